@@ -7,15 +7,12 @@ floats. Slow on purpose.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import total_ordering
 from typing import NamedTuple
 
-import numpy as np
-
-from oracle import algorithms, replay
+from oracle import affine, algorithms, replay
 from popmodel.network.network import Network
-from popmodel.simulator.charges import Charges, charge
 from popmodel.simulator.program import Program
 
 
@@ -71,41 +68,26 @@ class Derivatives(NamedTuple):
     bytes: float
 
 
-_COSTS = (
-    *("transfer", "send_overhead", "receive_before", "collective_cost", "member_cost"),
-    *("request_cost", "uneven_cost"),
-)
-
-
 def runtime(program: Program, network: Network, side: int = 1) -> Derivatives:
     """Runtime on a network without tiers, and its derivatives to one side where they differ."""
     if network.collectives == "algorithm":
         program, network = algorithms.carry_out(program), network.with_(collectives="rooted")
-    costs = {one.name: getattr(charge(program, network), one.name) for one in fields(Charges)}
-    latencies, sizes = unit_charges(program, network)
-    for name in _COSTS:
-        costs[name] = [
-            Clock(*values, side=side)
-            for values in zip(
-                costs[name].tolist(), latencies[name].tolist(), sizes[name].tolist(), strict=True
-            )
-        ]
-    ends, stuck, _ = replay.replay(program, 1 / network.cpu_factor, **costs)
+    latency, gap = network.latency * 1e9, 1e9 / network.bandwidth
+
+    def clocks(costs: list[affine.Cost]) -> list[Clock]:
+        return [Clock(one.latency * latency + one.bytes * gap, *one, side) for one in costs]
+
+    costs = {
+        name: clocks(value) if _is_time(value) else value
+        for name, value in affine.costs(program, network)._asdict().items()
+    }
+    ends, stuck, _ = replay.replay(
+        program, 1 / network.cpu_factor, **costs, uneven_operation=[], uneven_cost=[]
+    )
     assert stuck == program.offsets[1:].tolist(), "a deadlock"
     last = max(_clock(end, side) for end in ends)
     return Derivatives(last.time / 1e9, last.latency, last.bytes)
 
 
-def unit_charges(
-    program: Program, network: Network
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """How many latencies and bytes every charge has: charges of a second, and of a second a byte.
-
-    Charges are affine in both.
-    """
-    only_latency = charge(program, network.with_(latency=1.0, bandwidth=np.inf))
-    only_bytes = charge(program, network.with_(latency=0.0, bandwidth=1.0))
-    return (
-        {name: getattr(only_latency, name) / 1e9 for name in _COSTS},
-        {name: getattr(only_bytes, name) / 1e9 for name in _COSTS},
-    )
+def _is_time(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], affine.Cost)

@@ -14,10 +14,9 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from oracle import algorithms
-from oracle.derivatives import Derivatives, unit_charges
+from oracle import affine, algorithms
+from oracle.derivatives import Derivatives
 from popmodel.network.network import Network
-from popmodel.simulator.charges import Rule, charge
 from popmodel.simulator.program import Op, Program
 
 _LATENCY, _GAP, _END, _START = range(4)
@@ -88,20 +87,14 @@ def runtime(program: Program, network: Network) -> Derivatives:
 
 
 def _add(rows: _Rows, program: Program, network: Network) -> None:
-    charges = charge(program, network)
-    latencies, sizes = unit_charges(program, network)
-    fixed = {  # what of a charge is neither
-        name: getattr(charges, name)
-        - counts * network.latency * 1e9
-        - sizes[name] * (1e9 / network.bandwidth)
-        for name, counts in latencies.items()
-    }
+    charges = affine.costs(program, network)
 
     def plus(moment: Moment, name: str, row: int) -> Moment:
-        return moment.later(fixed[name][row], latencies[name][row], sizes[name][row])
+        return moment.later(0.0, *getattr(charges, name)[row])
 
     sent: dict[int, Moment] = {}
     posted: dict[int, Moment] = {}
+    entered: dict[int, Moment] = {}
     waiting: list[tuple[str, int, int, int]] = []  # what a variable still has to wait for
     arrived: dict[int, dict[int, Moment]] = {}
     cpu = 1 / network.cpu_factor
@@ -128,13 +121,16 @@ def _add(rows: _Rows, program: Program, network: Network) -> None:
                 now = rows.after(now)
                 waiting.append(("taken", now.variable, x, p))
             elif op in (Op.COLLECTIVE, Op.WAIT_COLLECTIVE):
-                now = rows.after(now)
+                before, now = now, rows.after(now)
                 waiting.append(("collective", now.variable, x, p))
+                entered[now.variable] = before
         rows.entries.append((_END, now.later(float(program.tail[p]) * cpu)))
     done: dict[int, Moment] = {}
     for what, variable, x, p in waiting:
         if what == "collective":
-            for moment in _leaving(rows, program, charges, plus, x, p, arrived[x], done):
+            for moment in _leaving(
+                rows, program, charges, plus, x, p, arrived[x], entered[variable], done
+            ):
                 rows.entries.append((variable, moment))
             continue
         taken = what == "taken" and not charges.sender_waits_for_transfer
@@ -143,17 +139,16 @@ def _add(rows: _Rows, program: Program, network: Network) -> None:
             rows.entries.append((variable, side if taken else plus(side, "transfer", x)))
 
 
-def _leaving(rows, program, charges, plus, c, p, here, done) -> list[Moment]:
+def _leaving(rows, program, charges, plus, c, p, here, now, done) -> list[Moment]:
     """What process p waits for in collective c."""
     rule, root = charges.collective_rule[c], program.collectives.root[c]
-    assert rule != Rule.LAST_DECIDES, "not convex"
-    if rule == Rule.FROM_ROOT:
+    if rule == affine.FROM_ROOT:
         return [] if p == root else [plus(here[root], "collective_cost", c)]
-    if rule == Rule.TO_ROOT and p != root:
+    if rule == affine.TO_ROOT and p != root:
         return []
-    if rule == Rule.TO_ROOT_PAID:
+    if rule == affine.TO_ROOT_PAID:
         if p != root:
-            return [plus(here[p], "member_cost", c)]
+            return [plus(now, "member_cost", c)]
         return [
             plus(moment, "collective_cost" if q == root else "member_cost", c)
             for q, moment in here.items()
