@@ -66,7 +66,7 @@ def scenarios(program: Program, network: Network, run: RunOn) -> tuple[Scenario,
     """
     runtime = run(program, network)
     compute = program.compute() / (network.cpu_factor * _NS)
-    even, ideal = balanced(program), network.ideal()
+    even, ideal = balanced(program, network), network.ideal()
     found = {
         "no transfer": ("no latency, infinite bandwidth", run(program, ideal)),
         "balanced": ("equal computing on all ranks", run(even, network)),
@@ -81,12 +81,18 @@ def scenarios(program: Program, network: Network, run: RunOn) -> tuple[Scenario,
     return tuple(sorted(gains, key=lambda one: -one.gain))
 
 
-def balanced(program: Program) -> Program:
-    """Return the program with the bursts of each process scaled to the mean computing of all.
+def balanced(program: Program, network: Network) -> Program:
+    """Return the program with its bursts scaled by process so that all compute equally long.
 
-    A process that computes nothing has no bursts to scale, and stays so.
+    Each takes the mean of all. One that computes nothing has no bursts to scale, and stays so.
+
+    Parameters
+    ----------
+    program : Program
+    network : Network
+        With the CPU speed at which they do.
     """
-    compute = program.compute()
+    compute = program.compute() / network.cpu_factor
     factor = np.ones_like(compute)
     some = compute > 0
     factor[some] = _mean(compute) / compute[some]

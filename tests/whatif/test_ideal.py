@@ -79,14 +79,14 @@ def test_without_transfer_and_waiting_nothing_is_slower(times):
 @pytest.mark.parametrize("name", ["mix.4", "cg.S.2"])
 def test_balanced_processes_compute_equally_long(name):
     program = from_trace(focused(read(f"tests/data/{name}.prv.gz", cache=False))[0])
-    even = balanced(program).compute()
+    even = balanced(program, SLOW).compute()
     assert even == pytest.approx(np.full(program.processes, program.compute().mean()), rel=1e-12)
 
 
 def test_a_process_that_computes_nothing_stays_so():
     builder = ProgramBuilder(2)
     builder.compute(0, 1 * MS)
-    assert balanced(builder.build()).compute().tolist() == [0.5e6, 0.0]
+    assert balanced(builder.build(), SLOW).compute().tolist() == [0.5e6, 0.0]
 
 
 def test_a_program_without_processes_that_compute_gains_nothing():

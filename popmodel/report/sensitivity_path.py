@@ -1,0 +1,128 @@
+"""The critical path of a replay: what it is spent on, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from popmodel.report.blocks import Heading, Listing, Note, Role, Row, Section, texts
+from popmodel.report.figures import percent
+from popmodel.report.views import Document, Record
+from popmodel.units import count, format_size, format_time, plural
+
+__all__ = ["path", "records"]
+
+Entry = Mapping[str, Any]
+
+_SHOWN = 5
+_KINDS = ("computing", "latency", "bandwidth", "overhead")
+_LEGEND = (
+    "in % of the runtime; latencies, bytes: how often it waits for a latency, and for how many "
+    "bytes, which are the derivatives of the runtime by latency and by time per byte"
+)
+
+
+def path(document: Document) -> list[Section]:
+    """What the critical path is spent on, where it changes rank, and its ranks, calls and pairs."""
+    found = document["critical_path"]
+    runtime = document["runtime"]
+    if not found["steps"] or not runtime:
+        return []
+    spent = ", ".join(
+        f"{percent(found['spent'][kind] / runtime)} % {kind}"
+        for kind in _KINDS
+        if found["spent"][kind]
+    )
+    stay = found["longest"]
+    went = (
+        f"it changes rank {plural(found['changes'], 'time')}; the longest stay, on rank "
+        f"{stay['rank']}, lasts {format_time(stay['end'] - stay['begin'])} from "
+        f"{format_time(stay['begin'])}"
+        if found["changes"]
+        else f"it stays on rank {stay['rank']}"
+    )
+    sections: list[Section] = [(Heading("critical path"), Note(f"{spent}; {went}", Role.BULLET))]
+    shown = [
+        table
+        for table in (
+            _table(found["ranks"], "critical path by rank", _TIMES, runtime),
+            _table(found["calls"], "critical path by MPI call", _COUNTS, runtime),
+            _table(found["pairs"], "critical path by pair of ranks", _COUNTS, runtime),
+        )
+        if table
+    ]
+    if shown:
+        shown[-1] = (*shown[-1], Note(_LEGEND, Role.REMARK))
+    return [*sections, *shown]
+
+
+def records(document: Document) -> list[Record]:
+    """One line per table, entry and quantity."""
+    found = document["critical_path"]
+    lines: list[Record] = []
+    for table in ("ranks", "regions", "calls", "pairs"):
+        for entry in found[table]["entries"]:
+            values = {(kind, "s"): entry["spent"][kind] for kind in _KINDS}
+            values["latencies", "1"] = entry["latencies"]
+            values["bytes", "B"] = entry["bytes"]
+            lines += [
+                {
+                    "part": f"critical path by {table.removesuffix('s')}",
+                    "name": entry["name"],
+                    "quantity": quantity,
+                    "unit": unit,
+                    "value": value,
+                }
+                for (quantity, unit), value in values.items()
+            ]
+    return lines
+
+
+def _table(
+    table: Mapping[str, Any],
+    title: str,
+    columns: Mapping[str, Callable[[Entry, float], str]],
+    runtime: float,
+) -> Section:
+    """Entries of a table with their shares of the runtime, and what else is told of them."""
+    entries = table["entries"]
+    if not entries:
+        return ()
+    shown = entries[:_SHOWN]
+    rows = tuple(
+        Row(
+            entry["name"],
+            texts(
+                [percent(entry["share"]), *(write(entry, runtime) for write in columns.values())]
+            ),
+        )
+        for entry in shown
+    )
+    others = len(entries) - len(shown) + table["others"]
+    time = sum(sum(entry["spent"].values()) for entry in entries[_SHOWN:]) + table["others_time"]
+    listing = Listing(title, ("%", *columns), rows)
+    if not others:
+        return (listing,)
+    return (listing, Note(f"and {count(others)} more: {percent(time / runtime)} %", Role.REMARK))
+
+
+def _computing(entry: Entry, runtime: float) -> str:
+    return percent(entry["spent"]["computing"] / runtime)
+
+
+def _rest(entry: Entry, runtime: float) -> str:
+    return percent((sum(entry["spent"].values()) - entry["spent"]["computing"]) / runtime)
+
+
+def _latencies(entry: Entry, _: float) -> str:
+    whole = round(entry["latencies"])
+    near = abs(entry["latencies"] - whole) < 0.05
+    return count(whole) if near else f"{entry['latencies']:.1f}"
+
+
+def _bytes(entry: Entry, _: float) -> str:
+    return format_size(entry["bytes"]) if entry["bytes"] else "-"
+
+
+_TIMES = {"computing": _computing, "in MPI": _rest}
+_COUNTS = {"latencies": _latencies, "bytes": _bytes}
