@@ -36,7 +36,16 @@ if TYPE_CHECKING:
 
     Computed = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 
-__all__ = ["LAST", "Regions", "Stretches", "divide", "innermost", "regions_of", "scaled"]
+__all__ = [
+    "LAST",
+    "Regions",
+    "Stretches",
+    "divide",
+    "innermost",
+    "marked_at",
+    "regions_of",
+    "scaled",
+]
 
 LAST = "after the last MPI call"
 """Name of the computing that no MPI call follows."""
@@ -89,14 +98,14 @@ class Regions:
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Labelled stretches of the computing of processes; on each process ascending and apart.
+    """Labelled stretches of the time of processes; on each process ascending and apart.
 
     Attributes
     ----------
     process : int64[S]
         Ascending.
     begin, end : int64[S]
-        ns of computing since the process began.
+        ns: of computing since the process began, or of wall time.
     label : int64[S]
         Index into `names`.
     names, kinds : tuple of str
@@ -244,12 +253,48 @@ def _around(until: NDArray[np.int64]) -> NDArray[np.int64]:
         around[short] = around[around[short]]
 
 
+def marked_at(
+    trace: Trace, process: NDArray[np.int64], time: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Find the marked or parallel region that the master of a process is in at some times.
+
+    Parameters
+    ----------
+    trace : Trace
+    process : int64[n]
+    time : int64[n]
+        In the time of the trace, ns.
+
+    Returns
+    -------
+    region : int64[n]
+        Index into the names; -1 where it is in none.
+    names : tuple of str
+    """
+    spans = _spans(trace)
+    offsets = np.searchsorted(spans.process, np.arange(trace.processes + 1))
+    at = _kernel.locate(offsets, spans.begin, process, time)
+    inside = at >= offsets[process]
+    inside[inside] = time[inside] < spans.end[at[inside]]
+    region = np.full(len(process), -1, np.int64)
+    region[inside] = spans.label[at[inside]]
+    return region, spans.names
+
+
 def _marked(trace: Trace) -> Stretches:
-    """User regions and, where there is none, parallel regions of the master threads."""
-    masters = np.asarray(trace.process_offsets[:-1], dtype=np.int64)
+    """Marked and parallel regions by the computing of their processes."""
+    spans = _spans(trace)
+    computed = _computed(trace, np.asarray(trace.process_offsets[:-1], dtype=np.int64))
+    begin, end = (computed(spans.process, time) for time in (spans.begin, spans.end))
+    return replace(spans, begin=begin, end=end)
+
+
+def _spans(trace: Trace) -> Stretches:
+    """User regions and, where there is none, parallel regions of the masters, in wall time."""
+    offsets = np.asarray(trace.process_offsets, dtype=np.int64)
     user, parallel = user_regions(trace), parallel_regions(trace)
     on_master = np.zeros(trace.locations, dtype=bool)
-    on_master[masters] = True
+    on_master[offsets[:-1]] = True
     mine = np.flatnonzero(on_master[user.location])
     picked, begin, end = innermost(user.location[mine], user.begin[mine], user.end[mine])
     picked = mine[picked]
@@ -262,12 +307,10 @@ def _marked(trace: Trace) -> Stretches:
     label = np.concatenate([user.label[picked], len(user.names) + parallel.label[within]])
     begin, end = np.concatenate([begin, free.begin]), np.concatenate([end, free.end])
     order = np.lexsort((begin, location))
-    process = part_of(np.asarray(trace.process_offsets, dtype=np.int64), location[order])
-    computed = _computed(trace, masters)
     return Stretches(
-        process,
-        computed(process, begin[order]),
-        computed(process, end[order]),
+        part_of(offsets, location[order]),
+        begin[order],
+        end[order],
         label[order],
         (*user.names, *parallel.names),
         (USER,) * len(user.names) + (PARALLEL,) * len(parallel.names),
