@@ -15,6 +15,8 @@ __all__ = ["path", "records"]
 Entry = Mapping[str, Any]
 
 _SHOWN = 5
+_SMALL = 5e-4
+"""Share of the runtime that is printed as 0.1 % at least: a table of less says nothing."""
 _KINDS = ("computing", "latency", "bandwidth", "overhead")
 _LEGEND = (
     "in % of the runtime; latencies, bytes: how often it waits for a latency, and for how many "
@@ -86,7 +88,7 @@ def _table(
 ) -> Section:
     """Entries of a table with their shares of the runtime, and what else is told of them."""
     entries = table["entries"]
-    if not entries:
+    if not entries or entries[0]["share"] < _SMALL:
         return ()
     shown = entries[:_SHOWN]
     rows = tuple(

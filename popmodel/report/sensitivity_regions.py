@@ -58,20 +58,26 @@ def regions(document: Document) -> Section:
     runtime, found = document["runtime"], document["regions"]
     if not found or not runtime:
         return ()
-    rows = tuple(Row(one["name"], texts(_figures(one, runtime))) for one in found[:_SHOWN])
+    told = [one for one in found if max(one["share"], one["critical"] / runtime) >= _SMALL]
+    shown = told[:_SHOWN]
+    rows = tuple(Row(one["name"], texts(_figures(one, runtime))) for one in shown)
     heads = ("time %", "path %", *(f"-{100 * one:.0f} %" for one in _FASTER), "one", "even")
-    rest = document["other_regions"]
-    left_out = len(found) - len(rows) + rest["regions"]
-    more: tuple[Note, ...] = ()
-    if left_out:
-        share = rest["share"] + sum(one["share"] for one in found[_SHOWN:])
-        critical = rest["critical"] + sum(one["critical"] for one in found[_SHOWN:])
-        text = (
-            f"and {plural(left_out, 'region')} more: together {percent(share)} % of the time, "
-            f"{percent(critical / runtime)} % of the critical path, which is the most they can gain"
-        )
-        more = (Note(text, Role.REMARK),)
-    return (Listing("which region pays", heads, rows), *more, Note(_LEGEND, Role.REMARK))
+    listing = Listing("which region pays", heads, rows)
+    hidden = [document["other_regions"], *(one for one in found if one not in shown)]
+    return (listing, *_more(hidden, runtime), Note(_LEGEND, Role.REMARK))
+
+
+def _more(hidden: Sequence[Region], runtime: float) -> Section:
+    """What is known of regions that are not shown: a number of others, then those by name."""
+    count = hidden[0]["regions"] + len(hidden) - 1
+    if not count:
+        return ()
+    share, critical = (sum(one[name] for one in hidden) for name in ("share", "critical"))
+    text = (
+        f"and {plural(count, 'region')} more: together {percent(share)} % of the time, "
+        f"{percent(critical / runtime)} % of the critical path, which is the most they can gain"
+    )
+    return (Note(text, Role.REMARK),)
 
 
 def scenarios(document: Document) -> Section:
@@ -84,12 +90,15 @@ def scenarios(document: Document) -> Section:
             f"{one['name']}: {one['meaning']}",
             (
                 Cell(format_time(one["runtime"])),
-                Cell(format_time(one["gain"]) if one["gain"] else "0"),
+                Cell(format_time(one["gain"])),
                 Cell(percent(one["gain"] / runtime)),
             ),
         )
         for one in found
+        if abs(one["gain"]) >= _SMALL * runtime
     )
+    if not rows:
+        return (Note("potential gains: less than 0.1 % of the runtime in every ideal scenario"),)
     return (Listing("potential gains", ("runtime", "gain", "gain %"), rows),)
 
 

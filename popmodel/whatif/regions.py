@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LAST",
+    "OUTSIDE",
     "Regions",
     "Stretches",
     "divide",
@@ -49,6 +50,8 @@ __all__ = [
 
 LAST = "after the last MPI call"
 """Name of the computing that no MPI call follows."""
+OUTSIDE = "outside regions"
+"""The same in a run without MPI calls."""
 
 USER, PARALLEL, PHASE = "user region", "parallel region", "phase"
 
@@ -80,20 +83,20 @@ class Regions:
     def __len__(self) -> int:
         return len(self.names)
 
-    def process(self, program: Program) -> NDArray[np.int64]:
-        """Process that computes each part: int64[K]."""
-        return np.where(
+    def cells(self, program: Program) -> NDArray[np.int64]:
+        """Cell of each part in a table of regions by processes, counted row by row: int64[K]."""
+        process = np.where(
             self.row < program.operations,
             part_of(program.offsets, self.row),
             self.row - program.operations,
         )
+        return self.region * np.int64(program.processes) + process
 
     def by_process(self, program: Program) -> NDArray[np.float64]:
         """Computing in each region by each process, ns: float64[regions, P]."""
         shape = len(self.names), program.processes
-        cell = self.region * np.int64(program.processes) + self.process(program)
-        found = np.bincount(cell, self.time, shape[0] * shape[1]).astype(np.float64, copy=False)
-        return found.reshape(shape)
+        found = np.bincount(self.cells(program), self.time, shape[0] * shape[1])
+        return found.astype(np.float64, copy=False).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +192,12 @@ def divide(program: Program, stretches: Stretches, others: Regions) -> Regions:
     return Regions(names, kinds, row[order], region[order], time[order])
 
 
-def scaled(program: Program, regions: Regions, factor: NDArray[np.float64]) -> Program:
+def scaled(
+    program: Program,
+    regions: Regions,
+    factor: NDArray[np.float64],
+    cells: NDArray[np.int64] | None = None,
+) -> Program:
     """Return the program with other times of computing.
 
     Parameters
@@ -199,10 +207,13 @@ def scaled(program: Program, regions: Regions, factor: NDArray[np.float64]) -> P
         Of this program.
     factor : float64[regions, P]
         Multiplies the time of each region on each process.
+    cells : int64[K], optional
+        `Regions.cells`, where they are known.
     """
-    time = regions.time * factor[regions.region, regions.process(program)]
+    cells = regions.cells(program) if cells is None else cells
     rows = program.operations + program.processes
-    bursts = np.bincount(regions.row, time, rows).astype(np.float64, copy=False)
+    bursts = np.bincount(regions.row, regions.time * factor.ravel()[cells], rows)
+    bursts = bursts.astype(np.float64, copy=False)
     return replace(program, burst=bursts[: program.operations], tail=bursts[program.operations :])
 
 
@@ -361,7 +372,7 @@ def _phases(program: Program, trace: Trace | None) -> Regions:
         for name, site in found.tolist()
     ]
     if tail.any():
-        labels.append(LAST)
+        labels.append(LAST if program.operations else OUTSIDE)
     # places that are written alike are one for whoever reads them
     number = {label: index for index, label in enumerate(dict.fromkeys(labels))}
     region = np.full(len(row), len(number) - 1, np.int32)

@@ -129,7 +129,7 @@ def worth_of(
     critical: NDArray[np.float64],
     run: Run,
     *,
-    cpu: float = 1.0,
+    cpu: float | NDArray[np.float64] = 1.0,
     faster: Sequence[float] = FASTER,
     most: int = 12,
 ) -> tuple[tuple[Worth, ...], Rest]:
@@ -144,8 +144,8 @@ def worth_of(
         Time of each on a critical path of the replay, s.
     run : callable
         From a program to its runtime on the network in question, s.
-    cpu : float
-        Multiplies all times of computing in these replays.
+    cpu : float or float64[P]
+        Multiplies all times of computing (of each process) in these replays.
     faster : sequence of float
         Shares of time to take away, ascending, the last one 1.
     most : int
@@ -162,7 +162,8 @@ def worth_of(
     runtime = run(program)
     on_path, mean = critical.sum(axis=1), time.mean(axis=1)
     chosen = _chosen(on_path, mean, most)
-    found = _Replays(program, regions, critical, run, runtime, tuple(faster))
+    cells = regions.cells(program)
+    found = _Replays(program, regions, cells, critical, run, runtime, tuple(faster))
     worths = [_worth(found, int(one), time[one]) for one in chosen]
     others = np.ones(len(regions), dtype=bool)
     others[chosen] = False
@@ -195,6 +196,7 @@ class _Replays:
 
     program: Program
     regions: Regions
+    cells: NDArray[np.int64]
     critical: NDArray[np.float64]
     run: Run
     runtime: float
@@ -216,7 +218,7 @@ class _Replays:
     def _without(self, region: int, processes: Sequence[int] | slice, share: float) -> float:
         factor = np.ones(self.critical.shape)
         factor[region, processes] = 1 - share
-        return self.run(scaled(self.program, self.regions, factor))
+        return self.run(scaled(self.program, self.regions, factor, self.cells))
 
     def balanced(self, region: int, time: NDArray[np.float64]) -> float:
         """The runtime if all processes that compute in a region did so equally long."""
@@ -226,7 +228,7 @@ class _Replays:
             return self.runtime
         factor = np.ones(self.critical.shape)
         factor[region, some] = mean / time[some]
-        return self.run(scaled(self.program, self.regions, factor))
+        return self.run(scaled(self.program, self.regions, factor, self.cells))
 
 
 def _worth(replays: _Replays, region: int, time: NDArray[np.float64]) -> Worth:

@@ -98,12 +98,26 @@ def test_regions_that_are_not_shown_are_summed_up() -> None:
     )
 
 
+def test_regions_of_next_to_nothing_are_not_shown() -> None:
+    run = found(region("solve", 0.7, 0.72), region("setup", 0.0004, 0.0))
+    shown = lines(sensitivity_regions.regions(run), 200)
+    assert not any("setup" in line for line in shown)
+    assert any("and 1 region more" in line for line in shown)
+
+
 def test_scenarios_have_their_gains() -> None:
     run = found(scenarios=(Scenario("no transfer", "no latency", 0.8, 0.2),))
     assert lines(sensitivity_regions.scenarios(run)) == [
         "potential gains",
         " runtime      gain  gain %",
         "800.0 ms  200.0 ms    20.0  no transfer: no latency",
+    ]
+
+
+def test_where_no_scenario_gains_anything_a_sentence_says_so() -> None:
+    run = found(scenarios=(Scenario("no transfer", "no latency", 1.0, 0.0),))
+    assert lines(sensitivity_regions.scenarios(run)) == [
+        "potential gains: less than 0.1 % of the runtime in every ideal scenario"
     ]
 
 

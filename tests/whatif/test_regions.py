@@ -17,7 +17,7 @@ from popmodel.trace import read
 from popmodel.trace.focus import focused
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.part import Part
-from popmodel.whatif.regions import LAST, innermost, regions_of, scaled
+from popmodel.whatif.regions import LAST, OUTSIDE, innermost, regions_of, scaled
 
 USER, PARALLEL = 60000019, 60000001
 _TYPES = {USER: "User function", PARALLEL: "Parallel (OMP)"}
@@ -68,6 +68,7 @@ def script(processes, steps) -> Script:
 def painted(processes, steps) -> dict[tuple[str, int], float]:
     """Computing by region and process, ns, counted step by step."""
     found: dict[tuple[str, int], float] = {}
+    last = LAST if {"Barrier", "Allreduce"} & {step.what for step in steps} else OUTSIDE
     for process in range(processes):
         users: list[str] = []
         parallel = ""
@@ -81,7 +82,7 @@ def painted(processes, steps) -> dict[tuple[str, int], float]:
                 parallel = "parallel" if step.what == "parallel" else ""
             elif step.what == "compute" and length:
                 calls = [s.what for s in steps[number:] if s.what in ("Barrier", "Allreduce")]
-                phase = f"before MPI_{calls[0]}" if calls else LAST
+                phase = f"before MPI_{calls[0]}" if calls else last
                 where = users[-1] if users else parallel or phase
                 found[where, process] = found.get((where, process), 0) + length
     return found
