@@ -212,8 +212,8 @@ def scaled(
     """
     cells = regions.cells(program) if cells is None else cells
     rows = program.operations + program.processes
-    bursts = np.bincount(regions.row, regions.time * factor.ravel()[cells], rows)
-    bursts = bursts.astype(np.float64, copy=False)
+    time = regions.time * factor.ravel()[cells]
+    bursts = np.asarray(np.bincount(regions.row, time, rows), np.float64)
     return replace(program, burst=bursts[: program.operations], tail=bursts[program.operations :])
 
 
