@@ -59,25 +59,19 @@ def path(document: Document) -> list[Section]:
 
 
 def records(document: Document) -> list[Record]:
-    """One line per table, entry and quantity."""
-    found = document["critical_path"]
-    lines: list[Record] = []
-    for table in ("ranks", "regions", "calls", "pairs"):
-        for entry in found[table]["entries"]:
-            values = {(kind, "s"): entry["spent"][kind] for kind in _KINDS}
-            values["latencies", "1"] = entry["latencies"]
-            values["bytes", "B"] = entry["bytes"]
-            lines += [
-                {
-                    "part": f"critical path by {table.removesuffix('s')}",
-                    "name": entry["name"],
-                    "quantity": quantity,
-                    "unit": unit,
-                    "value": value,
-                }
-                for (quantity, unit), value in values.items()
-            ]
-    return lines
+    """One line for the time of each entry of each table on the path."""
+    return [
+        {
+            "trace": document["trace"],
+            "parameter": f"critical path by {table.removesuffix('s')}",
+            "name": entry["name"],
+            "value": sum(entry["spent"].values()),
+            "runtime": document["runtime"],
+            "slope": None,
+        }
+        for table in ("ranks", "regions", "calls", "pairs")
+        for entry in document["critical_path"][table]["entries"]
+    ]
 
 
 def _table(

@@ -103,32 +103,24 @@ def scenarios(document: Document) -> Section:
 
 
 def records(document: Document) -> list[Record]:
-    """One line per region or scenario and quantity."""
+    """One line for each runtime: of a region that is faster or balanced, and of a scenario."""
+    runtime = document["runtime"]
     found: list[Record] = []
+
+    def line(parameter: str, name: str, value: float | None, runtime: float, **more: float) -> None:
+        known = {"trace": document["trace"], "parameter": parameter, "name": name}
+        found.append({**known, "value": value, "runtime": runtime, "slope": None, **more})
+
     for one in document["regions"]:
-        values = {
-            ("share", "1"): one["share"],
-            ("time", "s"): one["time"],
-            ("critical", "s"): one["critical"],
-            ("balance", "1"): one["balance"],
-            ("runtime, balanced", "s"): one["balanced"],
-        }
-        for where, gains in (("", one["gain"]), (" on the slowest rank", one["slowest"]["gain"])):
-            for gain in gains:
-                name = f"runtime, {100 * gain['faster']:g} % faster{where}"
-                values[name, "s"] = gain["runtime"]
-        found += _lines("region", one["name"], values)
+        line("faster", one["name"], 0.0, runtime, slope=-one["critical"])
+        for gain in one["gain"]:
+            line("faster", one["name"], gain["faster"], gain["runtime"])
+        for gain in one["slowest"]["gain"]:
+            line("faster on the slowest rank", one["name"], gain["faster"], gain["runtime"])
+        line("balanced", one["name"], None, one["balanced"])
     for one in document["scenarios"]:
-        values = {("runtime", "s"): one["runtime"], ("gain", "s"): one["gain"]}
-        found += _lines("scenario", one["name"], values)
+        line("scenario", one["name"], None, one["runtime"])
     return found
-
-
-def _lines(part: str, name: str, values: Mapping[tuple[str, str], float]) -> list[Record]:
-    return [
-        {"part": part, "name": name, "quantity": quantity, "unit": unit, "value": value}
-        for (quantity, unit), value in values.items()
-    ]
 
 
 def _figures(one: Region, runtime: float) -> list[str]:

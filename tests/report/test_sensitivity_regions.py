@@ -27,6 +27,7 @@ def region(
 def found(*regions: Worth, rest: Rest | None = None, scenarios: tuple[Scenario, ...] = ()) -> Any:
     return document(
         "popmodel/sensitivity/1",
+        trace="run.prv",
         runtime=1.0,
         regions=regions,
         other_regions=rest or Rest(0, 0.0, 0.0),
@@ -125,7 +126,12 @@ def test_records_have_a_line_for_each_value() -> None:
     run = found(
         region("solve", 0.7, 0.72), scenarios=(Scenario("no transfer", "no latency", 0.8, 0.2),)
     )
-    rows = {(one["part"], one["quantity"]): one for one in sensitivity_regions.records(run)}
-    assert rows["region", "runtime, 10 % faster"]["value"] == pytest.approx(0.928)
-    assert rows["region", "runtime, 50 % faster on the slowest rank"]["unit"] == "s"
-    assert rows["scenario", "gain"]["value"] == 0.2
+    rows = {
+        (one["parameter"], one["name"], one["value"]): one
+        for one in sensitivity_regions.records(run)
+    }
+    assert rows["faster", "solve", 0.0]["slope"] == -0.72
+    assert rows["faster", "solve", 0.1]["runtime"] == pytest.approx(0.928)
+    assert rows["faster on the slowest rank", "solve", 0.5]["runtime"] == pytest.approx(0.82)
+    assert rows["balanced", "solve", None]["runtime"] == pytest.approx(0.928)
+    assert rows["scenario", "no transfer", None]["runtime"] == 0.8
