@@ -90,11 +90,11 @@ class Regions:
             part_of(program.offsets, self.row),
             self.row - program.operations,
         )
-        return self.region * np.int64(program.processes) + process
+        return self.region * np.int64(_sequences(program)) + process
 
     def by_process(self, program: Program) -> NDArray[np.float64]:
         """Computing in each region by each process, ns: float64[regions, P]."""
-        shape = len(self.names), program.processes
+        shape = len(self.names), _sequences(program)
         found = np.bincount(self.cells(program), self.time, shape[0] * shape[1])
         return found.astype(np.float64, copy=False).reshape(shape)
 
@@ -165,7 +165,7 @@ def divide(program: Program, stretches: Stretches, others: Regions) -> Regions:
     rows = _in_order(program)
     length = np.rint(_bursts(program)[rows]).astype(np.int64)
     ends = np.cumsum(length)
-    first = program.offsets[:-1] + np.arange(program.processes)
+    first = program.offsets[:-1] + np.arange(_sequences(program))
     base = (ends - length)[first]
     limit = base + np.add.reduceat(length, first)
     # All processes one after the other: what a stretch and a burst share is then a pure overlap.
@@ -211,7 +211,7 @@ def scaled(
         `Regions.cells`, where they are known.
     """
     cells = regions.cells(program) if cells is None else cells
-    rows = program.operations + program.processes
+    rows = program.operations + _sequences(program)
     time = regions.time * factor.ravel()[cells]
     bursts = np.asarray(np.bincount(regions.row, time, rows), np.float64)
     return replace(program, burst=bursts[: program.operations], tail=bursts[program.operations :])
@@ -380,6 +380,11 @@ def _phases(program: Program, trace: Trace | None) -> Regions:
     return Regions((*number,), (PHASE,) * len(number), row, region, bursts[row])
 
 
+def _sequences(program: Program) -> int:
+    """How many tails there are: one for each sequence of operations."""
+    return len(program.offsets) - 1
+
+
 def _bursts(program: Program) -> NDArray[np.float64]:
     """Every burst, then what each process computes after its last operation, ns."""
     return np.concatenate([program.burst.astype(np.float64), program.tail])
@@ -388,7 +393,7 @@ def _bursts(program: Program) -> NDArray[np.float64]:
 def _in_order(program: Program) -> NDArray[np.int64]:
     """Rows of all bursts process by process, in each the tail last."""
     operations = np.arange(program.operations, dtype=np.int64)
-    tails = program.operations + np.arange(program.processes)
+    tails = program.operations + np.arange(_sequences(program))
     return np.insert(operations, program.offsets[1:], tails)
 
 
