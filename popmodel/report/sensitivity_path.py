@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from popmodel.report.blocks import Heading, Listing, Note, Role, Row, Section, texts
+from popmodel.report.blocks import Listing, Note, Role, Row, Section, texts
 from popmodel.report.figures import percent
 from popmodel.report.views import Document, Record
 from popmodel.units import count, format_size, format_time, plural
@@ -16,46 +16,40 @@ Entry = Mapping[str, Any]
 
 _SHOWN = 5
 _SMALL = 5e-4
-"""Share of the runtime that is printed as 0.1 % at least: a table of less says nothing."""
-_KINDS = ("computing", "latency", "bandwidth", "overhead")
+"""Share of the runtime that is printed as 0.1 % at least; less says nothing."""
 _LEGEND = (
-    "in % of the runtime; latencies, bytes: how often it waits for a latency, and for how many "
-    "bytes, which are the derivatives of the runtime by latency and by time per byte"
+    "latencies, bytes: how often the path waits for a latency, and for how many bytes: the "
+    "derivatives of the runtime by latency and by time per byte"
 )
 
 
 def path(document: Document) -> list[Section]:
-    """What the critical path is spent on, where it changes rank, and its ranks, calls and pairs."""
-    found = document["critical_path"]
-    runtime = document["runtime"]
+    """Ranks, calls and pairs of ranks on the critical path, and where it changes rank."""
+    found, runtime = document["critical_path"], document["runtime"]
     if not found["steps"] or not runtime:
         return []
-    spent = ", ".join(
-        f"{percent(found['spent'][kind] / runtime)} % {kind}"
-        for kind in _KINDS
-        if found["spent"][kind]
-    )
-    stay = found["longest"]
-    went = (
-        f"it changes rank {plural(found['changes'], 'time')}; the longest stay, on rank "
-        f"{stay['rank']}, lasts {format_time(stay['end'] - stay['begin'])} from "
-        f"{format_time(stay['begin'])}"
-        if found["changes"]
-        else f"it stays on rank {stay['rank']}"
-    )
-    sections: list[Section] = [(Heading("critical path"), Note(f"{spent}; {went}", Role.BULLET))]
-    shown = [
-        table
-        for table in (
-            _table(found["ranks"], "critical path by rank", _TIMES, runtime),
-            _table(found["calls"], "critical path by MPI call", _COUNTS, runtime),
-            _table(found["pairs"], "critical path by pair of ranks", _COUNTS, runtime),
-        )
-        if table
+    tables = [
+        (*_table(found["ranks"], "critical path by rank", _TIMES, runtime), _stays(found)),
+        _table(found["calls"], "critical path by MPI call", _COUNTS, runtime),
+        _table(found["pairs"], "critical path by pair of ranks", _COUNTS, runtime),
     ]
-    if shown:
+    shown = [table for table in tables if table]
+    if len(shown) > 1:
         shown[-1] = (*shown[-1], Note(_LEGEND, Role.REMARK))
-    return [*sections, *shown]
+    return shown
+
+
+def _stays(found: Mapping[str, Any]) -> Note:
+    """How often the path changes rank, and where it stays longest."""
+    stay = found["longest"]
+    if not found["changes"]:
+        return Note(f"in % of the runtime; it stays on rank {stay['rank']}", Role.REMARK)
+    return Note(
+        f"in % of the runtime; it changes rank {plural(found['changes'], 'time')}, and stays "
+        f"longest on rank {stay['rank']}: {format_time(stay['end'] - stay['begin'])}, from "
+        f"{format_time(stay['begin'])} of the replay",
+        Role.REMARK,
+    )
 
 
 def records(document: Document) -> list[Record]:
@@ -82,9 +76,9 @@ def _table(
 ) -> Section:
     """Entries of a table with their shares of the runtime, and what else is told of them."""
     entries = table["entries"]
-    if not entries or entries[0]["share"] < _SMALL:
+    shown = [entry for entry in entries[:_SHOWN] if entry["share"] >= _SMALL]
+    if not shown:
         return ()
-    shown = entries[:_SHOWN]
     rows = tuple(
         Row(
             entry["name"],
@@ -95,7 +89,9 @@ def _table(
         for entry in shown
     )
     others = len(entries) - len(shown) + table["others"]
-    time = sum(sum(entry["spent"].values()) for entry in entries[_SHOWN:]) + table["others_time"]
+    time = (
+        sum(sum(entry["spent"].values()) for entry in entries[len(shown) :]) + table["others_time"]
+    )
     listing = Listing(title, ("%", *columns), rows)
     if not others:
         return (listing,)
