@@ -1,11 +1,11 @@
 """Operations per second of the replay: ``python tests/benchmarks/replay.py``.
 
 A ring of processes that exchange with both neighbours and reduce every tenth step, and the same
-without collectives. CPU time, medians over rounds: of making the program ready, of a replay as it is
-called from Python then, of eight networks in one pass (by operations times networks), and of the
-critical path relative to a replay. Then all-to-alls carried out
-as messages: CPU time, and memory, which must not grow with the square of the members, beside the
-same messages laid out in plain Python (``tests/oracle/algorithms.py``).
+without collectives. CPU time, medians over rounds: of making the program ready, of a replay then as
+it is called from Python, of eight networks in one pass (operations times networks), and of the
+critical path relative to a replay. Then all-to-alls carried out as messages: CPU time, and memory,
+which must not grow with the square of the members, beside the same messages laid out in plain
+Python (``tests/oracle/algorithms.py``).
 """
 
 from __future__ import annotations
