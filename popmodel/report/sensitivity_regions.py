@@ -103,23 +103,35 @@ def scenarios(document: Document) -> Section:
 
 
 def records(document: Document) -> list[Record]:
-    """One line for each runtime: of a region that is faster or balanced, and of a scenario."""
-    runtime = document["runtime"]
+    """One line for each runtime: of a region that is faster or even, and of an ideal scenario."""
     found: list[Record] = []
-
-    def line(parameter: str, name: str, value: float | None, runtime: float, **more: float) -> None:
-        known = {"trace": document["trace"], "parameter": parameter, "name": name}
-        found.append({**known, "value": value, "runtime": runtime, "slope": None, **more})
-
     for one in document["regions"]:
-        line("faster", one["name"], 0.0, runtime, slope=-one["critical"])
+
+        def line(quantity: str, value: float, name: str = one["name"], **known: float) -> None:
+            found.append(
+                {
+                    "part": "region",
+                    "name": name,
+                    "quantity": quantity,
+                    "unit": "1",
+                    "value": value,
+                    "runtime": None,
+                    "slope": None,
+                    **known,
+                }
+            )
+
+        line("share", one["share"])
+        line("faster", 0.0, runtime=document["runtime"], slope=-one["critical"])
         for gain in one["gain"]:
-            line("faster", one["name"], gain["faster"], gain["runtime"])
+            line("faster", gain["faster"], runtime=gain["runtime"])
         for gain in one["slowest"]["gain"]:
-            line("faster on the slowest rank", one["name"], gain["faster"], gain["runtime"])
-        line("balanced", one["name"], None, one["balanced"])
+            line("faster on the slowest rank", gain["faster"], runtime=gain["runtime"])
+        line("balance", one["balance"])
+        line("balance", 1.0, runtime=one["balanced"])
     for one in document["scenarios"]:
-        line("scenario", one["name"], None, one["runtime"])
+        known = {"part": "scenario", "name": one["name"], "quantity": "gain", "unit": "s"}
+        found.append({**known, "value": one["gain"], "runtime": one["runtime"], "slope": None})
     return found
 
 

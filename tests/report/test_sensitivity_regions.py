@@ -127,11 +127,11 @@ def test_records_have_a_line_for_each_value() -> None:
         region("solve", 0.7, 0.72), scenarios=(Scenario("no transfer", "no latency", 0.8, 0.2),)
     )
     rows = {
-        (one["parameter"], one["name"], one["value"]): one
+        (one["quantity"], one["name"], one["value"]): one
         for one in sensitivity_regions.records(run)
     }
     assert rows["faster", "solve", 0.0]["slope"] == -0.72
     assert rows["faster", "solve", 0.1]["runtime"] == pytest.approx(0.928)
     assert rows["faster on the slowest rank", "solve", 0.5]["runtime"] == pytest.approx(0.82)
-    assert rows["balanced", "solve", None]["runtime"] == pytest.approx(0.928)
-    assert rows["scenario", "no transfer", None]["runtime"] == 0.8
+    assert rows["balance", "solve", 1.0]["runtime"] == pytest.approx(0.928)
+    assert rows["gain", "no transfer", 0.2]["runtime"] == 0.8
