@@ -242,22 +242,22 @@ class Replayer:
         if abs(float(time.sum()) - runtime) > 1e-9 * runtime:
             raise AssertionError("the steps of the critical path do not add up to the runtime")
         paid = (time != 0) | (latency != 0) | (count != 0)
-        columns = (
-            process,
-            source,
-            operation,
-            part,
-            row,
-            time,
-            latency,
-            count,
-            latency_time,
-            bytes_time,
-            overhead,
-            tier,
-        )
-        kept: list[Any] = [column[paid] for column in columns]
-        return CriticalPath(*kept, runtime / _NS)
+        columns: dict[str, NDArray[Any]] = {
+            "process": process,
+            "source": source,
+            "operation": operation,
+            "part": part,
+            "row": row,
+            "time": time,
+            "latency": latency,
+            "bytes": count,
+            "latency_time": latency_time,
+            "bytes_time": bytes_time,
+            "overhead": overhead,
+            "tier": tier,
+        }
+        kept = {name: column[paid] for name, column in columns.items()}
+        return CriticalPath(**kept, runtime=runtime / _NS)
 
     def _computing(
         self, process: NDArray[np.int32], operation: NDArray[np.int64], cpu: NDArray[np.float64]
