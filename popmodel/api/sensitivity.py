@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import (
@@ -21,8 +23,8 @@ from popmodel.api.results import Result
 from popmodel.efficiency.measure import runtime
 from popmodel.errors import UsageError
 from popmodel.machine.network import network_of
-from popmodel.network.network import Network
-from popmodel.plain import document, plain
+from popmodel.network.network import Network, describe
+from popmodel.plain import document, fields_of, plain
 from popmodel.report.sensitivity import VIEWS, conclusion
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import NONE_UNEVEN, Program
@@ -33,7 +35,9 @@ from popmodel.trace.part import Part, Window
 from popmodel.units import parse_bandwidth, parse_time
 from popmodel.values import cut, dataclass
 from popmodel.whatif.breakpoints import Pieces, pieces
+from popmodel.whatif.dependence import Dependence, dependence
 from popmodel.whatif.evaluate import OverGap, OverLatency, Runtimes
+from popmodel.whatif.paraver_events import write_path
 from popmodel.whatif.planes import Planes, planes
 from popmodel.whatif.shares import Shares
 from popmodel.whatif.tolerance import reaches
@@ -114,12 +118,16 @@ class Sensitivity(Result):
         The same for a transfer efficiency of 95 %.
     planes : Planes
         Runtime over both.
+    dependence : Dependence
+        What faster regions and ideal scenarios are worth, and the critical path.
     window : Focus
         The part of the trace that was replayed.
     caveats, notes : tuple of str
         What limits the numbers; what was left out or assumed.
     files : tuple of str
         The files that were read.
+    written : str or None
+        The trace that the critical path was written to.
     """
 
     trace: str
@@ -138,10 +146,12 @@ class Sensitivity(Result):
     slower: dict[float, Tolerance]
     efficient: Tolerance
     planes: Planes
+    dependence: Dependence
     window: Focus
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
     files: tuple[str, ...]
+    written: str | None = None
 
     def __repr__(self) -> str:
         return cut(f"<Sensitivity of {self.trace}: {conclusion(self.to_dict())}>")
@@ -187,6 +197,8 @@ class Sensitivity(Result):
             efficient={"transfer_efficiency": EFFICIENT, **_told(self.efficient)},
             planes=self.planes.planes,
             planes_error=self.planes.error,
+            **fields_of(self.dependence),
+            **({} if self.written is None else {"written": self.written}),
             notes=self.notes,
         )
 
@@ -231,6 +243,7 @@ def sensitivity(
     latency_range: str | tuple[float | str, float | str] | None = None,
     bandwidth_range: str | tuple[float | str, float | str] | None = None,
     slowdowns: float | Sequence[float] = SLOWDOWNS,
+    output: str | os.PathLike[str] | None = None,
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
@@ -263,6 +276,9 @@ def sensitivity(
         bandwidth of the network if that is less).
     slowdowns : float or several
         Slowdowns against the network whose tolerances to find; 0.01 is 1 %.
+    output : path, optional
+        A Paraver trace (``.prv`` or ``.prv.gz``) to write: the trace with the critical path as
+        events.
     window, region, from_start, application, cache
         The part of the trace; as for `popmodel.replay`.
 
@@ -312,6 +328,9 @@ def sensitivity(
         asked = network_of(profile, program.nodes).with_(**same)
     assert asked is not None
     program, notes = _convex(program, asked)
+    critical = Replayer(program).path(asked)
+    if output is not None:
+        write_path(critical, program, source, Path(output), describe(asked))
     return Sensitivity(
         trace=path,
         measured=runtime(source) if source.timed else None,
@@ -323,6 +342,8 @@ def sensitivity(
         caveats=(*caveats(source, focus), *([] if program.operations else [NO_MPI])),
         notes=(*notes, *program.notes),
         files=(path, *([] if profile is None else [profile.path])),
+        dependence=dependence(program, asked, critical, source),
+        written=None if output is None else os.fspath(output),
         **_found(program, asked, latency_range, bandwidth_range, wanted),
     )
 

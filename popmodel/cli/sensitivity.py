@@ -20,11 +20,12 @@ from popmodel.cli.options import (
     choice,
     format_option,
     number_of,
-    result_option,
+    output_option,
     whole_number,
 )
 from popmodel.errors import UsageError
 from popmodel.network.network import PRESETS, READINGS, describe
+from popmodel.report import formats
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 DRAWN = (*FORMATS, "svg")
@@ -33,6 +34,7 @@ EXAMPLES = (
     "popmodel sensitivity run.prv --machine machine.json",
     "popmodel sensitivity run.prv --latency 1us -o run.svg",
     "popmodel sensitivity run.prv --latency-range 0:1ms --format json",
+    "popmodel sensitivity run.prv -o path.prv.gz",
 )
 
 _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
@@ -105,7 +107,14 @@ def command(
         ),
     ] = "1%,2%,5%",
     format: Annotated[str | None, format_option(DRAWN, FORMAT_HELP)] = None,
-    output: Annotated[str | None, result_option(DRAWN)] = None,
+    output: Annotated[
+        str | None,
+        output_option(
+            f"Write to FILE ({formats.suffixes(DRAWN)}). Default: standard output (-). A .prv or "
+            ".prv.gz FILE gets the trace with the critical path as events, and the result goes to "
+            "standard output."
+        ),
+    ] = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
@@ -123,9 +132,11 @@ def command(
     """
     from popmodel.api.sensitivity import sensitivity
     from popmodel.cli.output import target
+    from popmodel.cli.trace_target import checked
     from popmodel.report.sensitivity import VIEWS
 
-    goal = target(ctx.obj, output, format, force=force, names=DRAWN)
+    to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
+    goal = target(ctx.obj, None if to_trace else output, format, force=force, names=DRAWN)
     which = whole_number("--application", application)
     found = sensitivity(
         trace,
@@ -139,6 +150,7 @@ def command(
         latency_range=latency_range,
         bandwidth_range=bandwidth_range,
         slowdowns=[_percent(one) for one in slowdown.split(",")],
+        output=checked(output, force=force) if to_trace and output else None,
         window=window,
         region=region,
         from_start=from_start,
