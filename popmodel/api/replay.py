@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache as cache_of
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import ProfileLike, TraceLike, path_of, profile_of, several, trace_of
@@ -32,8 +31,7 @@ from popmodel.network.network import Network
 from popmodel.plain import document
 from popmodel.report.networks import differences
 from popmodel.report.replay import VIEWS
-from popmodel.simulator import from_trace
-from popmodel.simulator import replay as carry_out
+from popmodel.simulator import Replayer, from_trace
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.part import Part, Window
@@ -319,7 +317,7 @@ def replay(
         unknown = unknown_families(observed)
         evaluations = evaluate(observed, unknown)
     # Scenarios share their ideal network, which is the usual baseline, too.
-    once = cache_of(partial(carry_out, program))
+    once = cache_of(Replayer(program).run)
     outcomes = tuple(
         outcome(once, network, observed, unknown, alone=len(scenarios) == 1)
         for network in scenarios

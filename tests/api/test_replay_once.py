@@ -9,6 +9,7 @@ import pytest
 
 from popmodel.api import replay as functions
 from popmodel.network.network import Network
+from popmodel.simulator import Replayer
 
 TRACE = Path(__file__).parent.parent / "data" / "cg.S.2.prv.gz"
 
@@ -17,12 +18,13 @@ TRACE = Path(__file__).parent.parent / "data" / "cg.S.2.prv.gz"
 def test_scenarios_and_baseline_share_one_ideal_replay(
     against: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, seen = functions.carry_out, []
+    seen = []
 
-    def counted(program: Any, network: Network, **options: Any) -> Any:
-        seen.append(network)
-        return original(program, network, **options)
+    class Counted(Replayer):
+        def run(self, network: Network, **options: Any) -> Any:
+            seen.append(network)
+            return super().run(network, **options)
 
-    monkeypatch.setattr(functions, "carry_out", counted)
+    monkeypatch.setattr(functions, "Replayer", Counted)
     functions.replay(TRACE, latency=["1us", "20us"], metrics=True, against=against)
     assert len(seen) == 3  # two scenarios and the ideal network

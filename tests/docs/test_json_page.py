@@ -35,6 +35,8 @@ COMMANDS = (
     "--algorithm allreduce=ring --rank-speed 0=2",
     "replay tests/data/comd.4.prv.gz --send-overhead 1us --receive-overhead 1us",
     "replay tests/data/comd.4.prv.gz --machine examples/profiles/two-core-vm.json",
+    f"sensitivity {TRACE}",
+    "sensitivity tests/data/is.S.4.prv.gz --machine sandybridge-fdr",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",
@@ -62,6 +64,7 @@ RARE = {
         r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
     ),
     "popmodel/replay/1": r"runs\[\]\.error",
+    "popmodel/sensitivity/1": r"written|caveats\[\]|tolerance\[\]\.why\..*",
     "popmodel/validate/1": r"(ignored|left_out)\[\].*|noisy\[\]",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
