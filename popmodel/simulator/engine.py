@@ -92,8 +92,8 @@ def replay(
     cpu = 1 / network.cpu_factor
     charges = charge(program, network, messages)
     end, spent = _run(program, charges, cpu, carried, places)
-    compute = program.compute() * cpu / _NS
-    return Execution(network, end, compute, program.operations, spent)
+    compute = program.compute()[: program.processes] * cpu / _NS
+    return Execution(network, program.latest(end), compute, program.operations, spent)
 
 
 def ends(

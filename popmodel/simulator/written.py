@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.simulator.callers import communicators_of_callers
 from popmodel.simulator.moved import MovedCalls, move_calls
 from popmodel.simulator.mpi_calls import Action, action_of, state_of
 from popmodel.simulator.program import COLLECTIVES, Op
@@ -63,7 +64,7 @@ def replayed(
     """
     whole = trace.whole or trace
     moved = move_calls(trace, program, end, cpu)
-    communicators, number = _communicators(whole, program)
+    communicators, number = communicators_of_callers(whole.communicators, program)
     calls = _calls(whole, program, moved, number)
     process = whole.process_of_location()
     ends = moved.ends
@@ -124,38 +125,6 @@ def _calls(whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np
         calls.group,
         arguments,
     )
-
-
-def _communicators(
-    whole: Trace, program: Program
-) -> tuple[dict[int, NDArray[np.int32]], NDArray[np.int64]]:
-    """Communicators by their numbers, and the number for each collective of the program.
-
-    Where those who call a collective are not all that the trace lists, they get a communicator.
-    """
-    found = {number: np.asarray(ranks) for number, ranks in whole.communicators.items()}
-    collectives = program.collectives
-    number = collectives.communicator.copy()
-    arrive = np.flatnonzero((program.kind == Op.COLLECTIVE) | (program.kind == Op.ARRIVE))
-    process = np.searchsorted(program.offsets, arrive, side="right") - 1
-    target = program.target[arrive]
-    callers = np.bincount(target, minlength=len(collectives))
-    order = np.argsort(target, kind="stable")
-    process, first = process[order], np.cumsum(callers) - callers
-    listed, which = np.unique(number, return_inverse=True)
-    sizes = np.array([len(found.get(each, ())) for each in listed.tolist()], np.int64)
-    incomplete = np.flatnonzero((callers != sizes[which]) & (collectives.kind != _INIT))
-    known: dict[tuple[int, bytes], int] = {}
-    free = max([0, *found, *listed.tolist()]) + 1
-    for c in incomplete.tolist():
-        members = np.sort(process[first[c] : first[c] + callers[c]]).astype(np.int32)
-        key = int(number[c]), members.tobytes()
-        if key not in known:
-            known[key] = free + len(known)
-            ranks = found.get(key[0], members)
-            found[known[key]] = ranks[np.isin(ranks, members)]
-        number[c] = known[key]
-    return found, number
 
 
 def _states(trace: Trace, moved: MovedCalls, calls: Calls) -> States:
