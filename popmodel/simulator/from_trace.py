@@ -166,19 +166,23 @@ def _in_terms_of_the_run(program: Program, whole: Trace, threads: Threads) -> Pr
 def _note_threads(calls: SequenceCalls) -> list[str]:
     if calls.threads is None:
         return []
+    threads = calls.threads
     further = len(calls.location) - len(np.unique(calls.owner))
-    unmatched = calls.threads.unmatched
-    return [
-        f"{plural(further, 'thread')} besides masters replayed on their own: forked and joined "
-        "with the parallel regions of processes whose threads call MPI; computing is that of "
-        "masters"
-        + (
-            f"; barriers in {plural(unmatched, 'parallel region')} that not all threads of the "
-            "team have, taken as computing"
-            if unmatched
-            else ""
-        )
+    told = [
+        f"{plural(further, 'thread')} besides masters replayed on their own, as not only masters "
+        "call MPI: forked and joined with parallel regions; computing is that of masters"
     ]
+    if threads.loose:
+        told.append(
+            f"{threads.loose} of these threads call MPI outside of parallel regions: neither "
+            "forked nor joined, their waiting for other threads counts as computing"
+        )
+    if threads.unmatched:
+        told.append(
+            f"{plural(threads.unmatched, 'parallel region')} with barriers that not all threads "
+            "of the team have: waiting there counts as computing"
+        )
+    return told
 
 
 def _note_ignored(calls: SequenceCalls) -> list[str]:

@@ -73,6 +73,8 @@ class Threads:
         Calls of the messages that fork, join and hold threads.
     ends : int64[S]
         When each sequence ends, ns.
+    loose : int
+        Threads that call MPI outside of all parallel regions.
     unmatched : int
         Parallel regions with barriers that not all threads have.
     """
@@ -85,6 +87,7 @@ class Threads:
     send: NDArray[np.int32]
     receive: NDArray[np.int32]
     ends: NDArray[np.int64]
+    loose: int
     unmatched: int
 
 
@@ -129,6 +132,8 @@ class Team:
         Locations of threads that are sequences, without masters.
     ends : dict of int to int
         When such a thread has nothing left to do, ns; of others it is their last record.
+    loose : int
+        Threads that call MPI outside of all parallel regions.
     unmatched : int
         Parallel regions with barriers that not all threads have.
     """
@@ -142,6 +147,7 @@ class Team:
         self.messages: list[tuple[int, int]] = []
         self.sequences: set[int] = set()
         self.ends: dict[int, int] = {}
+        self.loose = 0
         self.unmatched = 0
 
     def add(self, process: int, count: NDArray[np.int64]) -> None:
@@ -150,6 +156,7 @@ class Team:
         regions = _pairs(self._constructs, first)
         loose = [t for t in range(first + 1, stop) if count[t] and self._is_loose(t, regions)]
         self.sequences.update(loose)
+        self.loose += len(loose)
         forks: dict[int, int] = {}  # the call of each thread that sends its latest join
         for begin, end in regions:
             members = [
@@ -293,5 +300,6 @@ def _merged(
         place[messages[:, 0]].astype(np.int32),
         place[messages[:, 1]].astype(np.int32),
         ends,
+        team.loose,
         team.unmatched,
     )

@@ -145,7 +145,7 @@ def test_barriers_that_not_all_threads_have_are_taken_as_computing(tmp_path: Pat
     team.call((0, 0), (BARRIER, 1), 390, 400)
     program = from_trace(team.read(tmp_path, 440, 1050))
     assert ends(program) == [430, 350]
-    assert "barriers in 1 parallel region that not all threads of the team have" in program.notes[0]
+    assert program.notes[1].startswith("1 parallel region with barriers that not all threads")
 
 
 @pytest.mark.parametrize("reading", ["dimemas", "rooted", "synchronising", "algorithm"])
@@ -193,6 +193,7 @@ def test_a_thread_without_parallel_regions_runs_on_its_own(tmp_path: Path) -> No
         team.writer.state(*who, 0, end, 1)
     program = from_trace(team.read(tmp_path, 440, 300))
     assert ends(program, EAGER.with_(latency=1e-6)) == [490, 1800]
+    assert program.notes[1].startswith("2 of these threads call MPI outside of parallel regions")
 
 
 def test_a_part_of_a_run_with_threads(tmp_path: Path) -> None:
