@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import popmodel
+from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS
-from popmodel.simulator import from_trace, replay
+from popmodel.simulator import Replayer, from_trace, replay
 from popmodel.simulator.program import Op, Program
 from popmodel.trace import Trace, read
 from popmodel.trace.paraver.writer import TraceWriter
@@ -214,3 +216,36 @@ def test_processes_without_calling_threads_are_as_before(tmp_path: Path) -> None
     assert kinds(program, 1) == ["RECEIVE"]
     assert kinds(program, 2) == []
     assert ends(program) == [600, 500, 600]
+
+
+def test_a_thread_that_waits_forever_is_named(tmp_path: Path) -> None:
+    team = message_between_threads()
+    team.collective((1, 1), ALLREDUCE, 950, 960)
+    program = from_trace(team.read(tmp_path, 440, 1050))
+    with pytest.raises(ReplayError) as caught:
+        replay(program, IDEAL)
+    message = caught.value.message
+    assert "deadlock in the replay: 2 of 2 ranks wait forever: rank 1 in OpenMP join" in message
+    assert "a thread of rank 1 in MPI_Allreduce at 0.000000950 s" in message
+
+
+def test_the_critical_path_goes_through_threads(tmp_path: Path) -> None:
+    program = from_trace(message_between_threads().read(tmp_path, 440, 1050))
+    path = Replayer(program).path(EAGER.with_(latency=1e-6))
+    assert path.time.sum() == pytest.approx(1350)
+    assert path.latency.sum() == 1
+    assert path.process.tolist() == [0, 0, 1, 1, 1]
+
+
+def test_threads_have_the_speed_of_their_process(tmp_path: Path) -> None:
+    program = from_trace(message_between_threads().read(tmp_path, 440, 1050))
+    double = EAGER.with_(cpu_factor=2.0)
+    assert ends(program, double) == [215, 175]
+    together = Replayer(program).scenarios([EAGER, double])
+    assert [round(end * 1e9) for one in together for end in one.end] == [430, 350, 215, 175]
+
+
+def test_a_replay_with_threads_is_not_written_as_a_trace(tmp_path: Path) -> None:
+    trace = message_between_threads().read(tmp_path, 440, 1050)
+    with pytest.raises(ReplayError, match="such a replay cannot be written as a trace"):
+        popmodel.replay(trace, output=tmp_path / "x.prv")
