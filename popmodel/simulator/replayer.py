@@ -244,22 +244,22 @@ class Replayer:
         if len(self.program.threads):
             process, source = (self.program.owner[each] for each in (process, source))
         paid = (time != 0) | (latency != 0) | (count != 0)
-        columns = (
-            process,
-            source,
-            operation,
-            part,
-            row,
-            time,
-            latency,
-            count,
-            latency_time,
-            bytes_time,
-            overhead,
-            tier,
-        )
-        kept: list[Any] = [column[paid] for column in columns]
-        return CriticalPath(*kept, runtime / _NS)
+        columns: dict[str, NDArray[Any]] = {
+            "process": process,
+            "source": source,
+            "operation": operation,
+            "part": part,
+            "row": row,
+            "time": time,
+            "latency": latency,
+            "bytes": count,
+            "latency_time": latency_time,
+            "bytes_time": bytes_time,
+            "overhead": overhead,
+            "tier": tier,
+        }
+        kept = {name: column[paid] for name, column in columns.items()}
+        return CriticalPath(**kept, runtime=runtime / _NS)
 
     def _computing(
         self, process: NDArray[np.int32], operation: NDArray[np.int64], cpu: NDArray[np.float64]
