@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace.tables import TraceWarning
-from popmodel.trace.untimed.lines import MOST, LineError, Words, lines
+from popmodel.trace.untimed.lines import MOST, LineError, Words, lines, whole
 from popmodel.trace.untimed.sequence import Actions, trace_of
 from popmodel.units import plural
 
@@ -121,7 +121,7 @@ class _Program:
         found = _HEADER.match(line)
         if found is None:
             raise LineError(f"must begin with #DIMEMAS, not {line[:40]!r}")
-        tasks, threads = int(found[1]), found[2].split(",")
+        tasks, threads = whole(found[1]), found[2].split(",")
         if len(threads) != tasks:
             raise LineError(
                 f"{plural(tasks, 'task')}, but threads of {plural(len(threads), 'task')}"

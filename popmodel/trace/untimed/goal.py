@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace.tables import TraceWarning
-from popmodel.trace.untimed.lines import MOST, LineError, lines
+from popmodel.trace.untimed.lines import LineError, lines, whole
 from popmodel.trace.untimed.sequence import Actions, trace_of
 
 if TYPE_CHECKING:
@@ -124,9 +124,11 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
             raise TraceError(path, str(error), line=number, hint=_ADVICE) from None
     if schedule.inside is not None:
         raise TraceError(path, f"rank {schedule.inside} has no end: }} is missing", hint=_ADVICE)
-    lacking = [rank for rank in range(schedule.count) if rank not in schedule.ranks]
-    if lacking or not schedule.count:
-        problem = f"no operations of rank {lacking[0]}" if lacking else "the file has no schedule"
+    lacking = next((rank for rank in range(schedule.count) if rank not in schedule.ranks), None)
+    if lacking is not None or not schedule.count:
+        problem = "the file has no schedule"
+        if lacking is not None:
+            problem = f"no operations of rank {lacking}"
         raise TraceError(path, problem, hint=_ADVICE)
     processes, later = [], 0
     for rank in range(schedule.count):
@@ -178,9 +180,9 @@ class _Schedule:
 
     def _outside(self, text: str) -> None:
         if found := _RANKS.fullmatch(text):
-            self.count = int(found[1])
+            self.count = whole(found[1])
         elif found := _RANK.fullmatch(text):
-            rank = int(found[1])
+            rank = whole(found[1])
             if rank >= self.count:
                 raise LineError(f"rank {rank} of num_ranks {self.count}")
             if rank in self.ranks:
@@ -191,27 +193,20 @@ class _Schedule:
 
     def _inside(self, rank: _Rank, text: str) -> None:
         if found := _CALC.fullmatch(text):
-            rank.add(found[1], _Operation("calc", _number(found[2])))
+            rank.add(found[1], _Operation("calc", whole(found[2])))
         elif found := _MESSAGE.fullmatch(text):
             label, sends, sent, received, partner, tag, _ = found.groups()
             if "-1" in (partner, tag):
                 raise LineError("a receive from any rank or with any tag: name them")
             what = "send" if sends else "recv"
-            size = _number(sent or received)
-            if int(partner) >= self.count:
+            size = whole(sent or received)
+            if (other := whole(partner)) >= self.count:
                 raise LineError(f"rank {partner} of num_ranks {self.count}")
-            rank.add(label, _Operation(what, size, int(partner), _number(tag or "0")))
+            rank.add(label, _Operation(what, size, other, whole(tag or "0")))
         elif found := _NEEDS.fullmatch(text):
             rank.need(found[1], found[3], complete=found[2] == "requires")
         else:
             raise LineError(f"not an operation of a rank: {text[:40]!r}")
-
-
-def _number(text: str) -> int:
-    number = int(text)
-    if number > MOST:
-        raise LineError(f"{text} is larger than can be represented")
-    return number
 
 
 def _sequence(rank: int, schedule: _Rank) -> tuple[Actions, int]:
@@ -220,10 +215,13 @@ def _sequence(rank: int, schedule: _Rank) -> tuple[Actions, int]:
     order = _order(rank, schedule)
     level = [0] * len(order)  # the last of the operations that wait, from 1, that each comes after
     waits = held = 0
+    of_last: set[tuple[int, bool]] = set()  # what the last of them needed
     open_: dict[int, None] = {}
     for place, number in enumerate(order):
         needs = schedule.needs[number]
         level[number] = max((level[other] for other, _ in needs), default=0)
+        if waits and of_last.issubset(needs):
+            level[number] = waits
         held += level[number] < waits
         completed = [other for other, complete in needs if complete and other in open_]
         for other in completed:
@@ -244,6 +242,7 @@ def _sequence(rank: int, schedule: _Rank) -> tuple[Actions, int]:
         if completed or (at_once and operation.what != "calc"):
             waits += 1
             level[number] = waits
+            of_last = {(number, True)} if at_once else set(needs)
     for other in open_:
         mine.wait(other, "")
     return mine, held

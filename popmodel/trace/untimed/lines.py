@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["MOST", "LineError", "Words", "lines"]
+__all__ = ["MOST", "LineError", "Words", "lines", "whole"]
 
 MOST = 2**53
 """Bytes of a message, and ns that a process computes; beyond, numbers are not exact."""
+
+_DIGITS = 18  # more are no number of anything, and may exceed what Python converts
 
 
 class LineError(ValueError):
@@ -34,6 +36,14 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
             count += len(whole)
     if rest:
         yield count + 1, rest.decode("ascii", "backslashreplace")
+
+
+def whole(digits: str) -> int:
+    """Return the number that some digits write; raises `LineError` beyond `MOST`."""
+    number = int(digits) if len(digits) <= _DIGITS else MOST + 1
+    if number > MOST:
+        raise LineError(f"{digits[:40]} is larger than can be represented")
+    return number
 
 
 class Words:

@@ -37,6 +37,7 @@ SIZES = dict(
 )
 """Bytes of the datatypes by SimGrid's numbers, from MPI_DOUBLE (0) to MPI_REAL16 (41)."""
 _BYTE = 6
+_DIGITS = 9  # of the largest rank
 _COLLECTIVES = {
     **{
         name: name.capitalize()
@@ -143,7 +144,7 @@ def is_action(line: str) -> bool:
 
 def _rank_of(word: str) -> int | None:
     number = word.removeprefix("p").removeprefix("rank-")
-    return int(number) if number.isdecimal() else None
+    return int(number) if number.isdecimal() and len(number) <= _DIGITS else None
 
 
 def _says_something(line: str) -> bool:
@@ -186,10 +187,11 @@ class _Processes:
             mine.call("Waitall")
         elif action == "test":
             self.tests += 1
-        elif action in ("init", "finalize"):
-            if action == "init" and len(told):
+        elif action == "init":  # of SMPI's replay, which nobody waits for
+            if len(told):
                 self._unit[rank] = SIZES[0]
-            mine.call(action.capitalize())
+        elif action == "finalize":
+            mine.call("Finalize")
         elif action in _COLLECTIVES:
             self._collective(mine, action, told)
         elif action not in _LOCAL:
@@ -223,6 +225,8 @@ class _Processes:
             sent, received = told.size(0, 2), told.size(1, 3) * self.count
         elif action != "barrier":
             work, sent, received, is_root = self._uneven(mine.rank, action, told)
+        if max(sent, received) > MOST:
+            raise LineError(f"{action} of {max(sent, received):.3g} bytes")
         mine.collective(name, sent, received, is_root)
         mine.compute(work * (1e9 / self._rate))
 

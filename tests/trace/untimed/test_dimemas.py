@@ -74,6 +74,11 @@ def test_messages_may_leave_out_the_thread_of_the_partner_and_events_are_counted
         (['#DIMEMAS:"x":1,0:2(2,1),1'], 1, "tasks must have one thread each"),
         (['#DIMEMAS:"x":1,0:3(1,1),1'], 1, "3 tasks, but threads of 2 tasks"),
         ([HEADER, "d:1:1:2:0:7"], 2, "a communicator with task 7 of 2"),
+        (
+            [HEADER.replace("2(", f"{'9' * 5000}(")],
+            1,
+            f"{'9' * 40} is larger than can be represented",
+        ),
         ([HEADER, "1:2:0:1"], 2, "task 2 of 2"),
         ([HEADER, "1:0:1:1"], 2, "thread 1 of task 0: tasks must have one thread"),
         ([HEADER, "1:0:0:x"], 2, "argument 1 of record 1 must be a number, not 'x'"),

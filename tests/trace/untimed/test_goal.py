@@ -132,6 +132,11 @@ def test_remarks_cores_and_adapters_are_read_past(tmp_path: Path) -> None:
             3,
             f"{10**16} is larger than can be represented",
         ),
+        (
+            f"num_ranks {'9' * 5000}\n",
+            1,
+            f"{'9' * 40} is larger than can be represented",
+        ),
     ],
 )
 def test_lines_that_cannot_be_used(tmp_path: Path, text: str, number: int, problem: str) -> None:
@@ -146,6 +151,7 @@ def test_lines_that_cannot_be_used(tmp_path: Path, text: str, number: int, probl
     ("text", "problem"),
     [
         ("", "the file has no schedule"),
+        (f"num_ranks {10**15}\n", "no operations of rank 0"),
         ("num_ranks 2\nrank 0 {\n}\n", "no operations of rank 1"),
         ("num_ranks 1\nrank 0 {\n", "rank 0 has no end: } is missing"),
         (

@@ -54,14 +54,13 @@ def test_actions_are_calls_and_bursts(tmp_path: Path) -> None:
     )  # fmt: skip
     trace = read(path)
     assert calls_of(trace, 0) == [
-        ("MPI_Init", 0, -1, 0, 0, -1),
         ("MPI_Irecv", 1500, 1, 7, 40, 1),
         ("MPI_Isend", 1500, 1, 8, 24, 2),
         ("MPI_Wait", 1500, -1, 0, 0, 1),
         ("MPI_Waitall", 2500, -1, 0, 0, -1),
         ("MPI_Finalize", 2500, -1, 0, 0, -1),
     ]
-    assert calls_of(trace, 1)[1:3] == [
+    assert calls_of(trace, 1)[:2] == [
         ("MPI_Send", 0, 0, 7, 40, -1),
         ("MPI_Recv", 0, 0, 8, 24, -1),
     ]
@@ -135,7 +134,7 @@ def test_a_file_that_lists_one_for_each_process(tmp_path: Path) -> None:
         path = tmp_path / name
         path.write_text("x.txt_files/0_rank-0.txt\nx.txt_files/1_rank-1.txt\n")
         trace = read(path)
-        assert calls_of(trace, 1)[1] == ("MPI_Recv", 0, 0, 5, 40, -1)
+        assert calls_of(trace, 1)[0] == ("MPI_Recv", 0, 0, 5, 40, -1)
         assert trace.path == str(path)
     (folder / "0_rank-0.txt").write_text("0 init\n0 fly\n")
     with pytest.raises(TraceError) as caught:
@@ -179,7 +178,7 @@ def test_without_datatypes_amounts_are_bytes_or_doubles(tmp_path: Path) -> None:
     """As the tracers TAU and MPE wrote them."""
     for init, unit in (("init", 1), ("init 0", 8)):
         path = written(tmp_path, f"0 {init}", "0 send 1 0 10", "1 init", "1 recv 0 0 10")
-        assert calls_of(read(path), 0)[1][4] == 10 * unit
+        assert calls_of(read(path), 0)[0][4] == 10 * unit
 
 
 @pytest.mark.parametrize("app", APPS)
@@ -222,7 +221,11 @@ def test_the_whole_run_is_taken_and_nothing_is_measured() -> None:
     assert part is trace
     assert focus.caveats == ("no measured times: a replay tells what MPI takes",)
     assert info(trace)["calls"]["MPI_Allreduce"] == 160
-    assert info(trace)["runtime"] == pytest.approx(0.178758188)
+    told = info(trace)
+    assert (told["timed"], told["runtime"]) == (False, None)
+    assert told["duration"] == pytest.approx(0.178758188)
+    assert told["records"]["messages"] == 320
+    assert told["message_sizes"]["max"] == 8192
     with pytest.raises(TraceError) as caught:
         analyse(trace)
     assert caught.value.message.endswith(
@@ -250,7 +253,6 @@ def test_tests_are_counted_and_left_out(tmp_path: Path) -> None:
     assert warning.text == "tests (ignored: whether they found anything is not recorded)"
     assert warning.count == 1
     assert [name for name, *_ in calls_of(trace, 0)] == [
-        "MPI_Init",
         "MPI_Irecv",
         "MPI_Send",
         "MPI_Waitall",
@@ -262,6 +264,7 @@ def test_tests_are_counted_and_left_out(tmp_path: Path) -> None:
     [
         ("x init", "not an action of a process: 'x init'"),
         ("0", "not an action of a process: '0'"),
+        (f"{'9' * 5000} init", f"not an action of a process: '{'9' * 40}'"),
         ("0 fly", "unknown action 'fly'"),
         ("0 compute", "argument 1 of compute must be a number, there is none"),
         ("0 compute much", "argument 1 of compute must be a number, not 'much'"),
@@ -281,6 +284,12 @@ def test_actions_that_cannot_be_used(tmp_path: Path, line: str, problem: str) ->
         read(path)
     assert caught.value.message == f"{path}:2: {problem}"
     assert caught.value.hint == HINT
+
+
+def test_what_all_processes_send_can_be_too_much(tmp_path: Path) -> None:
+    path = written(tmp_path, "0 alltoall 1 9e15 6 6", "1 init")
+    with pytest.raises(TraceError, match=r":1: alltoall of 1.8e\+16 bytes"):
+        read(path)
 
 
 def test_processes_that_lack(tmp_path: Path) -> None:
@@ -308,16 +317,52 @@ def test_there_is_one_application(tmp_path: Path) -> None:
 
 def test_a_run_that_only_communicates_is_replayed(tmp_path: Path) -> None:
     lines = ("0 init", "1 init", "0 send 1 0 10 0", "1 recv 0 0 10 0", "0 finalize", "1 finalize")
-    found = popmodel.replay(written(tmp_path, *lines), latency="2us", bandwidth="1GB/s")
+    path = written(tmp_path, *lines)
+    found = popmodel.replay(path, latency="2us", bandwidth="1GB/s", flop_rate=1e9)
     assert found.measured is None
     assert found.against.what == "ideal"
-    init, message = 2 * 2e-6, 2e-6 + 80 / 1e9  # MPI_Init meets as a barrier, in and out
-    assert found.outcomes[0].found.runtime == pytest.approx(init + message)
+    assert found.outcomes[0].found.runtime == pytest.approx(2e-6 + 80 / 1e9)
 
 
 def test_a_replay_is_not_compared_with_times_that_were_not_measured() -> None:
     trace = DATA / "jac2048.4.ti.txt.gz"
-    found = popmodel.replay(trace)
+    found = popmodel.replay(trace, flop_rate=1e9)
     assert (found.measured, found.against.what) == (None, "ideal")
     with pytest.raises(UsageError, match="no measured times to compare with"):
-        popmodel.replay(trace, against="measured")
+        popmodel.replay(trace, against="measured", flop_rate=1e9)
+
+
+def test_a_replay_needs_a_flop_rate(tmp_path: Path) -> None:
+    for trace in (DATA / "jac2048.4.ti.txt.gz", written(tmp_path, "0 init", "0 compute 5")):
+        with pytest.raises(UsageError) as caught:
+            popmodel.replay(trace)
+        assert caught.value.message == (
+            f"{trace}: computation is given in flop, and no flop rate is set"
+        )
+        assert caught.value.hint.startswith("add --flop-rate 1Gflop/s (flop_rate=1e9 in Python)")
+    found = popmodel.replay(trace, flop_rate=5e8)
+    assert found.outcomes[0].found.runtime == pytest.approx(1e-8)
+
+
+def test_replays_have_efficiencies_though_the_trace_has_none() -> None:
+    """By their definition, from what the replay says of each process."""
+    found = popmodel.replay(
+        DATA / "jac2048.4.ti.txt.gz", "smpi", flop_rate=1e9, latency=["1us", "1ms"], metrics=True
+    )
+    ideal = popmodel.replay(
+        DATA / "jac2048.4.ti.txt.gz", "smpi", flop_rate=1e9, latency="0us", bandwidth="inf"
+    )
+    for outcome in found.outcomes:
+        metrics = outcome.evaluations["mpi"].values
+        execution = outcome.found
+        useful, runtime = execution.compute, execution.runtime
+        assert metrics["load_balance"] == pytest.approx(useful.mean() / useful.max(), abs=1e-6)
+        assert metrics["transfer_efficiency"] == pytest.approx(
+            ideal.outcomes[0].found.runtime / runtime, abs=1e-6
+        )
+        assert metrics["parallel_efficiency"] == pytest.approx(useful.mean() / runtime, abs=1e-6)
+    assert "measured_metrics" not in found.to_dict()
+    screen = str(found)
+    assert "run 1" in screen
+    assert "Transfer efficiency" in screen
+    assert "measured  " not in screen
