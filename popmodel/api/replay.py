@@ -169,6 +169,7 @@ def replay(
     from_start: bool = False,
     application: int = 1,
     cache: bool = True,
+    flop_rate: float | None = None,
 ) -> Replays:
     """Simulate a traced run on networks.
 
@@ -212,6 +213,9 @@ def replay(
         Number of the application in the trace, from 1.
     cache : bool
         Whether to use and keep a parsed copy of the trace.
+    flop_rate : float, optional
+        Flop per second of one process; needed for traces of SimGrid SMPI, which give computing in
+        flop.
 
     Raises
     ------
@@ -255,7 +259,7 @@ def replay(
                     "leave it out, or name a network as well, such as ideal",
                 )
     asked = [] if network is None and profiles else networks(network or "ideal", **given)
-    whole = trace_of(trace, application=application, cache=cache)
+    whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
     if against == "measured" and not whole.timed:
         raise UsageError(f"{path}: no measured times to compare with", "against: ideal or first")
     source, focus = focused(whole, part)

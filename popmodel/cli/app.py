@@ -26,6 +26,7 @@ VERBS = (
     "validate",
     "explain",
     "trace",
+    "convert",
     "bench",
     "machine",
     "signature",

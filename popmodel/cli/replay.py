@@ -11,6 +11,7 @@ import typer
 from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
+    FlopRateOption,
     ForceOption,
     FormatOption,
     FromStartOption,
@@ -18,6 +19,7 @@ from popmodel.cli.options import (
     RegionOption,
     WindowOption,
     choice,
+    flop_rate_of,
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
@@ -39,7 +41,7 @@ _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESET
 def command(
     ctx: typer.Context,
     trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti.txt, or with .gz).")
+        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
     ],
     network: Annotated[
         str | None,
@@ -98,6 +100,7 @@ def command(
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
+    flop_rate: FlopRateOption = None,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
@@ -138,6 +141,7 @@ def command(
         from_start=from_start,
         application=which,
         cache=not no_cache,
+        flop_rate=flop_rate_of(flop_rate),
     )
     result = found.to_dict()
 
