@@ -1,7 +1,7 @@
 """Writes programs as schedules in GOAL, which LogGOPSim simulates (`popmodel.trace.untimed.goal`).
 
 Each operation needs those that its process has waited for, so that a rank does one thing after the
-other. Bursts are whole nanoseconds; a process is off by less than one, however many it has. GOAL
+other. Bursts are whole nanoseconds; those of a process are off by less than one in all. GOAL
 has no collectives: they are written as the messages that SimGrid SMPI sends
 (`popmodel.simulator.exchanges`). It has no modes of sending, nodes or communicators either, and a
 rank ends when all its messages have been sent, also those that nobody waits for.
