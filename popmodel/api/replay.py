@@ -22,7 +22,7 @@ from popmodel.api.outcomes import (
     values_of,
 )
 from popmodel.api.results import Result
-from popmodel.efficiency.measure import analyse, runtime
+from popmodel.efficiency.measure import analyse, before_replay, runtime
 from popmodel.efficiency.replayed import unknown_families
 from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
@@ -276,9 +276,9 @@ def replay(
     measured = runtime(source) if source.timed else None
     observed, unknown, evaluations = None, {}, {}
     if metrics:
-        observed = analyse(whole, part=part).observables
+        observed = analyse(whole, part=part).observables if whole.timed else before_replay(source)
         unknown = unknown_families(observed)
-        evaluations = evaluate(observed, unknown)
+        evaluations = evaluate(observed, unknown) if whole.timed else {}
     # Scenarios share their ideal network, which is the usual baseline, too.
     once = cache_of(partial(carry_out, program))
     outcomes = tuple(
