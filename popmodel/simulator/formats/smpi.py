@@ -64,6 +64,7 @@ def text(program: Program) -> Iterator[str]:
         )
     }
     for process in range(laid.processes):
+        yield f"{process} init\n"
         begin, end = laid.offsets[process : process + 2].tolist()
         for operation in range(begin, end):
             if burst := float(laid.burst[operation]):
@@ -94,8 +95,8 @@ def _collective(program: Program, row: int, amounts: tuple[int, int] | None) -> 
     sent, received = amounts or (int(every.sent[row]), int(every.received[row]))
     root = max(int(every.root[row]), 0)
     most = max(sent, received)
-    if kind in ("init", "barrier"):
-        return kind
+    if kind in ("init", "barrier"):  # SMPI's own init meets nobody
+        return "barrier"
     if kind == "bcast":
         return f"bcast {most} {root} {_BYTE}"
     if kind == "reduce":

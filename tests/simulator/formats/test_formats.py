@@ -149,7 +149,15 @@ def test_actions() -> None:
     program.compute(0, 2.5e-9)
     lines = "".join(smpi.text(program.build())).splitlines()
     assert [line.removeprefix("0 ") for line in lines if line[0] == "0"] == [
-        *("init", "barrier", "bcast 8 1 6", "reduce 8 0 1 6", "allreduce 8 0 6", "scan 8 0 6"),
+        *(
+            "init",
+            "barrier",
+            "barrier",
+            "bcast 8 1 6",
+            "reduce 8 0 1 6",
+            "allreduce 8 0 6",
+            "scan 8 0 6",
+        ),
         *("gather 8 8 1 6 6", "gatherv 8 8 7 1 6 6", "scatter 8 8 1 6 6", "scatterv 8 7 8 1 6 6"),
         *("allgather 8 8 6 6", "allgatherv 8 8 7 6", "alltoall 8 8 6 6"),
         *("alltoallv 8 4 4 15 8 7 6 6", "reducescatter 8 7 0 6", "compute 2.5", "finalize"),

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from popmodel.errors import PopmodelError
-from popmodel.network import dimemas_cfg
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.trace import read
@@ -42,11 +41,6 @@ SMPI = "\n".join(
         *("scatter 4 4 1 6 6", "sleep 1e-3", "waitall", "finalize"),
     )
 )
-CFG = """/* a machine */
-"environment information" {"", 0, "", 2, 100, 0, 1};;
-"multi node information" {0, 2, "n", 2, 1, 1e-6, 1000, 0, 1, 1, 1e-5, 1, 1, 0.0};;
-"mapping information" {"x.dim", 2, [2] {0, 1}};;
-"""
 FILES = {
     "x.ti": SMPI,
     "x.goal": GOAL,
@@ -86,19 +80,3 @@ def test_programs(
 def test_without_damage_they_are_replayed(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(FILES[name])
     assert replay(from_trace(read(tmp_path / name)), PRESETS["smpi"]).runtime > 0
-    (tmp_path / "x.cfg").write_text(CFG)
-    assert dimemas_cfg.read(tmp_path / "x.cfg").network(2, 1e4).input_links == 1
-
-
-@settings(max_examples=300, deadline=None)
-@given(damage=DAMAGE)
-def test_configurations(
-    damage: list[tuple[float, int, str]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "x.cfg"
-    path.write_text(damaged(CFG, damage))
-    try:
-        network = dimemas_cfg.read(path).network(2, 1e4)
-        assert network.rules == "dimemas"
-    except PopmodelError as error:
-        assert str(path) in error.message
