@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.arrays import distinct
-from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
+from popmodel.simulator.program import COLLECTIVES, Collectives, Op, Program
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Carried", "carry_out", "not_carried_out"]
+__all__ = ["Carried", "carry_out"]
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Carried:
     collective_kind : uint8[C]
         Index into `popmodel.simulator.program.COLLECTIVES`.
     collective_charge : int64[C]
-        Row of the charges of the collective's first message size; those of the program's own
-        messages come before.
+        Row of the charges of the collective's first message size; those of the classes of the
+        program's own messages come before.
     root_rank : int32[C]
         Rank of the root in the communicator; 0 where nobody is known to be the root.
     group : int32[C]
@@ -57,40 +57,32 @@ class Carried:
     group_rank: NDArray[np.int32]
 
 
-def not_carried_out(program: Program) -> Carried:
-    """Say of a program that none of its collectives is carried out as messages."""
-    nothing = np.zeros(len(program.collectives), dtype=np.int32)
-    nobody = np.empty(0, dtype=np.int32)
-    return Carried(
-        program.collectives.kind.astype(np.uint8),
-        nothing.astype(np.int64),
-        nothing,
-        nothing,
-        np.zeros(1, dtype=np.int64),
-        nobody,
-        nobody,
-    )
-
-
-def carry_out(program: Program) -> tuple[Carried, Messages]:
+def carry_out(program: Program, first: int) -> tuple[Carried, NDArray[np.int64]]:
     """Prepare the collectives of a program to be carried out as messages.
+
+    Parameters
+    ----------
+    program : Program
+        With collectives.
+    first : int
+        Row of the charges that the first of the sizes gets.
 
     Returns
     -------
     Carried
         What the engine needs to know of them.
-    Messages
-        The program's own, followed by one of each size that a collective sends.
+    int64[S]
+        The sizes of messages that collectives send, bytes.
     """
     collectives = program.collectives
     members, group = _members(program)
     lengths = np.array([len(m) for m in members], dtype=np.int64)
     sorted_by_process = [np.argsort(m, kind="stable").astype(np.int32) for m in members]
     nobody = np.empty(0, dtype=np.int32)
-    first, sizes = _sizes(collectives)
+    row, sizes = _sizes(collectives)
     carried = Carried(
         collectives.kind.astype(np.uint8),
-        first + len(program.messages),
+        row + first,
         _root_ranks(collectives, members, group),
         group,
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
@@ -99,7 +91,7 @@ def carry_out(program: Program) -> tuple[Carried, Messages]:
         ),
         np.concatenate([nobody, *sorted_by_process]),
     )
-    return carried, _with_sizes(program.messages, sizes)
+    return carried, sizes
 
 
 def _sizes(collectives: Collectives) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -154,18 +146,6 @@ def _whole(collectives: Collectives) -> NDArray[np.int64]:
     return sizes
 
 
-def _with_sizes(own: Messages, sizes: NDArray[np.int64]) -> Messages:
-    """Messages with one more for each size: between two processes, as collectives send them."""
-    added = np.zeros(len(sizes), dtype=np.int32)
-    return Messages(
-        np.concatenate([own.sender, added]),
-        np.concatenate([own.receiver, added + np.int32(1)]),
-        np.concatenate([own.size, sizes]),
-        np.concatenate([own.tag, added - np.int64(1)]),
-        np.concatenate([own.mode, added.astype(np.int8)]),
-    )
-
-
 def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int32]]:
     """Groups of processes, in the order of their ranks, and the group of each collective.
 
@@ -201,7 +181,7 @@ class _Callers:
     """The processes that take part in each collective."""
 
     def __init__(self, program: Program) -> None:
-        process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
+        process = np.repeat(np.arange(program.sequences), np.diff(program.offsets))
         about = np.flatnonzero(program.kind >= Op.COLLECTIVE)
         about = about[np.argsort(program.target[about], kind="stable")]
         self._process = process[about]

@@ -8,16 +8,20 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.algorithms import carry_out, exchanges
+from oracle.drawn import programs_with_collectives
 
 from popmodel.errors import ReplayError
 from popmodel.network import collectives
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import algorithms, engine, replay
+from popmodel.simulator import algorithms, replay, replayer
 from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.charges import charge
+from popmodel.simulator.classes import classes
 from popmodel.simulator.program import COLLECTIVES, Op, Program
 
 ALPHA, BETA = 1e-6, 1e-9
@@ -145,43 +149,9 @@ def assert_same(program: Program, network: Network) -> None:
     assert found.end.tolist() == pytest.approx(plain.end.tolist(), rel=1e-13, abs=1e-18)
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> Program:
-    """Collectives of several communicators, blocking or not, with messages between them."""
-    processes = draw(st.integers(1, 9))
-    program = ProgramBuilder(processes)
-    everyone = range(processes)
-    teams = [(0, list(everyone))]
-    for _ in range(draw(st.integers(0, 2))):
-        members = draw(st.permutations(everyone))[: draw(st.integers(1, processes))]
-        teams.append((program.communicator(members), members))
-    open_: list[tuple[int, int]] = []
-    for _ in range(draw(st.integers(1, 6))):
-        for p in everyone:
-            program.compute(p, draw(st.integers(0, 5000)) * 1e-9)
-        if processes > 1 and draw(st.booleans()):
-            m = program.message(0, 1, draw(st.sampled_from([0, 5000])))
-            program.do(0, Op.SEND, m)
-            program.do(1, Op.RECEIVE, m)
-        number, members = draw(st.sampled_from(teams))
-        sizes = st.sampled_from([0, 8, 999, 5000])
-        root = draw(st.sampled_from(members))
-        kind = draw(st.sampled_from(COLLECTIVES))
-        c = program.collective(kind, draw(sizes), draw(sizes), root, number)
-        blocking = draw(st.booleans())
-        for p in members:
-            program.do(p, Op.COLLECTIVE if blocking else Op.ARRIVE, c)
-            if not blocking:
-                open_.append((p, c))
-    for p, c in open_:
-        program.compute(p, draw(st.integers(0, 50)) * 1e-9)
-        program.do(p, Op.WAIT_COLLECTIVE, c)
-    return program.build()
-
-
 @settings(max_examples=300, deadline=None)
 @given(
-    programs(),
+    programs_with_collectives(),
     st.sampled_from(["alpha-beta", "dimemas"]),
     st.sampled_from([0, 1000, math.inf]),
     st.sampled_from([0.0, 1e-6]),
@@ -202,8 +172,8 @@ def test_charges_do_not_grow_with_the_square_of_the_members() -> None:
         c = program.collective("alltoall", 8, 8)
         for p in range(2000):
             program.do(p, Op.COLLECTIVE, c)
-    carried, messages = algorithms.carry_out(program.build())
-    assert messages.size.tolist() == [8]
+    carried, sizes = algorithms.carry_out(program.build(), 0)
+    assert sizes.tolist() == [8]
     assert carried.collective_charge.tolist() == [0, 0, 0]
     assert len(carried.group_process) == 2000
 
@@ -238,12 +208,12 @@ def test_an_all_to_all_that_lacks_a_member_is_named() -> None:
 def test_the_core_refuses_what_it_cannot_carry_out(
     column: str, value: int, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def spoilt(program: Program):
-        carried, messages = algorithms.carry_out(program)
+    def spoilt(program: Program, first: int):
+        carried, sizes = algorithms.carry_out(program, first)
         getattr(carried, column)[-1] = value
-        return carried, messages
+        return carried, sizes
 
-    monkeypatch.setattr(engine, "carry_out", spoilt)
+    monkeypatch.setattr(replayer, "carry_out", spoilt)
     with pytest.raises(ValueError, match=reason):
         replay(alone("bcast", 4, 8, 8), NETWORK)
 
@@ -252,20 +222,22 @@ def test_the_core_refuses_what_it_cannot_carry_out(
 def test_the_core_refuses_columns_of_different_lengths(
     column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def short(program: Program):
-        carried, messages = algorithms.carry_out(program)
-        return replace(carried, **{column: getattr(carried, column)[:-1]}), messages
+    def short(program: Program, first: int):
+        carried, sizes = algorithms.carry_out(program, first)
+        return replace(carried, **{column: getattr(carried, column)[:-1]}), sizes
 
-    monkeypatch.setattr(engine, "carry_out", short)
+    monkeypatch.setattr(replayer, "carry_out", short)
     with pytest.raises(ValueError, match="columns of different lengths"):
         replay(alone("bcast", 4, 8, 8), NETWORK)
 
 
 def test_ends_of_a_program_that_nobody_carries_out_are_refused() -> None:
     program = alone("bcast", 4, 8, 8)
-    charges = engine.charge(program, NETWORK)
-    with pytest.raises(ValueError, match="collective 0 cannot be carried out as messages"):
-        engine.ends(program, charges)
+    found = classes(program)
+    core = replayer.core(program, found.message, found.collective)
+    costs = replayer.costs([charge(program, found, NETWORK)], [np.ones(4)])
+    with pytest.raises(ValueError, match="columns of different lengths"):
+        core.run(costs, None)
 
 
 # -- programs that are laid out --------------------------------------------------------------------
