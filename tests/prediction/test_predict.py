@@ -410,5 +410,6 @@ def test_the_example_is_predicted_from_its_file(preset: Profile) -> None:
     example = signature.load(root / "examples" / "cannon" / "small-blocks.toml")
     run = predict(example, preset, 16, 4)
     assert not run.signature.is_bundled
-    # blocks in the cache: the multiplication is limited by the core, not by memory
-    assert run.remedies["+10 % clock"] < run.remedies.get("+10 % memory bandwidth", 0.0)
+    # blocks in the last cache: the multiplication is limited by what that serves, not by memory
+    assert "+10 % memory bandwidth" not in run.remedies
+    assert run.time["parallel loops"].value > 0.7 * run.runtime.value
