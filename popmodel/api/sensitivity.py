@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import (
@@ -21,7 +23,7 @@ from popmodel.api.results import Result
 from popmodel.efficiency.measure import runtime
 from popmodel.errors import UsageError
 from popmodel.machine.network import network_of
-from popmodel.network.network import Network
+from popmodel.network.network import Network, describe
 from popmodel.plain import document, plain
 from popmodel.report.sensitivity import VIEWS, conclusion
 from popmodel.simulator import from_trace, replay
@@ -33,13 +35,17 @@ from popmodel.trace.part import Part, Window
 from popmodel.units import parse_bandwidth, parse_time
 from popmodel.values import cut, dataclass
 from popmodel.whatif.breakpoints import Pieces, pieces
+from popmodel.whatif.dependence import Dependence, dependence
 from popmodel.whatif.evaluate import OverGap, OverLatency, Runtimes
+from popmodel.whatif.paraver_events import write_path
 from popmodel.whatif.planes import Planes, planes
-from popmodel.whatif.shares import Shares
+from popmodel.whatif.shares import Shares, shares
 from popmodel.whatif.tolerance import reaches
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views
+    from popmodel.simulator.path import CriticalPath
+    from popmodel.trace import Trace
 
 __all__ = ["Sensitivity", "Tolerance", "sensitivity"]
 
@@ -114,6 +120,10 @@ class Sensitivity(Result):
         The same for a transfer efficiency of 95 %.
     planes : Planes
         Runtime over both.
+    dependence : Dependence
+        Regions, ideal scenarios and the critical path.
+    program, source, path : Program, Trace, CriticalPath
+        What was replayed, what it was made of, and the critical path step by step.
     window : Focus
         The part of the trace that was replayed.
     caveats, notes : tuple of str
@@ -138,6 +148,10 @@ class Sensitivity(Result):
     slower: dict[float, Tolerance]
     efficient: Tolerance
     planes: Planes
+    dependence: Dependence
+    program: Program
+    source: Trace
+    path: CriticalPath
     window: Focus
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
@@ -187,8 +201,28 @@ class Sensitivity(Result):
             efficient={"transfer_efficiency": EFFICIENT, **_told(self.efficient)},
             planes=self.planes.planes,
             planes_error=self.planes.error,
+            **vars(self.dependence),
             notes=self.notes,
         )
+
+    def write_path(self, target: str | os.PathLike[str]) -> None:
+        """Write the trace again with the critical path as events, for Paraver.
+
+        Parameters
+        ----------
+        target : path
+            Where to; a ``.gz`` suffix compresses it. An existing file is replaced.
+
+        Raises
+        ------
+        TraceError
+            If the trace is not of Paraver.
+        UsageError
+            If the target is the trace itself.
+        FileError
+            If a file cannot be written.
+        """
+        write_path(self.path, self.program, self.source, Path(target), describe(self.network))
 
     def _views(self) -> Views:
         return VIEWS
@@ -323,7 +357,9 @@ def sensitivity(
         caveats=(*caveats(source, focus), *([] if program.operations else [NO_MPI])),
         notes=(*notes, *program.notes),
         files=(path, *([] if profile is None else [profile.path])),
-        **_found(program, asked, latency_range, bandwidth_range, wanted),
+        program=program,
+        source=source,
+        **_found(program, source, asked, latency_range, bandwidth_range, wanted),
     )
 
 
@@ -349,6 +385,7 @@ def _convex(program: Program, network: Network) -> tuple[Program, list[str]]:
 
 def _found(
     program: Program,
+    source: Trace,
     network: Network,
     latency_range: Any,
     bandwidth_range: Any,
@@ -366,7 +403,8 @@ def _found(
         (min(BANDWIDTHS[0], network.bandwidth / 2), BANDWIDTHS[1]),
     )
     gaps = (1 / bandwidths[1], 1 / bandwidths[0] if bandwidths[0] else math.inf)
-    shares = runtimes.shares()
+    path = runtimes.path()
+    made_of = shares(path, network)
     over_latency, over_gap = OverLatency(runtimes, gap), OverGap(runtimes, latency)
     by_latency, by_gap = pieces(over_latency, *latencies), pieces(over_gap, *gaps)
 
@@ -383,13 +421,15 @@ def _found(
     here = runtimes.touch(latency, gap)
     return {
         "ideal_runtime": ideal,
-        "shares": shares,
+        "shares": made_of,
+        "path": path,
+        "dependence": dependence(program, network, path, source),
         "by_latency": here.by_latency,
         "by_gap": here.by_gap,
         "without": (without[0], without[1]),
         "over_latency": by_latency,
         "over_gap": by_gap,
-        "slower": {one: tolerance((1 + one) * shares.runtime) for one in slowdowns},
+        "slower": {one: tolerance((1 + one) * made_of.runtime) for one in slowdowns},
         "efficient": tolerance(ideal / EFFICIENT),
         "planes": planes(runtimes, latencies, gaps, error=NEAR),
     }

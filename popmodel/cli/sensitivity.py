@@ -20,11 +20,12 @@ from popmodel.cli.options import (
     choice,
     format_option,
     number_of,
-    result_option,
+    output_option,
     whole_number,
 )
 from popmodel.errors import UsageError
 from popmodel.network.network import PRESETS, READINGS, describe
+from popmodel.report import formats
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 DRAWN = (*FORMATS, "svg")
@@ -32,9 +33,11 @@ EXAMPLES = (
     "popmodel sensitivity run.prv",
     "popmodel sensitivity run.prv --machine machine.json",
     "popmodel sensitivity run.prv --latency 1us -o run.svg",
+    "popmodel sensitivity run.prv -o critical-path.prv.gz",
     "popmodel sensitivity run.prv --latency-range 0:1ms --format json",
 )
 
+_PARAVER = (".prv", ".prv.gz")
 _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
 
 
@@ -105,7 +108,13 @@ def command(
         ),
     ] = "1%,2%,5%",
     format: Annotated[str | None, format_option(DRAWN, FORMAT_HELP)] = None,
-    output: Annotated[str | None, result_option(DRAWN)] = None,
+    output: Annotated[
+        str | None,
+        output_option(
+            f"Write to FILE ({formats.suffixes(DRAWN)}). Default: standard output (-). To .prv or "
+            ".prv.gz: the trace with the critical path as events, for Paraver."
+        ),
+    ] = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
@@ -122,9 +131,13 @@ def command(
     In JSON, infinite values are null.
     """
     from popmodel.api.sensitivity import sensitivity
-    from popmodel.cli.output import target
+    from popmodel.cli.output import refuse_existing, target
     from popmodel.report.sensitivity import VIEWS
 
+    into = output if output is not None and output.endswith(_PARAVER) else None
+    if into is not None:
+        refuse_existing(into, force=force)
+        output = None
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     which = whole_number("--application", application)
     found = sensitivity(
@@ -145,6 +158,8 @@ def command(
         application=which,
         cache=not no_cache,
     )
+    if into is not None:
+        found.write_path(into)
     goal.write(found.to_dict(), VIEWS, found.files)
 
 

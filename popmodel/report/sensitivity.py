@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from popmodel.report import sensitivity_path, sensitivity_regions
 from popmodel.report.blocks import (
     Bar,
     Brief,
@@ -37,10 +38,13 @@ def blocks(document: Document) -> list[Section]:
     """The conclusion, the run, its runtime by cause, tolerances, the curves."""
     return [
         notes(document["caveats"]),
-        (Note(conclusion(document), Role.VERDICT),),
+        notes((conclusion(document), sensitivity_regions.verdict(document)), Role.VERDICT),
         (Facts(tuple(_facts(document))),),
         (_made_of(document), *_explained(document)),
         (_tolerances(document), *_unlimited(document)),
+        sensitivity_regions.regions(document),
+        sensitivity_regions.scenarios(document),
+        *sensitivity_path.path(document),
         _curves(document),
         titled("notes", _notes(document)),
     ]
@@ -310,6 +314,8 @@ def records(document: Document) -> list[Record]:
                 start=1,
             )
         ]
+    lines += sensitivity_regions.records(document)
+    lines += sensitivity_path.records(document)
     return [{"trace": document["trace"], **line} for line in lines]
 
 

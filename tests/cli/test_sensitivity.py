@@ -24,6 +24,8 @@ SCREEN = """\
 -> latency-bound: 2.4 % of the runtime is latency, 0.0 %
    bandwidth; the run tolerates 141 us (now 100 us) before
    it is 1 % slower
+-> 10 % less computing before MPI_Barrier saves 9.8 % of the
+   runtime
 
 trace      two.prv
 processes  2 on 1 node, 2 MPI operations
@@ -50,6 +52,40 @@ now                       8.200 ms   100 us    10 GB/s
 5 % slower                8.610 ms   305 us        any
 transfer efficiency 95 %  8.421 ms   211 us        any
  any: none makes the run take that long
+
+which region pays
+time %  path %  -10 %  -50 %   one  even
+  85.4    97.6    9.8   48.8  24.4  12.2  before MPI_Barrier
+ time %: computing in it, mean over ranks; path %: its part
+ of the critical path; -10 %, -50 %: how much shorter the
+ run is if it takes that much less time; one: -50 % on its
+ slowest rank only; even: if all its ranks take equally
+ long; all in % of the runtime
+
+potential gains
+ runtime      gain  gain %
+7.000 ms  1.200 ms    14.6  balanced, no transfer: both
+7.000 ms  1.200 ms    14.6  all ideal: no transfer, no
+                             waiting, balanced: the mean
+                             computing
+7.200 ms  1.000 ms    12.2  balanced: equal computing on all
+                             ranks
+8.000 ms  200.0 us     2.4  no transfer: no latency,
+                             infinite bandwidth
+8.000 ms  200.0 us     2.4  no waiting: no rank ever waits:
+                             the longest computing
+
+critical path by rank
+    %  computing  in MPI
+100.0       97.6     2.4  rank 0
+ in % of the runtime; it stays on rank 0
+
+critical path by MPI call
+  %  latencies  bytes
+2.4          2      -  MPI_Barrier
+ latencies, bytes: how often the path waits for a latency,
+ and for how many bytes: the derivatives of the runtime by
+ latency and by time per byte
 
 over latency, 0 s .. 200 us: 1 piece, 2 latencies on the
   critical path
@@ -173,6 +209,32 @@ def test_a_drawing_marks_breakpoints_and_tolerances(tmp_path: Path, popmodel: Ca
     for one in root.iter():
         for key, most in (("cx", width), ("cy", height), ("x", width), ("y", height)):
             assert 0 <= float(one.get(key) or 0) <= most
+
+
+def test_the_critical_path_is_written_into_the_trace(
+    trace: str, tmp_path: Path, popmodel: Call
+) -> None:
+    target = tmp_path / "path.prv.gz"
+    status, out, err = popmodel("sensitivity", trace, "--latency", "100us", "-o", str(target))
+    assert (status, err) == (0, "")
+    assert "-> latency-bound: " in out
+    assert "Critical path of a replay (100 us, 10 GB/s)" in (tmp_path / "path.pcf").read_text()
+    assert popmodel("info", str(target))[0] == 0
+    status, out, err = popmodel("sensitivity", trace, "-o", str(target))
+    assert (status, out) == (2, "")
+    assert "the file exists" in err
+    assert popmodel("sensitivity", trace, "-o", str(target), "--force")[0] == 0
+
+
+def test_regions_scenarios_and_the_path_are_in_the_document(trace: str, popmodel: Call) -> None:
+    found = document(popmodel, trace, "--latency", "100us")
+    assert [one["name"] for one in found["regions"]] == ["before MPI_Barrier"]
+    gain = {one["faster"]: one["runtime"] for one in found["regions"][0]["gain"]}
+    assert gain == pytest.approx({0.1: 7.4e-3, 0.25: 6.2e-3, 0.5: 4.2e-3, 1.0: 0.2e-3})
+    scenarios = {one["name"]: one["runtime"] for one in found["scenarios"]}
+    assert scenarios["no transfer"] == pytest.approx(8e-3)
+    assert scenarios["balanced"] == pytest.approx(7.2e-3)
+    assert found["critical_path"]["spent"] == pytest.approx(found["shares"])
 
 
 def test_a_machine_changes_messages_over_its_longest_distance(popmodel: Call) -> None:

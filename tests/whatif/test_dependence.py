@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from popmodel.simulator.replayer import Replayer
 from whatif.programs import networks, programs
 
 from popmodel.network.network import Network
 from popmodel.simulator import from_trace
 from popmodel.simulator import replay as carry_out
 from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.replayer import Replayer
 from popmodel.trace import read
 from popmodel.trace.focus import focused
 from popmodel.whatif.dependence import dependence
