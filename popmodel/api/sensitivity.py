@@ -24,7 +24,7 @@ from popmodel.efficiency.measure import runtime
 from popmodel.errors import UsageError
 from popmodel.machine.network import network_of
 from popmodel.network.network import Network, describe
-from popmodel.plain import document, plain
+from popmodel.plain import document, fields_of, plain
 from popmodel.report.sensitivity import VIEWS, conclusion
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import NONE_UNEVEN, Program
@@ -39,13 +39,11 @@ from popmodel.whatif.dependence import Dependence, dependence
 from popmodel.whatif.evaluate import OverGap, OverLatency, Runtimes
 from popmodel.whatif.paraver_events import write_path
 from popmodel.whatif.planes import Planes, planes
-from popmodel.whatif.shares import Shares, shares
+from popmodel.whatif.shares import Shares
 from popmodel.whatif.tolerance import reaches
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views
-    from popmodel.simulator.path import CriticalPath
-    from popmodel.trace import Trace
 
 __all__ = ["Sensitivity", "Tolerance", "sensitivity"]
 
@@ -121,15 +119,15 @@ class Sensitivity(Result):
     planes : Planes
         Runtime over both.
     dependence : Dependence
-        Regions, ideal scenarios and the critical path.
-    program, source, path : Program, Trace, CriticalPath
-        What was replayed, what it was made of, and the critical path step by step.
+        What faster regions and ideal scenarios are worth, and the critical path.
     window : Focus
         The part of the trace that was replayed.
     caveats, notes : tuple of str
         What limits the numbers; what was left out or assumed.
     files : tuple of str
         The files that were read.
+    written : str or None
+        The trace that the critical path was written to.
     """
 
     trace: str
@@ -149,13 +147,11 @@ class Sensitivity(Result):
     efficient: Tolerance
     planes: Planes
     dependence: Dependence
-    program: Program
-    source: Trace
-    path: CriticalPath
     window: Focus
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
     files: tuple[str, ...]
+    written: str | None = None
 
     def __repr__(self) -> str:
         return cut(f"<Sensitivity of {self.trace}: {conclusion(self.to_dict())}>")
@@ -201,28 +197,10 @@ class Sensitivity(Result):
             efficient={"transfer_efficiency": EFFICIENT, **_told(self.efficient)},
             planes=self.planes.planes,
             planes_error=self.planes.error,
-            **vars(self.dependence),
+            **fields_of(self.dependence),
+            **({} if self.written is None else {"written": self.written}),
             notes=self.notes,
         )
-
-    def write_path(self, target: str | os.PathLike[str]) -> None:
-        """Write the trace again with the critical path as events, for Paraver.
-
-        Parameters
-        ----------
-        target : path
-            Where to; a ``.gz`` suffix compresses it. An existing file is replaced.
-
-        Raises
-        ------
-        TraceError
-            If the trace is not of Paraver.
-        UsageError
-            If the target is the trace itself.
-        FileError
-            If a file cannot be written.
-        """
-        write_path(self.path, self.program, self.source, Path(target), describe(self.network))
 
     def _views(self) -> Views:
         return VIEWS
@@ -265,6 +243,7 @@ def sensitivity(
     latency_range: str | tuple[float | str, float | str] | None = None,
     bandwidth_range: str | tuple[float | str, float | str] | None = None,
     slowdowns: float | Sequence[float] = SLOWDOWNS,
+    output: str | os.PathLike[str] | None = None,
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
@@ -297,6 +276,9 @@ def sensitivity(
         bandwidth of the network if that is less).
     slowdowns : float or several
         Slowdowns against the network whose tolerances to find; 0.01 is 1 %.
+    output : path, optional
+        A Paraver trace (``.prv`` or ``.prv.gz``) to write: the trace with the critical path as
+        events.
     window, region, from_start, application, cache
         The part of the trace; as for `popmodel.replay`.
 
@@ -347,6 +329,9 @@ def sensitivity(
     assert asked is not None
     _refuse_sharing(asked)
     program, notes = _convex(program, asked)
+    critical = Replayer(program).path(asked)
+    if output is not None:
+        write_path(critical, program, source, Path(output), describe(asked))
     return Sensitivity(
         trace=path,
         measured=runtime(source) if source.timed else None,
@@ -358,9 +343,9 @@ def sensitivity(
         caveats=(*caveats(source, focus), *([] if program.operations else [NO_MPI])),
         notes=(*notes, *program.notes),
         files=(path, *([] if profile is None else [profile.path])),
-        program=program,
-        source=source,
-        **_found(program, source, asked, latency_range, bandwidth_range, wanted),
+        dependence=dependence(program, asked, critical, source),
+        written=None if output is None else os.fspath(output),
+        **_found(program, asked, latency_range, bandwidth_range, wanted),
     )
 
 
@@ -396,7 +381,6 @@ def _convex(program: Program, network: Network) -> tuple[Program, list[str]]:
 
 def _found(
     program: Program,
-    source: Trace,
     network: Network,
     latency_range: Any,
     bandwidth_range: Any,
@@ -414,8 +398,7 @@ def _found(
         (min(BANDWIDTHS[0], network.bandwidth / 2), BANDWIDTHS[1]),
     )
     gaps = (1 / bandwidths[1], 1 / bandwidths[0] if bandwidths[0] else math.inf)
-    path = runtimes.path()
-    made_of = shares(path, network)
+    shares = runtimes.shares()
     over_latency, over_gap = OverLatency(runtimes, gap), OverGap(runtimes, latency)
     by_latency, by_gap = pieces(over_latency, *latencies), pieces(over_gap, *gaps)
 
@@ -432,15 +415,13 @@ def _found(
     here = runtimes.touch(latency, gap)
     return {
         "ideal_runtime": ideal,
-        "shares": made_of,
-        "path": path,
-        "dependence": dependence(program, network, path, source),
+        "shares": shares,
         "by_latency": here.by_latency,
         "by_gap": here.by_gap,
         "without": (without[0], without[1]),
         "over_latency": by_latency,
         "over_gap": by_gap,
-        "slower": {one: tolerance((1 + one) * made_of.runtime) for one in slowdowns},
+        "slower": {one: tolerance((1 + one) * shares.runtime) for one in slowdowns},
         "efficient": tolerance(ideal / EFFICIENT),
         "planes": planes(runtimes, latencies, gaps, error=NEAR),
     }

@@ -135,23 +135,6 @@ def target(
     return Target(tuple(arguments), format or by_suffix or formats.TABLE, path, force)
 
 
-def refuse_existing(output: str, *, force: bool) -> None:
-    """Refuse a file that exists, as `target` does, where something else writes it.
-
-    Raises
-    ------
-    UsageError
-        If it exists and may not be replaced.
-    FileError
-        If it cannot be looked at.
-    """
-    path = Path(output)
-    try:
-        _refuse_existing(path, force)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-
-
 def terminal_style(stream: TextIO | None) -> Style:
     """Width and colours of a stream; 80 columns where it is no terminal."""
     terminal = stream is not None and stream.isatty()

@@ -33,11 +33,10 @@ EXAMPLES = (
     "popmodel sensitivity run.prv",
     "popmodel sensitivity run.prv --machine machine.json",
     "popmodel sensitivity run.prv --latency 1us -o run.svg",
-    "popmodel sensitivity run.prv -o critical-path.prv.gz",
     "popmodel sensitivity run.prv --latency-range 0:1ms --format json",
+    "popmodel sensitivity run.prv -o path.prv.gz",
 )
 
-_PARAVER = (".prv", ".prv.gz")
 _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
 
 
@@ -111,8 +110,9 @@ def command(
     output: Annotated[
         str | None,
         output_option(
-            f"Write to FILE ({formats.suffixes(DRAWN)}). Default: standard output (-). To .prv or "
-            ".prv.gz: the trace with the critical path as events, for Paraver."
+            f"Write to FILE ({formats.suffixes(DRAWN)}). Default: standard output (-). A .prv or "
+            ".prv.gz FILE gets the trace with the critical path as events, and the result goes to "
+            "standard output."
         ),
     ] = None,
     force: ForceOption = False,
@@ -131,14 +131,12 @@ def command(
     In JSON, infinite values are null.
     """
     from popmodel.api.sensitivity import sensitivity
-    from popmodel.cli.output import refuse_existing, target
+    from popmodel.cli.output import target
+    from popmodel.cli.trace_target import checked
     from popmodel.report.sensitivity import VIEWS
 
-    into = output if output is not None and output.endswith(_PARAVER) else None
-    if into is not None:
-        refuse_existing(into, force=force)
-        output = None
-    goal = target(ctx.obj, output, format, force=force, names=DRAWN)
+    to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
+    goal = target(ctx.obj, None if to_trace else output, format, force=force, names=DRAWN)
     which = whole_number("--application", application)
     found = sensitivity(
         trace,
@@ -152,14 +150,13 @@ def command(
         latency_range=latency_range,
         bandwidth_range=bandwidth_range,
         slowdowns=[_percent(one) for one in slowdown.split(",")],
+        output=checked(output, force=force) if to_trace and output else None,
         window=window,
         region=region,
         from_start=from_start,
         application=which,
         cache=not no_cache,
     )
-    if into is not None:
-        found.write_path(into)
     goal.write(found.to_dict(), VIEWS, found.files)
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
 
-__all__ = ["Run", "analyse", "runtime"]
+__all__ = ["Run", "analyse", "before_replay", "runtime"]
 
 _NS = 1e9
 _ROWS = 1 << 15  # useful times of the threads whose counters are read together
@@ -142,6 +142,20 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
 
 
+def before_replay(trace: Trace) -> Observables:
+    """Return what is known of a run without measured times, whose MPI takes none.
+
+    Its replays give the rest (`popmodel.efficiency.replayed.of_execution`).
+
+    Parameters
+    ----------
+    trace : Trace
+        The run, with `Trace.timed` false.
+    """
+    measured, broken, _ = _measured(trace, max(longest(trace, *state_times(trace)), 1))
+    return Observables(**measured, absent=broken)
+
+
 def _measured(
     trace: Trace, total: int
 ) -> tuple[dict[str, Any], dict[str, str], tuple[SerialCode, ...]]:
@@ -206,6 +220,12 @@ def runtime(trace: Trace) -> float:
     return longest(trace, *state_times(trace)) / _NS
 
 
+_THREADS = (
+    "not only masters call MPI: waiting for threads of the team and for other ranks cannot be told "
+    "apart (popmodel replay shows the runtime on other networks)"
+)
+
+
 def _replayed(
     trace: Trace, network: Network, measured: float
 ) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...], tuple[Program, Execution] | None]:
@@ -216,6 +236,9 @@ def _replayed(
     except ReplayError as error:
         reason = error.message
         return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
+    if len(program.threads):
+        absent = dict.fromkeys(("ideal_runtime", "not_in_mpi"), _THREADS)
+        return {}, absent, program.notes, None
     places = trace.sites().site
     trace.release_calls()
     _kernel.trim()

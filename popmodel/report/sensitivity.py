@@ -38,7 +38,10 @@ def blocks(document: Document) -> list[Section]:
     """The conclusion, the run, its runtime by cause, tolerances, the curves."""
     return [
         notes(document["caveats"]),
-        notes((conclusion(document), sensitivity_regions.verdict(document)), Role.VERDICT),
+        (
+            Note(conclusion(document), Role.VERDICT),
+            Note(sensitivity_regions.verdict(document), Role.VERDICT),
+        ),
         (Facts(tuple(_facts(document))),),
         (_made_of(document), *_explained(document)),
         (_tolerances(document), *_unlimited(document)),
@@ -100,6 +103,8 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     if measured is not None:
         others.append(f"measured {format_time(measured)}")
     yield "runtime", f"{format_time(document['runtime'])} ({', '.join(others)})"
+    if "written" in document:
+        yield "critical path", f"written to {document['written']}"
 
 
 def _made_of(document: Document) -> Table:
@@ -314,8 +319,7 @@ def records(document: Document) -> list[Record]:
                 start=1,
             )
         ]
-    lines += sensitivity_regions.records(document)
-    lines += sensitivity_path.records(document)
+    lines += [*sensitivity_regions.records(document), *sensitivity_path.records(document)]
     return [{"trace": document["trace"], **line} for line in lines]
 
 

@@ -24,7 +24,7 @@ _LARGE = 0.05
 _HIDES = 0.2
 """A region hides if less than this part of what is taken away is gained."""
 _LEGEND = (
-    "time %: computing in it, mean over ranks; path %: its part of the critical path; -10 %, "
+    "self %: computing in it, mean over ranks; path %: its part of the critical path; -10 %, "
     "-50 %: how much shorter the run is if it takes that much less time; one: -50 % on its slowest "
     "rank only; even: if all its ranks take equally long; all in % of the runtime"
 )
@@ -61,7 +61,7 @@ def regions(document: Document) -> Section:
     told = [one for one in found if max(one["share"], one["critical"] / runtime) >= _SMALL]
     shown = told[:_SHOWN]
     rows = tuple(Row(one["name"], texts(_figures(one, runtime))) for one in shown)
-    heads = ("time %", "path %", *(f"-{100 * one:.0f} %" for one in _FASTER), "one", "even")
+    heads = ("self %", "path %", *(f"-{100 * one:.0f} %" for one in _FASTER), "one", "even")
     listing = Listing("which region pays", heads, rows)
     hidden = [document["other_regions"], *(one for one in found if one not in shown)]
     return (listing, *_more(hidden, runtime), Note(_LEGEND, Role.REMARK))
@@ -89,9 +89,9 @@ def scenarios(document: Document) -> Section:
         Row(
             f"{one['name']}: {one['meaning']}",
             (
-                Cell(format_time(one["runtime"])),
-                Cell(format_time(one["gain"])),
                 Cell(percent(one["gain"] / runtime)),
+                Cell(format_time(one["gain"])),
+                Cell(format_time(one["runtime"])),
             ),
         )
         for one in found
@@ -99,7 +99,7 @@ def scenarios(document: Document) -> Section:
     )
     if not rows:
         return (Note("potential gains: less than 0.1 % of the runtime in every ideal scenario"),)
-    return (Listing("potential gains", ("runtime", "gain", "gain %"), rows),)
+    return (Listing("potential gains", ("gain %", "gain", "runtime"), rows),)
 
 
 def records(document: Document) -> list[Record]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from popmodel.kernel import _kernel
+from popmodel.network.network import AT_ONCE
 from popmodel.simulator.algorithms import carry_out
 from popmodel.simulator.charges import Charges, charge
 from popmodel.simulator.classes import BETWEEN, SELF, Classes, classes
 from popmodel.simulator.execution import Execution, stopped
+from popmodel.simulator.laid_out import LaidOut, lay_out
+from popmodel.simulator.mapped_back import moments_of, path_of
 from popmodel.simulator.path import CriticalPath
 from popmodel.simulator.prices import Quantity
 from popmodel.values import dataclass
@@ -55,6 +59,13 @@ class Moments:
     begin: NDArray[np.float64]
     end: NDArray[np.float64]
     last: NDArray[np.float64]
+
+
+class _AtOnce(NamedTuple):
+    """The replays of a program whose collectives are written out."""
+
+    replayer: Replayer
+    laid: LaidOut
 
 
 class Replayer:
@@ -101,6 +112,9 @@ class Replayer:
         ReplayError
             On a deadlock or an unmatched message; names ranks, operations and times.
         """
+        if (other := self._at_once(network)) is not None:
+            found = other.replayer.run(network, places=places)
+            return replace(found, operations=self.program.operations)
         given = costs([self._charges(network)], [self._cpu(network)])
         if places is None:
             end, stuck_at = self._core.run(given, self._carried_on(network))
@@ -131,16 +145,21 @@ class Replayer:
         """
         given = list(networks)
         found: dict[int, Execution] = {}
-        for alike in self._alike(given):
+        others = [k for k, network in enumerate(given) if self._at_once(network) is not None]
+        for k in others:
+            found[k] = self.run(given[k])
+        for alike in self._alike(given, without=others):
             for first in range(0, len(alike), _kernel.LANES):
                 some = alike[first : first + _kernel.LANES]
                 found |= zip(some, self._together([given[k] for k in some]), strict=True)
         return [found[k] for k in range(len(given))]
 
-    def _alike(self, networks: Sequence[Network]) -> list[list[int]]:
+    def _alike(self, networks: Sequence[Network], *, without: Sequence[int]) -> list[list[int]]:
         """Numbers of networks that differ in times only."""
         groups: dict[tuple[object, ...], list[int]] = {}
         for number, network in enumerate(networks):
+            if number in without:
+                continue
             charges = self._charges(network)
             key = (
                 network.collectives,
@@ -172,6 +191,10 @@ class Replayer:
         ReplayError
             On a deadlock or an unmatched message; names ranks, operations and times.
         """
+        if (other := self._at_once(network)) is not None:
+            told, cpu = other.replayer.moments(network), self._cpu(network)
+            times = moments_of(self.program, other.laid, told.begin, told.end, cpu)
+            return Moments(*times, told.last)
         given = costs([self._charges(network)], [self._cpu(network)])
         last, stuck_at, begin, end = self._core.moments(given, self._carried_on(network))
         if (error := stopped(self.program, stuck_at, last)) is not None:
@@ -201,6 +224,8 @@ class Replayer:
         ReplayError
             On a deadlock or an unmatched message; names ranks, operations and times.
         """
+        if (other := self._at_once(network)) is not None:
+            return path_of(other.laid, other.replayer.path(network, side, along))
         sign = 1.0 if side == "right" else -1.0
         times = self._charges(network)
         by_quantity: dict[Quantity, Charges] = {
@@ -241,6 +266,8 @@ class Replayer:
         runtime = float(end.max(initial=0.0))
         if abs(float(time.sum()) - runtime) > 1e-9 * runtime:
             raise AssertionError("the steps of the critical path do not add up to the runtime")
+        if len(self.program.threads):
+            process, source = (self.program.owner[each] for each in (process, source))
         paid = (time != 0) | (latency != 0) | (count != 0)
         columns: dict[str, NDArray[Any]] = {
             "process": process,
@@ -287,8 +314,10 @@ class Replayer:
         return charge(self.program, self._classes, network, sizes, quantity)
 
     def _cpu(self, network: Network) -> NDArray[np.float64]:
-        """What multiplies the bursts of each process."""
-        return np.broadcast_to(1 / np.asarray(network.cpu_factor), (self.program.processes,))
+        """What multiplies the bursts of each sequence."""
+        program = self.program
+        of_processes = np.broadcast_to(1 / np.asarray(network.cpu_factor), (program.processes,))
+        return of_processes[program.owner] if len(program.threads) else of_processes
 
     @cached_property
     def _carried(self) -> tuple[_kernel.Carried, NDArray[np.int64]]:
@@ -297,6 +326,22 @@ class Replayer:
 
     def _carried_on(self, network: Network) -> _kernel.Carried | None:
         return self._carried[0] if network.collectives == "algorithm" else None
+
+    def _at_once(self, network: Network) -> _AtOnce | None:
+        """Who replays collectives of which several messages are under way at a time."""
+        if network.collectives not in AT_ONCE or not len(self.program.collectives):
+            return None
+        return self._by_doubling if network.collectives == "smpi-rdb" else self._linear
+
+    @cached_property
+    def _linear(self) -> _AtOnce:
+        laid = lay_out(self.program)
+        return _AtOnce(Replayer(laid.program), laid)
+
+    @cached_property
+    def _by_doubling(self) -> _AtOnce:
+        laid = lay_out(self.program, recursive_doubling=True)
+        return _AtOnce(Replayer(laid.program), laid)
 
     @cached_property
     def _compute(self) -> NDArray[np.float64]:
@@ -311,8 +356,9 @@ class Replayer:
     ) -> Execution:
         if (error := stopped(self.program, stuck_at, end)) is not None:
             raise error
-        compute = self._compute * self._cpu(network) / _NS
-        return Execution(network, end / _NS, compute, self.program.operations, spent)
+        program = self.program
+        compute = (self._compute * self._cpu(network) / _NS)[: program.processes]
+        return Execution(network, program.latest(end / _NS), compute, program.operations, spent)
 
 
 def core(

@@ -19,11 +19,10 @@ from popmodel.network.point_to_point import SizeClass
 from popmodel.values import dataclass
 from popmodel.whatif.breakpoints import Tangent
 from popmodel.whatif.planes import Plane
-from popmodel.whatif.shares import shares
+from popmodel.whatif.shares import Shares, shares
 
 if TYPE_CHECKING:
     from popmodel.network.network import Network
-    from popmodel.simulator.path import CriticalPath
     from popmodel.simulator.replayer import Along, Replayer
 
 _LEAST = 1e-12  # of the time per byte: what costs nothing at all cannot be told to be paid
@@ -114,9 +113,9 @@ class Runtimes:
         """How many points have been replayed."""
         return len(self._heights)
 
-    def path(self) -> CriticalPath:
-        """The critical path on the network itself."""
-        return self._replayer.path(self._network)
+    def shares(self) -> Shares:
+        """What the runtime on the network itself is made of."""
+        return shares(self._replayer.path(self._network), self._network)
 
     def heights(self, points: Sequence[tuple[float, float]]) -> list[float]:
         """Runtime at some latencies (s) and times per byte (s/B), s."""

@@ -34,7 +34,7 @@ SCREENS = {
 }
 
 SPLIT = re.compile(r"\*? *\d+ x +\d+(?: \.\. \d+ x \d+)?|\d+ -> \d+")
-NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?( [mun]?s)?")
+NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?")
 GAP = re.compile(r" {2,}")
 DATA = {"calls", "regions", "call_sites", "runs", "application", "splits", "sites"}
 """Keys of documents below which names of the program, its files and its parameters stand."""

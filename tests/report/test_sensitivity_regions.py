@@ -79,7 +79,7 @@ def test_the_table_has_shares_and_gains() -> None:
     run = found(region("solve", 0.7, 0.72), region("exchange", 0.12, 0.0))
     assert lines(sensitivity_regions.regions(run))[:3] == [
         "which region pays",
-        "time %  path %  -10 %  -50 %   one  even",
+        "self %  path %  -10 %  -50 %   one  even",
         "  70.0    72.0    7.2   36.0  18.0   7.2  solve",
     ]
 
@@ -110,8 +110,8 @@ def test_scenarios_have_their_gains() -> None:
     run = found(scenarios=(Scenario("no transfer", "no latency", 0.8, 0.2),))
     assert lines(sensitivity_regions.scenarios(run)) == [
         "potential gains",
-        " runtime      gain  gain %",
-        "800.0 ms  200.0 ms    20.0  no transfer: no latency",
+        "gain %      gain   runtime",
+        "  20.0  200.0 ms  800.0 ms  no transfer: no latency",
     ]
 
 

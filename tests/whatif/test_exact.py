@@ -24,7 +24,6 @@ from popmodel.trace import read
 from popmodel.whatif.breakpoints import Pieces, pieces
 from popmodel.whatif.evaluate import OverGap, OverLatency, Runtimes, moved
 from popmodel.whatif.planes import planes
-from popmodel.whatif.shares import shares
 
 OWN = ("bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mix.4", "mixnbc.4", "mixpers.4")
 SHARED = ("epoch_4proc", "lu.S.4", "mg.S.4")
@@ -110,7 +109,7 @@ def test_shares_add_up_to_the_runtime(
     program = program_of(name)
     for reading in READINGS:
         network = NETWORK.with_(rules=rules, collectives=reading, cpu_factor=1.7)
-        found = shares(Replayer(program).path(network), network)
+        found = Runtimes(Replayer(program), network).shares()
         assert found.runtime == pytest.approx(replay(program, network).runtime, rel=1e-9)
         assert found.latency == pytest.approx(
             network.latency * found.distances[-1].latencies, rel=1e-9
@@ -207,9 +206,9 @@ def test_derivatives_on_tiers_are_differences() -> None:
     over = pieces(OverGap(runtimes, latency), 0, 1e-8)
     for share in (0.0, 0.01, 0.1, 0.5, 1.0):
         assert over(share * 1e-8) == pytest.approx(runtime(latency, share * 1e-8), rel=1e-9)
-    made_of = shares(runtimes.path(), TWO_TIERS)
-    assert [one.name for one in made_of.distances] == ["within", "between"]
-    assert made_of.runtime == pytest.approx(replay(program, TWO_TIERS).runtime, rel=1e-12)
+    shares = runtimes.shares()
+    assert [one.name for one in shares.distances] == ["within", "between"]
+    assert shares.runtime == pytest.approx(replay(program, TWO_TIERS).runtime, rel=1e-12)
 
 
 @st.composite
