@@ -291,7 +291,7 @@ def sensitivity(
     MissingQuantity
         If the machine profile lacks the network between the processes.
     UsageError
-        If a value is invalid, or a range is empty.
+        If a value is invalid, a range is empty, or messages share links on the network.
 
     Notes
     -----
@@ -327,6 +327,7 @@ def sensitivity(
         same = combinations(collectives=collectives, cpu_factor=cpu_factor)[0]
         asked = network_of(profile, program.nodes).with_(**same)
     assert asked is not None
+    _refuse_sharing(asked)
     program, notes = _convex(program, asked)
     critical = Replayer(program).path(asked)
     if output is not None:
@@ -355,6 +356,16 @@ def _refuse_beside_machine(**given: object) -> None:
                 f"{name.replace('_', ' ')}: already set by the machine profile",
                 "leave it out, or the machine",
             )
+
+
+def _refuse_sharing(network: Network) -> None:
+    """Where messages wait for each other, more latency can make a run faster: no convex pieces."""
+    if getattr(network, "contended", False):
+        raise UsageError(
+            f"{network.name}: messages share links or buses, so that the runtime is not convex in "
+            "latency and bandwidth and has no exact tolerances",
+            "leave the links out; popmodel replay shows single networks with them",
+        )
 
 
 def _convex(program: Program, network: Network) -> tuple[Program, list[str]]:
