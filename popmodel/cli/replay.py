@@ -9,21 +9,23 @@ from typing import Annotated, Any
 import typer
 
 from popmodel.cli.options import (
+    FORMATS,
     ApplicationOption,
     CacheOption,
     FlopRateOption,
     ForceOption,
     FormatOption,
     FromStartOption,
-    OutputOption,
     RegionOption,
     WindowOption,
     choice,
     flop_rate_of,
+    output_option,
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
 from popmodel.network.network import PRESETS, READINGS, Network, describe, preset
+from popmodel.report import formats
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 EXAMPLES = (
@@ -32,6 +34,7 @@ EXAMPLES = (
     "popmodel replay run.prv --network dimemas --format json",
     "popmodel replay run.prv --cpu-factor 0.5,1,2 --metrics",
     "popmodel replay run.prv --network ideal --machine m.json",
+    "popmodel replay run.prv --latency 5us -o replayed.prv.gz",
 )
 
 
@@ -98,7 +101,13 @@ def command(
         typer.Option("--metrics", help="Show the efficiencies of each replay.", show_default=False),
     ] = False,
     format: FormatOption = None,
-    output: OutputOption = None,
+    output: Annotated[
+        str | None,
+        output_option(
+            f"Write to FILE ({formats.suffixes(FORMATS)}). Default: standard output (-). A .prv or "
+            ".prv.gz FILE gets the replayed run as a trace, and the result goes to standard output."
+        ),
+    ] = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
     no_cache: CacheOption = False,
@@ -119,10 +128,12 @@ def command(
     from popmodel.api.outcomes import BASELINES
     from popmodel.api.replay import replay
     from popmodel.cli.output import target
+    from popmodel.cli.trace_target import checked
     from popmodel.report.networks import differences
     from popmodel.report.replay import VIEWS
 
-    goal = target(ctx.obj, output, format, force=force)
+    to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
+    goal = target(ctx.obj, None if to_trace else output, format, force=force)
     which = whole_number("--application", application)
     base = None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
     found = replay(
@@ -136,6 +147,7 @@ def command(
         cpu_factor=_several("--cpu-factor", cpu_factor, _parse_factor),
         against=base,
         metrics=metrics,
+        output=checked(output, force=force) if to_trace and output else None,
         window=window,
         region=region,
         from_start=from_start,

@@ -266,6 +266,8 @@ class Replayer:
         runtime = float(end.max(initial=0.0))
         if abs(float(time.sum()) - runtime) > 1e-9 * runtime:
             raise AssertionError("the steps of the critical path do not add up to the runtime")
+        if len(self.program.threads):
+            process, source = (self.program.owner[each] for each in (process, source))
         paid = (time != 0) | (latency != 0) | (count != 0)
         columns: dict[str, NDArray[Any]] = {
             "process": process,
@@ -312,8 +314,10 @@ class Replayer:
         return charge(self.program, self._classes, network, sizes, quantity)
 
     def _cpu(self, network: Network) -> NDArray[np.float64]:
-        """What multiplies the bursts of each process."""
-        return np.broadcast_to(1 / np.asarray(network.cpu_factor), (self.program.processes,))
+        """What multiplies the bursts of each sequence."""
+        program = self.program
+        of_processes = np.broadcast_to(1 / np.asarray(network.cpu_factor), (program.processes,))
+        return of_processes[program.owner] if len(program.threads) else of_processes
 
     @cached_property
     def _carried(self) -> tuple[_kernel.Carried, NDArray[np.int64]]:
@@ -352,8 +356,9 @@ class Replayer:
     ) -> Execution:
         if (error := stopped(self.program, stuck_at, end)) is not None:
             raise error
-        compute = self._compute * self._cpu(network) / _NS
-        return Execution(network, end / _NS, compute, self.program.operations, spent)
+        program = self.program
+        compute = (self._compute * self._cpu(network) / _NS)[: program.processes]
+        return Execution(network, program.latest(end / _NS), compute, program.operations, spent)
 
 
 def core(

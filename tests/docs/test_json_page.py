@@ -31,6 +31,8 @@ COMMANDS = (
     f"metrics {TRACE} --by process",
     f"replay {TRACE} --latency 1us,2us",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
+    f"sensitivity {TRACE}",
+    "sensitivity tests/data/is.S.4.prv.gz --machine sandybridge-fdr",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",
@@ -58,6 +60,7 @@ RARE = {
         r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
     ),
     "popmodel/replay/1": r"runs\[\]\.error",
+    "popmodel/sensitivity/1": r"written|caveats\[\]|tolerance\[\]\.why\..*",
     "popmodel/validate/1": r"(ignored|left_out)\[\].*|noisy\[\]",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",

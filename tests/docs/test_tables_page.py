@@ -23,6 +23,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.metrics(TRACE, by="process"),
     ],
     "replay": lambda: [popmodel.replay(TRACE, metrics=True)],
+    "sensitivity": lambda: [popmodel.sensitivity(TRACE)],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],
     "sweep": lambda: [popmodel.sweep(cores=64, draws=0)],
     "validate": lambda: [popmodel.validate("stencil3d", TRACE, settings={"N": 200})],
