@@ -153,20 +153,6 @@ def _disabled(trace: Trace, location: NDArray[np.int64]) -> Intervals:
     )
 
 
-def _exact_bursts(
-    offsets: NDArray[np.int64], call: NDArray[np.int32], exact: Exact
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bursts before operations and after the last of each process, where calls take no time."""
-    begin, end = offsets[:-1], offsets[1:]
-    some = end > begin
-    time = exact.entry[call]
-    burst = np.diff(time, prepend=0.0)
-    burst[begin[some]] = time[begin[some]]
-    tail = exact.end.copy()
-    tail[some] -= time[end[some] - 1]
-    return burst, tail
-
-
 def _in_terms_of_the_run(program: Program, whole: Trace, threads: Threads) -> Program:
     """Calls by their numbers in the run, and collectives of the threads that call them."""
     communicators, number = communicators_of_callers(whole.communicators, program)
@@ -201,6 +187,20 @@ def _note_threads(calls: SequenceCalls) -> list[str]:
             "of the team have: waiting there counts as computing"
         )
     return told
+
+
+def _exact_bursts(
+    offsets: NDArray[np.int64], call: NDArray[np.int32], exact: Exact
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bursts before operations and after the last of each process, where calls take no time."""
+    begin, end = offsets[:-1], offsets[1:]
+    some = end > begin
+    time = exact.entry[call]
+    burst = np.diff(time, prepend=0.0)
+    burst[begin[some]] = time[begin[some]]
+    tail = exact.end.copy()
+    tail[some] -= time[end[some] - 1]
+    return burst, tail
 
 
 def _note_ignored(calls: SequenceCalls) -> list[str]:
