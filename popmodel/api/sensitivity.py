@@ -249,6 +249,7 @@ def sensitivity(
     from_start: bool = False,
     application: int = 1,
     cache: bool = True,
+    flop_rate: float | None = None,
 ) -> Sensitivity:
     """Find what the runtime of a traced run depends on, exactly.
 
@@ -279,7 +280,7 @@ def sensitivity(
     output : path, optional
         A Paraver trace (``.prv`` or ``.prv.gz``) to write: the trace with the critical path as
         events.
-    window, region, from_start, application, cache
+    window, region, from_start, application, cache, flop_rate
         The part of the trace; as for `popmodel.replay`.
 
     Raises
@@ -321,7 +322,9 @@ def sensitivity(
     if profile is not None:
         _refuse_beside_machine(network=network, **changes)
     asked = None if profile is not None else networks(network or DEFAULT_NETWORK, **changes)[0]
-    source, focus = focused(trace_of(trace, application=application, cache=cache), part)
+    source, focus = focused(
+        trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True), part
+    )
     program = from_trace(source)
     if profile is not None:
         same = combinations(collectives=collectives, cpu_factor=cpu_factor)[0]
