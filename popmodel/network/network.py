@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import UsageError, did_you_mean
+from popmodel.network.links import check_count, check_sharing
 from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
@@ -49,7 +50,7 @@ COST_FACTORS = ("constant", "linear", "logarithmic")
 
 @dataclass(frozen=True)
 class Network:
-    """A network for replays, without contention for shared resources.
+    """A network for replays.
 
     Attributes
     ----------
@@ -72,6 +73,17 @@ class Network:
     tiers : Tiers or None
         Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`
         and `eager_threshold`, which are then those of the longest distance.
+    output_links, input_links : int
+        Links of each node that its messages to and from other nodes share; 0: as many as needed.
+        One of them 0 and the other not: each link carries one message at a time, in or out (half
+        duplex).
+    links_within : int
+        Links, each way, of each process that its messages inside its node share; 0: as many as
+        needed.
+    buses : int
+        Messages between nodes that are under way at the same time at most; 0: any number.
+    sharing : str
+        How messages share a link: one of `popmodel.network.links.SHARING`.
 
     Messages of a process to itself take no time.
 
@@ -91,6 +103,11 @@ class Network:
     collective_cost: str = "logarithmic"
     cpu_factor: float = 1.0
     tiers: Tiers | None = None
+    output_links: int = 0
+    input_links: int = 0
+    links_within: int = 0
+    buses: int = 0
+    sharing: str = "fifo"
 
     def __post_init__(self) -> None:
         """Refuse values that no network has."""
@@ -109,24 +126,43 @@ class Network:
             raise UsageError(f"eager threshold must be at least 0, not {self.eager_threshold:g} B")
         if not 0 < self.cpu_factor < math.inf:
             raise UsageError(f"CPU factor must be above 0 and finite, not {self.cpu_factor:g}")
+        for name in _COUNTS:
+            check_count(getattr(self, name), name.replace("_", " "))
+        check_sharing(self.sharing)
+
+    @property
+    def contended(self) -> bool:
+        """Whether messages wait for each other: links or buses are limited.
+
+        Such a replay is time-ordered; its runtime is not convex in latency and bandwidth.
+        """
+        return any(getattr(self, name) for name in _COUNTS)
 
     def with_(self, **changes: Any) -> Network:
         """Return a copy of the network with other values."""
         return replace(self, **changes)
 
     def ideal(self) -> Network:
-        """Return the same network with no latency and infinite bandwidth."""
-        return self.with_(latency=0.0, bandwidth=math.inf, tiers=None)
+        """Return the same network where communication takes no time and nothing is shared."""
+        return self.with_(
+            latency=0.0, bandwidth=math.inf, tiers=None, **dict.fromkeys(_COUNTS, 0), sharing="fifo"
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: infinite values are None; ``tiers`` only where there are some."""
+        """Plain data for JSON: infinite values are None.
+
+        ``tiers``, and what messages share, only where there is some.
+        """
+        left_out = {"tiers", *(() if self.contended else (*_COUNTS, "sharing"))}
         plain = {
             key: None if isinstance(value, float) and math.isinf(value) else value
             for key, value in asdict(self.with_(tiers=None)).items()
-            if key != "tiers"
+            if key not in left_out
         }
         return plain if self.tiers is None else {**plain, "tiers": self.tiers.to_dict()}
 
+
+_COUNTS = ("output_links", "input_links", "links_within", "buses")
 
 PRESETS = {
     "ideal": Network(),
