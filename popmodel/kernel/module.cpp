@@ -18,6 +18,7 @@ void bind_partners(nb::module_ &module);
 void bind_collectives(nb::module_ &module);
 void bind_operations(nb::module_ &module);
 void bind_replay(nb::module_ &module);
+void bind_contended(nb::module_ &module);
 
 NB_MODULE(_kernel, module) {
     module.doc() = "Compiled core of popmodel: scanning trace text, from calls to programs, replay, mapped files.";
@@ -34,4 +35,5 @@ NB_MODULE(_kernel, module) {
     bind_collectives(module);
     bind_operations(module);
     bind_replay(module);
+    bind_contended(module);
 }

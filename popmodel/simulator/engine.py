@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from popmodel.network.network import Network
 
-__all__ = ["Execution", "ends", "replay"]
+__all__ = ["Execution", "deadlock", "ends", "replay"]
 
 _NS = 1e9
 
@@ -64,7 +65,7 @@ class Execution:
 def replay(
     program: Program, network: Network, *, places: NDArray[np.int32] | None = None
 ) -> Execution:
-    """Replay a program on a network without shared resources.
+    """Replay a program on a network.
 
     Parameters
     ----------
@@ -86,6 +87,8 @@ def replay(
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
+    if network.contended:
+        return _contended(program, network, places)
     carried, messages = None, None
     if network.collectives == "algorithm":
         carried, messages = carry_out(program)
@@ -155,11 +158,20 @@ def _run(
     )
     stuck = np.flatnonzero(stuck_at < program.offsets[1:])
     if len(stuck):
-        raise _deadlock(program, stuck, stuck_at, end)
+        raise deadlock(program, stuck, stuck_at, end)
     return end / _NS, None if places is None else spent.reshape(number, names) / _NS
 
 
-def _deadlock(
+def _contended(program: Program, network: Network, places: NDArray[np.int32] | None) -> Execution:
+    from popmodel.simulator.contended import replay_contended, spent_in_calls
+
+    execution, moments = replay_contended(program, network, moments=places is not None)
+    if places is None or moments is None:
+        return execution
+    return replace(execution, spent=spent_in_calls(program, moments, places))
+
+
+def deadlock(
     program: Program,
     stuck: NDArray[np.int64],
     stuck_at: NDArray[np.int64],

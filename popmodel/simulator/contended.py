@@ -1,0 +1,157 @@
+"""Replaying a program on a network whose links messages share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.arrays import distinct
+from popmodel.kernel import _kernel
+from popmodel.network.links import no_routes, over_links
+from popmodel.simulator.algorithms import carry_out, not_carried_out
+from popmodel.simulator.charges import Rule, charge
+from popmodel.simulator.engine import Execution, deadlock
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.network.network import Network
+    from popmodel.simulator.program import Messages, Program
+
+__all__ = ["Moments", "replay_contended"]
+
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Moments:
+    """When the operations of a program happen.
+
+    Attributes
+    ----------
+    begin, end : float64[N]
+        When each operation begins, after the computing before it, and when it ends, ns.
+    """
+
+    begin: NDArray[np.float64]
+    end: NDArray[np.float64]
+
+
+def replay_contended(
+    program: Program, network: Network, *, moments: bool = False
+) -> tuple[Execution, Moments | None]:
+    """Replay a program in order of time, with messages that wait for each other.
+
+    Parameters
+    ----------
+    program : Program
+        What every process does.
+    network : Network
+        What communication costs, and what it shares. Without limits this is the same replay as on
+        a network without shared resources.
+    moments : bool
+        Whether to tell when every operation happens.
+
+    Returns
+    -------
+    Execution, Moments or None
+        The end of every process; when its operations happen.
+
+    Raises
+    ------
+    ReplayError
+        On a deadlock or an unmatched message; names ranks, operations and times.
+
+    Notes
+    -----
+    Messages that are ready at the same time start in the order of their senders' numbers.
+    """
+    carried, messages = None, program.messages
+    if network.collectives == "algorithm":
+        carried, messages = carry_out(program)
+    charges = charge(program, network, messages)
+    cpu = np.full(program.processes, 1 / network.cpu_factor)
+    node = np.searchsorted(distinct(program.nodes), program.nodes).astype(np.int32, copy=False)
+    routes = no_routes()
+    if network.sharing == "fair":
+        everywhere = bool((charges.collective_rule == Rule.MESSAGES).any())
+        routes = over_links(network, *_pairs(program, node, everywhere=everywhere))
+    nodes = int(node.max(initial=-1)) + 1
+    clock, stuck_at, begin, end = _kernel.replay_contended(
+        offsets=program.offsets,
+        kind=program.kind,
+        target=program.target,
+        burst=program.burst,
+        tail=program.tail,
+        sender=program.messages.sender,
+        receiver=program.messages.receiver,
+        members=program.collectives.members,
+        root=program.collectives.root,
+        cpu=cpu,
+        busy=_busy(program, messages, network),
+        bytes=messages.size.astype(np.float64),
+        **vars(charges),
+        **vars(carried or not_carried_out(program)),
+        node=node,
+        fair=network.sharing == "fair",
+        output=network.output_links,
+        input=network.input_links,
+        within=network.links_within,
+        buses=network.buses,
+        pair=routes.sender.astype(np.int64) * nodes + routes.receiver,
+        route_offsets=routes.offsets,
+        route_link=routes.link,
+        route_weight=routes.weight,
+        route_latency=routes.latency * _NS,
+        capacity=routes.capacity / _NS,
+        capacity_within=routes.within / _NS,
+        moments=moments,
+    )
+    stuck = np.flatnonzero(stuck_at < program.offsets[1:])
+    if len(stuck):
+        raise deadlock(program, stuck, stuck_at, clock)
+    execution = Execution(network, clock / _NS, program.compute() * cpu / _NS, program.operations)
+    return execution, Moments(begin, end) if moments else None
+
+
+def spent_in_calls(
+    program: Program, moments: Moments, places: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Sum up the time in the calls of each place and name, s.
+
+    `places` has the place of each call; it is empty where there is one for all.
+    """
+    names = len(program.call_name)
+    place = places[program.call] if len(places) else np.int32(0)
+    which = place * names + program.call_code[program.call]
+    rows = int(places.max(initial=0)) + 1
+    found = np.bincount(which, moments.end - moments.begin, rows * names)
+    return found.reshape(rows, names) / _NS
+
+
+def _pairs(
+    program: Program, node: NDArray[np.int32], *, everywhere: bool
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Pairs of different nodes between which messages may go, ascending."""
+    nodes = int(node.max(initial=-1)) + 1
+    if everywhere:
+        pair = np.arange(nodes * nodes)
+    else:
+        sender, receiver = node[program.messages.sender], node[program.messages.receiver]
+        pair = distinct(sender.astype(np.int64) * nodes + receiver)
+    first, second = pair // max(nodes, 1), pair % max(nodes, 1)
+    apart = first != second
+    return first[apart].astype(np.int32), second[apart].astype(np.int32)
+
+
+def _busy(program: Program, messages: Messages, network: Network) -> NDArray[np.float64]:
+    """How long each message holds links if nothing is in its way: the time of its bytes, ns."""
+    if network.tiers is None:
+        time = messages.size / network.bandwidth
+    else:
+        apart = program.nodes[messages.sender] != program.nodes[messages.receiver]
+        empty = network.tiers.message_times(np.zeros_like(messages.size), apart)
+        time = network.tiers.message_times(messages.size, apart) - empty
+    return np.where(messages.sender != messages.receiver, time * _NS, 0.0)
