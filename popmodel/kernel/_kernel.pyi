@@ -342,7 +342,6 @@ def replay_contended(
     pair: npt.NDArray[np.int64],
     route_offsets: npt.NDArray[np.int64],
     route_link: npt.NDArray[np.int32],
-    route_weight: npt.NDArray[np.float64],
     route_latency: npt.NDArray[np.float64],
     capacity: npt.NDArray[np.float64],
     capacity_within: float,

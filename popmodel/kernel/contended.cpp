@@ -61,7 +61,7 @@ nb::tuple replay(
     In<int32_t> group, In<int64_t> group_offsets, In<int32_t> group_process, In<int32_t> group_rank,
     // what is shared
     In<int32_t> node, bool fair, int32_t output, int32_t input, int32_t within, int32_t buses,
-    In<int64_t> pair, In<int64_t> route_offsets, In<int32_t> route_link, In<double> route_weight,
+    In<int64_t> pair, In<int64_t> route_offsets, In<int32_t> route_link,
     In<double> route_latency, In<double> capacity, double capacity_within,
     // what is asked for
     bool moments) {
@@ -74,7 +74,7 @@ nb::tuple replay(
                         request_cost, collective_kind, collective_charge, root_rank, group) &&
               of_length(uneven_operation.size(), uneven_cost) &&
               of_length(group_process.size(), group_rank) &&
-              of_length(pair.size(), route_latency) && of_length(route_link.size(), route_weight),
+              of_length(pair.size(), route_latency),
           DIFFERENT_LENGTHS);
     check(offsets.size() == processes + 1, "offsets do not fit the processes");
     check_offsets(offsets, operations);
@@ -131,7 +131,7 @@ nb::tuple replay(
     const contended::Resources resources{output, input, within, buses};
     const contended::Routes routes{pair.size(),         pair.data(),
                                    route_offsets.data(), route_link.data(),
-                                   route_weight.data(),  route_latency.data(),
+                                   route_latency.data(),
                                    capacity.data(),      capacity.size(),
                                    capacity_within};
     std::vector<double> begin(moments ? operations : 0), end(begin.size()), clock;
@@ -165,7 +165,7 @@ void bind_contended(nb::module_ &module) {
                nb::arg("group_offsets"), nb::arg("group_process"), nb::arg("group_rank"),
                nb::arg("node"), nb::arg("fair"), nb::arg("output"), nb::arg("input"),
                nb::arg("within"), nb::arg("buses"), nb::arg("pair"), nb::arg("route_offsets"),
-               nb::arg("route_link"), nb::arg("route_weight"), nb::arg("route_latency"),
+               nb::arg("route_link"), nb::arg("route_latency"),
                nb::arg("capacity"), nb::arg("capacity_within"), nb::arg("moments"),
                "Replay a program whose messages share links; returns the time at which each process "
                "ends or is stuck (ns), the operation at which it is then, and, if `moments`, when "

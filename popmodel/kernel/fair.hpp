@@ -18,13 +18,13 @@
 
 namespace popmodel::contended {
 
-// Where messages go. A pair of nodes is from * nodes + to; pairs that are not there share nothing.
+// Where messages go. A pair of nodes is from * nodes + to. Messages of pairs that are not there
+// share nothing, or links inside their node.
 struct Routes {
     size_t pairs;
     const int64_t *pair;     // ascending
     const int64_t *offsets;  // per pair, of the next two
     const int32_t *link;
-    const double *weight;    // what a message takes of a link for each byte that it sends
     const double *latency;   // per pair, ns, beside that of the message
     const double *capacity;  // per link, B/ns
     size_t links;
@@ -42,10 +42,10 @@ class Fair {
     }
 
     bool shared(int32_t sender, int32_t receiver) const {
-        if (sender == receiver)
-            return false;
-        return node_[size_t(sender)] == node_[size_t(receiver)] ? routes_.within > 0
-                                                                : find(sender, receiver) >= 0;
+        if (find(sender, receiver) >= 0)
+            return true;
+        return sender != receiver && routes_.within > 0 &&
+               node_[size_t(sender)] == node_[size_t(receiver)];
     }
 
     void add(int32_t x) {
@@ -56,7 +56,7 @@ class Fair {
         const uint32_t version = flow.version + 1; // events of those of this number before are void
         flow = Flow{};
         flow.version = version;
-        const int64_t route = near(transfer) ? -1 : find(transfer.sender, transfer.receiver);
+        const int64_t route = find(transfer.sender, transfer.receiver);
         const double latency = route < 0 ? 0.0 : routes_.latency[route];
         flow.route = route;
         agenda_.begin(transfer.ready + (transfer.time - transfer.busy) + latency, x, transfer);
@@ -101,16 +101,11 @@ class Fair {
 
     struct Link {
         double capacity = 0;
-        double left = 0;   // of it, in a round of sharing
-        double weight = 0; // of the flows without a rate
-        int32_t open = 0;  // their number
+        double left = 0;  // of it, in a round of sharing
+        int32_t open = 0; // flows without a rate
         uint32_t seen = 0;
         std::vector<int32_t> flows;
     };
-
-    bool near(const Transfer &t) const {
-        return node_[size_t(t.sender)] == node_[size_t(t.receiver)];
-    }
 
     int64_t find(int32_t sender, int32_t receiver) const {
         const int64_t pair = int64_t(node_[size_t(sender)]) * nodes_ + node_[size_t(receiver)];
@@ -119,17 +114,17 @@ class Fair {
         return found == end || *found != pair ? -1 : found - routes_.pair;
     }
 
-    // Calls with each link of a flow and what it takes of it.
+    // Calls with each link of a flow.
     template <typename Visit> void each(int32_t x, Visit visit) const {
         const Flow &flow = flow_[size_t(x)];
         if (flow.route < 0) {
             const size_t first = routes_.links;
-            visit(first + size_t(transfers_[x].sender), 1.0);
-            visit(first + node_.size() + size_t(transfers_[x].receiver), 1.0);
+            visit(first + size_t(transfers_[x].sender));
+            visit(first + node_.size() + size_t(transfers_[x].receiver));
             return;
         }
         for (int64_t i = routes_.offsets[flow.route]; i < routes_.offsets[flow.route + 1]; i++)
-            visit(size_t(routes_.link[i]), routes_.weight[i]);
+            visit(size_t(routes_.link[i]));
     }
 
     // Lets a transfer take part; false if it has nothing to send.
@@ -143,7 +138,7 @@ class Fair {
         flow.fastest = transfer.busy > 0 ? transfer.bytes / transfer.busy
                                          : std::numeric_limits<double>::infinity();
         const size_t before = touched_.size();
-        each(x, [&](size_t l, double) {
+        each(x, [&](size_t l) {
             link_[l].flows.push_back(x);
             touched_.push_back(l);
         });
@@ -153,7 +148,7 @@ class Fair {
     }
 
     void leave(int32_t x) {
-        each(x, [&](size_t l, double) {
+        each(x, [&](size_t l) {
             std::vector<int32_t> &flows = link_[l].flows;
             *std::find(flows.begin(), flows.end(), x) = flows.back();
             flows.pop_back();
@@ -174,7 +169,7 @@ class Fair {
         std::priority_queue<Share, std::vector<Share>, std::greater<>> shares;
         for (size_t l : links_)
             if (link_[l].open > 0)
-                shares.push({link_[l].left / link_[l].weight, l});
+                shares.push({link_[l].left / link_[l].open, l});
         std::sort(flows_.begin(), flows_.end(), [&](int32_t a, int32_t b) {
             const double fa = flow_[size_t(a)].fastest, fb = flow_[size_t(b)].fastest;
             return fa != fb ? fa < fb : a < b;
@@ -196,7 +191,7 @@ class Fair {
             Link &link = link_[l];
             if (link.open == 0)
                 continue;
-            const double current = std::max(link.left, 0.0) / link.weight;
+            const double current = std::max(link.left, 0.0) / link.open;
             if (current > share) { // others have got less than their part of it since
                 shares.push({current, l});
                 continue;
@@ -222,9 +217,8 @@ class Fair {
                 flow.seen = round_;
                 flow.set = false;
                 flows_.push_back(x);
-                each(x, [&](size_t l, double weight) {
+                each(x, [&](size_t l) {
                     see(l);
-                    link_[l].weight += weight;
                     link_[l].open++;
                 });
             }
@@ -236,7 +230,6 @@ class Fair {
             return;
         link.seen = round_;
         link.left = link.capacity;
-        link.weight = 0;
         link.open = 0;
         links_.push_back(l);
     }
@@ -244,9 +237,8 @@ class Fair {
     void set(int32_t x, double rate, double now) {
         Flow &flow = flow_[size_t(x)];
         flow.set = true;
-        each(x, [&](size_t l, double weight) {
-            link_[l].left -= rate * weight;
-            link_[l].weight -= weight;
+        each(x, [&](size_t l) {
+            link_[l].left -= rate;
             link_[l].open--;
         });
         if (rate == flow.rate)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.values import dataclass
+from popmodel.network.routes import NO_ROUTES, Routes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
 
-__all__ = ["SHARING", "Routes", "check_count", "check_sharing", "no_routes", "over_links"]
+__all__ = ["SHARING", "check_count", "check_sharing", "over_links", "within_nodes"]
 
 #: How messages share a link.
 #:
@@ -45,45 +46,6 @@ def check_sharing(value: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Routes:
-    """Over which links messages go between nodes, and what those carry.
-
-    Attributes
-    ----------
-    sender, receiver : int32[R]
-        Nodes of each route, by number from 0, ascending by sender, then receiver.
-    offsets : int64[R + 1]
-        Rows of each route in `link` and `weight`.
-    link : int32[K]
-        Links of a route.
-    weight : float64[K]
-        What it takes of them for each byte that it carries.
-    latency : float64[R]
-        Time on the way beside that of any message, s.
-    capacity : float64[L]
-        What each link carries, B/s.
-    within : float
-        What the links of each process inside its node carry, each way, B/s; 0: as much as needed.
-    """
-
-    sender: NDArray[np.int32]
-    receiver: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    link: NDArray[np.int32]
-    weight: NDArray[np.float64]
-    latency: NDArray[np.float64]
-    capacity: NDArray[np.float64]
-    within: float = 0.0
-
-
-def no_routes() -> Routes:
-    """Say that no message shares a link with another."""
-    none = np.empty(0, np.int32)
-    nothing = np.empty(0)
-    return Routes(none, none, np.zeros(1, np.int64), none, nothing, nothing, nothing)
-
-
 def over_links(network: Network, sender: NDArray[np.int32], receiver: NDArray[np.int32]) -> Routes:
     """Lead messages between nodes over their output links, input links and buses.
 
@@ -98,7 +60,6 @@ def over_links(network: Network, sender: NDArray[np.int32], receiver: NDArray[np
     """
     tiers = network.tiers
     far = network.bandwidth if tiers is None or tiers.between is None else tiers.between.bandwidth
-    near = network.bandwidth if tiers is None or tiers.within is None else tiers.within.bandwidth
     nodes = int(max(sender.max(initial=-1), receiver.max(initial=-1))) + 1
     output, into = network.output_links, network.input_links
     columns: list[NDArray[np.int32]] = []
@@ -115,14 +76,21 @@ def over_links(network: Network, sender: NDArray[np.int32], receiver: NDArray[np
             first = sum(map(len, capacity))
             columns.append(np.full(len(sender), first, np.int32))
             capacity.append(np.array([network.buses * far]))
-    link = np.stack(columns, axis=1).reshape(-1) if columns else np.empty(0, np.int32)
+    if not columns:
+        return replace(NO_ROUTES, within=within_nodes(network))
     return Routes(
         sender,
         receiver,
         np.arange(len(sender) + 1, dtype=np.int64) * len(columns),
-        link,
-        np.ones(len(link)),
+        np.stack(columns, axis=1).reshape(-1),
         np.zeros(len(sender)),
-        np.concatenate([np.empty(0), *capacity]),
-        network.links_within * near if np.isfinite(near) and network.links_within else 0.0,
+        np.concatenate(capacity),
+        within_nodes(network),
     )
+
+
+def within_nodes(network: Network) -> float:
+    """What the links of a process inside its node carry, each way, B/s; 0: as much as needed."""
+    tiers = network.tiers
+    near = network.bandwidth if tiers is None or tiers.within is None else tiers.within.bandwidth
+    return network.links_within * near if network.links_within and np.isfinite(near) else 0.0

@@ -14,6 +14,7 @@ from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.network.tiers import Tiers
+    from popmodel.network.topology import Topology
 
 __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe", "preset"]
 
@@ -84,6 +85,10 @@ class Network:
         Messages between nodes that are under way at the same time at most; 0: any number.
     sharing : str
         How messages share a link: one of `popmodel.network.links.SHARING`.
+    topology : FatTree or Torus, optional
+        Switches and links between the nodes, which messages share fairly: their time there comes
+        on top of the latency, and `bandwidth` is the most that one message gets. Instead of links
+        of nodes and buses.
 
     Messages of a process to itself take no time.
 
@@ -108,6 +113,7 @@ class Network:
     links_within: int = 0
     buses: int = 0
     sharing: str = "fifo"
+    topology: Topology | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that no network has."""
@@ -129,6 +135,11 @@ class Network:
         for name in _COUNTS:
             check_count(getattr(self, name), name.replace("_", " "))
         check_sharing(self.sharing)
+        if self.topology is not None and (self.output_links or self.input_links or self.buses):
+            raise UsageError(
+                "a topology has its own links: links of nodes and buses cannot be limited as well",
+                "leave out one of them",
+            )
 
     @property
     def contended(self) -> bool:
@@ -136,7 +147,12 @@ class Network:
 
         Such a replay is time-ordered; its runtime is not convex in latency and bandwidth.
         """
-        return any(getattr(self, name) for name in _COUNTS)
+        return self.topology is not None or any(getattr(self, name) for name in _COUNTS)
+
+    @property
+    def flow_level(self) -> bool:
+        """Whether messages share links fairly, rather than wait for each other."""
+        return self.sharing == "fair" or self.topology is not None
 
     def with_(self, **changes: Any) -> Network:
         """Return a copy of the network with other values."""
@@ -145,7 +161,12 @@ class Network:
     def ideal(self) -> Network:
         """Return the same network where communication takes no time and nothing is shared."""
         return self.with_(
-            latency=0.0, bandwidth=math.inf, tiers=None, **dict.fromkeys(_COUNTS, 0), sharing="fifo"
+            latency=0.0,
+            bandwidth=math.inf,
+            tiers=None,
+            **dict.fromkeys(_COUNTS, 0),
+            sharing="fifo",
+            topology=None,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,13 +174,14 @@ class Network:
 
         ``tiers``, and what messages share, only where there is some.
         """
-        left_out = {"tiers", *(() if self.contended else (*_COUNTS, "sharing"))}
+        left_out = {"tiers", "topology", *(() if self.contended else (*_COUNTS, "sharing"))}
         plain = {
             key: None if isinstance(value, float) and math.isinf(value) else value
-            for key, value in asdict(self.with_(tiers=None)).items()
+            for key, value in asdict(self.with_(tiers=None, topology=None)).items()
             if key not in left_out
         }
-        return plain if self.tiers is None else {**plain, "tiers": self.tiers.to_dict()}
+        tables = {"tiers": self.tiers, "topology": self.topology}
+        return plain | {name: it.to_dict() for name, it in tables.items() if it is not None}
 
 
 _COUNTS = ("output_links", "input_links", "links_within", "buses")

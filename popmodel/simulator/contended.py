@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
-from popmodel.network.links import no_routes, over_links
+from popmodel.network.links import over_links, within_nodes
+from popmodel.network.routes import NO_ROUTES, Routes
 from popmodel.simulator.algorithms import carry_out, not_carried_out
 from popmodel.simulator.charges import Rule, charge
 from popmodel.simulator.engine import Execution, deadlock
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
+    from popmodel.simulator.algorithms import Carried
+    from popmodel.simulator.charges import Charges
     from popmodel.simulator.program import Messages, Program
 
-__all__ = ["Moments", "replay_contended"]
+__all__ = ["Load", "Moments", "carry", "replay_contended", "spent_in_calls"]
 
 _NS = 1e9
 
@@ -72,12 +76,87 @@ def replay_contended(
     if network.collectives == "algorithm":
         carried, messages = carry_out(program)
     charges = charge(program, network, messages)
-    cpu = np.full(program.processes, 1 / network.cpu_factor)
     node = np.searchsorted(distinct(program.nodes), program.nodes).astype(np.int32, copy=False)
-    routes = no_routes()
-    if network.sharing == "fair":
+    routes = None
+    if network.flow_level:
         everywhere = bool((charges.collective_rule == Rule.MESSAGES).any())
-        routes = over_links(network, *_pairs(program, node, everywhere=everywhere))
+        pairs = _pairs(program, node, everywhere=everywhere)
+        routes = (
+            over_links(network, *pairs)
+            if network.topology is None
+            else replace(network.topology.routes(*pairs), within=within_nodes(network))
+        )
+    cpu = np.full(program.processes, 1 / network.cpu_factor)
+    load = Load(_busy(program, messages, network), messages.size.astype(np.float64))
+    clock, found = carry(
+        program, charges, load, node, routes or network, cpu=cpu, carried=carried, moments=moments
+    )
+    compute = program.compute() * cpu / _NS
+    return Execution(network, clock / _NS, compute, program.operations), found
+
+
+@dataclass(frozen=True)
+class Load:
+    """What messages put on links; rows as those of the charges of messages.
+
+    Attributes
+    ----------
+    busy : float64[M]
+        How long a message holds links if nothing is in its way, ns.
+    bytes : float64[M]
+        What it sends.
+    """
+
+    busy: NDArray[np.float64]
+    bytes: NDArray[np.float64]
+
+
+def carry(
+    program: Program,
+    charges: Charges,
+    load: Load,
+    node: NDArray[np.int32],
+    shared: Routes | Network,
+    *,
+    cpu: NDArray[np.float64],
+    carried: Carried | None = None,
+    moments: bool = False,
+) -> tuple[NDArray[np.float64], Moments | None]:
+    """Replay a program whose messages and collectives have their costs already.
+
+    Parameters
+    ----------
+    program : Program
+        What every process does.
+    charges : Charges
+        What each of its messages and collectives costs.
+    load : Load
+        What its messages put on links.
+    node : int32[P]
+        Node of each process, by number from 0.
+    shared : Routes or Network
+        Links that messages share fairly, or, of a network, links and buses that they take in turn.
+    cpu : float64[P]
+        Multiplies the compute bursts of each process.
+    carried : Carried, optional
+        How the collectives of `Rule.MESSAGES` are carried out.
+    moments : bool
+        Whether to tell when every operation happens.
+
+    Returns
+    -------
+    float64[P], Moments or None
+        When each process ends, ns; when its operations happen.
+
+    Raises
+    ------
+    ReplayError
+        On a deadlock or an unmatched message; names ranks, operations and times.
+    """
+    fair = isinstance(shared, Routes)
+    routes = shared if isinstance(shared, Routes) else NO_ROUTES
+    names = ("output_links", "input_links", "links_within", "buses")
+    output, into, within, buses = (0 if fair else getattr(shared, name) for name in names)
     nodes = int(node.max(initial=-1)) + 1
     clock, stuck_at, begin, end = _kernel.replay_contended(
         offsets=program.offsets,
@@ -90,20 +169,18 @@ def replay_contended(
         members=program.collectives.members,
         root=program.collectives.root,
         cpu=cpu,
-        busy=_busy(program, messages, network),
-        bytes=messages.size.astype(np.float64),
+        **vars(load),
         **vars(charges),
         **vars(carried or not_carried_out(program)),
         node=node,
-        fair=network.sharing == "fair",
-        output=network.output_links,
-        input=network.input_links,
-        within=network.links_within,
-        buses=network.buses,
+        fair=fair,
+        output=output,
+        input=into,
+        within=within,
+        buses=buses,
         pair=routes.sender.astype(np.int64) * nodes + routes.receiver,
         route_offsets=routes.offsets,
         route_link=routes.link,
-        route_weight=routes.weight,
         route_latency=routes.latency * _NS,
         capacity=routes.capacity / _NS,
         capacity_within=routes.within / _NS,
@@ -112,8 +189,7 @@ def replay_contended(
     stuck = np.flatnonzero(stuck_at < program.offsets[1:])
     if len(stuck):
         raise deadlock(program, stuck, stuck_at, clock)
-    execution = Execution(network, clock / _NS, program.compute() * cpu / _NS, program.operations)
-    return execution, Moments(begin, end) if moments else None
+    return clock, Moments(begin, end) if moments else None
 
 
 def spent_in_calls(
