@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from popmodel.api.inputs import number, several
-from popmodel.errors import UsageError
-from popmodel.network.network import Network, preset
+from popmodel.documents import read_text
+from popmodel.errors import UsageError, did_you_mean
+from popmodel.grids import read_values
+from popmodel.network.fan import Fans, read_fans
+from popmodel.network.mapping import RankMapping, listed, parse_mapping
+from popmodel.network.network import COST_FACTORS, Network, preset
+from popmodel.network.selection import Selection, parse_selection
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 NetworkLike: TypeAlias = "str | Network"
+Values: TypeAlias = "float | str | Iterable[float | str] | None"
 
 _PARSERS: Mapping[str, Callable[[str], float]] = {
     "latency": parse_time,
@@ -21,18 +28,15 @@ _PARSERS: Mapping[str, Callable[[str], float]] = {
 }
 
 
-def networks(
-    network: NetworkLike | Iterable[NetworkLike],
-    **given: float | str | Iterable[float | str] | None,
-) -> list[Network]:
+def networks(network: NetworkLike | Iterable[NetworkLike], **given: Any) -> list[Network]:
     """Return one network for each combination of the values.
 
     Parameters
     ----------
     network : str or Network, or several of them
         Names of presets or networks to start from.
-    **given : float or str, or several of them, or None
-        Fields of `Network` to change, in SI units or as text with a unit; None: unchanged.
+    **given
+        As of `combinations`.
 
     Raises
     ------
@@ -45,17 +49,109 @@ def networks(
     ]
 
 
-def combinations(**given: float | str | Iterable[float | str] | None) -> list[dict[str, object]]:
-    """Return each combination of values as changes of `Network`; raises as `networks`."""
-    changes: Mapping[str, list[object]] = {
-        name: [_value(name, value) for value in _some(name, values)]
+def combinations(
+    *,
+    algorithm: str | Iterable[str] | None = None,
+    collectives: str | Iterable[str] | None = None,
+    collective_cost: str | Iterable[str] | None = None,
+    mapping: str | Iterable[str] | None = None,
+    **given: Values,
+) -> list[dict[str, object]]:
+    """Return each combination of values as changes of `Network`; raises as `networks`.
+
+    Parameters
+    ----------
+    algorithm : str or several
+        Algorithms of operations (`popmodel.network.selection`); those of different operations go
+        together, several of one operation give several combinations.
+    collectives, collective_cost, mapping : str or several
+        Readings of collectives; what they cost (`cost_of`); nodes of ranks (`mapping_of`).
+    **given : float or str, or several of them, or None
+        Further fields of `Network`, in SI units or as text with a unit or a range
+        (`popmodel.grids`); None: unchanged.
+    """
+    changes = [
+        [{name: value} for value in _numbers(name, values)]
         for name, values in given.items()
         if values is not None
-    }
-    return [dict(zip(changes, values, strict=True)) for values in product(*changes.values())]
+    ]
+    if algorithm is not None or collectives is not None:
+        changes.append(_readings(collectives, algorithm))
+    if collective_cost is not None:
+        costs = [cost_of(str(one)) for one in _some("collective_cost", collective_cost)]
+        changes.append([{"collective_cost": cost} for cost in costs])
+    if mapping is not None:
+        changes.append([{"mapping": mapping_of(str(one))} for one in _some("mapping", mapping)])
+    return [
+        {name: value for part in parts for name, value in part.items()}
+        for parts in product(*changes)
+    ]
 
 
-def _some(name: str, given: float | str | Iterable[float | str]) -> list[float | str]:
+def _readings(
+    collectives: str | Iterable[str] | None, algorithm: str | Iterable[str] | None
+) -> list[dict[str, object]]:
+    """Readings of collectives, that as messages with each combination of algorithms."""
+    names = ["algorithm"] if collectives is None else _some("collectives", collectives)
+    if algorithm is None:
+        return [{"collectives": name} for name in names]
+    by_operation: dict[str, list[Selection]] = {}
+    for text in _some("algorithm", algorithm):
+        selection = parse_selection(str(text))
+        by_operation.setdefault(selection.operation, []).append(selection)
+    if "algorithm" not in names:
+        raise UsageError(
+            f"collectives {', '.join(map(str, names))}: not carried out as messages, so that they "
+            "take no algorithm",
+            "leave collectives out, or name algorithm among them",
+        )
+    return [
+        {"collectives": name, **chosen}
+        for name in names
+        for chosen in (
+            [{"algorithms": one} for one in product(*by_operation.values())]
+            if name == "algorithm"
+            else [{}]
+        )
+    ]
+
+
+def cost_of(text: str) -> str | Fans:
+    """Return the cost of collectives: a factor by name, or Dimemas' factors and sizes of a file.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+    FileError
+        If the file cannot be read or describes no collectives.
+    """
+    if Path(text).is_file():
+        return read_fans(text, read_text(text))
+    if text not in COST_FACTORS:
+        raise UsageError(
+            f"unknown cost of collectives {text!r}",
+            did_you_mean(text, COST_FACTORS, f"one of {', '.join(COST_FACTORS)}, or a file"),
+        )
+    return text
+
+
+def mapping_of(text: str) -> RankMapping | None:
+    """Return a mapping of ranks to nodes: ``traced`` (None), by rule, or from a file.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a rule nor a file, or the file names no nodes.
+    FileError
+        If the file cannot be read.
+    """
+    if Path(text).is_file():
+        return listed(text, read_text(text).splitlines())
+    return parse_mapping(text)
+
+
+def _some(name: str, given: Values) -> list[float | str]:
     values = several(given)
     if not values:
         raise UsageError(f"{name}: no value given", "give one or several, or leave it out")
@@ -73,5 +169,16 @@ def network_of(given: NetworkLike) -> Network:
     return given if isinstance(given, Network) else preset(str(given))
 
 
-def _value(name: str, value: float | str) -> object:
-    return number(name, value, _PARSERS[name]) if name in _PARSERS else value
+def _numbers(name: str, given: Values) -> list[object]:
+    if name not in _PARSERS:
+        return list(_some(name, given))
+    return [one for value in _some(name, given) for one in _number(name, value)]
+
+
+def _number(name: str, value: float | str) -> list[float]:
+    if not isinstance(value, str):
+        return [number(name, value, _PARSERS[name])]
+    try:
+        return read_values(value, _PARSERS[name])
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}", error.hint) from error

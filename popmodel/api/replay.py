@@ -27,6 +27,7 @@ from popmodel.efficiency.replayed import unknown_families
 from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
 from popmodel.machine.profile import Profile
+from popmodel.network.mapping import RankMapping
 from popmodel.network.network import Network
 from popmodel.plain import document
 from popmodel.report.networks import differences
@@ -40,7 +41,11 @@ from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from popmodel.report.views import Record, Views
+    from popmodel.simulator import Program
 
 __all__ = ["Replays", "replay"]
 
@@ -161,7 +166,10 @@ def replay(
     bandwidth: float | str | Iterable[float | str] | None = None,
     eager_threshold: float | str | Iterable[float | str] | None = None,
     collectives: str | Iterable[str] | None = None,
-    cpu_factor: float | Iterable[float] | None = None,
+    collective_cost: str | Iterable[str] | None = None,
+    algorithm: str | Iterable[str] | None = None,
+    mapping: str | Iterable[str] | None = None,
+    cpu_factor: float | str | Iterable[float | str] | None = None,
     against: Against | None = None,
     metrics: bool = False,
     window: Window | None = None,
@@ -183,8 +191,9 @@ def replay(
         Machine profiles (files, names of presets) whose networks to use, with the placement of
         processes on nodes as traced.
     latency : float or str, or several, optional
-        Seconds, or text such as ``"5us"``. Several values of any of these parameters give one
-        replay per combination.
+        Seconds, or text such as ``"5us"``, or a range: ``"0.1us:100us:log13"`` has 13 values with
+        equal ratios, ``"0:4us:lin5"`` 5 with equal steps. Several values of any of these
+        parameters give one replay per combination.
     bandwidth : float or str, or several, optional
         B/s, or text such as ``"1GB/s"``.
     eager_threshold : float or str, or several, optional
@@ -192,6 +201,17 @@ def replay(
         ``"32KiB"``.
     collectives : str or several, optional
         Which ranks wait for which: ``dimemas``, ``synchronising``, ``rooted`` or ``algorithm``.
+    collective_cost : str or several, optional
+        How often a collective pays its fan-in and fan-out: ``constant``, ``linear`` or
+        ``logarithmic``, or a file of Dimemas with factors and sizes by operation.
+    algorithm : str or several, optional
+        How collectives are carried out as messages, ``"allreduce=ring"`` or by size
+        ``"allreduce=recursive_doubling:8KiB,ring"``; several of one operation give several
+        replays. Implies the rule ``algorithm`` for collectives.
+    mapping : str or several, optional
+        On which nodes ranks run: ``"traced"``, ``"block:4"`` (4 consecutive ranks on each node),
+        ``"cyclic:4"`` (dealt out in turn to nodes of 4), or a file with the node of one rank per
+        line. Matters where messages cost less inside a node, as with `machine`.
     cpu_factor : float or several, optional
         CPU speed relative to the traced run; 2 is twice as fast.
     against : {"ideal", "first", "measured"}, optional
@@ -241,8 +261,13 @@ def replay(
         "latency": latency,
         "bandwidth": bandwidth,
         "eager_threshold": eager_threshold,
-        "collectives": collectives,
         "cpu_factor": cpu_factor,
+    }
+    chosen: dict[str, Any] = {
+        "collectives": collectives,
+        "collective_cost": collective_cost,
+        "algorithm": algorithm,
+        "mapping": mapping,
     }
     profiles = [] if machine is None else [profile_of(one) for one in several(machine)]
     if against is not None and against not in BASELINES:
@@ -254,17 +279,18 @@ def replay(
                     f"{name.replace('_', ' ')}: already set by the machine profile",
                     "leave it out, or name a network as well, such as ideal",
                 )
-    asked = [] if network is None and profiles else networks(network or "ideal", **given)
+    asked = [] if network is None and profiles else networks(network or "ideal", **given, **chosen)
+    _refuse_idle_mapping(asked)
     whole = trace_of(trace, application=application, cache=cache)
     if against == "measured" and not whole.timed:
         raise UsageError(f"{path}: no measured times to compare with", "against: ideal or first")
     source, focus = focused(whole, part)
     program = from_trace(source)
-    changes = combinations(collectives=collectives, cpu_factor=cpu_factor)
+    changes = combinations(cpu_factor=cpu_factor, **chosen)
     scenarios = [
         *asked,
         *(
-            network_of(profile, program.nodes).with_(name=name, **change)
+            network_of(profile, _nodes(program, change)).with_(name=name, **change)
             for profile, name in zip(profiles, _names(profiles, asked), strict=True)
             for change in changes
         ),
@@ -294,6 +320,25 @@ def replay(
         unknown,
         (path, *(profile.path for profile in profiles)),
     )
+
+
+def _nodes(program: Program, change: Mapping[str, object]) -> NDArray[np.int32]:
+    """Node of each process under a change."""
+    mapping = change.get("mapping")
+    return (
+        mapping.nodes_of(program.processes) if isinstance(mapping, RankMapping) else program.nodes
+    )
+
+
+def _refuse_idle_mapping(networks: Sequence[Network]) -> None:
+    """Refuse a mapping that cannot change anything."""
+    for network in networks:
+        if network.mapping is not None and network.tiers is None:
+            raise UsageError(
+                f"mapping {network.mapping.name}: changes nothing on {network.name}, where a "
+                "message costs the same inside a node and between nodes",
+                "name a machine, whose profile tells both apart",
+            )
 
 
 def _names(profiles: Sequence[Profile], networks: Sequence[Network]) -> list[str]:

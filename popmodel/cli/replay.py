@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from popmodel.cli.options import (
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
+from popmodel.grids import read_values
 from popmodel.network.network import PRESETS, READINGS, Network, describe, preset
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
@@ -30,6 +32,9 @@ EXAMPLES = (
     "popmodel replay run.prv --network dimemas --format json",
     "popmodel replay run.prv --cpu-factor 0.5,1,2 --metrics",
     "popmodel replay run.prv --network ideal --machine m.json",
+    "popmodel replay run.prv --latency 0.1us:100us:log13 --bandwidth 0.1GB/s:100GB/s:log13",
+    "popmodel replay run.prv --machine m.json --mapping traced,block:8,cyclic:8",
+    "popmodel replay run.prv --network alpha-beta --algorithm allreduce=ring",
 )
 
 
@@ -58,10 +63,12 @@ def command(
         ),
     ] = None,
     latency: Annotated[
-        str | None, typer.Option(metavar="TIME,...", help="Latency, for example 5us.")
+        str | None,
+        typer.Option(metavar="TIME,...", help="Latency: 5us, or a range, 0.1us:100us:log13."),
     ] = None,
     bandwidth: Annotated[
-        str | None, typer.Option(metavar="RATE,...", help="Bandwidth, for example 1GB/s, or inf.")
+        str | None,
+        typer.Option(metavar="RATE,...", help="Bandwidth: 1GB/s, inf, or a range, as of latency."),
     ] = None,
     eager_threshold: Annotated[
         str | None,
@@ -75,6 +82,31 @@ def command(
         typer.Option(
             metavar="NAME,...",
             help=f"Which ranks wait for which in collectives: {', '.join(READINGS)}.",
+        ),
+    ] = None,
+    collective_cost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="How often a collective pays its fan-in and fan-out: constant, linear or "
+            "logarithmic, or a file of Dimemas with factors and sizes by operation.",
+        ),
+    ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPERATION=NAME",
+            help="Carry collectives out as messages, an operation by this algorithm: "
+            "allreduce=ring; by size: allreduce=recursive_doubling:8KiB,ring. Repeat it for other "
+            "operations; of one operation, one replay for each.",
+        ),
+    ] = None,
+    mapping: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="Nodes of ranks: traced, block:4 (4 consecutive ranks on each node), cyclic:4 "
+            "(dealt out in turn to nodes of 4), or a file with the node of one rank per line.",
         ),
     ] = None,
     cpu_factor: Annotated[
@@ -108,7 +140,8 @@ def command(
 
     Replays what every process did: computation takes as long as it was traced, MPI as long as it
     would on the network. By default the network is ideal: no latency, infinite bandwidth. Options
-    of the network take several values, separated by commas: one replay for each combination. The
+    of the network take several values, separated by commas, or ranges: 1us:100us:log5 is 5 values
+    with equal ratios, 1us:5us:lin5 with equal steps. There is one replay for each combination. The
     replay covers the end of MPI_Init on the last rank to the start of MPI_Finalize on the first.
 
     In JSON, infinite values are null (in CSV, empty fields).
@@ -126,11 +159,14 @@ def command(
         trace,
         None if network is None else _values("--network", network, preset),
         machine=None if machine is None else _values("--machine", machine, str),
-        latency=_several("--latency", latency, parse_time),
-        bandwidth=_several("--bandwidth", bandwidth, parse_bandwidth),
-        eager_threshold=_several("--eager-threshold", eager_threshold, parse_size),
+        latency=_range("--latency", latency, parse_time),
+        bandwidth=_range("--bandwidth", bandwidth, parse_bandwidth),
+        eager_threshold=_range("--eager-threshold", eager_threshold, parse_size),
         collectives=_several("--collectives", collectives, _rule),
-        cpu_factor=_several("--cpu-factor", cpu_factor, _parse_factor),
+        collective_cost=_several("--collective-cost", collective_cost, str),
+        algorithm=_algorithms(algorithm),
+        mapping=_several("--mapping", mapping, str),
+        cpu_factor=_range("--cpu-factor", cpu_factor, _parse_factor),
         against=base,
         metrics=metrics,
         window=window,
@@ -154,6 +190,23 @@ def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:
     """One error for the runs without result, with what happened in the first of them."""
     others = f"; no result for {', '.join(runs[1:])} either" if len(runs) > 1 else ""
     return ReplayError(f"{runs[0]}: {first.message}{others}", first.hint)
+
+
+def _algorithms(texts: list[str] | None) -> list[str] | None:
+    from popmodel.network.selection import parse_selection
+
+    for text in texts or ():
+        try:
+            parse_selection(text)
+        except UsageError as error:
+            raise UsageError(f"--algorithm: {error.message}", error.hint) from error
+    return texts or None
+
+
+def _range(option: str, text: str | None, read: Callable[[str], float]) -> list[float] | None:
+    """The values of an option of which ranges can be given."""
+    found = _several(option, text, partial(read_values, read=read))
+    return None if found is None else [value for values in found for value in values]
 
 
 def _several(option: str, text: str | None, read: Callable[[str], Any]) -> list[Any] | None:

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <vector>
 
-#include "algorithms.hpp"
 #include "calls.hpp"
 
 namespace nb = nanobind;
@@ -19,6 +18,7 @@ namespace {
 constexpr int32_t NONE = -1;
 // MPI_Init comes before any communicator: a turn of its own, over all processes. No trace has it.
 constexpr int64_t OF_INIT = INT64_MIN;
+constexpr uint8_t INIT = 0; // index in popmodel.simulator.program.COLLECTIVES
 
 // What some calls recorded at their entry, by call; of others nothing is known.
 struct Arguments {

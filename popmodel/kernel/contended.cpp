@@ -21,15 +21,45 @@ using contended::Prices;
 
 namespace {
 
-// Whether one collective has members, a root among them, and charges for its message sizes.
-bool carries(int32_t members, uint8_t kind, int64_t charge, int32_t root, int32_t group,
-             const In<int64_t> &offsets, size_t charges) {
-    if (kind >= KINDS || members < 1 || root < 0 || root >= members || group < 0 ||
-        size_t(group) + 1 >= offsets.size())
+// Whether the parts of an algorithm have charges for the messages of a collective.
+bool charged(const Part *part, const Part *end, int32_t members, size_t charges) {
+    return std::all_of(part, end, [=](const Part &x) {
+        return x.pattern < PATTERNS && x.segments >= 1 && x.charge >= 0 &&
+               x.charge + sizes(x.pattern, members) <= int64_t(charges);
+    });
+}
+
+// Whether one collective has members, a root among them, and an algorithm that is charged.
+bool carries(const Carried &carried, size_t c, int32_t members, size_t algorithms, size_t groups,
+             size_t charges) {
+    const int32_t algorithm = carried.algorithm[c], root = carried.root[c];
+    const int32_t group = carried.group[c];
+    if (members < 1 || root < 0 || root >= members || group < 0 || size_t(group) >= groups ||
+        algorithm < 0 || size_t(algorithm) >= algorithms)
         return false;
-    const int64_t *bound = offsets.data() + group;
-    return bound[1] - bound[0] == members && charge >= 0 &&
-           charge + sizes(Kind(kind), members) <= int64_t(charges);
+    const int64_t *bound = carried.parts + algorithm;
+    const Part *part = carried.part.data();
+    return carried.offsets[group + 1] - carried.offsets[group] == members &&
+           charged(part + bound[0], part + bound[1], members, charges);
+}
+
+void check_carried(const Carried &carried, const In<uint8_t> &rule, const In<int32_t> &members,
+                   size_t algorithms, size_t groups, size_t charges) {
+    for (size_t c = 0; c < members.size(); c++)
+        if (rule.data()[c] == MESSAGES &&
+            !carries(carried, c, members.data()[c], algorithms, groups, charges))
+            throw std::invalid_argument("collective " + std::to_string(c) +
+                                        " cannot be carried out as messages");
+}
+
+// Patterns one after the other, by algorithm.
+std::vector<Part> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segments,
+                           const In<int64_t> &charge) {
+    check(segments.size() == pattern.size() && charge.size() == pattern.size(), DIFFERENT_LENGTHS);
+    std::vector<Part> parts;
+    for (size_t i = 0; i < pattern.size(); i++)
+        parts.push_back({Pattern(pattern.data()[i]), segments.data()[i], charge.data()[i]});
+    return parts;
 }
 
 template <typename... Columns> bool of_length(size_t length, const Columns &...columns) {
@@ -57,8 +87,9 @@ nb::tuple replay(
     In<double> collective_cost, In<double> member_cost, In<uint8_t> collective_rule,
     In<double> request_cost, In<int64_t> uneven_operation, In<double> uneven_cost,
     // its collectives as messages
-    In<uint8_t> collective_kind, In<int64_t> collective_charge, In<int32_t> root_rank,
-    In<int32_t> group, In<int64_t> group_offsets, In<int32_t> group_process, In<int32_t> group_rank,
+    In<int32_t> algorithm, In<int64_t> algorithm_offsets, In<uint8_t> part_pattern,
+    In<int32_t> part_segments, In<int64_t> part_charge, In<int32_t> root_rank, In<int32_t> group,
+    In<int64_t> group_offsets, In<int32_t> group_process, In<int32_t> group_rank,
     // what is shared
     In<int32_t> node, bool fair, int32_t output, int32_t input, int32_t within, int32_t buses,
     In<int64_t> pair, In<int64_t> route_offsets, In<int32_t> route_link,
@@ -71,7 +102,7 @@ nb::tuple replay(
               of_length(messages, receiver) && messages <= charges &&
               of_length(charges, busy, bytes, rendezvous, send_overhead, receive_before) &&
               of_length(collectives, root, collective_cost, member_cost, collective_rule,
-                        request_cost, collective_kind, collective_charge, root_rank, group) &&
+                        request_cost, algorithm, root_rank, group) &&
               of_length(uneven_operation.size(), uneven_cost) &&
               of_length(group_process.size(), group_rank) &&
               of_length(pair.size(), route_latency),
@@ -90,12 +121,17 @@ nb::tuple replay(
     check_below(receiver, int64_t(processes), "a process that is not there");
     check_offsets(group_offsets, group_process.size());
     check_below(group_process, int64_t(processes), "a process that is not there");
-    for (size_t c = 0; c < collectives; c++)
-        if (collective_rule.data()[c] == MESSAGES &&
-            !carries(members.data()[c], collective_kind.data()[c], collective_charge.data()[c],
-                     root_rank.data()[c], group.data()[c], group_offsets, charges))
-            throw std::invalid_argument("collective " + std::to_string(c) +
-                                        " cannot be carried out as messages");
+    check_offsets(algorithm_offsets, part_pattern.size());
+    const Carried carried{algorithm.data(),
+                          algorithm_offsets.data(),
+                          parts_of(part_pattern, part_segments, part_charge),
+                          root_rank.data(),
+                          group.data(),
+                          group_offsets.data(),
+                          group_process.data(),
+                          group_rank.data()};
+    check_carried(carried, collective_rule, members, algorithm_offsets.size() - 1,
+                  group_offsets.size() - 1, charges);
     check(route_offsets.size() == pair.size() + 1, "offsets do not fit the routes");
     check_offsets(route_offsets, route_link.size());
     check_below(route_link, int64_t(capacity.size()), "a link that is not there");
@@ -125,9 +161,6 @@ nb::tuple replay(
                         uneven_cost.size(),
                         uneven_operation.data(),
                         uneven_cost.data()};
-    const Carried carried{collective_kind.data(), collective_charge.data(), root_rank.data(),
-                          group.data(),           group_offsets.data(),     group_process.data(),
-                          group_rank.data()};
     const contended::Resources resources{output, input, within, buses};
     const contended::Routes routes{pair.size(),         pair.data(),
                                    route_offsets.data(), route_link.data(),
@@ -160,8 +193,9 @@ void bind_contended(nb::module_ &module) {
                nb::arg("send_overhead"), nb::arg("receive_before"),
                nb::arg("sender_waits_for_transfer"), nb::arg("collective_cost"),
                nb::arg("member_cost"), nb::arg("collective_rule"), nb::arg("request_cost"),
-               nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("collective_kind"),
-               nb::arg("collective_charge"), nb::arg("root_rank"), nb::arg("group"),
+               nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("algorithm"),
+               nb::arg("algorithm_offsets"), nb::arg("part_pattern"), nb::arg("part_segments"),
+               nb::arg("part_charge"), nb::arg("root_rank"), nb::arg("group"),
                nb::arg("group_offsets"), nb::arg("group_process"), nb::arg("group_rank"),
                nb::arg("node"), nb::arg("fair"), nb::arg("output"), nb::arg("input"),
                nb::arg("within"), nb::arg("buses"), nb::arg("pair"), nb::arg("route_offsets"),

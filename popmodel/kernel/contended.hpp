@@ -64,8 +64,18 @@ struct Message {
     bool started = false;
 };
 
+// Which message, and between whom.
+struct Which {
+    int32_t sender, receiver; // processes
+    int64_t charge;
+    int32_t message;    // row, or -1: one of a collective
+    int32_t collective; // which is that
+    int32_t rank, step; // of its receiver
+};
+
 // A message of a collective: gone when both its ends are through with it.
 struct InFlight : Message {
+    Which which{}; // once it is sent
     int8_t through = 0;
 };
 
@@ -75,15 +85,6 @@ struct Gathering {
     int32_t last = NOBODY;           // who that is; of several at once the last process
     int32_t missing = 0;
     int32_t waiting = NOBODY; // head of the list of waiting processes
-};
-
-// Which message, and between whom.
-struct Which {
-    int32_t sender, receiver; // processes
-    int64_t charge;
-    int32_t message;    // row, or -1: one of a collective
-    int32_t collective; // which is that
-    int32_t rank, step; // of its receiver
 };
 
 template <typename Links> class Engine {
@@ -222,8 +223,10 @@ template <typename Links> class Engine {
 
     // Lets a message go if it can.
     void start(Message &m, const Which &which) {
+        if (m.started || m.sent == NEVER)
+            return;
         const bool rendezvous = prices_.rendezvous[which.charge];
-        if (m.started || m.sent == NEVER || (rendezvous && m.posted == NEVER))
+        if (rendezvous && m.posted == NEVER)
             return;
         m.started = true;
         const double ready = rendezvous ? std::max(m.sent, m.posted) : m.sent;
@@ -324,8 +327,11 @@ template <typename Links> class Engine {
                 flights_[size_t(c)] = std::make_unique<Underway>();
         }
         Step next;
-        const auto kind = Kind(carried_.kind[c]);
-        while (find_step(kind, plan_.members[c], carried_.root[c], turn.rank, turn.step, next)) {
+        const int64_t *bound = carried_.parts + carried_.algorithm[c];
+        const Part *parts = carried_.part.data() + bound[0];
+        const Part *end = carried_.part.data() + bound[1];
+        while (find_step(parts, end, plan_.members[c], carried_.root[c], turn.rank, turn.step,
+                         next)) {
             if (!exchange(p, c, turn, next, t))
                 return false;
             turn.step++;
@@ -339,19 +345,19 @@ template <typename Links> class Engine {
     // One step: post, send, wait for the message; each as the operation of that name does.
     bool exchange(int32_t p, int32_t c, Turn &turn, const Step &x, double &t) {
         Underway &flights = *flights_[size_t(c)];
-        const int64_t charge = carried_.charge[c];
         const bool sends = x.to >= 0, receives = x.source >= 0;
-        const int64_t in = charge + x.size_in;
+        if (x.posts >= 0)
+            post_step(flights.at(turn.rank, x.posts), t);
         if (turn.phase == Phase::POST && receives) {
             if (!sends)
-                t += prices_.receive_before[in];
-            post(flights.at(turn.rank, turn.step),
-                 {process_of(x.source, c), p, in, -1, c, turn.rank, turn.step}, t);
+                t += prices_.receive_before[x.in];
+            if (!x.posted)
+                post_step(flights.at(turn.rank, turn.step), t);
         }
         if (turn.phase <= Phase::SENDING && sends) {
-            const Which out{p, process_of(x.to, c), charge + x.size_out, -1, c, x.to, x.arrives_in};
-            if (!send(p, flights.at(x.to, x.arrives_in), out, t, turn.phase == Phase::SENDING,
-                      true)) {
+            InFlight &flight = flights.at(x.to, x.arrives_in);
+            flight.which = {p, process_of(x.to, c), x.out, -1, c, x.to, x.arrives_in};
+            if (!send(p, flight, flight.which, t, turn.phase == Phase::SENDING, true)) {
                 turn.phase = Phase::SENDING;
                 return false;
             }
@@ -360,13 +366,16 @@ template <typename Links> class Engine {
         if (!receives)
             return true;
         if (turn.phase < Phase::WAIT && sends)
-            t += prices_.receive_before[in];
+            t += prices_.receive_before[x.in];
         turn.phase = Phase::WAIT;
         if (!receive(p, flights.at(turn.rank, turn.step), t))
             return false;
         let_go(flights, turn.rank, turn.step);
         return true;
     }
+
+    // Who will send the message is known once it is sent.
+    void post_step(InFlight &flight, double t) { post(flight, flight.which, t); }
 
     static void let_go(Underway &flights, int32_t rank, int32_t step) {
         if (++flights.at(rank, step).through == 2)

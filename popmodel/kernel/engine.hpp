@@ -47,8 +47,9 @@ struct Network {
 
 // Of collectives that are carried out as messages.
 struct Carried {
-    const uint8_t *kind;           // per collective
-    const int64_t *charge;         // per collective: the first of the charges of its message sizes
+    const int32_t *algorithm;      // per collective
+    const int64_t *parts;          // per algorithm: bounds of the next
+    const std::vector<Part> part;
     const int32_t *root;           // per collective: rank of the root
     const int32_t *group;          // per collective
     const int64_t *offsets;        // per group, of the next two
@@ -314,9 +315,11 @@ class Engine {
                 flights_[c] = open_flights();
         }
         Step next;
-        const auto kind = Kind(carried_.kind[c]);
-        while (find_step(kind, members_[c], carried_.root[c], turn.rank, turn.step, next)) {
-            if (!exchange(p, turn, next, *flights_[c], carried_.charge[c], t))
+        const int64_t *bound = carried_.parts + carried_.algorithm[c];
+        const Part *parts = carried_.part.data() + bound[0];
+        const Part *end = carried_.part.data() + bound[1];
+        while (find_step(parts, end, members_[c], carried_.root[c], turn.rank, turn.step, next)) {
+            if (!exchange(p, turn, next, *flights_[c], t))
                 return false;
             turn.step++;
             turn.phase = Phase::POST;
@@ -332,14 +335,16 @@ class Engine {
     using Underway = Flights<Flight>;
 
     // One step: post, send, wait for the message; each as the operation of that name does.
-    bool exchange(int32_t p, Turn &turn, const Step &x, Underway &flights,
-                  int64_t charges, double &t) {
-        const int64_t out = charges + x.size_out, in = charges + x.size_in;
+    bool exchange(int32_t p, Turn &turn, const Step &x, Underway &flights, double &t) {
+        const int64_t out = x.out, in = x.in;
         const bool sends = x.to >= 0, receives = x.source >= 0;
+        if (x.posts >= 0)
+            post(flights.at(turn.rank, x.posts), t);
         if (turn.phase == Phase::POST && receives) {
             if (!sends)
                 t += net_.receive_before[in];
-            post(flights.at(turn.rank, turn.step), t);
+            if (!x.posted)
+                post(flights.at(turn.rank, turn.step), t);
         }
         if (turn.phase <= Phase::SENDING && sends) {
             Flight &flight = flights.at(x.to, x.arrives_in);

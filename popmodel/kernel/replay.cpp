@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -31,32 +32,45 @@ void check_program(size_t processes, const In<int64_t> &offsets, const In<uint8_
     }
 }
 
-// Whether one collective has members, a root among them, and charges for its message sizes.
-bool carries(int32_t members, uint8_t kind, int64_t charge, int32_t root, int32_t group,
-             const In<int64_t> &offsets, size_t charges) {
-    if (kind >= KINDS || members < 1 || root < 0 || root >= members || group < 0 ||
-        size_t(group) + 1 >= offsets.size())
-        return false;
-    const int64_t *bound = offsets.data() + group;
-    return bound[1] - bound[0] == members && charge >= 0 &&
-           charge + sizes(Kind(kind), members) <= int64_t(charges);
+// Whether the parts of an algorithm have charges for the messages of a collective.
+bool charged(const Part *part, const Part *end, int32_t members, size_t charges) {
+    return std::all_of(part, end, [=](const Part &x) {
+        return x.pattern < PATTERNS && x.segments >= 1 && x.charge >= 0 &&
+               x.charge + sizes(x.pattern, members) <= int64_t(charges);
+    });
 }
 
-void check_carried(const In<uint8_t> &rule, const In<int32_t> &members, const In<uint8_t> &kind,
-                   const In<int64_t> &charge, const In<int32_t> &root, const In<int32_t> &group,
-                   const In<int64_t> &offsets, const In<int32_t> &process, const In<int32_t> &rank,
-                   size_t charges) {
-    check_offsets(offsets, process.size());
-    const size_t collectives = members.size();
-    if (rank.size() != process.size() || kind.size() != collectives ||
-        charge.size() != collectives || root.size() != collectives || group.size() != collectives)
-        throw std::invalid_argument("columns of different lengths");
-    for (size_t c = 0; c < collectives; c++)
+// Whether one collective has members, a root among them, and an algorithm that is charged.
+bool carries(const Carried &carried, size_t c, int32_t members, size_t algorithms, size_t groups,
+             size_t charges) {
+    const int32_t algorithm = carried.algorithm[c], root = carried.root[c];
+    const int32_t group = carried.group[c];
+    if (members < 1 || root < 0 || root >= members || group < 0 || size_t(group) >= groups ||
+        algorithm < 0 || size_t(algorithm) >= algorithms)
+        return false;
+    const int64_t *bound = carried.parts + algorithm;
+    const Part *part = carried.part.data();
+    return carried.offsets[group + 1] - carried.offsets[group] == members &&
+           charged(part + bound[0], part + bound[1], members, charges);
+}
+
+void check_carried(const Carried &carried, const In<uint8_t> &rule, const In<int32_t> &members,
+                   size_t algorithms, size_t groups, size_t charges) {
+    for (size_t c = 0; c < members.size(); c++)
         if (rule.data()[c] == MESSAGES &&
-            !carries(members.data()[c], kind.data()[c], charge.data()[c], root.data()[c],
-                     group.data()[c], offsets, charges))
+            !carries(carried, c, members.data()[c], algorithms, groups, charges))
             throw std::invalid_argument("collective " + std::to_string(c) +
                                         " cannot be carried out as messages");
+}
+
+// Patterns one after the other, by algorithm.
+std::vector<Part> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segments,
+                           const In<int64_t> &charge) {
+    check(segments.size() == pattern.size() && charge.size() == pattern.size(), DIFFERENT_LENGTHS);
+    std::vector<Part> parts;
+    for (size_t i = 0; i < pattern.size(); i++)
+        parts.push_back({Pattern(pattern.data()[i]), segments.data()[i], charge.data()[i]});
+    return parts;
 }
 
 nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Bursts::Column burst,
@@ -66,7 +80,8 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Burs
                  bool sender_waits_for_transfer, In<double> collective_cost,
                  In<double> member_cost, In<uint8_t> collective_rule, In<double> request_cost,
                  In<int64_t> uneven_operation, In<double> uneven_cost, size_t messages,
-                 In<uint8_t> collective_kind, In<int64_t> collective_charge,
+                 In<int32_t> algorithm, In<int64_t> algorithm_offsets, In<uint8_t> part_pattern,
+                 In<int32_t> part_segments, In<int64_t> part_charge,
                  In<int32_t> root_rank, In<int32_t> group, In<int64_t> group_offsets,
                  In<int32_t> group_process, In<int32_t> group_rank, In<int32_t> call,
                  In<int16_t> call_name, In<int32_t> call_place, size_t names, size_t places) {
@@ -80,8 +95,17 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Burs
         request_cost.size() != collectives || uneven_operation.size() != uneven_cost.size())
         throw std::invalid_argument("columns of different lengths");
     check_program(processes, offsets, kind, target, operations, messages, collectives);
-    check_carried(collective_rule, members, collective_kind, collective_charge, root_rank, group,
-                  group_offsets, group_process, group_rank, charges);
+    check(algorithm.size() == collectives && root_rank.size() == collectives &&
+              group.size() == collectives && group_rank.size() == group_process.size(),
+          DIFFERENT_LENGTHS);
+    check_offsets(algorithm_offsets, part_pattern.size());
+    check_offsets(group_offsets, group_process.size());
+    const Carried carried{algorithm.data(),     algorithm_offsets.data(),
+                          parts_of(part_pattern, part_segments, part_charge),
+                          root_rank.data(),     group.data(), group_offsets.data(),
+                          group_process.data(), group_rank.data()};
+    check_carried(carried, collective_rule, members, algorithm_offsets.size() - 1,
+                  group_offsets.size() - 1, charges);
     if (places > 0) {
         check(call.size() == operations &&
                   (call_place.size() == 0 || call_place.size() == call_name.size()),
@@ -103,9 +127,6 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Burs
                     send_overhead.data(),
                     receive_before.data(),
                     sender_waits_for_transfer};
-    const Carried carried{collective_kind.data(), collective_charge.data(), root_rank.data(),
-                          group.data(),           group_offsets.data(),     group_process.data(),
-                          group_rank.data()};
     Spent spent{call.data(), call_name.data(), call_place.size() ? call_place.data() : nullptr,
                 names, std::vector<double>(places * names, 0.0)};
     const Bursts bursts(burst);
@@ -134,7 +155,8 @@ void bind_replay(nb::module_ &module) {
                nb::arg("sender_waits_for_transfer"), nb::arg("collective_cost"),
                nb::arg("member_cost"), nb::arg("collective_rule"), nb::arg("request_cost"),
                nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("messages"),
-               nb::arg("collective_kind"), nb::arg("collective_charge"), nb::arg("root_rank"),
+               nb::arg("algorithm"), nb::arg("algorithm_offsets"), nb::arg("part_pattern"),
+               nb::arg("part_segments"), nb::arg("part_charge"), nb::arg("root_rank"),
                nb::arg("group"), nb::arg("group_offsets"), nb::arg("group_process"),
                nb::arg("group_rank"), nb::arg("call"), nb::arg("call_name"), nb::arg("call_place"),
                nb::arg("names"), nb::arg("places"),

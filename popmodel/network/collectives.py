@@ -74,6 +74,16 @@ def barrier_dissemination(processes: Value, m: Message) -> Value:
     return ceiling_log2(processes) * m.alpha
 
 
+def barrier_recursive_doubling(processes: Value, m: Message) -> Value:
+    """Return ``k alpha``, k = floor(log2 P); 2 alpha more if P is no power of two."""
+    return floor_log2(processes) * m.alpha + _surplus(processes, 2 * m.alpha)
+
+
+def barrier_linear(processes: Value, m: Message) -> Value:
+    """Return ``2 (P-1) alpha``: one process hears of all others and answers one after the other."""
+    return 2 * (processes - 1) * m.alpha
+
+
 def bcast_binomial(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) (alpha + beta m)`` (Thakur et al. 2005)."""
     return ceiling_log2(processes) * m.time
@@ -102,6 +112,11 @@ def bcast_chain(processes: Value, m: Message) -> Value:
 def reduce_binomial(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) (alpha + beta m + gamma m)`` (Thakur et al. 2005)."""
     return ceiling_log2(processes) * m.reduced
+
+
+def reduce_linear(processes: Value, m: Message) -> Value:
+    """Return ``(P-1) (alpha + beta m + gamma m)``: the root takes one vector after the other."""
+    return (processes - 1) * m.reduced
 
 
 def reduce_rabenseifner(processes: Value, m: Message) -> Value:
@@ -138,6 +153,11 @@ def allreduce_ring(processes: Value, m: Message) -> Value:
     return 2 * (processes - 1) * m.alpha + share * (2 * m.beta + m.gamma) * m.size
 
 
+def allreduce_reduce_bcast(processes: Value, m: Message) -> Value:
+    """Return ``ceil(log2 P) (2 alpha + 2 beta m + gamma m)``: up a binomial tree and down again."""
+    return ceiling_log2(processes) * (m.reduced + m.time)
+
+
 def reduce_scatter_recursive_halving(processes: Value, m: Message) -> Value:
     """Return ``k alpha + (p-1)/p (beta + gamma) m``, p = 2**k <= P (Thakur et al. 2005).
 
@@ -163,6 +183,17 @@ def allgather_ring(processes: Value, m: Message) -> Value:
 def allgather_bruck(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) alpha + (P-1) beta m`` (Bruck et al. 1997)."""
     return ceiling_log2(processes) * m.alpha + (processes - 1) * m.beta * m.size
+
+
+def allgather_recursive_doubling(processes: Value, m: Message) -> Value:
+    """Return ``k alpha + (p-1)/p P beta m``, p = 2**k <= P (Thakur et al. 2005).
+
+    When P is no power of two, the surplus processes hand their block over before and receive all
+    blocks after: ``2 alpha + (1 + P) beta m`` more. MPI libraries take it for powers of two only.
+    """
+    k = floor_log2(processes)
+    among = k * m.alpha + _others(2**k) * processes * m.beta * m.size
+    return among + _surplus(processes, 2 * m.alpha + (1 + processes) * m.beta * m.size)
 
 
 def rooted_binomial(processes: Value, m: Message) -> Value:
@@ -191,6 +222,11 @@ def alltoall_bruck(processes: Value, m: Message) -> Value:
 def scan_recursive_doubling(processes: Value, m: Message) -> Value:
     """Return ``ceil(log2 P) (alpha + beta m + gamma m)``."""
     return ceiling_log2(processes) * m.reduced
+
+
+def scan_linear(processes: Value, m: Message) -> Value:
+    """Return ``(P-1) (alpha + beta m + gamma m)``: from each process to the next."""
+    return (processes - 1) * m.reduced
 
 
 def _others(processes: Value) -> Value:
@@ -254,12 +290,19 @@ class Operation:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    "barrier": Operation({"dissemination": Algorithm(barrier_dissemination, by_distance=True)}),
+    "barrier": Operation(
+        {
+            "dissemination": Algorithm(barrier_dissemination, by_distance=True),
+            "recursive_doubling": Algorithm(barrier_recursive_doubling, by_distance=True),
+            "linear": Algorithm(barrier_linear),
+        }
+    ),
     "bcast": Operation(
         {
             "binomial": Algorithm(bcast_binomial, by_distance=True),
             "scatter_allgather": Algorithm(bcast_scatter_allgather),
             "chain": Algorithm(bcast_chain, single_flow=True),
+            "linear": Algorithm(rooted_linear),
         },
         rooted=True,
     ),
@@ -267,6 +310,7 @@ OPERATIONS: Mapping[str, Operation] = {
         {
             "binomial": Algorithm(reduce_binomial, by_distance=True),
             "rabenseifner": Algorithm(reduce_rabenseifner),
+            "linear": Algorithm(reduce_linear),
         },
         rooted=True,
         reducing=True,
@@ -276,6 +320,7 @@ OPERATIONS: Mapping[str, Operation] = {
             "recursive_doubling": Algorithm(allreduce_recursive_doubling, by_distance=True),
             "rabenseifner": Algorithm(allreduce_rabenseifner),
             "ring": Algorithm(allreduce_ring, single_flow=True),
+            "reduce_bcast": Algorithm(allreduce_reduce_bcast, by_distance=True),
         },
         reducing=True,
     ),
@@ -290,6 +335,7 @@ OPERATIONS: Mapping[str, Operation] = {
         {
             "ring": Algorithm(allgather_ring, single_flow=True),
             "bruck": Algorithm(allgather_bruck),
+            "recursive_doubling": Algorithm(allgather_recursive_doubling),
         }
     ),
     "gather": Operation(
@@ -302,7 +348,10 @@ OPERATIONS: Mapping[str, Operation] = {
         {"pairwise": Algorithm(alltoall_pairwise), "bruck": Algorithm(alltoall_bruck)}
     ),
     "scan": Operation(
-        {"recursive_doubling": Algorithm(scan_recursive_doubling, by_distance=True)},
+        {
+            "recursive_doubling": Algorithm(scan_recursive_doubling, by_distance=True),
+            "linear": Algorithm(scan_linear, single_flow=True),
+        },
         reducing=True,
     ),
 }
@@ -339,7 +388,8 @@ def over_nodes(
     cost = OPERATIONS[operation].algorithms[algorithm].cost
     # with a size of one byte alpha and gamma stand for the whole message and its reduction
     rounds = int(ceiling_log2(processes))
-    folded = operation == "allreduce" and 2**rounds != processes
+    folds = algorithm == "recursive_doubling" and operation in ("allreduce", "barrier")
+    folded = folds and 2**rounds != processes
     if folded:
         rounds -= 1  # the doubling runs over the largest power of two; the rest is the fold
     total: Value = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import UsageError, did_you_mean
@@ -13,6 +13,9 @@ from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.network.fan import Fans
+    from popmodel.network.mapping import RankMapping
+    from popmodel.network.selection import Selection
     from popmodel.network.tiers import Tiers
     from popmodel.network.topology import Topology
 
@@ -67,13 +70,18 @@ class Network:
         Smallest message, B, whose blocking send waits for its receive to be posted.
     collectives : str
         One of `READINGS`.
-    collective_cost : str
-        One of `COST_FACTORS`.
+    collective_cost : str or Fans
+        One of `COST_FACTORS`, or factors and sizes by operation, as Dimemas' files give them.
     cpu_factor : float
         CPU speed relative to the traced run; 2 halves the time between MPI calls.
+    algorithms : tuple of Selection
+        Which algorithms the operations of the reading ``algorithm`` take, where it is not the
+        first in `popmodel.simulator.patterns.ALGORITHMS`.
     tiers : Tiers or None
         Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`
         and `eager_threshold`, which are then those of the longest distance.
+    mapping : RankMapping or None
+        On which nodes the processes run; None: as traced.
     output_links, input_links : int
         Links of each node that its messages to and from other nodes share; 0: as many as needed.
         One of them 0 and the other not: each link carries one message at a time, in or out (half
@@ -105,9 +113,11 @@ class Network:
     bandwidth: float = math.inf
     eager_threshold: float = 32 * 1024
     collectives: str = "dimemas"
-    collective_cost: str = "logarithmic"
+    collective_cost: str | Fans = "logarithmic"
     cpu_factor: float = 1.0
+    algorithms: tuple[Selection, ...] = ()
     tiers: Tiers | None = None
+    mapping: RankMapping | None = None
     output_links: int = 0
     input_links: int = 0
     links_within: int = 0
@@ -122,7 +132,7 @@ class Network:
             (self.collectives, READINGS, "rule for collectives"),
             (self.collective_cost, COST_FACTORS, "cost factor for collectives"),
         ):
-            if value not in choices:
+            if isinstance(value, str) and value not in choices:
                 raise UsageError(f"unknown {what} {value!r}", _near(value, choices))
         if not 0 <= self.latency < math.inf:
             raise UsageError(f"latency must be at least 0 and finite, not {self.latency:g} s")
@@ -132,6 +142,12 @@ class Network:
             raise UsageError(f"eager threshold must be at least 0, not {self.eager_threshold:g} B")
         if not 0 < self.cpu_factor < math.inf:
             raise UsageError(f"CPU factor must be above 0 and finite, not {self.cpu_factor:g}")
+        if self.algorithms and self.collectives != "algorithm":
+            raise UsageError(
+                f"collectives {self.collectives!r} are not carried out as messages, so that they "
+                f"take no algorithm ({self.algorithms[0]})",
+                "collectives: algorithm",
+            )
         for name in _COUNTS:
             check_count(getattr(self, name), name.replace("_", " "))
         check_sharing(self.sharing)
@@ -167,21 +183,33 @@ class Network:
             **dict.fromkeys(_COUNTS, 0),
             sharing="fifo",
             topology=None,
+            mapping=None,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: infinite values are None.
 
-        ``tiers``, and what messages share, only where there is some.
+        ``algorithms``, ``mapping``, ``tiers`` and what messages share are there only where there is
+        some.
         """
-        left_out = {"tiers", "topology", *(() if self.contended else (*_COUNTS, "sharing"))}
-        plain = {
-            key: None if isinstance(value, float) and math.isinf(value) else value
-            for key, value in asdict(self.with_(tiers=None, topology=None)).items()
-            if key not in left_out
-        }
-        tables = {"tiers": self.tiers, "topology": self.topology}
-        return plain | {name: it.to_dict() for name, it in tables.items() if it is not None}
+        left_out = {"algorithms", "mapping", "tiers", "topology"}
+        if not self.contended:
+            left_out |= {*_COUNTS, "sharing"}
+        plain = {key: value for key, value in vars(self).items() if key not in left_out}
+        for key, value in plain.items():
+            if isinstance(value, float) and math.isinf(value):
+                plain[key] = None
+        if not isinstance(self.collective_cost, str):
+            plain["collective_cost"] = self.collective_cost.name
+        if self.algorithms:
+            plain["algorithms"] = " ".join(map(str, self.algorithms))
+        if self.mapping is not None:
+            plain["mapping"] = self.mapping.name
+        if self.topology is not None:
+            plain["topology"] = self.topology.name
+        if self.tiers is not None:
+            plain["tiers"] = self.tiers.to_dict()
+        return plain
 
 
 _COUNTS = ("output_links", "input_links", "links_within", "buses")

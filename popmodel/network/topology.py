@@ -9,16 +9,18 @@ from __future__ import annotations
 from itertools import accumulate
 from math import inf, prod
 from operator import mul
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from popmodel.errors import UsageError
 from popmodel.network.routes import Routes, of_hops
-from popmodel.units import plural
+from popmodel.units import format_bandwidth, format_time, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
 __all__ = ["FatTree", "Topology", "Torus"]
@@ -93,16 +95,13 @@ class FatTree:
             links += 2 * count
         return _routes(sender, receiver, [*climb, *reversed(descend)], latency, capacity)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: bandwidths in B/s, null without limit, latencies in s."""
-        return {
-            "kind": "fat tree",
-            "down": list(self.down),
-            "up": list(self.up),
-            "parallel": list(self.parallel),
-            "bandwidth": [_limit(value) for value in self.bandwidth],
-            "latency": list(self.latency),
-        }
+    @property
+    def name(self) -> str:
+        """All of it in words."""
+        shape = {"down": self.down, "up": self.up, "parallel": self.parallel}
+        told = [f"{what} {', '.join(map(str, counts))}" for what, counts in shape.items()]
+        rates, times = map(_each, (format_bandwidth, format_time), (self.bandwidth, self.latency))
+        return f"fat tree ({'; '.join(told)}; {rates}; {times})"
 
 
 @dataclass(frozen=True)
@@ -161,22 +160,26 @@ class Torus:
         ]
         return _routes(sender, receiver, hops, latency, capacity)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: bandwidths in B/s, null without limit, latency in s."""
-        return {
-            "kind": "torus",
-            "sides": list(self.sides),
-            "bandwidth": _limit(self.bandwidth),
-            "latency": self.latency,
-            "node_bandwidth": _limit(self.node_bandwidth),
-        }
+    @property
+    def name(self) -> str:
+        """All of it in words."""
+        own = (
+            ""
+            if self.node_bandwidth == inf
+            else f"; {format_bandwidth(self.node_bandwidth)} a node"
+        )
+        rate, time = format_bandwidth(self.bandwidth), format_time(self.latency, trim=True)
+        return f"torus ({' x '.join(map(str, self.sides))}; {rate}; {time}{own})"
 
 
 Topology: TypeAlias = FatTree | Torus
 
 
-def _limit(value: float) -> float | None:
-    return None if value == inf else value
+def _each(write: Callable[..., str], values: Sequence[float]) -> str:
+    """Values of levels; one if they are alike."""
+    return ", ".join(
+        write(value, trim=True) for value in (values if len(set(values)) > 1 else values[:1])
+    )
 
 
 def _check_nodes(nodes: int, sender: NDArray[np.int32], receiver: NDArray[np.int32]) -> None:

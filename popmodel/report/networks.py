@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
+from popmodel.network.mapping import TRACED
 from popmodel.report.views import Document
 from popmodel.units import format_bandwidth, format_size, format_time
+from popmodel.values import dataclass
 
 Run = Mapping[str, Any]
 
 _OF_TIERS = ("latency", "bandwidth", "eager_threshold")  # which tiers say by distance and size
+_USUAL = {"mapping": TRACED, "algorithms": "the first of each operation"}
+_MOST_LINES = 24  # of a table with a replay in each, before a grid is shorter
 _TIERS = {"within": "within a node", "between": "between nodes"}
 
 
@@ -19,7 +24,7 @@ def differences(document: Document, number: int) -> str:
     """In words what tells a replay, counted from 1, from the others: ``latency 5 us``."""
     network = document["runs"][number - 1]["network"]
     return ", ".join(
-        f"{words(name)} {write(name, network[name])}" for name in varying(document["runs"])
+        f"{words(name)} {written(network, name)}" for name in varying(document["runs"])
     )
 
 
@@ -46,29 +51,71 @@ def words(name: str) -> str:
     return {"name": "network", "cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
 
 
-def parameters(run: Run) -> list[str]:
-    """Parameters of a network that are one value each."""
-    return [name for name in run["network"] if name != "tiers"]
+def parameters(runs: Sequence[Run]) -> list[str]:
+    """Parameters of networks that are one value each; some networks lack those at the end."""
+    names = dict.fromkeys(name for run in runs for name in run["network"])
+    return [name for name in names if name != "tiers"]
 
 
 def varying(runs: Sequence[Run]) -> list[str]:
-    """What tells replays apart: the network's name, and what differs between those of one name."""
+    """What tells replays apart: the network's name, and what differs between those of one name.
+
+    What depends on the messages of a network by size and distance tells nothing.
+    """
     networks: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
         networks.setdefault(run["network"]["name"], []).append(run["network"])
+    tiered = all("tiers" in run["network"] for run in runs)
+    told = [name for name in parameters(runs) if not (tiered and name in _OF_TIERS)]
     return [
         name
-        for name in parameters(runs[0])
+        for name in told
         if (name == "name" and len(networks) > 1)
-        or any(one[name] != some[0][name] for some in networks.values() for one in some)
+        or any(
+            _known(one, name) != _known(some[0], name) for some in networks.values() for one in some
+        )
     ]
+
+
+def _known(network: Mapping[str, Any], name: str) -> Any:
+    """Value of a parameter; networks say nothing of what is as usual."""
+    return network.get(name, _USUAL.get(name))
 
 
 def written(network: Mapping[str, Any], name: str) -> str:
     """Value of a parameter; one that depends on the message is not one number."""
     if "tiers" in network and name in _OF_TIERS:
         return "-"
-    return write(name, network[name])
+    return write(name, _known(network, name))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Replays of every combination of the values of two parameters.
+
+    Attributes
+    ----------
+    names : tuple of (str, str)
+        The parameters; the runs of one value of the first follow one another.
+    rows, columns : tuple of str
+        Their values, as they are written.
+    """
+
+    names: tuple[str, str]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def grid(runs: Sequence[Run]) -> Grid | None:
+    """Return the grid that replays make, if they are too many for a line each."""
+    varied = varying(runs)
+    if len(varied) != 2 or len(runs) <= _MOST_LINES:
+        return None
+    pairs = [tuple(written(run["network"], name) for name in varied) for run in runs]
+    rows, columns = (tuple(dict.fromkeys(values)) for values in zip(*pairs, strict=True))
+    if pairs != list(product(rows, columns)):
+        return None
+    return Grid((varied[0], varied[1]), rows, columns)
 
 
 def properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:

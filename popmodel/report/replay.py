@@ -12,6 +12,7 @@ from popmodel.network.network import PRESETS
 from popmodel.report.blocks import (
     Cell,
     Facts,
+    Note,
     Row,
     Section,
     Table,
@@ -20,7 +21,7 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.networks import parameters, properties, varying, words, written
+from popmodel.report.networks import Grid, grid, parameters, properties, varying, words, written
 from popmodel.report.reasons import Reasons
 from popmodel.report.replay_plot import picture
 from popmodel.report.trees import efficiency, lifted, tree_rows
@@ -60,10 +61,11 @@ def records(document: Document) -> list[Record]:
     A replay that stopped has one line, with the reason and without rank.
     """
     nobody = {"rank": None, "compute": None, "end": None}
+    names = parameters(document["runs"])
     return [
         {
             "trace": run["trace"],
-            **{f"network_{name}": run["network"][name] for name in parameters(run)},
+            **{f"network_{name}": run["network"].get(name) for name in names},
             "window_begin": document["window"]["begin"],
             "window_end": document["window"]["end"],
             "measured_runtime": document["measured_runtime"],
@@ -124,6 +126,8 @@ def _results(document: Document, reasons: Reasons) -> Section:
     runs, varied = document["runs"], varying(document["runs"])
     if _without_mpi(document):
         return ()
+    if (found := grid(runs)) is not None:
+        return _grid(found, runs, reasons)
     results = _columns(document, varied)
     rows = []
     for number, run in enumerate(runs, start=1):
@@ -135,6 +139,29 @@ def _results(document: Document, reasons: Reasons) -> Section:
         rows.append(Row(str(number), texts([*network, *outcome])))
     columns = (*map(_head, varied), *(column.head for column in results))
     return (Table(columns, tuple(rows), first="run"),)
+
+
+def _grid(found: Grid, runs: Sequence[Run], reasons: Reasons) -> Section:
+    """Runtimes over two parameters."""
+    down, across = map(words, found.names)
+    times = [format_time(run["runtime"]) if run["ranks"] else "" for run in runs]
+    units = {time.split(" ")[1] for time in times if time}
+    unit = units.pop() if len(units) == 1 else ""  # said once, where it is the same for all
+    cells = iter(
+        time.removesuffix(f" {unit}") if time else reasons.mark(run["error"])
+        for time, run in zip(times, runs, strict=True)
+    )
+    rows = tuple(Row(name, texts([next(cells) for _ in found.columns])) for name in found.rows)
+    said = f"runtime, {unit}," if unit else "runtime"
+    return (
+        Note(f"{said} by {down} (down) and {across} (across)"),
+        Table(tuple(map(_two_lines, found.columns)), rows, first=down),
+    )
+
+
+def _two_lines(value: str) -> tuple[str, str]:
+    number, _, unit = value.partition(" ")
+    return (number, unit) if unit else ("", number)
 
 
 def _without_mpi(document: Document) -> bool:
@@ -199,8 +226,10 @@ def _notes(document: Document) -> list[str]:
     """What the replays leave out or assume, and which efficiencies they cannot give."""
     told = list(document["notes"])
     if any("tiers" in run["network"] for run in document["runs"]):
+        mapped = any("mapping" in run["network"] for run in document["runs"])
+        placed = "traced or as mapped" if mapped else "traced"
         told.append(
-            "machines: best estimates of the profile, processes on nodes as traced; sharing of "
+            f"machines: best estimates of the profile, processes on nodes as {placed}; sharing of "
             "links and memory channels is not modelled"
         )
     families = load_families()

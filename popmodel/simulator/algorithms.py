@@ -1,10 +1,8 @@
 """Collectives carried out as point-to-point messages.
 
-The algorithms are the textbook ones (Thakur, Rabenseifner and Gropp, "Optimization of collective
-communication operations in MPICH", 2005): dissemination for barriers, binomial trees for Bcast,
-Reduce, Gather and Scatter, recursive doubling for Allreduce (processes beyond the largest power of
-two fold in and out) and Scan, a ring for Allgather, pairwise exchange for Alltoall and
-Reduce_scatter. A nonblocking collective makes its exchanges in the call that waits for it.
+Which algorithms there are is said in `popmodel.simulator.patterns`; a network says which one an
+operation takes, by size (`popmodel.network.selection`). A nonblocking collective makes its
+exchanges in the call that waits for it.
 
 The compiled engine finds each step when a member comes to it (``popmodel/kernel/algorithms.hpp``):
 the messages of an all-to-all grow with the square of its members, so no program lists them. Here is
@@ -13,11 +11,15 @@ what it needs to know: who is which rank, and what the messages cost, which only
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.arrays import distinct
+from popmodel.network.collectives import ROOTED
+from popmodel.network.selection import Selection
+from popmodel.simulator.patterns import ALGORITHMS, Part
 from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
 from popmodel.values import dataclass
 
@@ -33,11 +35,14 @@ class Carried:
 
     Attributes
     ----------
-    collective_kind : uint8[C]
-        Index into `popmodel.simulator.program.COLLECTIVES`.
-    collective_charge : int64[C]
-        Row of the charges of the collective's first message size; those of the program's own
-        messages come before.
+    algorithm : int32[C]
+        How each collective is carried out; those that are alike share one.
+    algorithm_offsets : int64[A + 1]
+        Rows of an algorithm in the next three.
+    part_pattern, part_segments, part_charge : uint8[], int32[], int64[]
+        Its patterns in order (`popmodel.simulator.patterns.Pattern`), the segments of a chain, and
+        the row of the charges of the first message size; the rows of the program's own messages
+        come before.
     root_rank : int32[C]
         Rank of the root in the communicator; 0 where nobody is known to be the root.
     group : int32[C]
@@ -48,8 +53,11 @@ class Carried:
         Process indices of its members, ascending, and their ranks.
     """
 
-    collective_kind: NDArray[np.uint8]
-    collective_charge: NDArray[np.int64]
+    algorithm: NDArray[np.int32]
+    algorithm_offsets: NDArray[np.int64]
+    part_pattern: NDArray[np.uint8]
+    part_segments: NDArray[np.int32]
+    part_charge: NDArray[np.int64]
     root_rank: NDArray[np.int32]
     group: NDArray[np.int32]
     group_offsets: NDArray[np.int64]
@@ -60,20 +68,23 @@ class Carried:
 def not_carried_out(program: Program) -> Carried:
     """Say of a program that none of its collectives is carried out as messages."""
     nothing = np.zeros(len(program.collectives), dtype=np.int32)
-    nobody = np.empty(0, dtype=np.int32)
+    nobody, none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+    start = np.zeros(1, dtype=np.int64)
     return Carried(
-        program.collectives.kind.astype(np.uint8),
-        nothing.astype(np.int64),
-        nothing,
-        nothing,
-        np.zeros(1, dtype=np.int64),
-        nobody,
-        nobody,
+        nothing, start, none.astype(np.uint8), nobody, none, nothing, nothing, start, nobody, nobody
     )
 
 
-def carry_out(program: Program) -> tuple[Carried, Messages]:
+def carry_out(program: Program, selections: Iterable[Selection] = ()) -> tuple[Carried, Messages]:
     """Prepare the collectives of a program to be carried out as messages.
+
+    Parameters
+    ----------
+    program : Program
+        With its collectives.
+    selections : iterable of Selection
+        Which algorithms operations take; of others the first in
+        `popmodel.simulator.patterns.ALGORITHMS`.
 
     Returns
     -------
@@ -87,10 +98,16 @@ def carry_out(program: Program) -> tuple[Carried, Messages]:
     lengths = np.array([len(m) for m in members], dtype=np.int64)
     sorted_by_process = [np.argsort(m, kind="stable").astype(np.int32) for m in members]
     nobody = np.empty(0, dtype=np.int32)
-    first, sizes = _sizes(collectives)
+    which, parts = _algorithms(collectives, {one.operation: one for one in selections})
+    flat = [part for algorithm in parts for part in algorithm]
+    sizes = [np.rint(sizes).astype(np.int64) for _, _, sizes in flat]
+    first = len(program.messages) + np.cumsum([0, *map(len, sizes)])[:-1]
     carried = Carried(
-        collectives.kind.astype(np.uint8),
-        first + len(program.messages),
+        which,
+        np.cumsum([0, *map(len, parts)]).astype(np.int64),
+        np.array([part.pattern for part, _, _ in flat], dtype=np.uint8),
+        np.array([segments for _, segments, _ in flat], dtype=np.int32),
+        first.astype(np.int64),
         _root_ranks(collectives, members, group),
         group,
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
@@ -99,43 +116,36 @@ def carry_out(program: Program) -> tuple[Carried, Messages]:
         ),
         np.concatenate([nobody, *sorted_by_process]),
     )
-    return carried, _with_sizes(program.messages, sizes)
+    return carried, _with_sizes(
+        program.messages, np.concatenate([np.empty(0, dtype=np.int64), *sizes])
+    )
 
 
-def _sizes(collectives: Collectives) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row of each collective's first message size, and the sizes (bytes); equal ones share them."""
+def _algorithms(
+    collectives: Collectives, selections: dict[str, Selection]
+) -> tuple[NDArray[np.int32], list[list[tuple[Part, int, NDArray[np.float64]]]]]:
+    """Algorithm of each collective, and the parts of each with segments and sizes of messages."""
     alike = np.stack(
         [collectives.kind.astype(np.int64), collectives.members, _whole(collectives)], axis=1
     )
-    distinct, which = np.unique(alike, axis=0, return_inverse=True)
-    sizes = [
-        np.rint(_shares(COLLECTIVES[kind], members) * whole)
-        for kind, members, whole in distinct.tolist()
-    ]
-    first = np.cumsum([0, *(len(s) for s in sizes)])[:-1].astype(np.int64)
-    return (
-        first[which.reshape(-1)],
-        np.concatenate([np.empty(0), *sizes]).astype(np.int64),
-    )
-
-
-def _shares(kind: str, members: int) -> NDArray[np.float64]:
-    """Parts of the bytes that `_whole` names in one message; for trees by the length of the hop.
-
-    The subtree of the tree that a hop of 2**j leads to has 2**j members, or, where that passes the
-    last one, as many as are left: a tree sends two sizes over each hop.
-    """
-    if kind in ("gather", "scatter"):
-        hop = 1 << np.arange((members - 1).bit_length())
-        return (
-            np.stack([hop, members - (members - 1) // hop * hop], axis=1).reshape(-1).astype(float)
+    rows, which = np.unique(alike, axis=0, return_inverse=True)
+    found = []
+    for code, members, size in rows.tolist():
+        kind = COLLECTIVES[code]
+        known = ALGORITHMS[kind]
+        selection = selections.get("barrier" if kind == "init" else kind)
+        name = next(iter(known)) if selection is None else selection.at(size)
+        found.append(
+            [
+                (part, part.segments(members, size), part.sizes(members, size))
+                for part in (known[name] if members > 1 else ())
+            ]
         )
-    share = {"init": 0.0, "barrier": 0.0, "reduce_scatter": 1 / max(members, 1)}.get(kind, 1.0)
-    return np.array([share])
+    return which.reshape(-1).astype(np.int32), found
 
 
 def _whole(collectives: Collectives) -> NDArray[np.int64]:
-    """Bytes that the shares of a collective's messages refer to.
+    """Bytes m that the sizes of a collective's messages refer to.
 
     The whole buffer of Bcast, Reduce, Allreduce, Scan and Reduce_scatter, the part of one rank of
     Gather, Scatter and Allgather, the part for one peer of Alltoall.
@@ -218,7 +228,8 @@ def _root_ranks(
     collectives: Collectives, members: list[NDArray[np.int32]], group: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     ranks = np.zeros(len(collectives), dtype=np.int32)
-    rooted = np.flatnonzero(collectives.root >= 0)
+    kinds = [COLLECTIVES.index(kind) for kind in ROOTED]
+    rooted = np.flatnonzero((collectives.root >= 0) & np.isin(collectives.kind, kinds))
     # Few distinct pairs of group and root: each is looked up once.
     pairs, which = np.unique(
         np.stack([group[rooted], collectives.root[rooted]], axis=1), axis=0, return_inverse=True

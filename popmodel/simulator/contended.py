@@ -74,7 +74,7 @@ def replay_contended(
     """
     carried, messages = None, program.messages
     if network.collectives == "algorithm":
-        carried, messages = carry_out(program)
+        carried, messages = carry_out(program, network.algorithms)
     charges = charge(program, network, messages)
     node = np.searchsorted(distinct(program.nodes), program.nodes).astype(np.int32, copy=False)
     routes = None

@@ -87,11 +87,12 @@ def replay(
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
+    program = program.on(network.mapping)
     if network.contended:
         return _contended(program, network, places)
     carried, messages = None, None
     if network.collectives == "algorithm":
-        carried, messages = carry_out(program)
+        carried, messages = carry_out(program, network.algorithms)
     cpu = 1 / network.cpu_factor
     charges = charge(program, network, messages)
     end, spent = _run(program, charges, cpu, carried, places)

@@ -7,7 +7,7 @@ them happens on a given network. Times are nanoseconds in float64, exact for int
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from popmodel.network.mapping import RankMapping
 
 __all__ = ["COLLECTIVES", "NONE_UNEVEN", "Collectives", "Messages", "Op", "Program", "Uneven"]
 
@@ -201,6 +203,10 @@ class Program:
     def operations(self) -> int:
         """Number of MPI operations over all processes."""
         return len(self.kind)
+
+    def on(self, mapping: RankMapping | None) -> Program:
+        """The same program with its processes on other nodes; None: where they are."""
+        return self if mapping is None else replace(self, nodes=mapping.nodes_of(self.processes))
 
     def compute(self) -> NDArray[np.float64]:
         """Sum of the compute bursts of each process, ns."""

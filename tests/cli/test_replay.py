@@ -450,3 +450,122 @@ def test_what_has_to_be_known_first_is_what_metrics_says(crowded: str, popmodel:
     assert first[-1].startswith("tests and probes that found nothing are not recorded")
     assert first == said[1]["runs"][0]["caveats"]
     assert popmodel("replay", crowded)[1].startswith("more threads than CPUs:")
+
+
+def test_a_range_of_values_is_a_run_each(popmodel: Call) -> None:
+    words = ("replay", PURE, "--latency", "1us:100us:log3,0", "--format", "json")
+    runs = json.loads(popmodel(*words)[1])["runs"]
+    assert [run["network"]["latency"] for run in runs] == [1e-6, 1e-5, 1e-4, 0]
+
+
+def test_many_runs_over_two_parameters_are_one_table(popmodel: Call) -> None:
+    words = ("replay", PURE, "--latency", "1us:100us:log5", "--bandwidth", "1GB/s:10GB/s:5")
+    lines = popmodel(*words)[1].splitlines()
+    at = lines.index("runtime, ms, by latency (down) and bandwidth (across)")
+    assert [line.split() for line in lines[at + 1 : at + 3]] == [
+        ["1", "3.25", "5.5", "7.75", "10"],
+        ["latency", *["GB/s"] * 5],
+    ]
+    rows = [line.split() for line in lines[at + 3 : at + 8]]
+    assert [row[:2] for row in rows] == [
+        ["1", "us"],
+        ["3.162", "us"],
+        ["10", "us"],
+        ["31.62", "us"],
+        ["100", "us"],
+    ]
+    runs = json.loads(popmodel(*words, "--format", "json")[1])["runs"]
+    assert [float(cell) for row in rows for cell in row[2:]] == pytest.approx(
+        [run["runtime"] * 1e3 for run in runs], rel=1e-3
+    )
+
+
+def test_few_runs_are_a_line_each_though_they_are_a_grid(popmodel: Call) -> None:
+    out = popmodel("replay", PURE, "--latency", "1us:100us:log3", "--bandwidth", "1GB/s,2GB/s")[1]
+    assert "run  latency  bandwidth" in out
+
+
+def test_algorithms_of_collectives(popmodel: Call) -> None:
+    words = ("replay", PURE, "--network", "alpha-beta")
+    choices = ("--algorithm", "allreduce=ring", "--algorithm", "allreduce=reduce_bcast:1KiB,ring")
+    out = popmodel(*words, *choices, "--algorithm", "bcast=linear")[1]
+    rows = [line.split()[1:3] for line in out.splitlines() if line.endswith(" %")]
+    assert rows == [
+        ["allreduce=ring", "bcast=linear"],
+        ["allreduce=reduce_bcast:1KiB,ring", "bcast=linear"],
+    ]
+    runs = json.loads(popmodel(*words, *choices, "--format", "json")[1])["runs"]
+    assert {run["network"]["collectives"] for run in runs} == {"algorithm"}
+    ring, doubling = (
+        json.loads(popmodel(*words, "--algorithm", f"allreduce={name}", "--format", "json")[1])
+        for name in ("ring", "recursive_doubling")
+    )
+    plain = json.loads(popmodel(*words, "--collectives", "algorithm", "--format", "json")[1])
+    assert doubling["runs"][0]["runtime"] == plain["runs"][0]["runtime"]
+    assert ring["runs"][0]["runtime"] == runs[0]["runtime"] != plain["runs"][0]["runtime"]
+
+
+def test_algorithms_go_with_collectives_as_messages_only(popmodel: Call) -> None:
+    words = ("replay", PURE, "--algorithm", "allreduce=ring", "--collectives")
+    status, _, err = popmodel(*words, "dimemas")
+    assert status == 2
+    assert "collectives dimemas: not carried out as messages" in err
+    runs = json.loads(popmodel(*words, "dimemas,algorithm", "--format", "json")[1])["runs"]
+    assert [run["network"].get("algorithms") for run in runs] == [None, "allreduce=ring"]
+
+
+def test_an_algorithm_that_is_none_names_the_option(popmodel: Call) -> None:
+    status, _, err = popmodel("replay", PURE, "--algorithm", "allreduce=rign")
+    assert status == 2
+    assert "--algorithm: unknown algorithm 'rign' of allreduce" in err
+
+
+def test_other_placements_of_ranks(tmp_path: Path, popmodel: Call) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("a\nb\na\nb\n")
+    words = ("replay", PURE, "--machine", "sandybridge-fdr")
+    mappings = ("--mapping", f"traced,block:4,block:2,cyclic:2,{hosts}")
+    document = json.loads(popmodel(*words, *mappings, "--format", "json")[1])
+    names = [run["network"].get("mapping") for run in document["runs"]]
+    assert names == [None, "block:4", "block:2", "cyclic:2", str(hosts)]
+    traced, together, block, cyclic, as_listed = (run["runtime"] for run in document["runs"])
+    assert traced == together
+    assert cyclic == as_listed
+    assert len({together, block, cyclic}) == 3
+    lines = popmodel(*words, *mappings)[1].splitlines()
+    assert any(line.split()[:2] == ["1", "traced"] for line in lines)
+    assert "processes on nodes as traced or as" in "\n".join(lines)
+
+
+def test_a_mapping_that_changes_nothing_is_refused(popmodel: Call) -> None:
+    status, _, err = popmodel("replay", PURE, "--network", "alpha-beta", "--mapping", "block:2")
+    assert status == 2
+    assert "mapping block:2: changes nothing on alpha-beta" in err
+
+
+def test_what_is_no_mapping_is_refused(popmodel: Call) -> None:
+    words = ("replay", PURE, "--machine", "sandybridge-fdr", "--mapping")
+    assert "'blck:2': must be traced, block:N, cyclic:N or a file" in popmodel(*words, "blck:2")[2]
+
+
+def test_runs_of_different_networks_have_the_same_columns(popmodel: Call) -> None:
+    words = ("--algorithm", "allreduce=ring", "--collectives", "algorithm,dimemas")
+    out = popmodel("replay", PURE, *words, "--format", "csv")[1]
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert {row["network_algorithms"] for row in rows} == {"allreduce=ring", ""}
+
+
+def test_costs_of_collectives_by_factor_or_as_a_file_of_dimemas_says(
+    tmp_path: Path, popmodel: Call
+) -> None:
+    file = tmp_path / "ideal.collectives"
+    file.write_text("\n".join(f"{number} 0 MAX 0 MAX 1" for number in range(16)))
+    words = ("replay", PURE, "--network", "dimemas", "--collective-cost")
+    given = (f"constant,linear,{file}", "--format", "json")
+    runs = json.loads(popmodel(*words, *given)[1])["runs"]
+    assert [run["network"]["collective_cost"] for run in runs] == ["constant", "linear", str(file)]
+    constant, linear, none = (run["runtime"] for run in runs)
+    assert none < constant < linear
+    err = popmodel(*words, "liner")[2]
+    assert "unknown cost of collectives 'liner'" in err
+    assert "linear" in err

@@ -31,6 +31,8 @@ COMMANDS = (
     f"metrics {TRACE} --by process",
     f"replay {TRACE} --latency 1us,2us",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
+    "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
+    "--algorithm allreduce=ring",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",

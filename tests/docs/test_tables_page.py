@@ -22,7 +22,12 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.metrics(TRACE),
         popmodel.metrics(TRACE, by="process"),
     ],
-    "replay": lambda: [popmodel.replay(TRACE, metrics=True)],
+    "replay": lambda: [
+        popmodel.replay(TRACE, metrics=True),
+        popmodel.replay(
+            TRACE, machine="sandybridge-fdr", mapping="block:1", algorithm="bcast=linear"
+        ),
+    ],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],
     "sweep": lambda: [popmodel.sweep(cores=64, draws=0)],
     "validate": lambda: [popmodel.validate("stencil3d", TRACE, settings={"N": 200})],

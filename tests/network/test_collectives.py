@@ -24,10 +24,15 @@ ALPHA, BETA, GAMMA = 2e-6, 1e-9, 3e-10
 # for powers of two
 SCHEDULES: dict[tuple[str, str], tuple[Callable[[int, float], oracle.Schedule], bool]] = {
     ("barrier", "dissemination"): (oracle.dissemination, True),
+    ("barrier", "recursive_doubling"): (oracle.doubling_barrier, True),
+    ("barrier", "linear"): (oracle.linear_barrier, True),
     ("bcast", "binomial"): (oracle.binomial_bcast, True),
+    ("bcast", "linear"): (oracle.linear_scatter, True),
     ("bcast", "scatter_allgather"): (oracle.scatter_allgather_bcast, False),
     ("reduce", "binomial"): (oracle.binomial_reduce, True),
     ("reduce", "rabenseifner"): (oracle.rabenseifner_reduce, False),
+    ("reduce", "linear"): (oracle.linear_reduce, True),
+    ("allreduce", "reduce_bcast"): (oracle.reduce_bcast, True),
     ("allreduce", "recursive_doubling"): (oracle.doubling_allreduce, True),
     ("allreduce", "rabenseifner"): (oracle.rabenseifner_allreduce, True),
     ("allreduce", "ring"): (oracle.ring_allreduce, True),
@@ -35,6 +40,7 @@ SCHEDULES: dict[tuple[str, str], tuple[Callable[[int, float], oracle.Schedule], 
     ("reduce_scatter", "pairwise"): (oracle.pairwise_reduce_scatter, True),
     ("allgather", "ring"): (oracle.ring_allgather, True),
     ("allgather", "bruck"): (oracle.bruck_allgather, True),
+    ("allgather", "recursive_doubling"): (oracle.doubling_allgather, True),
     ("gather", "binomial"): (oracle.binomial_gather, True),
     ("gather", "linear"): (oracle.linear_gather, True),
     ("scatter", "binomial"): (oracle.binomial_scatter, True),
@@ -42,6 +48,7 @@ SCHEDULES: dict[tuple[str, str], tuple[Callable[[int, float], oracle.Schedule], 
     ("alltoall", "pairwise"): (oracle.pairwise_alltoall, True),
     ("alltoall", "bruck"): (oracle.bruck_alltoall, False),
     ("scan", "recursive_doubling"): (oracle.doubling_scan, True),
+    ("scan", "linear"): (oracle.linear_scan, True),
 }
 
 
@@ -152,7 +159,7 @@ def test_over_equal_tiers_nodes_do_not_matter(processes: int) -> None:
         for how, algorithm in one.algorithms.items()
         if algorithm.by_distance
     ]
-    assert len(by_distance) == 5
+    assert len(by_distance) == 7
     for operation, algorithm in by_distance:
         size = 0.0 if operation == "barrier" else 100.0
         flat = ALGORITHMS[operation][algorithm](processes, Message(size, ALPHA, BETA, GAMMA))
@@ -176,7 +183,7 @@ def test_what_the_operations_are() -> None:
         for how, algorithm in one.algorithms.items()
         if algorithm.single_flow
     }
-    assert single == {"chain", "ring"}
+    assert single == {"chain", "ring", "linear"}
     assert OPERATIONS["allreduce"].default == "recursive_doubling"
 
 

@@ -203,11 +203,12 @@ def test_levels_without_a_value_are_refused() -> None:
         FatTree((2, 2), (1,), (1, 1), (GB, GB), (0.0, 0.0))
 
 
-def test_the_document_has_the_topology() -> None:
-    found = Network(topology=Torus((2, 2), inf, 1e-6)).to_dict()["topology"]
-    assert found["kind"] == "torus"
-    assert (found["sides"], found["bandwidth"]) == ([2, 2], None)
-    assert Network(topology=tree((2,), (1,))).to_dict()["topology"]["down"] == [2]
+def test_the_document_names_the_topology() -> None:
+    torus = Torus((2, 3), 2 * GB, 1e-6, node_bandwidth=GB)
+    found = Network(topology=torus).to_dict()
+    assert found["topology"] == "torus (2 x 3; 2 GB/s; 1 us; 1 GB/s a node)"
+    fat = FatTree((8, 4), (1, 2), (1, 1), (GB, 2 * GB), (1e-6, 1e-6))
+    assert fat.name == "fat tree (down 8, 4; up 1, 2; parallel 1, 1; 1 GB/s, 2 GB/s; 1 us)"
     assert "topology" not in Network().to_dict()
 
 

@@ -185,6 +185,45 @@ def doubling_allreduce(p: int, m: float) -> Schedule:
     return _folded(p, m, lambda r: [Step(r ^ h, r ^ h, m, reduced=m) for h in hops], back=True)
 
 
+def doubling_barrier(p: int, m: float) -> Schedule:
+    return [[Step(s.to, s.source) for s in steps] for steps in doubling_allreduce(p, m)]
+
+
+def linear_barrier(p: int, _m: float) -> Schedule:
+    return _after(linear_gather(p, 0), linear_scatter(p, 0))
+
+
+def linear_reduce(p: int, m: float) -> Schedule:
+    first, *others = linear_gather(p, m)
+    return [[Step(source=s.source, reduced=m) for s in first], *others]
+
+
+def reduce_bcast(p: int, m: float) -> Schedule:
+    return _after(binomial_reduce(p, m), binomial_bcast(p, m))
+
+
+def linear_scan(p: int, m: float) -> Schedule:
+    return [
+        ([Step(source=r - 1, reduced=m)] if r else [])
+        + ([Step(to=r + 1, size=m)] if r < p - 1 else [])
+        for r in range(p)
+    ]
+
+
+def doubling_allgather(p: int, m: float) -> Schedule:
+    """Parts as large as the mean of what the ranks of the power of two stand for."""
+    among = _folded(p, m, lambda r: _doubling_parts(p, m * p, r), back=True)
+    for steps in among[: p - _power(p)]:
+        steps[-1] = steps[-1]._replace(size=m * p)
+    for steps in among:
+        steps[:] = [s._replace(reduced=0) for s in steps]
+    return among
+
+
+def _after(*parts: Schedule) -> Schedule:
+    return [[step for steps in mine for step in steps] for mine in zip(*parts, strict=True)]
+
+
 def _halving(p: int, m: float, r: int) -> list[Step]:
     """Each exchange halves the vector that a rank works on."""
     steps, size, hop = [], m / 2, _power(p) // 2

@@ -63,7 +63,7 @@ class _Reader:
                 self.program.do(rank, op, m)
 
     def exchange(self, rank: int, kind: str, size: int, root: int = 0) -> None:
-        for to, source, _ in exchanges(kind, self.processes, root, rank):
+        for to, source, *_ in exchanges(kind, self.processes, root, rank):
             if to < 0:
                 self.receive(rank, [source], kind, size)
             elif source < 0:

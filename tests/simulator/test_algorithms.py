@@ -5,19 +5,23 @@ the same messages laid out in plain Python.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle import algorithms as oracle
 from oracle.algorithms import carry_out, exchanges
 
 from popmodel.errors import ReplayError
 from popmodel.network import collectives
 from popmodel.network.network import PRESETS, Network
+from popmodel.network.selection import NAMES, parse_selection
 from popmodel.simulator import algorithms, engine, replay
 from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.patterns import ALGORITHMS, Pattern
 from popmodel.simulator.program import COLLECTIVES, Op, Program
 
 ALPHA, BETA = 1e-6, 1e-9
@@ -76,72 +80,197 @@ def test_trees_of_powers_of_two_move_every_part_but_the_roots(kind: str, process
 @pytest.mark.parametrize("processes", [2, 3, 5, 8])
 def test_reduce_scatter_exchanges_parts(processes: int) -> None:
     size = 840 * processes
-    runtime = replay(alone("reduce_scatter", processes, size, size // processes), NETWORK).runtime
+    pairwise = NETWORK.with_(algorithms=(parse_selection("reduce_scatter=pairwise"),))
+    runtime = replay(alone("reduce_scatter", processes, size, size // processes), pairwise).runtime
     assert runtime == pytest.approx((processes - 1) * (ALPHA + BETA * 840), rel=1e-12)
 
 
-@given(
-    st.sampled_from([k for k in COLLECTIVES if k != "scan"]),
-    st.integers(1, 40),
-    st.integers(0, 39),
-)
-def test_every_rank_hears_of_what_it_has_to(kind: str, members: int, root: int) -> None:
-    """Knowledge spreads along the messages as the data of the collective does."""
-    root %= members
-    steps = [exchanges(kind, members, root, r) for r in range(members)]
-    knows = [{r} for r in range(members)]
-    at = [0] * members
-    sent: dict[tuple[int, int], list[set[int]]] = {}
+EVERY = [(kind, name) for kind, names in ALGORITHMS.items() for name in names]
+
+
+def test_names_are_those_of_the_closed_forms_and_of_selections() -> None:
+    for kind, names in ALGORITHMS.items():
+        operation = "barrier" if kind == "init" else kind
+        assert set(names) == set(NAMES[operation]) == set(oracle.ALGORITHMS[kind])
+        assert next(iter(names)) == collectives.OPERATIONS[operation].default
+        assert set(collectives.OPERATIONS[operation].algorithms) <= set(names)
+
+
+@given(st.sampled_from(EVERY), st.integers(1, 40), st.integers(0, 39), st.integers(0, 400_000))
+def test_every_rank_ends_with_what_the_operation_promises(
+    which: tuple[str, str], members: int, root: int, size: int
+) -> None:
+    """Follows the data of every message, and who has contributed to it."""
+    (kind, name), root = which, root % members
+    steps = [exchanges(kind, members, root, r, name, size) for r in range(members)]
+    items = {i for mine in steps for x in mine for i in x.content} or {0}
+    held = [initially(kind, root, r, members, items) for r in range(members)]
+    deliver(steps, held)
+    everyone = set(range(members))
+    match kind:
+        case "bcast":
+            assert all(held[r].keys() == items for r in everyone)
+        case "reduce" | "gather":
+            assert held[root] == {i: everyone if kind == "reduce" else {i} for i in held[root]}
+            assert held[root].keys() >= items
+        case "scatter":
+            assert all(r in held[r] for r in everyone)
+        case "allreduce" | "barrier" | "init":
+            assert all(held[r] == dict.fromkeys(items, everyone) for r in everyone)
+        case "allgather":
+            assert all(held[r].keys() == everyone for r in everyone)
+        case "alltoall":
+            assert all((o, r) in held[r] for o in everyone for r in everyone)
+        case "scan":
+            assert all(held[r] == {0: set(range(r + 1))} for r in everyone)
+        case "reduce_scatter":
+            power = 1 << (members.bit_length() - 1)
+            parts = power if name == "recursive_halving" else members
+            assert all(held[r][r % parts] == everyone for r in everyone if members > 1)
+        case _:
+            raise AssertionError(kind)
+
+
+def initially(kind: str, root: int, rank: int, members: int, items: set) -> dict:
+    """Parts of vectors or blocks that a rank holds, and who has contributed to each."""
+    if kind in ("gather", "allgather"):
+        return {rank: {rank}}
+    if kind == "alltoall":
+        return {(rank, goal): {rank} for goal in range(members)}
+    if kind == "bcast" and rank != root:
+        return {}
+    if kind == "scatter":
+        return {i: {root} for i in range(members)} if rank == root else {}
+    return {i: {rank} for i in items}
+
+
+def deliver(steps: list[list[oracle.Exchange]], held: list[dict]) -> None:
+    """Carry out all messages; one that nobody waits for, or no data for one, is an error."""
+    at = [0] * len(steps)
+    sent: dict[tuple[int, int], list[dict]] = {}
     offered = set()
     moved = True
     while moved:
         moved = False
-        for r in range(members):
-            while at[r] < len(steps[r]):
-                to, source, _ = steps[r][at[r]]
-                if to >= 0 and (r, at[r]) not in offered:
+        for r, mine in enumerate(steps):
+            while at[r] < len(mine):
+                x = mine[at[r]]
+                if x.to >= 0 and (r, at[r]) not in offered:
                     offered.add((r, at[r]))
-                    sent.setdefault((r, to), []).append(set(knows[r]))
-                if source >= 0:
-                    if not sent.get((source, r)):
+                    content = {i: set(held[r][i]) for i in x.content or held[r]}
+                    sent.setdefault((r, x.to), []).append(content)
+                if x.source >= 0:
+                    if not sent.get((x.source, r)):
                         break
-                    knows[r] |= sent[source, r].pop(0)
+                    take(held[r], sent[x.source, r].pop(0), once=bool(x.content))
                 at[r] += 1
                 moved = True
     assert at == [len(mine) for mine in steps]
-    everyone = set(range(members))
-    if kind in ("bcast", "scatter"):
-        assert all(root in k for k in knows)
-    elif kind in ("reduce", "gather"):
-        assert knows[root] == everyone
-    else:
-        assert all(k == everyone for k in knows)
+    assert not any(sent.values())
 
 
-def test_a_scan_hears_of_all_lower_ranks() -> None:
-    assert [len(exchanges("scan", 8, 0, r)) for r in range(8)] == [3, 3, 3, 3, 3, 3, 3, 3]
+def take(held: dict, came: dict, *, once: bool) -> None:
+    """What came is added to what is held, or replaces what it holds already; none counts twice."""
+    for item, contributors in came.items():
+        mine = held.get(item, set())
+        assert not once or mine <= contributors or not mine & contributors
+        held[item] = mine | contributors
+
+
+@given(st.sampled_from(EVERY), st.integers(2, 40))
+def test_messages_are_as_large_as_what_is_in_them(which: tuple[str, str], members: int) -> None:
+    kind, name = which
+    power = 1 << (members.bit_length() - 1)
+    whole = {"allreduce": members if name == "ring" else power, "reduce": power}
+    for r in range(members):
+        for x in exchanges(kind, members, 0, r, name):
+            if x.to < 0 or x.content in ((), (0,)):
+                continue
+            if name == "recursive_doubling" and members != power:
+                continue  # which send the mean of one block and two
+            if kind in ("allgather", "gather", "scatter", "alltoall"):
+                assert x.share == len(x.content)
+            elif kind in whole:
+                assert x.share == pytest.approx(len(x.content) / whole[kind])
+            elif kind == "bcast" and name == "scatter_allgather":
+                assert x.share == pytest.approx(len(x.content) / members)
+
+
+# -- closed forms --------------------------------------------------------------------------------
+
+# Messages of all members arrive at once only for powers of two.
+POWERS_ONLY = {("bcast", "scatter_allgather"), ("reduce", "rabenseifner"), ("alltoall", "bruck")}
+WITHOUT = {"linear_posted", "chain"}  # of these there is none, or one of the best segments
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 4, 5, 8, 12, 16, 31])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(k, n) for k, n in EVERY if k != "init" and n not in WITHOUT]
+)
+def test_a_selected_algorithm_takes_what_its_closed_form_says(
+    kind: str, name: str, processes: int
+) -> None:
+    if (kind, name) in POWERS_ONLY and processes & (processes - 1):
+        return
+    whole = 5 * processes * 2**10
+    program = alone(kind, processes, whole, whole)
+    network = NETWORK.with_(algorithms=(parse_selection(f"{kind}={name}"),))
+    size = 0 if kind == "barrier" else whole
+    cost = collectives.OPERATIONS[kind].algorithms[name].cost
+    expected = cost(processes, collectives.Message(size, ALPHA, BETA, 0.0))
+    assert replay(program, network).runtime == pytest.approx(expected, rel=1e-12, abs=1e-18)
+
+
+@pytest.mark.parametrize(("size", "segments"), [(8, 1), (65536, 1), (65537, 2), (10**6, 16)])
+@pytest.mark.parametrize("processes", [2, 3, 9])
+def test_a_chain_passes_segments_on(processes: int, size: int, segments: int) -> None:
+    network = NETWORK.with_(algorithms=(parse_selection("bcast=chain"),))
+    found = replay(alone("bcast", processes, size, size), network).runtime
+    one = ALPHA + BETA * round(size / segments)
+    assert found == pytest.approx((processes - 2 + segments) * one, rel=1e-12)
+
+
+def test_a_root_that_posts_all_receives_takes_messages_at_once() -> None:
+    network = NETWORK.with_(algorithms=(parse_selection("reduce=linear_posted"),))
+    found = replay(alone("reduce", 9, 1000, 1000), network).runtime
+    assert found == pytest.approx(ALPHA + BETA * 1000, rel=1e-12)
+
+
+def test_the_size_decides_where_a_selection_says_so() -> None:
+    network = NETWORK.with_(algorithms=(parse_selection("allreduce=ring:1000,reduce_bcast"),))
+    for size, name in ((1000, "ring"), (1001, "reduce_bcast")):
+        one = network.with_(algorithms=(parse_selection(f"allreduce={name}"),))
+        program = alone("allreduce", 6, size, size)
+        assert replay(program, network).runtime == replay(program, one).runtime
 
 
 # -- the plain layout as the oracle ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", COLLECTIVES)
+@pytest.mark.parametrize(("kind", "name"), EVERY)
 @pytest.mark.parametrize("processes", [*range(1, 18), 31, 32, 33])
-def test_every_step_is_that_of_the_plain_layout(kind: str, processes: int) -> None:
+def test_every_step_is_that_of_the_plain_layout(kind: str, name: str, processes: int) -> None:
     """Each hop in its turn: members that are late one after the other show who waits for whom."""
+    size = 150_000 if name == "chain" else 1000
     for root in {0, 1 % processes, processes - 1}:
         program = ProgramBuilder(processes)
-        c = program.collective(kind, 1000, 3000, root=root)
+        c = program.collective(kind, size, 3 * size, root=root)
         for p in range(processes):
             program.compute(p, (p * 7919 % 101) * 1e-6)
             program.do(p, Op.COLLECTIVE, c)
         for network in (NETWORK, NETWORK.with_(eager_threshold=math.inf)):
-            assert_same(program.build(), network)
+            assert_same(program.build(), network, {kind: name})
 
 
-def assert_same(program: Program, network: Network) -> None:
-    plain = replay(carry_out(program), network)
-    found = replay(program, network)
+def assert_same(
+    program: Program, network: Network, algorithms: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    selected = [f"{kind}={name}" for kind, name in algorithms.items() if kind != "init"]
+    if "init" in algorithms and "barrier" not in algorithms:
+        selected = [f"barrier={algorithms['init']}"]
+    chosen = network.with_(algorithms=tuple(map(parse_selection, selected)))
+    plain = replay(carry_out(program, algorithms), network)
+    found = replay(program, chosen)
     assert found.end.tolist() == pytest.approx(plain.end.tolist(), rel=1e-13, abs=1e-18)
 
 
@@ -186,14 +315,21 @@ def programs(draw: st.DrawFn) -> Program:
     st.sampled_from([0, 1000, math.inf]),
     st.sampled_from([0.0, 1e-6]),
     st.booleans(),
+    st.fixed_dictionaries({k: st.sampled_from(list(v)) for k, v in ALGORITHMS.items()}),
 )
 def test_the_engine_carries_out_the_messages_of_the_plain_layout(
-    program: Program, rules: str, eager: float, latency: float, listed: bool
+    program: Program,
+    rules: str,
+    eager: float,
+    latency: float,
+    listed: bool,
+    algorithms: dict[str, str],
 ) -> None:
     network = NETWORK.with_(rules=rules, eager_threshold=eager, latency=latency)
     if not listed:  # as in traces without a list of communicators
         program = replace(program, communicators={})
-    assert_same(program, network)
+    algorithms["barrier"] = algorithms.pop("init")
+    assert_same(program, network, algorithms | {"init": algorithms["barrier"]})
 
 
 def test_charges_do_not_grow_with_the_square_of_the_members() -> None:
@@ -204,7 +340,8 @@ def test_charges_do_not_grow_with_the_square_of_the_members() -> None:
             program.do(p, Op.COLLECTIVE, c)
     carried, messages = algorithms.carry_out(program.build())
     assert messages.size.tolist() == [8]
-    assert carried.collective_charge.tolist() == [0, 0, 0]
+    assert carried.algorithm.tolist() == [0, 0, 0]
+    assert carried.part_charge.tolist() == [0]
     assert len(carried.group_process) == 2000
 
 
@@ -222,9 +359,13 @@ def test_an_all_to_all_that_lacks_a_member_is_named() -> None:
 @pytest.mark.parametrize(
     ("column", "value", "reason"),
     [
-        ("collective_kind", 11, "collective 0 cannot be carried out as messages"),
-        ("collective_charge", 1, "collective 0 cannot be carried out as messages"),
-        ("collective_charge", -1, "collective 0 cannot be carried out as messages"),
+        ("algorithm", 1, "collective 0 cannot be carried out as messages"),
+        ("algorithm", -1, "collective 0 cannot be carried out as messages"),
+        ("algorithm_offsets", 2, "offsets do not cover the rows"),
+        ("part_pattern", len(Pattern), "collective 0 cannot be carried out as messages"),
+        ("part_segments", 0, "collective 0 cannot be carried out as messages"),
+        ("part_charge", 1, "collective 0 cannot be carried out as messages"),
+        ("part_charge", -1, "collective 0 cannot be carried out as messages"),
         ("root_rank", 4, "collective 0 cannot be carried out as messages"),
         ("root_rank", -1, "collective 0 cannot be carried out as messages"),
         ("group", 1, "collective 0 cannot be carried out as messages"),
@@ -238,7 +379,7 @@ def test_an_all_to_all_that_lacks_a_member_is_named() -> None:
 def test_the_core_refuses_what_it_cannot_carry_out(
     column: str, value: int, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def spoilt(program: Program):
+    def spoilt(program: Program, _selections: tuple):
         carried, messages = algorithms.carry_out(program)
         getattr(carried, column)[-1] = value
         return carried, messages
@@ -248,11 +389,13 @@ def test_the_core_refuses_what_it_cannot_carry_out(
         replay(alone("bcast", 4, 8, 8), NETWORK)
 
 
-@pytest.mark.parametrize("column", ["root_rank", "group", "collective_charge", "group_rank"])
+@pytest.mark.parametrize(
+    "column", ["root_rank", "group", "algorithm", "part_segments", "part_charge", "group_rank"]
+)
 def test_the_core_refuses_columns_of_different_lengths(
     column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def short(program: Program):
+    def short(program: Program, _selections: tuple):
         carried, messages = algorithms.carry_out(program)
         return replace(carried, **{column: getattr(carried, column)[:-1]}), messages
 

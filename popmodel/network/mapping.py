@@ -1,0 +1,116 @@
+"""Which rank runs on which node: as traced, or another way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.errors import UsageError
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["RULES", "TRACED", "RankMapping", "listed", "parse_mapping"]
+
+TRACED = "traced"
+"""The name of the mapping that changes nothing."""
+RULES = ("block", "cyclic")
+
+_HINT = (
+    "block:4 puts 4 consecutive ranks on each node, cyclic:4 deals ranks out to nodes of 4 in turn"
+)
+
+
+@dataclass(frozen=True)
+class RankMapping:
+    """Nodes of ranks.
+
+    Attributes
+    ----------
+    name : str
+        How it is written: ``block:4``, ``cyclic:4``, or the path of a file.
+    rule : str
+        One of `RULES`, or ``listed``.
+    per_node : int
+        Ranks of a node, by rule.
+    nodes : tuple of int
+        Node of each rank, where they are listed.
+    """
+
+    name: str
+    rule: str
+    per_node: int = 0
+    nodes: tuple[int, ...] = ()
+
+    def nodes_of(self, processes: int) -> NDArray[np.int32]:
+        """Return the node of each process.
+
+        Raises
+        ------
+        UsageError
+            If nodes of another number of ranks are listed.
+        """
+        ranks = np.arange(processes, dtype=np.int32)
+        if self.rule == "block":
+            return ranks // np.int32(self.per_node)
+        if self.rule == "cyclic":
+            return ranks % np.int32(-(-processes // self.per_node))
+        if len(self.nodes) != processes:
+            raise UsageError(
+                f"mapping {self.name}: lists {plural(len(self.nodes), 'rank')}, the run has "
+                f"{processes}",
+                "write one node per rank, each on a line of its own",
+            )
+        return np.array(self.nodes, dtype=np.int32)
+
+
+def parse_mapping(text: str) -> RankMapping | None:
+    """Read a mapping by rule; None for ``traced``.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    if text.strip() == TRACED:
+        return None
+    rule, _, number = text.strip().partition(":")
+    if rule not in RULES or not number.isdecimal() or int(number) < 1:
+        raise UsageError(f"mapping '{text}': must be traced, block:N, cyclic:N or a file", _HINT)
+    return RankMapping(f"{rule}:{int(number)}", rule, int(number))
+
+
+def listed(name: str, lines: Sequence[str]) -> RankMapping:
+    """Return the mapping of a file with the node of one rank per line.
+
+    Parameters
+    ----------
+    name : str
+        Its path.
+    lines : sequence of str
+        Names or numbers of nodes in the order of ranks; empty lines and what follows a ``#`` are
+        left out.
+
+    Raises
+    ------
+    UsageError
+        If a line has several words, or there is none.
+    """
+    numbers: dict[str, int] = {}
+    nodes = []
+    for count, line in enumerate(lines, start=1):
+        words = line.partition("#")[0].split()
+        if len(words) > 1:
+            raise UsageError(
+                f"{name}, line {count}: one node expected, not {' '.join(words)!r}",
+                "write one node per rank, each on a line of its own",
+            )
+        if words:
+            nodes.append(numbers.setdefault(words[0], len(numbers)))
+    if not nodes:
+        raise UsageError(f"{name}: names no node", "write the node of rank 0 on the first line")
+    return RankMapping(name, "listed", nodes=tuple(nodes))
