@@ -33,6 +33,9 @@ COMMANDS = (
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
     "--algorithm allreduce=ring",
+    "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 --links 1 --intra-links 1",
+    "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 "
+    "--topology tests/data/fat_tree.toml",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",

@@ -27,6 +27,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.replay(
             TRACE, machine="sandybridge-fdr", mapping="block:1", algorithm="bcast=linear"
         ),
+        popmodel.replay(TRACE, mapping="block:1", topology="tests/data/fat_tree.toml"),
     ],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],
     "sweep": lambda: [popmodel.sweep(cores=64, draws=0)],
