@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle import contended as oracle
 from oracle import dim
 from oracle.random_programs import networks, programs
 
 from popmodel.errors import ReplayError
+from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import Program, from_trace, replay
 from popmodel.simulator.build import ProgramBuilder
@@ -167,6 +170,143 @@ def test_without_limits_a_real_run_ends_as_without_contention(
     for sharing in ("fifo", "fair"):
         found, _ = replay_contended(program, network.with_(sharing=sharing))
         assert found.end.tolist() == expected
+
+
+# -- the plain replay as the oracle ----------------------------------------------------------------
+
+
+@st.composite
+def exchanges(draw: st.DrawFn) -> Program:
+    """Messages between a few processes on a few nodes at times that are all different."""
+    processes = draw(st.integers(2, 6))
+    several = st.lists(st.integers(0, 3), min_size=processes, max_size=processes)
+    nodes = draw(st.one_of(st.just(list(range(processes))), several))
+    program = ProgramBuilder(processes, nodes)
+    ranks = st.integers(0, processes - 1)
+    waits: list[tuple[int, Op, int]] = []
+    steps: list[tuple[int, Op, int]] = []
+    for _ in range(draw(st.integers(1, 30))):
+        sender, receiver = draw(ranks), draw(ranks)
+        m = program.message(sender, receiver, draw(st.sampled_from([300, 1000, 5000, 9000])))
+        blocking = sender != receiver and draw(st.integers(0, 3)) == 0
+        steps.append((receiver, Op.POST, m))
+        waits.append((receiver, Op.WAIT_RECEIVE, m))
+        steps.append((sender, Op.SEND if blocking else Op.ISEND, m))
+        if not blocking:
+            waits.append((sender, Op.WAIT_SEND, m))
+        if draw(st.integers(0, 7)) == 0:
+            steps.append(waits.pop(draw(st.integers(0, len(waits) - 1))))
+    if draw(st.booleans()):
+        c = program.collective("barrier")
+        steps += [(p, Op.COLLECTIVE, c) for p in range(processes)]
+    # Primes: sums of some of them are no sums of others.
+    for n, (p, op, target) in enumerate(steps + waits):
+        program.compute(p, (draw(st.sampled_from([0, 0, 1, 9])) * 97 + n / 128 + p / 8192) * 1e-9)
+        program.do(p, op, target)
+    return program.build()
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> Network:
+    return PRESETS["alpha-beta"].with_(
+        rules=draw(st.sampled_from(["alpha-beta", "dimemas"])),
+        latency=draw(st.sampled_from([0.0, 0.3e-6])),
+        bandwidth=1e9,
+        eager_threshold=draw(st.sampled_from([0, 1000, math.inf])),
+        collectives="synchronising",
+        output_links=draw(st.integers(0, 2)),
+        input_links=draw(st.integers(0, 2)),
+        buses=draw(st.integers(0, 3)),
+    )
+
+
+def plain(program: Program, network: Network, arguments: dict) -> tuple[list[float], list[int]]:
+    """What the oracle finds, with the costs that the compiled engine got."""
+    costs = {name: getattr(c, "tolist", lambda c=c: c)() for name, c in arguments.items()}
+    costs["cpu"] = costs["cpu"][0]
+    node = costs["node"]
+    if network.sharing == "fifo":
+        limit = (network.output_links, network.input_links, network.buses)
+        return oracle.Replay(program, costs, oracle.Fifo(node, *limit)).run()
+    far = network.bandwidth / 1e9
+    both = network.output_links and network.input_links
+    # Links: out of each node, into each (the same ones if half duplex), all buses.
+    nodes = max(node) + 1
+    capacity = [(network.output_links or network.input_links) * far] * nodes
+    capacity += [network.input_links * far] * nodes + [network.buses * far]
+    ways = {}
+    for row, (p, q) in enumerate(zip(costs["sender"], costs["receiver"], strict=True)):
+        way = [node[p], node[q] + (nodes if both else 0)] if any(capacity[:nodes]) else []
+        way += [2 * nodes] * (network.buses > 0)
+        if node[p] != node[q] and way:
+            ways[row] = way
+    size = dict(enumerate(costs["bytes"]))
+    return oracle.Replay(
+        program, costs, None, (ways, capacity, dict.fromkeys(size, far), size)
+    ).run()
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@settings(max_examples=120, deadline=None)
+@given(program=exchanges(), network=limits())
+def test_the_compiled_engine_agrees_with_the_plain_one(
+    sharing: str, program: Program, network: Network
+) -> None:
+    network = network.with_(sharing=sharing)
+    seen: list = []
+    kernel = _kernel.replay_contended
+
+    def watched(**arguments):
+        found = kernel(**arguments)
+        seen.append((arguments, found))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_kernel, "replay_contended", watched)
+        with suppress(ReplayError):
+            replay_contended(program, network)
+    [(arguments, (clock, stuck_at, *_))] = seen
+    end, at = plain(program, network, arguments)
+    assert stuck_at.tolist() == at
+    assert clock.tolist() == pytest.approx(end, rel=1e-9)
+
+
+def renumbered(program: Program, order: list[int]) -> Program:
+    """The same program with other numbers: process p becomes order[p]."""
+    nodes = np.empty(program.processes, np.int32)
+    nodes[order] = program.nodes
+    built = ProgramBuilder(program.processes, nodes.tolist())
+    m = program.messages
+    for sender, receiver, size in zip(m.sender, m.receiver, m.size, strict=True):
+        built.message(order[sender], order[receiver], int(size))
+    for _ in range(len(program.collectives)):
+        built.collective("barrier")
+    for p, new in enumerate(order):
+        for i in range(program.offsets[p], program.offsets[p + 1]):
+            built.compute(new, float(program.burst[i]) / 1e9)
+            built.do(new, Op(program.kind[i]), int(program.target[i]))
+    return built.build()
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@settings(max_examples=100, deadline=None)
+@given(program=exchanges(), network=limits(), data=st.data())
+def test_the_numbers_of_ranks_do_not_matter(
+    sharing: str, program: Program, network: Network, data: st.DataObject
+) -> None:
+    order = data.draw(st.permutations(range(program.processes)))
+    # Messages that are ready at the same time start by rank: let none be.
+    apart_in_time = np.arange(program.operations) / 64 + np.sqrt(np.arange(program.operations))
+    program = replace(program, burst=program.burst + apart_in_time)
+    network = network.with_(sharing=sharing)
+    try:
+        end = replay(program, network).end
+    except ReplayError:
+        with pytest.raises(ReplayError):
+            replay(renumbered(program, order), network)
+        return
+    again = replay(renumbered(program, order), network).end
+    assert again[order] == pytest.approx(end, rel=1e-9)
 
 
 # -- closed forms ----------------------------------------------------------------------------------
