@@ -43,10 +43,10 @@ bool carries(const Carried &carried, size_t c, int32_t members, size_t algorithm
            charged(part + bound[0], part + bound[1], members, charges);
 }
 
-void check_carried(const Carried &carried, const In<uint8_t> &rule, const In<int32_t> &members,
-                   size_t algorithms, size_t groups, size_t charges) {
+void check_carried(const Carried &carried, const In<uint8_t> &rule, const In<int32_t> &of,
+                   const In<int32_t> &members, size_t algorithms, size_t groups, size_t charges) {
     for (size_t c = 0; c < members.size(); c++)
-        if (rule.data()[c] == MESSAGES &&
+        if (rule.data()[of.data()[c]] == MESSAGES &&
             !carries(carried, c, members.data()[c], algorithms, groups, charges))
             throw std::invalid_argument("collective " + std::to_string(c) +
                                         " cannot be carried out as messages");
@@ -79,8 +79,8 @@ void run(const contended::Plan &plan, const Prices &prices, const Carried &carri
 nb::tuple replay(
     // the program
     In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Bursts::Column burst,
-    In<double> tail, In<int32_t> sender, In<int32_t> receiver, In<int32_t> members,
-    In<int32_t> root,
+    In<double> tail, In<int32_t> sender, In<int32_t> receiver,
+    In<int32_t> message_class, In<int32_t> members, In<int32_t> root, In<int32_t> collective_class,
     // what it costs
     In<double> cpu, In<double> transfer, In<double> busy, In<double> bytes, In<uint8_t> rendezvous,
     In<double> send_overhead, In<double> receive_before, bool sender_waits_for_transfer,
@@ -99,10 +99,10 @@ nb::tuple replay(
     const size_t processes = tail.size(), operations = kind.size(), messages = sender.size();
     const size_t charges = transfer.size(), collectives = members.size();
     check(of_length(processes, cpu, node) && of_length(operations, target, burst) &&
-              of_length(messages, receiver) && messages <= charges &&
+              of_length(messages, receiver, message_class) &&
               of_length(charges, busy, bytes, rendezvous, send_overhead, receive_before) &&
-              of_length(collectives, root, collective_cost, member_cost, collective_rule,
-                        request_cost, algorithm, root_rank, group) &&
+              of_length(collectives, root, collective_class, algorithm, root_rank, group) &&
+              of_length(collective_rule.size(), collective_cost, member_cost, request_cost) &&
               of_length(uneven_operation.size(), uneven_cost) &&
               of_length(group_process.size(), group_rank) &&
               of_length(pair.size(), route_latency),
@@ -117,6 +117,8 @@ nb::tuple replay(
             throw std::invalid_argument("operation " + std::to_string(i) +
                                         " has an unknown kind or target");
     }
+    check_below(message_class, int64_t(charges), "a class that is not there");
+    check_below(collective_class, int64_t(collective_rule.size()), "a class that is not there");
     check_below(sender, int64_t(processes), "a process that is not there");
     check_below(receiver, int64_t(processes), "a process that is not there");
     check_offsets(group_offsets, group_process.size());
@@ -130,7 +132,7 @@ nb::tuple replay(
                           group_offsets.data(),
                           group_process.data(),
                           group_rank.data()};
-    check_carried(carried, collective_rule, members, algorithm_offsets.size() - 1,
+    check_carried(carried, collective_rule, collective_class, members, algorithm_offsets.size() - 1,
                   group_offsets.size() - 1, charges);
     check(route_offsets.size() == pair.size() + 1, "offsets do not fit the routes");
     check_offsets(route_offsets, route_link.size());
@@ -145,7 +147,7 @@ nb::tuple replay(
 
     const contended::Plan plan{processes,     messages,      collectives,    offsets.data(),
                                kind.data(),   target.data(), Bursts(burst),  tail.data(),
-                               sender.data(), receiver.data(), members.data(), root.data()};
+                               sender.data(), receiver.data(), message_class.data(), members.data(), root.data(), collective_class.data()};
     const Prices prices{cpu.data(),
                         transfer.data(),
                         busy.data(),
@@ -188,7 +190,8 @@ nb::tuple replay(
 void bind_contended(nb::module_ &module) {
     module.def("replay_contended", &replay, nb::kw_only(), nb::arg("offsets"), nb::arg("kind"),
                nb::arg("target"), nb::arg("burst"), nb::arg("tail"), nb::arg("sender"),
-               nb::arg("receiver"), nb::arg("members"), nb::arg("root"), nb::arg("cpu"),
+               nb::arg("receiver"), nb::arg("message_class"), nb::arg("members"), nb::arg("root"),
+               nb::arg("collective_class"), nb::arg("cpu"),
                nb::arg("transfer"), nb::arg("busy"), nb::arg("bytes"), nb::arg("rendezvous"),
                nb::arg("send_overhead"), nb::arg("receive_before"),
                nb::arg("sender_waits_for_transfer"), nb::arg("collective_cost"),

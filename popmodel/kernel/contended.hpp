@@ -31,20 +31,22 @@ struct Plan {
     Bursts burst;
     const double *tail;
     const int32_t *sender, *receiver; // per message
+    const int32_t *message_class;     // per message: row of what messages cost
     const int32_t *members, *root;    // per collective
+    const int32_t *collective_class;  // per collective: row of what collectives cost
 };
 
 // What it costs; times in ns.
 struct Prices {
     const double *cpu;           // per process: multiplies its bursts
-    const double *transfer;      // per charge
-    const double *busy;          // per charge: of that, while links are held
-    const double *bytes;         // per charge
-    const uint8_t *rendezvous;   // per charge: does the sender wait for the receive?
-    const double *send_overhead; // per charge, before the message leaves
-    const double *receive_before; // per charge, before a receive is posted or waited for
+    const double *transfer;      // per class
+    const double *busy;          // per class: of that, while links are held
+    const double *bytes;         // per class
+    const uint8_t *rendezvous;   // per class: does the sender wait for the receive?
+    const double *send_overhead; // per class, before the message leaves
+    const double *receive_before; // per class, before a receive is posted or waited for
     bool sender_waits_for_transfer;
-    const double *collective_cost, *member_cost; // per collective
+    const double *collective_cost, *member_cost; // per class of collectives
     const uint8_t *collective_rule;
     const double *request_cost;
     size_t uneven;                   // arrivals that bring a cost
@@ -170,10 +172,11 @@ template <typename Links> class Engine {
         const int32_t x = plan_.target[i];
         if (op >= COLLECTIVE)
             return collective(p, i, op, t, begun);
-        const Which which{plan_.sender[x], plan_.receiver[x], x, x, -1, 0, 0};
+        const int32_t charge = plan_.message_class[x];
+        const Which which{plan_.sender[x], plan_.receiver[x], charge, x, -1, 0, 0};
         Message &m = message_[size_t(x)];
         if (!begun && (op == RECEIVE || op == WAIT_RECEIVE))
-            t += prices_.receive_before[x];
+            t += prices_.receive_before[charge];
         switch (op) {
         case SEND:
         case ISEND: return send(p, m, which, t, begun, op == SEND);
@@ -184,16 +187,16 @@ template <typename Links> class Engine {
         case POST: post(m, which, t); return true;
         case WAIT_RECEIVE: return receive(p, m, t);
         default:
-            return !prices_.rendezvous[x] || !prices_.sender_waits_for_transfer ||
+            return !prices_.rendezvous[charge] || !prices_.sender_waits_for_transfer ||
                    wait_for_receiver(p, m, t);
         }
     }
 
     bool collective(int32_t p, int64_t i, Op op, double &t, bool begun) {
-        const int32_t c = plan_.target[i];
-        const bool as_messages = prices_.collective_rule[c] == MESSAGES;
+        const int32_t c = plan_.target[i], charge = plan_.collective_class[c];
+        const bool as_messages = prices_.collective_rule[charge] == MESSAGES;
         if (!begun && op != COLLECTIVE)
-            t += prices_.request_cost[c];
+            t += prices_.request_cost[charge];
         if (!begun && op != WAIT_COLLECTIVE && !as_messages)
             join(p, i, t);
         if (op == ARRIVE)
@@ -266,14 +269,14 @@ template <typename Links> class Engine {
     // Collectives that cost what their members say.
 
     void join(int32_t p, int64_t i, double t) {
-        const int32_t c = plan_.target[i];
+        const int32_t c = plan_.target[i], charge = plan_.collective_class[c];
         Gathering &here = gathering_[size_t(c)];
-        const uint8_t rule = prices_.collective_rule[c];
+        const uint8_t rule = prices_.collective_rule[charge];
         const bool root = plan_.root[c] == p;
         if (root)
             here.root = t;
         if (rule == TO_ROOT_PAID)
-            t += root ? prices_.collective_cost[c] : prices_.member_cost[c];
+            t += root ? prices_.collective_cost[charge] : prices_.member_cost[charge];
         if (rule == LAST_DECIDES && (t > here.latest || (t == here.latest && p > here.last))) {
             here.cost = cost_brought(i);
             here.last = p;
@@ -296,12 +299,13 @@ template <typename Links> class Engine {
 
     bool leave(int32_t p, int32_t c, double &t) {
         Gathering &here = gathering_[size_t(c)];
-        const uint8_t rule = prices_.collective_rule[c];
+        const int32_t charge = plan_.collective_class[c];
+        const uint8_t rule = prices_.collective_rule[charge];
         const bool root = plan_.root[c] == p;
         if (root ? rule == FROM_ROOT : rule == TO_ROOT)
             return true;
         if (rule == TO_ROOT_PAID && !root) {
-            t += prices_.member_cost[c];
+            t += prices_.member_cost[charge];
             return true;
         }
         if (rule == FROM_ROOT ? here.root == NEVER : here.missing > 0) {
@@ -311,7 +315,7 @@ template <typename Links> class Engine {
         }
         const double cost = rule == TO_ROOT_PAID   ? 0 // which the arrivals hold
                             : rule == LAST_DECIDES ? here.cost
-                                                   : prices_.collective_cost[c];
+                                                   : prices_.collective_cost[charge];
         t = std::max(t, (rule == FROM_ROOT ? here.root : here.latest) + cost);
         return true;
     }
