@@ -226,10 +226,14 @@ def _pairs(
 
 def _busy(program: Program, messages: Messages, network: Network) -> NDArray[np.float64]:
     """How long each message holds links if nothing is in its way: the time of its bytes, ns."""
+    found = np.zeros(len(messages))
+    remote = messages.sender != messages.receiver
+    size = messages.size[remote]
     if network.tiers is None:
-        time = messages.size / network.bandwidth
+        found[remote] = size / network.bandwidth * _NS
     else:
-        apart = program.nodes[messages.sender] != program.nodes[messages.receiver]
-        empty = network.tiers.message_times(np.zeros_like(messages.size), apart)
-        time = network.tiers.message_times(messages.size, apart) - empty
-    return np.where(messages.sender != messages.receiver, time * _NS, 0.0)
+        nodes = program.nodes
+        apart = nodes[messages.sender[remote]] != nodes[messages.receiver[remote]]
+        empty = network.tiers.message_times(np.zeros_like(size), apart)
+        found[remote] = (network.tiers.message_times(size, apart) - empty) * _NS
+    return found
