@@ -16,6 +16,7 @@ from popmodel.network.fan import Fans, read_fans
 from popmodel.network.mapping import RankMapping, listed, parse_mapping
 from popmodel.network.network import COST_FACTORS, Network, preset
 from popmodel.network.selection import Selection, parse_selection
+from popmodel.network.speeds import parse_speeds
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 NetworkLike: TypeAlias = "str | Network"
@@ -25,6 +26,8 @@ _PARSERS: Mapping[str, Callable[[str], float]] = {
     "latency": parse_time,
     "bandwidth": parse_bandwidth,
     "eager_threshold": parse_size,
+    "send_overhead": parse_time,
+    "receive_overhead": parse_time,
     "cpu_factor": float,
 }
 
@@ -56,6 +59,7 @@ def combinations(
     collectives: str | Iterable[str] | None = None,
     collective_cost: str | Iterable[str] | None = None,
     mapping: str | Iterable[str] | None = None,
+    rank_speed: str | Iterable[str] | None = None,
     links: Counts | None = None,
     buses: Counts | None = None,
     links_within: Counts | None = None,
@@ -72,6 +76,8 @@ def combinations(
         together, several of one operation give several combinations.
     collectives, collective_cost, mapping : str or several
         Readings of collectives; what they cost (`cost_of`); nodes of ranks (`mapping_of`).
+    rank_speed : str or several
+        CPU speeds of single ranks (`popmodel.network.speeds`).
     links, buses, links_within, sharing, topology
         What messages share (`popmodel.api.shared.shared`).
     **given : float or str, or several of them, or None
@@ -90,6 +96,9 @@ def combinations(
         changes.append([{"collective_cost": cost} for cost in costs])
     if mapping is not None:
         changes.append([{"mapping": mapping_of(str(one))} for one in _some("mapping", mapping)])
+    if rank_speed is not None:
+        speeds = [parse_speeds(str(one)) for one in _some("rank_speed", rank_speed)]
+        changes.append([{"speeds": one} for one in speeds])
     changes += shared(
         links=links, buses=buses, links_within=links_within, sharing=sharing, topology=topology
     )

@@ -160,7 +160,13 @@ class Replays(Result):
 
 _SHOWN = 8
 _LIMITS = ("network_bandwidth", "network_eager_threshold")
-_OF_NETWORKS = ("latency", "bandwidth", "eager_threshold")  # what the profile of a machine says
+_OF_NETWORKS = (
+    "latency",
+    "bandwidth",
+    "eager_threshold",
+    "send_overhead",
+    "receive_overhead",
+)  # what the profile of a machine says
 
 
 def replay(
@@ -171,11 +177,14 @@ def replay(
     latency: float | str | Iterable[float | str] | None = None,
     bandwidth: float | str | Iterable[float | str] | None = None,
     eager_threshold: float | str | Iterable[float | str] | None = None,
+    send_overhead: float | str | Iterable[float | str] | None = None,
+    receive_overhead: float | str | Iterable[float | str] | None = None,
     collectives: str | Iterable[str] | None = None,
     collective_cost: str | Iterable[str] | None = None,
     algorithm: str | Iterable[str] | None = None,
     mapping: str | Iterable[str] | None = None,
     cpu_factor: float | str | Iterable[float | str] | None = None,
+    rank_speed: str | Iterable[str] | None = None,
     links: Counts | None = None,
     buses: Counts | None = None,
     links_within: Counts | None = None,
@@ -210,6 +219,8 @@ def replay(
     eager_threshold : float or str, or several, optional
         Smallest message whose blocking send waits for its receive: bytes, or text such as
         ``"32KiB"``.
+    send_overhead, receive_overhead : float or str, or several, optional
+        CPU time to send and to receive a message, beside the latency: seconds, or text.
     collectives : str or several, optional
         Which ranks wait for which: ``dimemas``, ``synchronising``, ``rooted`` or ``algorithm``.
     collective_cost : str or several, optional
@@ -225,6 +236,9 @@ def replay(
         line. Matters where messages cost less inside a node, as with `machine`.
     cpu_factor : float or several, optional
         CPU speed relative to the traced run; 2 is twice as fast.
+    rank_speed : str or several, optional
+        CPU speeds of single ranks relative to the traced run, ``"0=2,4-7=0.5"``; one replay for
+        each text.
     links : int or str, or several, optional
         Links of each node, in and out, that its messages to and from other nodes share; ``"2:1"``
         are two out and one in, ``"1:0"`` one that carries messages in or out (half duplex); 0 are
@@ -285,6 +299,8 @@ def replay(
         "latency": latency,
         "bandwidth": bandwidth,
         "eager_threshold": eager_threshold,
+        "send_overhead": send_overhead,
+        "receive_overhead": receive_overhead,
         "cpu_factor": cpu_factor,
     }
     chosen: dict[str, Any] = {
@@ -292,6 +308,7 @@ def replay(
         "collective_cost": collective_cost,
         "algorithm": algorithm,
         "mapping": mapping,
+        "rank_speed": rank_speed,
         "links": links,
         "buses": buses,
         "links_within": links_within,

@@ -77,6 +77,14 @@ def command(
             help="A blocking send of at least this size waits for its receive. Default: 32KiB.",
         ),
     ] = None,
+    send_overhead: Annotated[
+        str | None,
+        typer.Option(metavar="TIME,...", help="CPU time to send a message, beside the latency."),
+    ] = None,
+    receive_overhead: Annotated[
+        str | None,
+        typer.Option(metavar="TIME,...", help="CPU time to receive a message, likewise."),
+    ] = None,
     collectives: Annotated[
         str | None,
         typer.Option(
@@ -112,6 +120,14 @@ def command(
     cpu_factor: Annotated[
         str | None,
         typer.Option(metavar="FACTOR,...", help="CPU speed relative to the traced run."),
+    ] = None,
+    rank_speed: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RANKS=FACTOR,...",
+            help="CPU speed of single ranks relative to the traced run: 0=2,4-7=0.5. Repeat it for "
+            "further replays.",
+        ),
     ] = None,
     links: Annotated[
         str | None,
@@ -182,6 +198,8 @@ def command(
     from popmodel.api.outcomes import BASELINES
     from popmodel.api.replay import replay
     from popmodel.cli.output import target
+    from popmodel.network.selection import parse_selection
+    from popmodel.network.speeds import parse_speeds
     from popmodel.report.networks import differences
     from popmodel.report.replay import VIEWS
 
@@ -195,10 +213,13 @@ def command(
         latency=_range("--latency", latency, parse_time),
         bandwidth=_range("--bandwidth", bandwidth, parse_bandwidth),
         eager_threshold=_range("--eager-threshold", eager_threshold, parse_size),
+        send_overhead=_range("--send-overhead", send_overhead, parse_time),
+        receive_overhead=_range("--receive-overhead", receive_overhead, parse_time),
         collectives=_several("--collectives", collectives, _rule),
         collective_cost=_several("--collective-cost", collective_cost, str),
-        algorithm=_algorithms(algorithm),
+        algorithm=_texts("--algorithm", algorithm, parse_selection),
         mapping=_several("--mapping", mapping, str),
+        rank_speed=_texts("--rank-speed", rank_speed, parse_speeds),
         cpu_factor=_range("--cpu-factor", cpu_factor, _parse_factor),
         links=_several("--links", links, _links),
         buses=_several("--buses", buses, _count),
@@ -230,14 +251,13 @@ def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:
     return ReplayError(f"{runs[0]}: {first.message}{others}", first.hint)
 
 
-def _algorithms(texts: list[str] | None) -> list[str] | None:
-    from popmodel.network.selection import parse_selection
-
+def _texts(option: str, texts: list[str] | None, read: Callable[[str], object]) -> list[str] | None:
+    """The texts of an option that may be repeated, each of which can be read."""
     for text in texts or ():
         try:
-            parse_selection(text)
+            read(text)
         except UsageError as error:
-            raise UsageError(f"--algorithm: {error.message}", error.hint) from error
+            raise UsageError(f"{option}: {error.message}", error.hint) from error
     return texts or None
 
 

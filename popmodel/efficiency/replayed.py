@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILIES", "NO_REGIONS", "of_execution", "unknown_families"]
 
+OTHER_SPEEDS = "ranks have other CPU speeds than in the trace"
 NO_REGIONS = "no OpenMP parallel regions"
 FAMILIES = ("mpi", "hybrid-additive")
 """Families whose quantities a replay gives."""
@@ -21,7 +22,7 @@ FAMILIES = ("mpi", "hybrid-additive")
 def of_execution(measured: Observables, execution: Execution, ideal: Execution) -> Observables:
     """Return what was measured of a run as it would be on another network.
 
-    Time outside MPI is as measured, divided by the CPU factor; the time in MPI, the runtime and the
+    Time outside MPI is as measured, divided by the CPU speed; the time in MPI, the runtime and the
     ideal runtime are those of the replays. Workers of a team wait while their master is in MPI.
 
     Parameters
@@ -33,13 +34,16 @@ def of_execution(measured: Observables, execution: Execution, ideal: Execution) 
     ideal : Execution
         The replay on the same network without latency and with infinite bandwidth.
     """
-    speed = execution.network.cpu_factor
+    speed = execution.network.cpu(len(measured.threads))
+    of_thread = np.repeat(speed, measured.threads)
     outside = {
-        name: getattr(measured, name) / speed
-        for name in ("useful", "omp_useful", "serial_useful", "in_openmp")
+        **{name: getattr(measured, name) / of_thread for name in ("useful", "omp_useful")},
+        **{name: getattr(measured, name) / speed for name in ("serial_useful", "in_openmp")},
     }
-    inside_regions = {
-        name: getattr(measured, name) / speed
+    # What is known of all processes together says nothing of those that become faster.
+    alike = bool((speed == speed[0]).all())
+    inside_regions: dict[str, Any] = {
+        name: getattr(measured, name) / speed[0] if alike else None
         for name in ("openmp_imbalance", "openmp_synchronisation", "openmp_scheduling")
         if getattr(measured, name) is not None
     }
@@ -47,6 +51,7 @@ def of_execution(measured: Observables, execution: Execution, ideal: Execution) 
     of_threads = np.zeros(measured.in_mpi.shape)
     of_threads[measured.masters] = in_mpi
     kept = {key: why for key, why in measured.absent.items() if key not in ("ideal_runtime",)}
+    kept |= {name: OTHER_SPEEDS for name, value in inside_regions.items() if value is None}
     return replace(
         measured,
         runtime=execution.runtime,

@@ -35,7 +35,7 @@ enum Pattern : uint8_t {
     PATTERNS
 };
 
-struct Part {
+struct Piece {
     Pattern pattern;
     int32_t segments; // of a chain
     int64_t charge;   // row of the charges of its first message size
@@ -125,7 +125,7 @@ inline void exchange_step(int32_t partner, int32_t step, Step &x) {
 }
 
 // How many steps member v of n has in a pattern.
-inline int32_t steps_of(const Part &part, int32_t n, int32_t v) {
+inline int32_t steps_of(const Piece &part, int32_t n, int32_t v) {
     const int rounds = floor_log2(uint32_t(n));
     const int32_t power = 1 << rounds;
     switch (part.pattern) {
@@ -156,7 +156,7 @@ inline int32_t steps_of(const Part &part, int32_t n, int32_t v) {
 }
 
 // Step `step` of member v of n in a pattern: partners are relative ranks, charges sizes from 0.
-inline void step_of(const Part &part, int32_t n, int32_t v, int32_t step, Step &x) {
+inline void step_of(const Piece &part, int32_t n, int32_t v, int32_t step, Step &x) {
     const int32_t power = 1 << floor_log2(uint32_t(n));
     switch (part.pattern) {
     case DISSEMINATION:
@@ -214,11 +214,11 @@ inline void step_of(const Part &part, int32_t n, int32_t v, int32_t step, Step &
 }
 
 // Step `step` of member `rank` of `n` in an algorithm; false after its last.
-inline bool find_step(const Part *parts, const Part *end, int32_t n, int32_t root, int32_t rank,
+inline bool find_step(const Piece *parts, const Piece *end, int32_t n, int32_t root, int32_t rank,
                       int32_t step, Step &x) {
     const int32_t v = rank >= root ? rank - root : rank - root + n;
     int32_t before = 0;
-    for (const Part *part = parts; part != end; part++) {
+    for (const Piece *part = parts; part != end; part++) {
         const int32_t steps = steps_of(*part, n, v);
         if (step - before >= steps) {
             before += steps;
@@ -231,7 +231,7 @@ inline bool find_step(const Part *parts, const Part *end, int32_t n, int32_t roo
         if (x.posts >= 0)
             x.posts += before;
         if (x.to >= 0) {
-            for (const Part *earlier = parts; earlier != part; earlier++)
+            for (const Piece *earlier = parts; earlier != part; earlier++)
                 x.arrives_in += steps_of(*earlier, n, x.to);
             x.to = int32_t((int64_t(x.to) + root) % n);
         }

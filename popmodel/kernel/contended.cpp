@@ -22,10 +22,10 @@ using contended::Prices;
 namespace {
 
 // Whether the parts of an algorithm have charges for the messages of a collective.
-bool charged(const Part *part, const Part *end, int32_t members, size_t charges) {
-    return std::all_of(part, end, [=](const Part &x) {
+bool charged(const Piece *part, const Piece *end, int32_t members, int64_t far, size_t charges) {
+    return std::all_of(part, end, [=](const Piece &x) {
         return x.pattern < PATTERNS && x.segments >= 1 && x.charge >= 0 &&
-               x.charge + sizes(x.pattern, members) <= int64_t(charges);
+               x.charge + far + sizes(x.pattern, members) <= int64_t(charges);
     });
 }
 
@@ -38,9 +38,9 @@ bool carries(const Carried &carried, size_t c, int32_t members, size_t algorithm
         algorithm < 0 || size_t(algorithm) >= algorithms)
         return false;
     const int64_t *bound = carried.parts + algorithm;
-    const Part *part = carried.part.data();
+    const Piece *part = carried.part.data();
     return carried.offsets[group + 1] - carried.offsets[group] == members &&
-           charged(part + bound[0], part + bound[1], members, charges);
+           charged(part + bound[0], part + bound[1], members, carried.far, charges);
 }
 
 void check_carried(const Carried &carried, const In<uint8_t> &rule, const In<int32_t> &of,
@@ -53,10 +53,10 @@ void check_carried(const Carried &carried, const In<uint8_t> &rule, const In<int
 }
 
 // Patterns one after the other, by algorithm.
-std::vector<Part> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segments,
+std::vector<Piece> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segments,
                            const In<int64_t> &charge) {
     check(segments.size() == pattern.size() && charge.size() == pattern.size(), DIFFERENT_LENGTHS);
-    std::vector<Part> parts;
+    std::vector<Piece> parts;
     for (size_t i = 0; i < pattern.size(); i++)
         parts.push_back({Pattern(pattern.data()[i]), segments.data()[i], charge.data()[i]});
     return parts;
@@ -83,28 +83,32 @@ nb::tuple replay(
     In<int32_t> message_class, In<int32_t> members, In<int32_t> root, In<int32_t> collective_class,
     // what it costs
     In<double> cpu, In<double> transfer, In<double> busy, In<double> bytes, In<uint8_t> rendezvous,
-    In<double> send_overhead, In<double> receive_before, bool sender_waits_for_transfer,
+    In<double> send_overhead, In<double> receive_before, In<double> receive_after,
+    bool sender_waits_for_transfer,
     In<double> collective_cost, In<double> member_cost, In<uint8_t> collective_rule,
     In<double> request_cost, In<int64_t> uneven_operation, In<double> uneven_cost,
     // its collectives as messages
     In<int32_t> algorithm, In<int64_t> algorithm_offsets, In<uint8_t> part_pattern,
     In<int32_t> part_segments, In<int64_t> part_charge, In<int32_t> root_rank, In<int32_t> group,
     In<int64_t> group_offsets, In<int32_t> group_process, In<int32_t> group_rank,
+    In<int32_t> group_member, In<int32_t> node, int64_t far,
     // what is shared
-    In<int32_t> node, bool fair, int32_t output, int32_t input, int32_t within, int32_t buses,
+    In<int32_t> place, bool fair, int32_t output, int32_t input, int32_t within, int32_t buses,
     In<int64_t> pair, In<int64_t> route_offsets, In<int32_t> route_link,
     In<double> route_latency, In<double> capacity, double capacity_within,
     // what is asked for
     bool moments) {
     const size_t processes = tail.size(), operations = kind.size(), messages = sender.size();
     const size_t charges = transfer.size(), collectives = members.size();
-    check(of_length(processes, cpu, node) && of_length(operations, target, burst) &&
+    check(of_length(processes, cpu, place) && of_length(operations, target, burst) &&
               of_length(messages, receiver, message_class) &&
-              of_length(charges, busy, bytes, rendezvous, send_overhead, receive_before) &&
+              of_length(charges, busy, bytes, rendezvous, send_overhead, receive_before,
+                        receive_after) &&
               of_length(collectives, root, collective_class, algorithm, root_rank, group) &&
               of_length(collective_rule.size(), collective_cost, member_cost, request_cost) &&
               of_length(uneven_operation.size(), uneven_cost) &&
-              of_length(group_process.size(), group_rank) &&
+              of_length(group_process.size(), group_rank, group_member) &&
+              (node.size() == 0 || node.size() == processes) && far >= 0 &&
               of_length(pair.size(), route_latency),
           DIFFERENT_LENGTHS);
     check(offsets.size() == processes + 1, "offsets do not fit the processes");
@@ -131,14 +135,18 @@ nb::tuple replay(
                           group.data(),
                           group_offsets.data(),
                           group_process.data(),
-                          group_rank.data()};
+                          group_rank.data(),
+                          group_member.data(),
+                          node.size() ? node.data() : nullptr,
+                          far};
+    check_below(group_member, int64_t(processes), "a member that is not there");
     check_carried(carried, collective_rule, collective_class, members, algorithm_offsets.size() - 1,
                   group_offsets.size() - 1, charges);
     check(route_offsets.size() == pair.size() + 1, "offsets do not fit the routes");
     check_offsets(route_offsets, route_link.size());
     check_below(route_link, int64_t(capacity.size()), "a link that is not there");
     check(output >= 0 && input >= 0 && within >= 0 && buses >= 0, "a number below 0");
-    const std::vector<int32_t> nodes(node.data(), node.data() + node.size());
+    const std::vector<int32_t> nodes(place.data(), place.data() + place.size());
     int32_t highest = -1;
     for (int32_t n : nodes) {
         check(n >= 0 && size_t(n) < processes, "a node that is not there");
@@ -155,6 +163,7 @@ nb::tuple replay(
                         rendezvous.data(),
                         send_overhead.data(),
                         receive_before.data(),
+                        receive_after.data(),
                         sender_waits_for_transfer,
                         collective_cost.data(),
                         member_cost.data(),
@@ -193,14 +202,15 @@ void bind_contended(nb::module_ &module) {
                nb::arg("receiver"), nb::arg("message_class"), nb::arg("members"), nb::arg("root"),
                nb::arg("collective_class"), nb::arg("cpu"),
                nb::arg("transfer"), nb::arg("busy"), nb::arg("bytes"), nb::arg("rendezvous"),
-               nb::arg("send_overhead"), nb::arg("receive_before"),
+               nb::arg("send_overhead"), nb::arg("receive_before"), nb::arg("receive_after"),
                nb::arg("sender_waits_for_transfer"), nb::arg("collective_cost"),
                nb::arg("member_cost"), nb::arg("collective_rule"), nb::arg("request_cost"),
                nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("algorithm"),
                nb::arg("algorithm_offsets"), nb::arg("part_pattern"), nb::arg("part_segments"),
                nb::arg("part_charge"), nb::arg("root_rank"), nb::arg("group"),
                nb::arg("group_offsets"), nb::arg("group_process"), nb::arg("group_rank"),
-               nb::arg("node"), nb::arg("fair"), nb::arg("output"), nb::arg("input"),
+               nb::arg("group_member"), nb::arg("node"), nb::arg("far"),
+               nb::arg("place"), nb::arg("fair"), nb::arg("output"), nb::arg("input"),
                nb::arg("within"), nb::arg("buses"), nb::arg("pair"), nb::arg("route_offsets"),
                nb::arg("route_link"), nb::arg("route_latency"),
                nb::arg("capacity"), nb::arg("capacity_within"), nb::arg("moments"),

@@ -45,6 +45,7 @@ struct Prices {
     const uint8_t *rendezvous;   // per class: does the sender wait for the receive?
     const double *send_overhead; // per class, before the message leaves
     const double *receive_before; // per class, before a receive is posted or waited for
+    const double *receive_after;  // per class, of a message that has arrived
     bool sender_waits_for_transfer;
     const double *collective_cost, *member_cost; // per class of collectives
     const uint8_t *collective_rule;
@@ -183,9 +184,9 @@ template <typename Links> class Engine {
         case RECEIVE:
             if (!begun)
                 post(m, which, t);
-            return receive(p, m, t);
+            return receive(p, m, charge, t);
         case POST: post(m, which, t); return true;
-        case WAIT_RECEIVE: return receive(p, m, t);
+        case WAIT_RECEIVE: return receive(p, m, charge, t);
         default:
             return !prices_.rendezvous[charge] || !prices_.sender_waits_for_transfer ||
                    wait_for_receiver(p, m, t);
@@ -257,12 +258,12 @@ template <typename Links> class Engine {
         return true;
     }
 
-    bool receive(int32_t p, Message &m, double &t) {
+    bool receive(int32_t p, Message &m, int64_t charge, double &t) {
         if (m.arrived == NEVER) {
             m.receiver = p;
             return false;
         }
-        t = std::max(t, m.arrived);
+        t = std::max(t, m.arrived) + prices_.receive_after[charge];
         return true;
     }
 
@@ -332,8 +333,8 @@ template <typename Links> class Engine {
         }
         Step next;
         const int64_t *bound = carried_.parts + carried_.algorithm[c];
-        const Part *parts = carried_.part.data() + bound[0];
-        const Part *end = carried_.part.data() + bound[1];
+        const Piece *parts = carried_.part.data() + bound[0];
+        const Piece *end = carried_.part.data() + bound[1];
         while (find_step(parts, end, plan_.members[c], carried_.root[c], turn.rank, turn.step,
                          next)) {
             if (!exchange(p, c, turn, next, t))
@@ -350,17 +351,19 @@ template <typename Links> class Engine {
     bool exchange(int32_t p, int32_t c, Turn &turn, const Step &x, double &t) {
         Underway &flights = *flights_[size_t(c)];
         const bool sends = x.to >= 0, receives = x.source >= 0;
+        const int64_t out = sends ? x.out + carried_.distance(p, c, x.to) : 0;
+        const int64_t in = receives ? x.in + carried_.distance(p, c, x.source) : 0;
         if (x.posts >= 0)
             post_step(flights.at(turn.rank, x.posts), t);
         if (turn.phase == Phase::POST && receives) {
             if (!sends)
-                t += prices_.receive_before[x.in];
+                t += prices_.receive_before[in];
             if (!x.posted)
                 post_step(flights.at(turn.rank, turn.step), t);
         }
         if (turn.phase <= Phase::SENDING && sends) {
             InFlight &flight = flights.at(x.to, x.arrives_in);
-            flight.which = {p, process_of(x.to, c), x.out, -1, c, x.to, x.arrives_in};
+            flight.which = {p, process_of(x.to, c), out, -1, c, x.to, x.arrives_in};
             if (!send(p, flight, flight.which, t, turn.phase == Phase::SENDING, true)) {
                 turn.phase = Phase::SENDING;
                 return false;
@@ -370,9 +373,9 @@ template <typename Links> class Engine {
         if (!receives)
             return true;
         if (turn.phase < Phase::WAIT && sends)
-            t += prices_.receive_before[x.in];
+            t += prices_.receive_before[in];
         turn.phase = Phase::WAIT;
-        if (!receive(p, flights.at(turn.rank, turn.step), t))
+        if (!receive(p, flights.at(turn.rank, turn.step), in, t))
             return false;
         let_go(flights, turn.rank, turn.step);
         return true;
@@ -398,21 +401,8 @@ template <typename Links> class Engine {
         return rank;
     }
 
-    int32_t process_of(int32_t rank, int32_t c) {
-        if (process_.empty()) {
-            size_t groups = 0;
-            for (size_t i = 0; i < plan_.collectives; i++)
-                groups = std::max(groups, size_t(carried_.group[i]) + 1);
-            process_.resize(size_t(carried_.offsets[groups]));
-            for (size_t g = 0; g < groups; g++)
-                for (int64_t i = carried_.offsets[g]; i < carried_.offsets[g + 1]; i++) {
-                    const int64_t at = carried_.offsets[g] + carried_.rank[i];
-                    if (carried_.rank[i] < 0 || at >= carried_.offsets[g + 1])
-                        throw std::invalid_argument("a rank is not in its group");
-                    process_[size_t(at)] = carried_.process[i];
-                }
-        }
-        return process_[size_t(carried_.offsets[carried_.group[c]] + rank)];
+    int32_t process_of(int32_t rank, int32_t c) const {
+        return carried_.member[carried_.offsets[carried_.group[c]] + rank];
     }
 
     void wake(int32_t &process) {
@@ -435,7 +425,6 @@ template <typename Links> class Engine {
     std::vector<uint32_t> turns_; // messages that each process sent
     std::vector<int32_t> next_waiting_;
     std::vector<Turn> turn_;
-    std::vector<int32_t> process_; // by rank, in each group
     std::vector<int32_t> ready_;
     std::vector<Arrival> arrivals_;
 };

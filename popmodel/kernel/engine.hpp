@@ -42,6 +42,7 @@ struct Network {
     const double *uneven_cost;         // ns
     const double *send_overhead;       // per charge, ns, before the message leaves
     const double *receive_before;      // per charge, ns, before a receive is posted or waited for
+    const double *receive_after;       // per charge, ns, of a message that has arrived
     bool sender_waits_for_transfer;    // a rendezvous sender ends with the transfer, or when posted
 };
 
@@ -49,12 +50,20 @@ struct Network {
 struct Carried {
     const int32_t *algorithm;      // per collective
     const int64_t *parts;          // per algorithm: bounds of the next
-    const std::vector<Part> part;
+    const std::vector<Piece> part;
     const int32_t *root;           // per collective: rank of the root
     const int32_t *group;          // per collective
     const int64_t *offsets;        // per group, of the next two
     const int32_t *process;        // members of a group, ascending
     const int32_t *rank;           // rank of each of these members
+    const int32_t *member;         // the members of a group by rank
+    const int32_t *node;           // of each process; null where no distance matters
+    int64_t far;                   // rows from the charge of a message inside a node to one between
+
+    // What a message between process p and a rank of collective c adds to the row of its charge.
+    int64_t distance(int32_t p, int32_t c, int32_t with) const {
+        return node && node[p] != node[member[offsets[group[c]] + with]] ? far : 0;
+    }
 };
 
 struct MessageState {
@@ -236,7 +245,7 @@ class Engine {
             return false;
         }
         const double start = rendezvous ? std::max(m.sent, m.posted) : m.sent;
-        t = std::max(t, start + net_.transfer[x]);
+        t = std::max(t, start + net_.transfer[x]) + net_.receive_after[x];
         return true;
     }
 
@@ -316,10 +325,10 @@ class Engine {
         }
         Step next;
         const int64_t *bound = carried_.parts + carried_.algorithm[c];
-        const Part *parts = carried_.part.data() + bound[0];
-        const Part *end = carried_.part.data() + bound[1];
+        const Piece *parts = carried_.part.data() + bound[0];
+        const Piece *end = carried_.part.data() + bound[1];
         while (find_step(parts, end, members_[c], carried_.root[c], turn.rank, turn.step, next)) {
-            if (!exchange(p, turn, next, *flights_[c], t))
+            if (!exchange(p, c, turn, next, *flights_[c], t))
                 return false;
             turn.step++;
             turn.phase = Phase::POST;
@@ -335,9 +344,10 @@ class Engine {
     using Underway = Flights<Flight>;
 
     // One step: post, send, wait for the message; each as the operation of that name does.
-    bool exchange(int32_t p, Turn &turn, const Step &x, Underway &flights, double &t) {
-        const int64_t out = x.out, in = x.in;
+    bool exchange(int32_t p, int32_t c, Turn &turn, const Step &x, Underway &flights, double &t) {
         const bool sends = x.to >= 0, receives = x.source >= 0;
+        const int64_t out = sends ? x.out + carried_.distance(p, c, x.to) : 0;
+        const int64_t in = receives ? x.in + carried_.distance(p, c, x.source) : 0;
         if (x.posts >= 0)
             post(flights.at(turn.rank, x.posts), t);
         if (turn.phase == Phase::POST && receives) {

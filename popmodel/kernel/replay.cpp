@@ -33,10 +33,10 @@ void check_program(size_t processes, const In<int64_t> &offsets, const In<uint8_
 }
 
 // Whether the parts of an algorithm have charges for the messages of a collective.
-bool charged(const Part *part, const Part *end, int32_t members, size_t charges) {
-    return std::all_of(part, end, [=](const Part &x) {
+bool charged(const Piece *part, const Piece *end, int32_t members, int64_t far, size_t charges) {
+    return std::all_of(part, end, [=](const Piece &x) {
         return x.pattern < PATTERNS && x.segments >= 1 && x.charge >= 0 &&
-               x.charge + sizes(x.pattern, members) <= int64_t(charges);
+               x.charge + far + sizes(x.pattern, members) <= int64_t(charges);
     });
 }
 
@@ -49,9 +49,9 @@ bool carries(const Carried &carried, size_t c, int32_t members, size_t algorithm
         algorithm < 0 || size_t(algorithm) >= algorithms)
         return false;
     const int64_t *bound = carried.parts + algorithm;
-    const Part *part = carried.part.data();
+    const Piece *part = carried.part.data();
     return carried.offsets[group + 1] - carried.offsets[group] == members &&
-           charged(part + bound[0], part + bound[1], members, charges);
+           charged(part + bound[0], part + bound[1], members, carried.far, charges);
 }
 
 void check_carried(const Carried &carried, const In<uint8_t> &rule, const In<int32_t> &members,
@@ -64,10 +64,10 @@ void check_carried(const Carried &carried, const In<uint8_t> &rule, const In<int
 }
 
 // Patterns one after the other, by algorithm.
-std::vector<Part> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segments,
+std::vector<Piece> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segments,
                            const In<int64_t> &charge) {
     check(segments.size() == pattern.size() && charge.size() == pattern.size(), DIFFERENT_LENGTHS);
-    std::vector<Part> parts;
+    std::vector<Piece> parts;
     for (size_t i = 0; i < pattern.size(); i++)
         parts.push_back({Pattern(pattern.data()[i]), segments.data()[i], charge.data()[i]});
     return parts;
@@ -76,34 +76,39 @@ std::vector<Part> parts_of(const In<uint8_t> &pattern, const In<int32_t> &segmen
 nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Bursts::Column burst,
                  In<double> tail, In<int32_t> members, In<int32_t> root, double cpu,
                  In<double> transfer, In<uint8_t> rendezvous, In<double> send_overhead,
-                 In<double> receive_before,
+                 In<double> receive_before, In<double> receive_after,
                  bool sender_waits_for_transfer, In<double> collective_cost,
                  In<double> member_cost, In<uint8_t> collective_rule, In<double> request_cost,
                  In<int64_t> uneven_operation, In<double> uneven_cost, size_t messages,
                  In<int32_t> algorithm, In<int64_t> algorithm_offsets, In<uint8_t> part_pattern,
                  In<int32_t> part_segments, In<int64_t> part_charge,
                  In<int32_t> root_rank, In<int32_t> group, In<int64_t> group_offsets,
-                 In<int32_t> group_process, In<int32_t> group_rank, In<int32_t> call,
+                 In<int32_t> group_process, In<int32_t> group_rank, In<int32_t> group_member,
+                 In<int32_t> node, int64_t far, In<int32_t> call,
                  In<int16_t> call_name, In<int32_t> call_place, size_t names, size_t places) {
     const size_t processes = tail.size(), operations = kind.size();
     const size_t charges = transfer.size(), collectives = members.size();
     if (target.size() != operations || burst.size() != operations || messages > charges ||
         rendezvous.size() != charges || send_overhead.size() != charges ||
-        receive_before.size() != charges ||
+        receive_before.size() != charges || receive_after.size() != charges ||
         root.size() != collectives || collective_cost.size() != collectives ||
         member_cost.size() != collectives || collective_rule.size() != collectives ||
         request_cost.size() != collectives || uneven_operation.size() != uneven_cost.size())
         throw std::invalid_argument("columns of different lengths");
     check_program(processes, offsets, kind, target, operations, messages, collectives);
     check(algorithm.size() == collectives && root_rank.size() == collectives &&
-              group.size() == collectives && group_rank.size() == group_process.size(),
+              group.size() == collectives && group_rank.size() == group_process.size() &&
+              group_member.size() == group_process.size() &&
+              (node.size() == 0 || node.size() == processes) && far >= 0,
           DIFFERENT_LENGTHS);
     check_offsets(algorithm_offsets, part_pattern.size());
     check_offsets(group_offsets, group_process.size());
     const Carried carried{algorithm.data(),     algorithm_offsets.data(),
                           parts_of(part_pattern, part_segments, part_charge),
                           root_rank.data(),     group.data(), group_offsets.data(),
-                          group_process.data(), group_rank.data()};
+                          group_process.data(), group_rank.data(), group_member.data(),
+                          node.size() ? node.data() : nullptr, far};
+    check_below(group_member, int64_t(processes), "a member that is not there");
     check_carried(carried, collective_rule, members, algorithm_offsets.size() - 1,
                   group_offsets.size() - 1, charges);
     if (places > 0) {
@@ -126,6 +131,7 @@ nb::tuple replay(In<int64_t> offsets, In<uint8_t> kind, In<int32_t> target, Burs
                     uneven_cost.data(),
                     send_overhead.data(),
                     receive_before.data(),
+                    receive_after.data(),
                     sender_waits_for_transfer};
     Spent spent{call.data(), call_name.data(), call_place.size() ? call_place.data() : nullptr,
                 names, std::vector<double>(places * names, 0.0)};
@@ -151,14 +157,15 @@ void bind_replay(nb::module_ &module) {
     module.def("replay", &replay, nb::arg("offsets"), nb::arg("kind"), nb::arg("target"),
                nb::arg("burst"), nb::arg("tail"), nb::arg("members"), nb::arg("root"),
                nb::arg("cpu"), nb::arg("transfer"), nb::arg("rendezvous"),
-               nb::arg("send_overhead"), nb::arg("receive_before"),
+               nb::arg("send_overhead"), nb::arg("receive_before"), nb::arg("receive_after"),
                nb::arg("sender_waits_for_transfer"), nb::arg("collective_cost"),
                nb::arg("member_cost"), nb::arg("collective_rule"), nb::arg("request_cost"),
                nb::arg("uneven_operation"), nb::arg("uneven_cost"), nb::arg("messages"),
                nb::arg("algorithm"), nb::arg("algorithm_offsets"), nb::arg("part_pattern"),
                nb::arg("part_segments"), nb::arg("part_charge"), nb::arg("root_rank"),
                nb::arg("group"), nb::arg("group_offsets"), nb::arg("group_process"),
-               nb::arg("group_rank"), nb::arg("call"), nb::arg("call_name"), nb::arg("call_place"),
+               nb::arg("group_rank"), nb::arg("group_member"),
+               nb::arg("node"), nb::arg("far"), nb::arg("call"), nb::arg("call_name"), nb::arg("call_place"),
                nb::arg("names"), nb::arg("places"),
                "Replay a program; returns the time at which each process ends or is stuck (ns), the "
                "operation at which it is then, and the time in the calls of each of `places` (0 if "

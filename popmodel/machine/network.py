@@ -23,7 +23,10 @@ def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
 
     Messages cost what the profile says of one message alone, inside a node (``net.intra``) or
     between nodes (``net.inter``): best estimates, without the crowding of shared links
-    (``net.nic_G``, ``net.shm_k``) and without overheads of their own beside the latency.
+    (``net.nic_G``, ``net.shm_k``). The overheads of sender and receiver (``os``, ``or``) are part
+    of the measured time of a message (``alpha``), so that the latency is what remains of it, at
+    least 0: a message alone takes what was measured, and further ones their overhead more, as in
+    the closed form of a halo.
 
     Parameters
     ----------
@@ -52,11 +55,17 @@ def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
 
 
 def _tier(profile: Profile, name: str) -> Tier:
+    send, receive = (_overhead(profile, f"net.{name}.{key}") for key in ("os", "or"))
     classes = []
     for index in range(profile.class_count(name)):
         path = f"net.{name}.classes[{index}]"
         upto = profile.document["net"][name]["classes"][index].get("upto")
         alpha, beta = profile.get(f"{path}.alpha").value, profile.get(f"{path}.beta").value
-        classes.append(SizeClass(None if upto is None else float(upto), alpha, beta))
+        latency = max(alpha - send - receive, 0.0)
+        classes.append(SizeClass(None if upto is None else float(upto), latency, beta))
     largest = profile.get(f"net.{name}.eager_threshold").value
-    return Tier(tuple(classes), float(eager_threshold(largest)))
+    return Tier(tuple(classes), float(eager_threshold(largest)), send, receive)
+
+
+def _overhead(profile: Profile, path: str) -> float:
+    return profile.get(path).value if path in profile.quantities else 0.0

@@ -13,9 +13,13 @@ from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from popmodel.network.fan import Fans
     from popmodel.network.mapping import RankMapping
     from popmodel.network.selection import Selection
+    from popmodel.network.speeds import Speeds
     from popmodel.network.tiers import Tiers
     from popmodel.network.topology import Topology
 
@@ -68,6 +72,9 @@ class Network:
         Bandwidth of one message, B/s; infinite: the size costs nothing.
     eager_threshold : float
         Smallest message, B, whose blocking send waits for its receive to be posted.
+    send_overhead, receive_overhead : float
+        CPU time to send a message, before it leaves, and to receive it, after it has arrived, s
+        (LogGP's o); beside the latency.
     collectives : str
         One of `READINGS`.
     collective_cost : str or Fans
@@ -78,10 +85,12 @@ class Network:
         Which algorithms the operations of the reading ``algorithm`` take, where it is not the
         first in `popmodel.simulator.patterns.ALGORITHMS`.
     tiers : Tiers or None
-        Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`
-        and `eager_threshold`, which are then those of the longest distance.
+        Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`,
+        `eager_threshold` and overheads, which are then those of the longest distance.
     mapping : RankMapping or None
         On which nodes the processes run; None: as traced.
+    speeds : Speeds or None
+        CPU speed of single ranks, beside `cpu_factor`.
     output_links, input_links : int
         Links of each node that its messages to and from other nodes share; 0: as many as needed.
         One of them 0 and the other not: each link carries one message at a time, in or out (half
@@ -115,9 +124,12 @@ class Network:
     collectives: str = "dimemas"
     collective_cost: str | Fans = "logarithmic"
     cpu_factor: float = 1.0
+    send_overhead: float = 0.0
+    receive_overhead: float = 0.0
     algorithms: tuple[Selection, ...] = ()
     tiers: Tiers | None = None
     mapping: RankMapping | None = None
+    speeds: Speeds | None = None
     output_links: int = 0
     input_links: int = 0
     links_within: int = 0
@@ -140,6 +152,10 @@ class Network:
             raise UsageError(f"bandwidth must be above 0, not {self.bandwidth:g} B/s")
         if not self.eager_threshold >= 0:
             raise UsageError(f"eager threshold must be at least 0, not {self.eager_threshold:g} B")
+        for name in ("send_overhead", "receive_overhead"):
+            if not 0 <= (value := getattr(self, name)) < math.inf:
+                what = name.replace("_", " ")
+                raise UsageError(f"{what} must be at least 0 and finite, not {value:g} s")
         if not 0 < self.cpu_factor < math.inf:
             raise UsageError(f"CPU factor must be above 0 and finite, not {self.cpu_factor:g}")
         if self.algorithms and self.collectives != "algorithm":
@@ -179,20 +195,57 @@ class Network:
         return self.with_(
             latency=0.0,
             bandwidth=math.inf,
+            send_overhead=0.0,
+            receive_overhead=0.0,
             tiers=None,
+            mapping=None,
             **dict.fromkeys(_COUNTS, 0),
             sharing="fifo",
             topology=None,
-            mapping=None,
         )
+
+    def overheads(
+        self, apart: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the CPU time to send and to receive messages, s.
+
+        Parameters
+        ----------
+        apart : array of bool
+            Which of them leave their node.
+        """
+        import numpy as np
+
+        if self.tiers is None:
+            send, receive = (np.float64(one) for one in (self.send_overhead, self.receive_overhead))
+            return np.broadcast_to(send, apart.shape), np.broadcast_to(receive, apart.shape)
+        near, far = (tier or self.tiers.slowest for tier in (self.tiers.within, self.tiers.between))
+        return (
+            np.where(apart, far.send_overhead, near.send_overhead),
+            np.where(apart, far.receive_overhead, near.receive_overhead),
+        )
+
+    def cpu(self, processes: int) -> NDArray[np.float64]:
+        """Return the CPU speed of each process relative to the traced run.
+
+        Raises
+        ------
+        UsageError
+            If speeds are given of ranks that are not there.
+        """
+        import numpy as np
+
+        of_ranks = np.ones(processes) if self.speeds is None else self.speeds.of(processes)
+        return self.cpu_factor * of_ranks
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: infinite values are None.
 
-        ``algorithms``, ``mapping``, ``tiers`` and what messages share are there only where there is
-        some.
+        Overheads, ``algorithms``, ``mapping``, ``speeds``, ``tiers`` and what messages share are
+        there only where there are some.
         """
-        left_out = {"algorithms", "mapping", "tiers", "topology"}
+        left_out = {"algorithms", "mapping", "speeds", "tiers", "topology"}
+        left_out |= {name for name in ("send_overhead", "receive_overhead") if not vars(self)[name]}
         if not self.contended:
             left_out |= {*_COUNTS, "sharing"}
         plain = {key: value for key, value in vars(self).items() if key not in left_out}
@@ -205,6 +258,8 @@ class Network:
             plain["algorithms"] = " ".join(map(str, self.algorithms))
         if self.mapping is not None:
             plain["mapping"] = self.mapping.name
+        if self.speeds is not None:
+            plain["speeds"] = self.speeds.name
         if self.topology is not None:
             plain["topology"] = self.topology.name
         if self.tiers is not None:

@@ -22,17 +22,26 @@ class Tier:
     Attributes
     ----------
     classes : tuple of SizeClass
-        Latency and time per byte by size, by rising ``upto``; the last one has none.
+        Latency and time per byte by size, by rising ``upto``; the last one has none. Without the
+        overheads.
     eager_threshold : float
         Bytes from which a blocking send waits for its receive to be posted.
+    send_overhead, receive_overhead : float
+        CPU time to send a message, before it leaves, and to receive it, after it has arrived, s.
     """
 
     classes: tuple[SizeClass, ...]
     eager_threshold: float
+    send_overhead: float = 0.0
+    receive_overhead: float = 0.0
 
     def time(self, size: ArrayLike) -> NDArray[np.float64]:
-        """Time of messages of some sizes (bytes), s."""
+        """Time of messages of some sizes (bytes) from their departure to their arrival, s."""
         return np.asarray(by_size(np.asarray(size, dtype=np.float64), self.classes), np.float64)
+
+    def whole_time(self, size: ArrayLike) -> NDArray[np.float64]:
+        """Time of messages of some sizes (bytes) with the overheads of both sides, s."""
+        return self.send_overhead + self.time(size) + self.receive_overhead
 
     @property
     def latency(self) -> float:
@@ -47,8 +56,14 @@ class Tier:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: times in seconds, per byte in s/B."""
+        overheads = {
+            name: value
+            for name in ("send_overhead", "receive_overhead")
+            if (value := getattr(self, name))
+        }
         return {
             "eager_threshold": None if np.isinf(self.eager_threshold) else self.eager_threshold,
+            **overheads,
             "classes": [
                 {"upto": one.upto, "alpha": float(one.alpha), "beta": float(one.beta)}
                 for one in self.classes

@@ -14,11 +14,20 @@ from popmodel.values import dataclass
 
 Run = Mapping[str, Any]
 
-_OF_TIERS = ("latency", "bandwidth", "eager_threshold")  # which tiers say by distance and size
+_OF_TIERS = (
+    "latency",
+    "bandwidth",
+    "eager_threshold",
+    "send_overhead",
+    "receive_overhead",
+)  # which tiers say by distance and size
 _COUNTS = ("output_links", "input_links", "links_within", "buses")  # 0: as many as needed
 _USUAL = {
     "mapping": TRACED,
     "algorithms": "the first of each operation",
+    "speeds": "as traced",
+    "send_overhead": 0.0,
+    "receive_overhead": 0.0,
     "sharing": "fifo",
     "topology": "none",
     **dict.fromkeys(_COUNTS, 0),
@@ -39,6 +48,8 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "latency": lambda value: format_time(value, trim=True),
     "bandwidth": lambda value: format_bandwidth(_finite(value)),
     "eager_threshold": lambda value: format_size(_finite(value)),
+    "send_overhead": lambda value: format_time(value, trim=True),
+    "receive_overhead": lambda value: format_time(value, trim=True),
     "cpu_factor": lambda value: f"{value:g}",
 }
 
@@ -55,7 +66,8 @@ def write(name: str, value: Any) -> str:
 
 def words(name: str) -> str:
     """A parameter as a person names it."""
-    return {"name": "network", "cpu_factor": "CPU factor"}.get(name, name.replace("_", " "))
+    special = {"name": "network", "cpu_factor": "CPU factor", "speeds": "rank speeds"}
+    return special.get(name, name.replace("_", " "))
 
 
 def parameters(runs: Sequence[Run]) -> list[str]:
@@ -153,4 +165,9 @@ def _tier(where: str, tier: Mapping[str, Any]) -> str:
     rate = format_bandwidth(1 / last["beta"] if last["beta"] else math.inf)
     eager = format_size(_finite(tier["eager_threshold"]), digits=3)
     latency = format_time(first["alpha"], trim=True)
-    return f"{where} latency {latency}, bandwidth up to {rate}, eager threshold {eager}"
+    overheads = "".join(
+        f", {words(name)} {write(name, tier[name])}"
+        for name in ("send_overhead", "receive_overhead")
+        if name in tier
+    )
+    return f"{where} latency {latency}, bandwidth up to {rate}, eager threshold {eager}{overheads}"

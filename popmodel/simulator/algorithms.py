@@ -11,7 +11,7 @@ what it needs to know: who is which rank, and what the messages cost, which only
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from popmodel.arrays import distinct
 from popmodel.network.collectives import ROOTED
 from popmodel.network.selection import Selection
-from popmodel.simulator.patterns import ALGORITHMS, Part
+from popmodel.simulator.patterns import ALGORITHMS, Piece
 from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
 from popmodel.values import dataclass
 
@@ -51,6 +51,12 @@ class Carried:
         Rows of a group in the next two.
     group_process, group_rank : int32[]
         Process indices of its members, ascending, and their ranks.
+    group_member : int32[]
+        The process indices in the order of the ranks.
+    node : int32[P]
+        Node of each process; empty where messages inside nodes cost what others do.
+    far : int
+        Rows of the charges from those of messages inside a node to those between nodes.
     """
 
     algorithm: NDArray[np.int32]
@@ -63,6 +69,9 @@ class Carried:
     group_offsets: NDArray[np.int64]
     group_process: NDArray[np.int32]
     group_rank: NDArray[np.int32]
+    group_member: NDArray[np.int32]
+    node: NDArray[np.int32]
+    far: int
 
 
 def not_carried_out(program: Program) -> Carried:
@@ -71,11 +80,25 @@ def not_carried_out(program: Program) -> Carried:
     nobody, none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
     start = np.zeros(1, dtype=np.int64)
     return Carried(
-        nothing, start, none.astype(np.uint8), nobody, none, nothing, nothing, start, nobody, nobody
+        algorithm=nothing,
+        algorithm_offsets=start,
+        part_pattern=none.astype(np.uint8),
+        part_segments=nobody,
+        part_charge=none,
+        root_rank=nothing,
+        group=nothing,
+        group_offsets=start,
+        group_process=nobody,
+        group_rank=nobody,
+        group_member=nobody,
+        node=nobody,
+        far=0,
     )
 
 
-def carry_out(program: Program, selections: Iterable[Selection] = ()) -> tuple[Carried, Messages]:
+def carry_out(
+    program: Program, selections: Iterable[Selection] = (), *, tiers: bool = False
+) -> tuple[Carried, Messages]:
     """Prepare the collectives of a program to be carried out as messages.
 
     Parameters
@@ -85,19 +108,23 @@ def carry_out(program: Program, selections: Iterable[Selection] = ()) -> tuple[C
     selections : iterable of Selection
         Which algorithms operations take; of others the first in
         `popmodel.simulator.patterns.ALGORITHMS`.
+    tiers : bool
+        Whether a message inside a node costs less than one between nodes.
 
     Returns
     -------
     Carried
         What the engine needs to know of them.
     Messages
-        The program's own, followed by one of each size that a collective sends.
+        The program's own, followed by one of each size that a collective sends; with `tiers`, all
+        of these inside a node, then between nodes.
     """
     collectives = program.collectives
     members, group = _members(program)
     lengths = np.array([len(m) for m in members], dtype=np.int64)
     sorted_by_process = [np.argsort(m, kind="stable").astype(np.int32) for m in members]
     nobody = np.empty(0, dtype=np.int32)
+    pairs = _pairs(program, tiers=tiers)
     which, parts = _algorithms(collectives, {one.operation: one for one in selections})
     flat = [part for algorithm in parts for part in algorithm]
     sizes = [np.rint(sizes).astype(np.int64) for _, _, sizes in flat]
@@ -115,15 +142,32 @@ def carry_out(program: Program, selections: Iterable[Selection] = ()) -> tuple[C
             [nobody, *(m[order] for m, order in zip(members, sorted_by_process, strict=True))]
         ),
         np.concatenate([nobody, *sorted_by_process]),
+        np.concatenate([nobody, *members]),
+        program.nodes if len(pairs) > 1 else nobody,
+        sum(map(len, sizes)) if len(pairs) > 1 else 0,
     )
-    return carried, _with_sizes(
-        program.messages, np.concatenate([np.empty(0, dtype=np.int64), *sizes])
-    )
+    sent = np.concatenate([np.empty(0, dtype=np.int64), *sizes])
+    return carried, _with_sizes(program.messages, sent, pairs)
+
+
+def _pairs(program: Program, *, tiers: bool) -> list[tuple[int, int]]:
+    """Two processes for each distance that messages can go: inside a node, between nodes."""
+    if not tiers:
+        return [(0, 1)]
+    nodes = program.nodes
+    _, first = np.unique(nodes, return_index=True)
+    second = np.setdiff1d(np.arange(len(nodes)), first)
+    found = []
+    if len(second):
+        found.append((int(np.flatnonzero(nodes == nodes[second[0]])[0]), int(second[0])))
+    if len(first) > 1:
+        found.append((int(first[0]), int(first[1])))
+    return found or [(0, 0)]
 
 
 def _algorithms(
     collectives: Collectives, selections: dict[str, Selection]
-) -> tuple[NDArray[np.int32], list[list[tuple[Part, int, NDArray[np.float64]]]]]:
+) -> tuple[NDArray[np.int32], list[list[tuple[Piece, int, NDArray[np.float64]]]]]:
     """Algorithm of each collective, and the parts of each with segments and sizes of messages."""
     alike = np.stack(
         [collectives.kind.astype(np.int64), collectives.members, _whole(collectives)], axis=1
@@ -164,13 +208,16 @@ def _whole(collectives: Collectives) -> NDArray[np.int64]:
     return sizes
 
 
-def _with_sizes(own: Messages, sizes: NDArray[np.int64]) -> Messages:
-    """Messages with one more for each size: between two processes, as collectives send them."""
-    added = np.zeros(len(sizes), dtype=np.int32)
+def _with_sizes(
+    own: Messages, sizes: NDArray[np.int64], pairs: Sequence[tuple[int, int]]
+) -> Messages:
+    """Messages with one more for each size between each pair, as collectives send them."""
+    sender, receiver = np.repeat(np.array(pairs, np.int32), len(sizes), axis=0).T
+    added = np.zeros(len(sender), dtype=np.int32)
     return Messages(
-        np.concatenate([own.sender, added]),
-        np.concatenate([own.receiver, added + np.int32(1)]),
-        np.concatenate([own.size, sizes]),
+        np.concatenate([own.sender, sender]),
+        np.concatenate([own.receiver, receiver]),
+        np.concatenate([own.size, *[sizes] * len(pairs)]),
         np.concatenate([own.tag, added - np.int64(1)]),
         np.concatenate([own.mode, added.astype(np.int8)]),
     )

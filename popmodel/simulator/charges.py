@@ -67,6 +67,8 @@ class Charges:
         Busy time of the sender before the message leaves.
     receive_before : float64[M]
         Busy time of the receiver before it waits for a message.
+    receive_after : float64[M]
+        Busy time of the receiver of a message that has arrived.
     sender_waits_for_transfer : bool
         Whether a rendezvous sender ends with the transfer or goes on once the receive is posted.
     collective_cost, member_cost : float64[C]
@@ -84,6 +86,7 @@ class Charges:
     rendezvous: NDArray[np.uint8]
     send_overhead: NDArray[np.float64]
     receive_before: NDArray[np.float64]
+    receive_after: NDArray[np.float64]
     sender_waits_for_transfer: bool
     collective_cost: NDArray[np.float64]
     member_cost: NDArray[np.float64]
@@ -114,13 +117,13 @@ def charge(program: Program, network: Network, messages: Messages | None = None)
 def _of_messages(program: Program, messages: Messages, network: Network) -> dict[str, Any]:
     dimemas = network.rules == "dimemas"
     transfer, rendezvous = np.empty(len(messages)), np.empty(len(messages), np.uint8)
-    overhead = _nothing(len(messages))
+    send, before, after = (_nothing(len(messages)) for _ in range(3))
     for block in walk(messages.sender, messages.receiver, messages.size):
         sender, receiver = messages.sender[block], messages.receiver[block]
         size = messages.size[block]
         remote = sender != receiver
+        apart = program.nodes[sender] != program.nodes[receiver]
         if network.tiers is not None:
-            apart = program.nodes[sender] != program.nodes[receiver]
             time = network.tiers.message_times(size, apart)
             waits = network.tiers.waits(size, apart)
         else:
@@ -130,12 +133,17 @@ def _of_messages(program: Program, messages: Messages, network: Network) -> dict
         transfer[block] = np.where(remote, time * _NS, 0.0)
         rendezvous[block] = waits & (messages.mode[block] == 0)
         if dimemas:
-            overhead[block] = np.where(remote, network.latency * _NS, 0.0)
+            before[block] = np.where(remote, network.latency * _NS, 0.0)
+            send[block] = before[block]
+        for column, overhead in zip((send, after), network.overheads(apart), strict=True):
+            if np.any(overhead):
+                column[block] += np.where(remote, overhead * _NS, 0.0)
     return {
         "transfer": transfer,
         "rendezvous": rendezvous,
-        "send_overhead": overhead,
-        "receive_before": overhead,
+        "send_overhead": send,
+        "receive_before": before,
+        "receive_after": after,
         "sender_waits_for_transfer": not dimemas,
     }
 
@@ -231,10 +239,11 @@ def _message(
 ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """From sizes to the times of messages inside a node or between nodes, s."""
     if network.tiers is None:
-        return partial(_flat_time, latency=network.latency, bandwidth=network.bandwidth)
+        busy = network.send_overhead + network.receive_overhead
+        return partial(_flat_time, latency=network.latency + busy, bandwidth=network.bandwidth)
     tier = network.tiers.between if far else network.tiers.within
     # members that are all on nodes of their own have no tier within
-    return (tier or network.tiers.slowest).time
+    return (tier or network.tiers.slowest).whole_time
 
 
 def rules(collectives: Collectives, reading: str) -> NDArray[np.uint8]:

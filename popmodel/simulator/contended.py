@@ -74,7 +74,8 @@ def replay_contended(
     """
     carried, messages = None, program.messages
     if network.collectives == "algorithm":
-        carried, messages = carry_out(program, network.algorithms)
+        tiers = network.tiers is not None
+        carried, messages = carry_out(program, network.algorithms, tiers=tiers)
     charges = charge(program, network, messages)
     node = np.searchsorted(distinct(program.nodes), program.nodes).astype(np.int32, copy=False)
     routes = None
@@ -86,7 +87,7 @@ def replay_contended(
             if network.topology is None
             else replace(network.topology.routes(*pairs), within=within_nodes(network))
         )
-    cpu = np.full(program.processes, 1 / network.cpu_factor)
+    cpu = 1 / network.cpu(program.processes)
     load = Load(_busy(program, messages, network), messages.size.astype(np.float64))
     clock, found = carry(
         program, charges, load, node, routes or network, cpu=cpu, carried=carried, moments=moments
@@ -174,7 +175,7 @@ def carry(
         **vars(load),
         **vars(charges),
         **vars(carried or not_carried_out(program)),
-        node=node,
+        place=node,
         fair=fair,
         output=output,
         input=into,

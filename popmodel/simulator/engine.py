@@ -92,7 +92,9 @@ def replay(
         return _contended(program, network, places)
     carried, messages = None, None
     if network.collectives == "algorithm":
-        carried, messages = carry_out(program, network.algorithms)
+        tiers = network.tiers is not None
+        carried, messages = carry_out(program, network.algorithms, tiers=tiers)
+    program = program.at(network.speeds)
     cpu = 1 / network.cpu_factor
     charges = charge(program, network, messages)
     end, spent = _run(program, charges, cpu, carried, places)

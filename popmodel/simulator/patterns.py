@@ -25,7 +25,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ALGORITHMS", "SEGMENT", "Part", "Pattern"]
+__all__ = ["ALGORITHMS", "SEGMENT", "Pattern", "Piece"]
 
 SEGMENT = 64 * 1024
 """Largest segment of a chain, bytes."""
@@ -62,7 +62,7 @@ def _one(_members: int, _size: float) -> int:
 
 
 @dataclass(frozen=True)
-class Part:
+class Piece:
     """A pattern and the sizes of its messages.
 
     Attributes
@@ -164,76 +164,76 @@ def _segment(members: int, size: float) -> NDArray[np.float64]:
 
 _P = Pattern
 _FOLDED_DOUBLING = (
-    Part(_P.FOLD_IN, _whole),
-    Part(_P.DOUBLING, _whole),
-    Part(_P.FOLD_OUT, _whole),
+    Piece(_P.FOLD_IN, _whole),
+    Piece(_P.DOUBLING, _whole),
+    Piece(_P.FOLD_OUT, _whole),
 )
-_BINOMIAL_DOWN, _BINOMIAL_UP = Part(_P.TREE_DOWN, _whole), Part(_P.TREE_UP, _whole)
+_BINOMIAL_DOWN, _BINOMIAL_UP = Piece(_P.TREE_DOWN, _whole), Piece(_P.TREE_UP, _whole)
 
-_BARRIER: Mapping[str, tuple[Part, ...]] = {
-    "dissemination": (Part(_P.DISSEMINATION, _empty_rounds),),
-    "recursive_doubling": tuple(Part(one.pattern, _empty) for one in _FOLDED_DOUBLING),
-    "linear": (Part(_P.LINE_UP, _empty), Part(_P.LINE_DOWN, _empty)),
-    "linear_posted": (Part(_P.POSTED_UP, _empty), Part(_P.LINE_DOWN, _empty)),
+_BARRIER: Mapping[str, tuple[Piece, ...]] = {
+    "dissemination": (Piece(_P.DISSEMINATION, _empty_rounds),),
+    "recursive_doubling": tuple(Piece(one.pattern, _empty) for one in _FOLDED_DOUBLING),
+    "linear": (Piece(_P.LINE_UP, _empty), Piece(_P.LINE_DOWN, _empty)),
+    "linear_posted": (Piece(_P.POSTED_UP, _empty), Piece(_P.LINE_DOWN, _empty)),
 }
 
-ALGORITHMS: Mapping[str, Mapping[str, tuple[Part, ...]]] = {
+ALGORITHMS: Mapping[str, Mapping[str, tuple[Piece, ...]]] = {
     "init": _BARRIER,
     "barrier": _BARRIER,
     "bcast": {
         "binomial": (_BINOMIAL_DOWN,),
-        "scatter_allgather": (Part(_P.PARTS_DOWN, _shares), Part(_P.RING, _share)),
-        "chain": (Part(_P.CHAIN, _segment, _segments),),
-        "linear": (Part(_P.LINE_DOWN, _whole),),
+        "scatter_allgather": (Piece(_P.PARTS_DOWN, _shares), Piece(_P.RING, _share)),
+        "chain": (Piece(_P.CHAIN, _segment, _segments),),
+        "linear": (Piece(_P.LINE_DOWN, _whole),),
     },
     "reduce": {
         "binomial": (_BINOMIAL_UP,),
         "rabenseifner": (
-            Part(_P.FOLD_IN, _whole),
-            Part(_P.HALVING, _halves),
-            Part(_P.POWER_PARTS_UP, _shares_of_power),
+            Piece(_P.FOLD_IN, _whole),
+            Piece(_P.HALVING, _halves),
+            Piece(_P.POWER_PARTS_UP, _shares_of_power),
         ),
-        "linear": (Part(_P.LINE_UP, _whole),),
-        "linear_posted": (Part(_P.POSTED_UP, _whole),),
+        "linear": (Piece(_P.LINE_UP, _whole),),
+        "linear_posted": (Piece(_P.POSTED_UP, _whole),),
     },
     "allreduce": {
         "recursive_doubling": _FOLDED_DOUBLING,
         "rabenseifner": (
-            Part(_P.FOLD_IN, _whole),
-            Part(_P.HALVING, _halves),
-            Part(_P.DOUBLING_PARTS, _doubles),
-            Part(_P.FOLD_OUT, _whole),
+            Piece(_P.FOLD_IN, _whole),
+            Piece(_P.HALVING, _halves),
+            Piece(_P.DOUBLING_PARTS, _doubles),
+            Piece(_P.FOLD_OUT, _whole),
         ),
-        "ring": (Part(_P.RING, _share), Part(_P.RING, _share)),
+        "ring": (Piece(_P.RING, _share), Piece(_P.RING, _share)),
         "reduce_bcast": (_BINOMIAL_UP, _BINOMIAL_DOWN),
-        "linear_posted": (Part(_P.POSTED_UP, _whole), _BINOMIAL_DOWN),
+        "linear_posted": (Piece(_P.POSTED_UP, _whole), _BINOMIAL_DOWN),
     },
     "reduce_scatter": {
         "recursive_halving": (
-            Part(_P.FOLD_IN, _whole),
-            Part(_P.HALVING, _halves),
-            Part(_P.FOLD_OUT, _share),
+            Piece(_P.FOLD_IN, _whole),
+            Piece(_P.HALVING, _halves),
+            Piece(_P.FOLD_OUT, _share),
         ),
-        "pairwise": (Part(_P.PAIRWISE, _share),),
+        "pairwise": (Piece(_P.PAIRWISE, _share),),
     },
     "allgather": {
-        "ring": (Part(_P.RING, _whole),),
-        "bruck": (Part(_P.DISSEMINATION, _gathered),),
+        "ring": (Piece(_P.RING, _whole),),
+        "bruck": (Piece(_P.DISSEMINATION, _gathered),),
         "recursive_doubling": (
-            Part(_P.FOLD_IN, _whole),
-            Part(_P.DOUBLING_PARTS, lambda members, size: _doubles(members, size * members)),
-            Part(_P.FOLD_OUT, _all),
+            Piece(_P.FOLD_IN, _whole),
+            Piece(_P.DOUBLING_PARTS, lambda members, size: _doubles(members, size * members)),
+            Piece(_P.FOLD_OUT, _all),
         ),
     },
-    "gather": {"binomial": (Part(_P.PARTS_UP, _blocks),), "linear": (Part(_P.LINE_UP, _whole),)},
+    "gather": {"binomial": (Piece(_P.PARTS_UP, _blocks),), "linear": (Piece(_P.LINE_UP, _whole),)},
     "scatter": {
-        "binomial": (Part(_P.PARTS_DOWN, _blocks),),
-        "linear": (Part(_P.LINE_DOWN, _whole),),
+        "binomial": (Piece(_P.PARTS_DOWN, _blocks),),
+        "linear": (Piece(_P.LINE_DOWN, _whole),),
     },
     "alltoall": {
-        "pairwise": (Part(_P.PAIRWISE, _whole),),
-        "bruck": (Part(_P.DISSEMINATION, _moved),),
+        "pairwise": (Piece(_P.PAIRWISE, _whole),),
+        "bruck": (Piece(_P.DISSEMINATION, _moved),),
     },
-    "scan": {"recursive_doubling": (Part(_P.SCAN, _whole),), "linear": (Part(_P.CHAIN, _whole),)},
+    "scan": {"recursive_doubling": (Piece(_P.SCAN, _whole),), "linear": (Piece(_P.CHAIN, _whole),)},
 }
 """By operation and name; the first of an operation is carried out where none is asked for."""

@@ -571,6 +571,33 @@ def test_costs_of_collectives_by_factor_or_as_a_file_of_dimemas_says(
     assert "linear" in err
 
 
+def test_ranks_of_other_speeds(popmodel: Call) -> None:
+    words = ("replay", PURE, "--rank-speed", "0=1", "--rank-speed", "0-1=2,3=0.5")
+    same, other = json.loads(popmodel(*words, "--format", "json")[1])["runs"]
+    ratios = [
+        a["compute"] / b["compute"] for a, b in zip(same["ranks"], other["ranks"], strict=True)
+    ]
+    assert ratios == pytest.approx([2, 2, 1, 0.5])
+    assert "speeds" in other["network"]
+    out = popmodel(*words)[1]
+    assert any(line.split()[:2] == ["2", "0-1=2,3=0.5"] for line in out.splitlines())
+
+
+def test_efficiencies_with_ranks_of_other_speeds(popmodel: Call) -> None:
+    words = ("replay", PURE, "--rank-speed", "0=0.5", "--metrics", "--format", "json")
+    document = json.loads(popmodel(*words)[1])
+    ranks = [rank["compute"] for rank in document["runs"][0]["ranks"]]
+    balance = document["runs"][0]["metrics"]["mpi"]["load_balance"]
+    assert balance == pytest.approx(sum(ranks) / len(ranks) / max(ranks), rel=1e-3)
+
+
+def test_ranks_that_are_not_there_have_no_speed(popmodel: Call) -> None:
+    status, _, err = popmodel("replay", PURE, "--rank-speed", "4=2")
+    assert status == 2
+    assert "speed of rank 4: there are 4 ranks, from 0 to 3" in err
+    assert "--rank-speed: '4' is no speed" in popmodel("replay", PURE, "--rank-speed", "4")[2]
+
+
 def test_links_that_messages_share_make_a_run_slower(popmodel: Call) -> None:
     words = ("replay", PURE, "--network", "alpha-beta", "--bandwidth", "100MB/s", "--mapping")
     given = ("block:1", "--links", "0,1,2:1", "--sharing", "fifo,fair")

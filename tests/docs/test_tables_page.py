@@ -25,8 +25,13 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
     "replay": lambda: [
         popmodel.replay(TRACE, metrics=True),
         popmodel.replay(
-            TRACE, machine="sandybridge-fdr", mapping="block:1", algorithm="bcast=linear"
+            TRACE,
+            machine="sandybridge-fdr",
+            mapping="block:1",
+            algorithm="bcast=linear",
+            rank_speed="0=2",
         ),
+        popmodel.replay(TRACE, send_overhead=1e-6, receive_overhead=1e-6),
         popmodel.replay(TRACE, mapping="block:1", topology="tests/data/fat_tree.toml"),
     ],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oracle.script import Script
+from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op, Program
 
 
@@ -24,3 +25,12 @@ def send_and_receive(script: Script, size: int = 8, send: str = "Send") -> None:
     script.compute(1, 100)
     received = script.call(1, "Recv", 600)
     script.message(sent, received, received, size)
+
+
+def alone(kind: str, processes: int, sent: int, received: int, root: int = 0) -> Program:
+    """A program of one collective that all enter at time 0."""
+    program = ProgramBuilder(processes)
+    c = program.collective(kind, sent, received, root=root)
+    for p in range(processes):
+        program.do(p, Op.COLLECTIVE, c)
+    return program.build()

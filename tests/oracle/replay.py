@@ -86,7 +86,7 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
             clock[p], started[p] = t, True
         if op in (Op.RECEIVE, Op.WAIT_RECEIVE):
             there = arrival(x)
-            return None if there is None else max(t, there)
+            return None if there is None else max(t, there) + cost["receive_after"][x]
         if op == Op.SEND and cost["rendezvous"][x]:
             return sender_end(x, t)
         if op == Op.WAIT_SEND and cost["rendezvous"][x] and cost["sender_waits_for_transfer"]:

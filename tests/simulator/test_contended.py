@@ -224,7 +224,7 @@ def plain(program: Program, network: Network, arguments: dict) -> tuple[list[flo
     """What the oracle finds, with the costs that the compiled engine got."""
     costs = {name: getattr(c, "tolist", lambda c=c: c)() for name, c in arguments.items()}
     costs["cpu"] = costs["cpu"][0]
-    node = costs["node"]
+    node = costs["place"]
     if network.sharing == "fifo":
         limit = (network.output_links, network.input_links, network.buses)
         return oracle.Replay(program, costs, oracle.Fifo(node, *limit)).run()

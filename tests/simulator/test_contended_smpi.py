@@ -44,6 +44,7 @@ def test_every_rank_ends_when_smpi_says(row: dict) -> None:
         rendezvous=(messages.size >= smpi.EAGER).astype(np.uint8),
         send_overhead=nothing,
         receive_before=nothing,
+        receive_after=nothing,
         sender_waits_for_transfer=True,
         collective_cost=np.empty(0),
         member_cost=np.empty(0),

@@ -215,6 +215,7 @@ class OperationsBuilder:
             rendezvous=columns[1].astype(np.uint8),
             send_overhead=columns[2] * _NS,
             receive_before=nothing,
+            receive_after=nothing,
             sender_waits_for_transfer=True,
             collective_cost=cost,
             member_cost=cost,
