@@ -267,47 +267,6 @@ def operations(
     begin: int,
     ends: npt.NDArray[np.int64],
 ) -> Operations: ...
-def replay(
-    offsets: npt.NDArray[np.int64],
-    kind: npt.NDArray[np.uint8],
-    target: npt.NDArray[np.int32],
-    burst: npt.NDArray[np.float64] | npt.NDArray[np.uint32],
-    tail: npt.NDArray[np.float64],
-    members: npt.NDArray[np.int32],
-    root: npt.NDArray[np.int32],
-    cpu: float,
-    transfer: npt.NDArray[np.float64],
-    rendezvous: npt.NDArray[np.uint8],
-    send_overhead: npt.NDArray[np.float64],
-    receive_before: npt.NDArray[np.float64],
-    receive_after: npt.NDArray[np.float64],
-    sender_waits_for_transfer: bool,
-    collective_cost: npt.NDArray[np.float64],
-    member_cost: npt.NDArray[np.float64],
-    collective_rule: npt.NDArray[np.uint8],
-    request_cost: npt.NDArray[np.float64],
-    uneven_operation: npt.NDArray[np.int64],
-    uneven_cost: npt.NDArray[np.float64],
-    messages: int,
-    algorithm: npt.NDArray[np.int32],
-    algorithm_offsets: npt.NDArray[np.int64],
-    part_pattern: npt.NDArray[np.uint8],
-    part_segments: npt.NDArray[np.int32],
-    part_charge: npt.NDArray[np.int64],
-    root_rank: npt.NDArray[np.int32],
-    group: npt.NDArray[np.int32],
-    group_offsets: npt.NDArray[np.int64],
-    group_process: npt.NDArray[np.int32],
-    group_rank: npt.NDArray[np.int32],
-    group_member: npt.NDArray[np.int32],
-    node: npt.NDArray[np.int32],
-    far: int,
-    call: npt.NDArray[np.int32],
-    call_name: npt.NDArray[np.int16],
-    call_place: npt.NDArray[np.int32],
-    names: int,
-    places: int,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
 def replay_contended(
     *,
     offsets: npt.NDArray[np.int64],
@@ -368,3 +327,89 @@ def replay_contended(
     npt.NDArray[np.float64],
     npt.NDArray[np.float64],
 ]: ...
+
+LANES: int
+
+class Costs:
+    def __init__(
+        self,
+        cpu: npt.NDArray[np.float64],
+        transfer: npt.NDArray[np.float64],
+        rendezvous: npt.NDArray[np.uint8],
+        send_overhead: npt.NDArray[np.float64],
+        receive_before: npt.NDArray[np.float64],
+        receive_after: npt.NDArray[np.float64],
+        sender_waits_for_transfer: bool,
+        collective_cost: npt.NDArray[np.float64],
+        member_cost: npt.NDArray[np.float64],
+        collective_rule: npt.NDArray[np.uint8],
+        request_cost: npt.NDArray[np.float64],
+        uneven_cost: npt.NDArray[np.float64],
+    ) -> None: ...
+
+class Carried:
+    def __init__(
+        self,
+        algorithm: npt.NDArray[np.int32],
+        algorithm_offsets: npt.NDArray[np.int64],
+        part_pattern: npt.NDArray[np.uint8],
+        part_segments: npt.NDArray[np.int32],
+        part_charge: npt.NDArray[np.int64],
+        root_rank: npt.NDArray[np.int32],
+        group: npt.NDArray[np.int32],
+        group_offsets: npt.NDArray[np.int64],
+        group_process: npt.NDArray[np.int32],
+        group_rank: npt.NDArray[np.int32],
+        group_member: npt.NDArray[np.int32],
+        node: npt.NDArray[np.int32],
+        far: int,
+    ) -> None: ...
+
+class Replay:
+    def __init__(
+        self,
+        offsets: npt.NDArray[np.int64],
+        kind: npt.NDArray[np.uint8],
+        target: npt.NDArray[np.int32],
+        burst: npt.NDArray[np.float64] | npt.NDArray[np.uint32],
+        tail: npt.NDArray[np.float64],
+        message_class: npt.NDArray[np.int32],
+        collective_class: npt.NDArray[np.int32],
+        members: npt.NDArray[np.int32],
+        root: npt.NDArray[np.int32],
+        uneven_operation: npt.NDArray[np.int64],
+    ) -> None: ...
+    def run(
+        self, costs: Costs, carried: Carried | None
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]: ...
+    def spent(
+        self,
+        costs: Costs,
+        carried: Carried | None,
+        call: npt.NDArray[np.int32],
+        call_name: npt.NDArray[np.int16],
+        call_place: npt.NDArray[np.int32],
+        names: int,
+        places: int,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+    def moments(
+        self, costs: Costs, carried: Carried | None
+    ) -> tuple[
+        npt.NDArray[np.float64],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.float64],
+        npt.NDArray[np.float64],
+    ]: ...
+    def path(
+        self, costs: Costs, carried: Carried | None
+    ) -> tuple[
+        npt.NDArray[np.float64],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.uint8],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.uint8],
+        npt.NDArray[np.int32],
+    ]: ...

@@ -38,7 +38,7 @@ bool carries(const Carried &carried, size_t c, int32_t members, size_t algorithm
         algorithm < 0 || size_t(algorithm) >= algorithms)
         return false;
     const int64_t *bound = carried.parts + algorithm;
-    const Piece *part = carried.part.data();
+    const Piece *part = carried.part;
     return carried.offsets[group + 1] - carried.offsets[group] == members &&
            charged(part + bound[0], part + bound[1], members, carried.far, charges);
 }
@@ -128,9 +128,10 @@ nb::tuple replay(
     check_offsets(group_offsets, group_process.size());
     check_below(group_process, int64_t(processes), "a process that is not there");
     check_offsets(algorithm_offsets, part_pattern.size());
+    const std::vector<Piece> pieces = parts_of(part_pattern, part_segments, part_charge);
     const Carried carried{algorithm.data(),
                           algorithm_offsets.data(),
-                          parts_of(part_pattern, part_segments, part_charge),
+                          pieces.data(),
                           root_rank.data(),
                           group.data(),
                           group_offsets.data(),

@@ -327,16 +327,12 @@ template <typename Links> class Engine {
     bool carry_out(int32_t p, int32_t c, double &t, bool begun) {
         Turn &turn = turn_[size_t(p)];
         if (!begun) {
-            turn = Turn{rank_of(p, c), 0, Phase::POST};
+            turn = Turn{carried_.rank_of(p, c, plan_.members[c]), 0, Phase::POST};
             if (!flights_[size_t(c)])
                 flights_[size_t(c)] = std::make_unique<Underway>();
         }
         Step next;
-        const int64_t *bound = carried_.parts + carried_.algorithm[c];
-        const Piece *parts = carried_.part.data() + bound[0];
-        const Piece *end = carried_.part.data() + bound[1];
-        while (find_step(parts, end, plan_.members[c], carried_.root[c], turn.rank, turn.step,
-                         next)) {
+        while (carried_.find(p, c, plan_.members[c], turn.rank, turn.step, next)) {
             if (!exchange(p, c, turn, next, t))
                 return false;
             turn.step++;
@@ -351,19 +347,17 @@ template <typename Links> class Engine {
     bool exchange(int32_t p, int32_t c, Turn &turn, const Step &x, double &t) {
         Underway &flights = *flights_[size_t(c)];
         const bool sends = x.to >= 0, receives = x.source >= 0;
-        const int64_t out = sends ? x.out + carried_.distance(p, c, x.to) : 0;
-        const int64_t in = receives ? x.in + carried_.distance(p, c, x.source) : 0;
         if (x.posts >= 0)
             post_step(flights.at(turn.rank, x.posts), t);
         if (turn.phase == Phase::POST && receives) {
             if (!sends)
-                t += prices_.receive_before[in];
+                t += prices_.receive_before[x.in];
             if (!x.posted)
                 post_step(flights.at(turn.rank, turn.step), t);
         }
         if (turn.phase <= Phase::SENDING && sends) {
             InFlight &flight = flights.at(x.to, x.arrives_in);
-            flight.which = {p, process_of(x.to, c), out, -1, c, x.to, x.arrives_in};
+            flight.which = {p, process_of(x.to, c), x.out, -1, c, x.to, x.arrives_in};
             if (!send(p, flight, flight.which, t, turn.phase == Phase::SENDING, true)) {
                 turn.phase = Phase::SENDING;
                 return false;
@@ -373,9 +367,9 @@ template <typename Links> class Engine {
         if (!receives)
             return true;
         if (turn.phase < Phase::WAIT && sends)
-            t += prices_.receive_before[in];
+            t += prices_.receive_before[x.in];
         turn.phase = Phase::WAIT;
-        if (!receive(p, flights.at(turn.rank, turn.step), in, t))
+        if (!receive(p, flights.at(turn.rank, turn.step), x.in, t))
             return false;
         let_go(flights, turn.rank, turn.step);
         return true;
@@ -387,18 +381,6 @@ template <typename Links> class Engine {
     static void let_go(Underway &flights, int32_t rank, int32_t step) {
         if (++flights.at(rank, step).through == 2)
             flights.erase(rank, step);
-    }
-
-    int32_t rank_of(int32_t p, int32_t c) const {
-        const int64_t first = carried_.offsets[carried_.group[c]];
-        const int32_t *begin = carried_.process + first, *end = begin + plan_.members[c];
-        const int32_t *found = std::lower_bound(begin, end, p);
-        if (found == end || *found != p)
-            throw std::invalid_argument("a process takes part in a collective of others");
-        const int32_t rank = carried_.rank[found - carried_.process];
-        if (rank < 0 || rank >= plan_.members[c])
-            throw std::invalid_argument("a rank is not in its group");
-        return rank;
     }
 
     int32_t process_of(int32_t rank, int32_t c) const {

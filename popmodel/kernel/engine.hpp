@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "algorithms.hpp"
 #include "bursts.hpp"
 #include "flights.hpp"
 #include "operations.hpp"
+#include "times.hpp"
 
 namespace popmodel {
 
@@ -26,31 +29,54 @@ enum Rule : uint8_t {
     LAST_DECIDES   // all leave when the last has arrived, plus the cost that it brings
 };
 
-constexpr double UNKNOWN = -1.0; // times are never negative
 constexpr int32_t NOBODY = -1;
 
-struct Network {
-    double cpu;                        // multiplies every burst
-    const double *transfer;            // per charge: latency and size / bandwidth, ns
-    const uint8_t *rendezvous;         // per charge: does the sender wait for the receive?
-    const double *collective_cost;     // per collective, ns
-    const double *member_cost;         // per collective, ns: of members that do not wait
-    const uint8_t *collective_rule;    // per collective
-    const double *request_cost;        // per collective, ns: of a nonblocking call, and of its wait
-    size_t uneven;                     // arrivals that bring a cost
-    const int64_t *uneven_operation;   // ascending
-    const double *uneven_cost;         // ns
-    const double *send_overhead;       // per charge, ns, before the message leaves
-    const double *receive_before;      // per charge, ns, before a receive is posted or waited for
-    const double *receive_after;       // per charge, ns, of a message that has arrived
-    bool sender_waits_for_transfer;    // a rendezvous sender ends with the transfer, or when posted
+// What messages of one class cost.
+template <typename Time> struct MessageCost {
+    Duration<Time> transfer;       // latency and size / bandwidth, ns
+    Duration<Time> send_overhead;  // ns, before the message leaves
+    Duration<Time> receive_before; // ns, before a receive is posted or waited for
+    Duration<Time> receive_after;  // ns, of a message that has arrived
+    bool rendezvous;               // does the sender wait for the receive?
+};
+
+// What collectives of one class cost.
+template <typename Time> struct CollectiveCost {
+    Duration<Time> cost;    // ns, of those who wait
+    Duration<Time> member;  // ns, of members that do not wait
+    Duration<Time> request; // ns, of a nonblocking call, and of its wait
+    Rule rule;
+};
+
+template <typename Time> struct Network {
+    std::vector<Duration<Time>> cpu; // per process: multiplies its bursts
+    std::vector<MessageCost<Time>> message;
+    std::vector<CollectiveCost<Time>> collective;
+    std::vector<Duration<Time>> uneven; // ns, that arrivals bring
+    bool sender_waits_for_transfer; // a rendezvous sender ends with the transfer, or when posted
+};
+
+// What is carried out; the columns belong to others.
+struct Program {
+    size_t processes, messages, collectives;
+    const int64_t *offsets;
+    const uint8_t *kind;
+    const int32_t *target;
+    Bursts burst;
+    const double *tail;
+    const int32_t *message_class;    // per message: row of the network's
+    const int32_t *collective_class; // per collective: row of the network's
+    const int32_t *members;
+    const int32_t *root;
+    size_t uneven; // arrivals that bring a cost
+    const int64_t *uneven_operation; // ascending
 };
 
 // Of collectives that are carried out as messages.
 struct Carried {
     const int32_t *algorithm;      // per collective
     const int64_t *parts;          // per algorithm: bounds of the next
-    const std::vector<Piece> part;
+    const Piece *part;
     const int32_t *root;           // per collective: rank of the root
     const int32_t *group;          // per collective
     const int64_t *offsets;        // per group, of the next two
@@ -60,25 +86,78 @@ struct Carried {
     const int32_t *node;           // of each process; null where no distance matters
     int64_t far;                   // rows from the charge of a message inside a node to one between
 
-    // What a message between process p and a rank of collective c adds to the row of its charge.
+    // Step `step` of process p, which is rank `at` of `members`, in a collective, with the rows of
+    // its charges; false after the last.
+    bool find(int32_t p, int32_t c, int32_t members, int32_t at, int32_t step, Step &x) const {
+        const int64_t *bound = parts + algorithm[c];
+        if (!find_step(part + bound[0], part + bound[1], members, root[c], at, step, x))
+            return false;
+        if (x.to >= 0)
+            x.out += distance(p, c, x.to);
+        if (x.source >= 0)
+            x.in += distance(p, c, x.source);
+        return true;
+    }
+
+    // What a message between process p and a rank of a collective adds to the row of its charge.
     int64_t distance(int32_t p, int32_t c, int32_t with) const {
         return node && node[p] != node[member[offsets[group[c]] + with]] ? far : 0;
     }
+
+    int32_t rank_of(int32_t p, int32_t c, int32_t members) const {
+        const int32_t *begin = process + offsets[group[c]];
+        const int32_t *found = std::lower_bound(begin, begin + members, p);
+        if (found == begin + members || *found != p)
+            throw std::invalid_argument("a process takes part in a collective of others");
+        const int32_t at = rank[found - process];
+        if (at < 0 || at >= members)
+            throw std::invalid_argument("a rank is not in its group");
+        return at;
+    }
 };
 
-struct MessageState {
-    double sent = UNKNOWN;     // when the sender was ready
-    double posted = UNKNOWN;   // when the receive was posted
-    int32_t receiver = NOBODY; // process waiting for the arrival
-    int32_t sender = NOBODY;   // process waiting for the receive to be posted
+template <typename Time> struct MessageState {
+    Time sent = unknown(Time{});   // when the sender was ready
+    Time posted = unknown(Time{}); // when the receive was posted
+    int32_t receiver = NOBODY;     // process waiting for the arrival
+    int32_t sender = NOBODY;       // process waiting for the receive to be posted
 };
 
-struct CollectiveState {
-    double latest = 0;      // latest arrival so far
-    double root = UNKNOWN;  // arrival of the root
-    double cost = 0;        // brought by the last to arrive
-    int32_t last = NOBODY;  // who that is; of several at once the last process
-    int32_t missing = 0;    // members still to arrive
+// Who was last to arrive on each network; of several at once the last process.
+template <typename Time> struct Last {
+    int32_t process = NOBODY;
+
+    void arrives(int32_t p, const Time &t, Time &latest, Duration<Time> &cost,
+                 const Duration<Time> &brought) {
+        if (time_of(t) > time_of(latest) || (time_of(t) == time_of(latest) && p > process)) {
+            process = p;
+            latest = t;
+            cost = brought;
+        }
+    }
+};
+
+template <size_t N> struct Last<Lanes<N>> {
+    Last() { std::fill_n(process, N, NOBODY); }
+    int32_t process[N];
+
+    void arrives(int32_t p, const Lanes<N> &t, Lanes<N> &latest, Lanes<N> &cost,
+                 const Lanes<N> &brought) {
+        for (size_t k = 0; k < N; k++)
+            if (t.v[k] > latest.v[k] || (t.v[k] == latest.v[k] && p > process[k])) {
+                process[k] = p;
+                latest.v[k] = t.v[k];
+                cost.v[k] = brought.v[k];
+            }
+    }
+};
+
+template <typename Time> struct CollectiveState {
+    Time latest = unknown(Time{}); // latest arrival so far
+    Time root = unknown(Time{});   // arrival of the root
+    Duration<Time> cost{};         // brought by the last to arrive
+    Last<Time> last;
+    int32_t missing = 0;      // members still to arrive
     int32_t waiting = NOBODY; // head of the list of waiting processes
 };
 
@@ -96,8 +175,13 @@ struct Spent {
     }
 };
 
+// When each operation begins and ends.
+struct Moments {
+    double *begin, *end; // ns, by operation; begin is after the computing before it
+};
+
 // A message of a collective: gone when both its ends are through with it.
-struct Flight : MessageState {
+template <typename Time> struct Flight : MessageState<Time> {
     int8_t through = 0;
 };
 
@@ -110,25 +194,32 @@ struct Turn {
     Phase phase = Phase::POST;
 };
 
-class Engine {
+// What is asked for beside the ends.
+struct Nothing {};
+
+template <typename Time, typename Asked = Nothing> class Engine {
   public:
-    Engine(size_t processes, const int64_t *offsets, const uint8_t *kind, const int32_t *target,
-           const Bursts &burst, const double *tail, size_t messages, size_t collectives,
-           const int32_t *members, const int32_t *root, const Network &network,
-           const Carried &carried, Spent &spent)
-        : processes_(processes), offsets_(offsets), kind_(kind), target_(target), burst_(burst),
-          tail_(tail), members_(members), root_(root), net_(network), carried_(carried),
-          spent_(spent), started_(spent.time.empty() ? 0 : processes), message_(messages),
-          collective_(collectives), flights_(collectives), clock_(processes, 0.0),
-          next_(offsets, offsets + processes), begun_(processes, 0),
-          next_waiting_(processes, NOBODY), turn_(processes) {
-        for (size_t c = 0; c < collectives; c++)
-            collective_[c].missing = members[c];
+    Engine(const Program &program, const Network<Time> &network, const Carried &carried,
+           Asked asked = {})
+        : program_(program), net_(network), carried_(carried), asked_(asked),
+          started_(WATCHED ? program.processes : 0), message_(program.messages),
+          collective_(program.collectives), flights_(program.collectives),
+          clock_(program.processes, Time{}),
+          next_(program.offsets, program.offsets + program.processes),
+          begun_(program.processes, 0), next_waiting_(program.processes, NOBODY),
+          turn_(program.processes) {
+        for (size_t c = 0; c < program.collectives; c++)
+            collective_[c].missing = program.members[c];
+        if constexpr (TRACED)
+            for (size_t p = 0; p < program.processes; p++) {
+                trail_.push_back({program.offsets[p] - 1, -1, int32_t(p), 0, Join::START, false});
+                clock_[p].entry = int32_t(p);
+            }
     }
 
     void run() {
-        ready_.reserve(processes_);
-        for (size_t p = processes_; p-- > 0;)
+        ready_.reserve(program_.processes);
+        for (size_t p = program_.processes; p-- > 0;)
             ready_.push_back(int32_t(p));
         while (!ready_.empty()) {
             int32_t p = ready_.back();
@@ -137,134 +228,192 @@ class Engine {
         }
     }
 
-    std::vector<double> &clock() { return clock_; }
+    std::vector<Time> &clock() { return clock_; }
     std::vector<int64_t> &next() { return next_; }
+    Trail &trail() { return trail_; }
+    const Program &program() const { return program_; }
 
   private:
+    static constexpr bool WATCHED = !std::is_same_v<Asked, Nothing>;
+    static constexpr bool TRACED = std::is_same_v<Time, Traced>;
+
+    // Where a process is.
+    struct At {
+        int32_t process;
+        int64_t operation;
+        int32_t step = 0; // of a collective carried out as messages
+    };
+
     // Runs process p until it blocks or ends.
     void advance(int32_t p) {
-        double t = clock_[p];
-        int64_t i = next_[p];
-        const int64_t end = offsets_[p + 1];
+        Time t = clock_[p];
+        At at{p, next_[p]};
+        int64_t &i = at.operation;
+        const int64_t end = program_.offsets[p + 1];
+        const Duration<Time> cpu = net_.cpu[p];
         bool begun = begun_[p];
         for (; i < end; i++, begun = false) {
             if (!begun) {
-                t += burst_[i] * net_.cpu;
-                if (!started_.empty())
-                    started_[p] = t;
+                t += program_.burst[i] * cpu;
+                if constexpr (WATCHED)
+                    begins(at, t);
             }
-            if (!step(p, i, t, begun)) {
+            if (!step(at, t, begun)) {
                 clock_[p] = t;
                 next_[p] = i;
                 begun_[p] = 1;
                 return;
             }
-            if (!started_.empty())
-                spent_.add(i, t - started_[p]);
+            if constexpr (WATCHED)
+                ends(at, t);
         }
-        clock_[p] = t + tail_[p] * net_.cpu;
+        clock_[p] = t + program_.tail[p] * cpu;
         next_[p] = i;
     }
 
-    // Carries out operation i; false when the process has to wait.
-    bool step(int32_t p, int64_t i, double &t, bool begun) {
-        const Op op = Op(kind_[i]);
-        const int32_t x = target_[i];
+    void begins(const At &at, double t) {
+        if constexpr (std::is_same_v<Asked, Moments>)
+            asked_.begin[at.operation] = t;
+        else
+            started_[at.process] = t;
+    }
+
+    void ends(const At &at, double t) {
+        if constexpr (std::is_same_v<Asked, Moments>)
+            asked_.end[at.operation] = t;
+        else
+            asked_->add(at.operation, t - started_[at.process]);
+    }
+
+    // Carries out an operation; false when the process has to wait.
+    bool step(At &at, Time &t, bool begun) {
+        const Op op = Op(program_.kind[at.operation]);
+        const int32_t x = program_.target[at.operation];
         switch (op) {
         case SEND:
-        case ISEND: return send(p, message_[x], x, t, begun, op == SEND);
+        case ISEND: return send(at, message_[x], cost_of(x), t, begun, op == SEND);
         case RECEIVE:
             if (!begun) {
-                t += net_.receive_before[x];
+                t += cost_of(x).receive_before;
                 post(message_[x], t);
             }
-            return receive(p, message_[x], x, t);
+            return receive(at, message_[x], cost_of(x), t);
         case POST: post(message_[x], t); return true;
         case WAIT_RECEIVE:
             if (!begun)
-                t += net_.receive_before[x];
-            return receive(p, message_[x], x, t);
-        case WAIT_SEND: return wait_send(p, message_[x], x, t);
+                t += cost_of(x).receive_before;
+            return receive(at, message_[x], cost_of(x), t);
+        case WAIT_SEND: return wait_send(at, message_[x], cost_of(x), t);
         case COLLECTIVE:
-            if (net_.collective_rule[x] == MESSAGES)
-                return carry_out(p, x, t, begun);
+            if (of_collective(x).rule == MESSAGES)
+                return carry_out(at, x, t, begun);
             if (!begun)
-                arrive(p, i, t);
-            return leave(p, x, t);
+                arrive(at, x, t);
+            return leave(at, x, t);
         case ARRIVE:
-            t += net_.request_cost[x];
-            if (net_.collective_rule[x] != MESSAGES)
-                arrive(p, i, t);
+            t += of_collective(x).request;
+            if (of_collective(x).rule != MESSAGES)
+                arrive(at, x, t);
             return true;
         case WAIT_COLLECTIVE:
             if (!begun)
-                t += net_.request_cost[x];
-            return net_.collective_rule[x] == MESSAGES ? carry_out(p, x, t, begun)
-                                                       : leave(p, x, t);
+                t += of_collective(x).request;
+            return of_collective(x).rule == MESSAGES ? carry_out(at, x, t, begun)
+                                                     : leave(at, x, t);
         }
         return true;
     }
 
-    // Messages m are charged what row x says: a row of their own, or one for all of their size.
+    const MessageCost<Time> &cost_of(int32_t m) const {
+        return net_.message[program_.message_class[m]];
+    }
+    const CollectiveCost<Time> &of_collective(int32_t c) const {
+        return net_.collective[program_.collective_class[c]];
+    }
 
-    bool send(int32_t p, MessageState &m, int64_t x, double &t, bool begun, bool blocking) {
+    // A process goes on at its own time or at one that another decided, whichever is later.
+    void meet(const At &at, Time &t, const Time &other, Join join, bool posted = false) {
+        if constexpr (TRACED) {
+            if (!after(other, t))
+                return;
+            if (trail_.size() >= size_t(std::numeric_limits<int32_t>::max()))
+                throw std::length_error("the critical path has too many candidates");
+            trail_.push_back({at.operation, other.entry, at.process, at.step, join, posted});
+            t = other;
+            t.entry = int32_t(trail_.size() - 1);
+        } else {
+            t = later(t, other);
+        }
+    }
+
+    // Whether the post decides when the transfer starts; only a trail needs to know.
+    static bool post_decides(const MessageState<Time> &m) {
+        if constexpr (TRACED)
+            return after(m.posted, m.sent);
+        return false;
+    }
+
+    using Message = MessageState<Time>;
+    using Cost = MessageCost<Time>;
+
+    bool send(const At &at, Message &m, const Cost &cost, Time &t, bool begun, bool blocking) {
         if (!begun) {
-            t += net_.send_overhead[x];
+            t += cost.send_overhead;
             m.sent = t;
             wake(m.receiver);
         }
-        return !blocking || !net_.rendezvous[x] || wait_posted(p, m, x, t);
+        return !blocking || !cost.rendezvous || wait_posted(at, m, cost, t);
     }
 
-    bool wait_send(int32_t p, MessageState &m, int64_t x, double &t) {
-        if (!net_.rendezvous[x] || !net_.sender_waits_for_transfer)
+    bool wait_send(const At &at, Message &m, const Cost &cost, Time &t) {
+        if (!cost.rendezvous || !net_.sender_waits_for_transfer)
             return true;
-        return wait_posted(p, m, x, t);
+        return wait_posted(at, m, cost, t);
     }
 
-    bool wait_posted(int32_t p, MessageState &m, int64_t x, double &t) {
-        if (m.posted == UNKNOWN || m.sent == UNKNOWN) {
-            m.sender = p;
+    bool wait_posted(const At &at, Message &m, const Cost &cost, Time &t) {
+        if (!known(m.posted) || !known(m.sent)) {
+            m.sender = at.process;
             return false;
         }
-        double start = std::max(m.sent, m.posted);
-        t = std::max(t, net_.sender_waits_for_transfer ? start + net_.transfer[x] : start);
+        Time start = later(m.sent, m.posted);
+        if (net_.sender_waits_for_transfer)
+            start += cost.transfer;
+        meet(at, t, start, Join::SENT, post_decides(m));
         return true;
     }
 
-    void post(MessageState &m, double t) {
+    void post(Message &m, const Time &t) {
         m.posted = t;
         wake(m.receiver);
         wake(m.sender);
     }
 
-    bool receive(int32_t p, MessageState &m, int64_t x, double &t) {
-        const bool rendezvous = net_.rendezvous[x];
-        if (m.sent == UNKNOWN || (rendezvous && m.posted == UNKNOWN)) {
-            m.receiver = p;
+    bool receive(const At &at, Message &m, const Cost &cost, Time &t) {
+        if (!known(m.sent) || (cost.rendezvous && !known(m.posted))) {
+            m.receiver = at.process;
             return false;
         }
-        const double start = rendezvous ? std::max(m.sent, m.posted) : m.sent;
-        t = std::max(t, start + net_.transfer[x]) + net_.receive_after[x];
+        const Time start = cost.rendezvous ? later(m.sent, m.posted) : m.sent;
+        meet(at, t, start + cost.transfer, Join::RECEIVED, cost.rendezvous && post_decides(m));
+        t += cost.receive_after;
         return true;
     }
 
-    void arrive(int32_t p, int64_t i, double t) {
-        const int32_t x = target_[i];
-        CollectiveState &c = collective_[x];
-        const bool root = root_[x] == p;
+    void arrive(const At &at, int32_t x, Time t) {
+        CollectiveState<Time> &c = collective_[x];
+        const CollectiveCost<Time> &cost = of_collective(x);
+        const bool root = program_.root[x] == at.process;
         if (root)
             c.root = t;
-        if (net_.collective_rule[x] == TO_ROOT_PAID)
-            t += root ? net_.collective_cost[x] : net_.member_cost[x];
-        if (net_.collective_rule[x] == LAST_DECIDES &&
-            (t > c.latest || (t == c.latest && p > c.last))) {
-            c.cost = cost_brought(i);
-            c.last = p;
-        }
-        c.latest = std::max(c.latest, t);
+        if (cost.rule == TO_ROOT_PAID)
+            t += root ? cost.cost : cost.member;
+        if (cost.rule == LAST_DECIDES)
+            c.last.arrives(at.process, t, c.latest, c.cost, cost_brought(at.operation));
+        else
+            c.latest = later(c.latest, t);
         c.missing--;
-        if (c.missing == 0 || (root && net_.collective_rule[x] == FROM_ROOT)) {
+        if (c.missing == 0 || (root && cost.rule == FROM_ROOT)) {
             int32_t waiting = c.waiting;
             c.waiting = NOBODY;
             while (waiting != NOBODY) {
@@ -275,25 +424,26 @@ class Engine {
         }
     }
 
-    double cost_brought(int64_t i) const {
-        const int64_t *end = net_.uneven_operation + net_.uneven;
-        const int64_t *found = std::lower_bound(net_.uneven_operation, end, i);
+    const Duration<Time> &cost_brought(int64_t i) const {
+        const int64_t *end = program_.uneven_operation + program_.uneven;
+        const int64_t *found = std::lower_bound(program_.uneven_operation, end, i);
         if (found == end || *found != i)
             throw std::invalid_argument("an arrival lacks the cost that it brings");
-        return net_.uneven_cost[found - net_.uneven_operation];
+        return net_.uneven[found - program_.uneven_operation];
     }
 
-    bool leave(int32_t p, int32_t x, double &t) {
-        CollectiveState &c = collective_[x];
-        double cost = net_.collective_cost[x];
-        const bool root = root_[x] == p;
-        switch (net_.collective_rule[x]) {
+    bool leave(const At &at, int32_t x, Time &t) {
+        CollectiveState<Time> &c = collective_[x];
+        const CollectiveCost<Time> &charge = of_collective(x);
+        Duration<Time> cost = charge.cost;
+        const bool root = program_.root[x] == at.process;
+        switch (charge.rule) {
         case FROM_ROOT:
             if (root)
                 return true;
-            if (c.root == UNKNOWN)
-                return wait_collective(p, c);
-            t = std::max(t, c.root + cost);
+            if (!known(c.root))
+                return wait_collective(at.process, c);
+            meet(at, t, c.root + cost, Join::COLLECTIVE);
             return true;
         case TO_ROOT:
             if (!root)
@@ -301,38 +451,37 @@ class Engine {
             break;
         case TO_ROOT_PAID:
             if (!root) {
-                t += net_.member_cost[x];
+                t += charge.member;
                 return true;
             }
-            cost = 0; // which the arrivals hold
+            cost = {}; // which the arrivals hold
             break;
         case LAST_DECIDES: cost = c.cost; break;
         default: break;
         }
         if (c.missing > 0)
-            return wait_collective(p, c);
-        t = std::max(t, c.latest + cost);
+            return wait_collective(at.process, c);
+        meet(at, t, c.latest + cost, Join::COLLECTIVE);
         return true;
     }
 
-    // Runs process p through its steps of a collective; false when it has to wait.
-    bool carry_out(int32_t p, int32_t c, double &t, bool begun) {
-        Turn &turn = turn_[p];
+    // Runs a process through its steps of a collective; false when it has to wait.
+    bool carry_out(At &at, int32_t c, Time &t, bool begun) {
+        Turn &turn = turn_[at.process];
         if (!begun) {
-            turn = Turn{rank_of(p, c), 0, Phase::POST};
+            turn = Turn{carried_.rank_of(at.process, c, program_.members[c]), 0, Phase::POST};
             if (!flights_[c])
                 flights_[c] = open_flights();
         }
         Step next;
-        const int64_t *bound = carried_.parts + carried_.algorithm[c];
-        const Piece *parts = carried_.part.data() + bound[0];
-        const Piece *end = carried_.part.data() + bound[1];
-        while (find_step(parts, end, members_[c], carried_.root[c], turn.rank, turn.step, next)) {
-            if (!exchange(p, c, turn, next, *flights_[c], t))
+        while (carried_.find(at.process, c, program_.members[c], turn.rank, turn.step, next)) {
+            at.step = turn.step;
+            if (!exchange(at, turn, next, *flights_[c], t))
                 return false;
             turn.step++;
             turn.phase = Phase::POST;
         }
+        at.step = 0;
         if (--collective_[c].missing == 0) {
             if (flights_[c]->empty())
                 spare_.push_back(std::move(flights_[c]));
@@ -341,24 +490,24 @@ class Engine {
         return true;
     }
 
-    using Underway = Flights<Flight>;
+    using Underway = Flights<Flight<Time>>;
 
     // One step: post, send, wait for the message; each as the operation of that name does.
-    bool exchange(int32_t p, int32_t c, Turn &turn, const Step &x, Underway &flights, double &t) {
+    bool exchange(const At &at, Turn &turn, const Step &x, Underway &flights, Time &t) {
         const bool sends = x.to >= 0, receives = x.source >= 0;
-        const int64_t out = sends ? x.out + carried_.distance(p, c, x.to) : 0;
-        const int64_t in = receives ? x.in + carried_.distance(p, c, x.source) : 0;
+        const Cost &out = net_.message[x.out];
+        const Cost &in = net_.message[x.in];
         if (x.posts >= 0)
             post(flights.at(turn.rank, x.posts), t);
         if (turn.phase == Phase::POST && receives) {
             if (!sends)
-                t += net_.receive_before[in];
+                t += in.receive_before;
             if (!x.posted)
                 post(flights.at(turn.rank, turn.step), t);
         }
         if (turn.phase <= Phase::SENDING && sends) {
-            Flight &flight = flights.at(x.to, x.arrives_in);
-            if (!send(p, flight, out, t, turn.phase == Phase::SENDING, true)) {
+            Flight<Time> &flight = flights.at(x.to, x.arrives_in);
+            if (!send(at, flight, out, t, turn.phase == Phase::SENDING, true)) {
                 turn.phase = Phase::SENDING;
                 return false;
             }
@@ -368,25 +517,14 @@ class Engine {
         if (!receives)
             return true;
         if (turn.phase < Phase::WAIT && sends)
-            t += net_.receive_before[in];
+            t += in.receive_before;
         turn.phase = Phase::WAIT;
-        Flight &flight = flights.at(turn.rank, turn.step);
-        if (!receive(p, flight, in, t))
+        Flight<Time> &flight = flights.at(turn.rank, turn.step);
+        if (!receive(at, flight, in, t))
             return false;
         if (++flight.through == 2)
             flights.erase(turn.rank, turn.step);
         return true;
-    }
-
-    int32_t rank_of(int32_t p, int32_t c) const {
-        const int32_t *begin = carried_.process + carried_.offsets[carried_.group[c]];
-        const int32_t *found = std::lower_bound(begin, begin + members_[c], p);
-        if (found == begin + members_[c] || *found != p)
-            throw std::invalid_argument("a process takes part in a collective of others");
-        const int32_t rank = carried_.rank[found - carried_.process];
-        if (rank < 0 || rank >= members_[c])
-            throw std::invalid_argument("a rank is not in its group");
-        return rank;
     }
 
     std::unique_ptr<Underway> open_flights() {
@@ -397,7 +535,7 @@ class Engine {
         return empty;
     }
 
-    bool wait_collective(int32_t p, CollectiveState &c) {
+    bool wait_collective(int32_t p, CollectiveState<Time> &c) {
         next_waiting_[p] = c.waiting;
         c.waiting = p;
         return false;
@@ -410,28 +548,22 @@ class Engine {
         }
     }
 
-    const size_t processes_;
-    const int64_t *offsets_;
-    const uint8_t *kind_;
-    const int32_t *target_;
-    const Bursts burst_;
-    const double *tail_;
-    const int32_t *members_;
-    const int32_t *root_;
-    const Network net_;
+    const Program program_;
+    const Network<Time> &net_;
     const Carried carried_;
-    Spent &spent_;
+    Asked asked_;
     std::vector<double> started_; // when each process began the operation that it is in
-    std::vector<MessageState> message_;
-    std::vector<CollectiveState> collective_;
+    std::vector<MessageState<Time>> message_;
+    std::vector<CollectiveState<Time>> collective_;
     std::vector<std::unique_ptr<Underway>> flights_; // of collectives that some members are in
     std::vector<std::unique_ptr<Underway>> spare_;
-    std::vector<double> clock_;
+    std::vector<Time> clock_;
     std::vector<int64_t> next_;
     std::vector<uint8_t> begun_;
     std::vector<int32_t> next_waiting_;
     std::vector<Turn> turn_;
     std::vector<int32_t> ready_;
+    Trail trail_;
 };
 
 } // namespace popmodel

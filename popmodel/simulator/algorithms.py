@@ -11,7 +11,7 @@ what it needs to know: who is which rank, and what the messages cost, which only
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,13 +20,13 @@ from popmodel.arrays import distinct
 from popmodel.network.collectives import ROOTED
 from popmodel.network.selection import Selection
 from popmodel.simulator.patterns import ALGORITHMS, Piece
-from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
+from popmodel.simulator.program import COLLECTIVES, Collectives, Op, Program
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Carried", "carry_out", "not_carried_out"]
+__all__ = ["Carried", "Sizes", "carry_out"]
 
 
 @dataclass(frozen=True)
@@ -74,37 +74,33 @@ class Carried:
     far: int
 
 
-def not_carried_out(program: Program) -> Carried:
-    """Say of a program that none of its collectives is carried out as messages."""
-    nothing = np.zeros(len(program.collectives), dtype=np.int32)
-    nobody, none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
-    start = np.zeros(1, dtype=np.int64)
-    return Carried(
-        algorithm=nothing,
-        algorithm_offsets=start,
-        part_pattern=none.astype(np.uint8),
-        part_segments=nobody,
-        part_charge=none,
-        root_rank=nothing,
-        group=nothing,
-        group_offsets=start,
-        group_process=nobody,
-        group_rank=nobody,
-        group_member=nobody,
-        node=nobody,
-        far=0,
-    )
+@dataclass(frozen=True)
+class Sizes:
+    """Messages that collectives send, of which there are few kinds.
+
+    Attributes
+    ----------
+    size : int64[S]
+        Bytes.
+    far : bool[S]
+        Whether they go between nodes.
+    """
+
+    size: NDArray[np.int64]
+    far: NDArray[np.bool_]
 
 
 def carry_out(
-    program: Program, selections: Iterable[Selection] = (), *, tiers: bool = False
-) -> tuple[Carried, Messages]:
+    program: Program, first: int, selections: Iterable[Selection] = (), *, tiers: bool = False
+) -> tuple[Carried, Sizes]:
     """Prepare the collectives of a program to be carried out as messages.
 
     Parameters
     ----------
     program : Program
         With its collectives.
+    first : int
+        Row of the charges that the first of the sizes gets.
     selections : iterable of Selection
         Which algorithms operations take; of others the first in
         `popmodel.simulator.patterns.ALGORITHMS`.
@@ -115,26 +111,26 @@ def carry_out(
     -------
     Carried
         What the engine needs to know of them.
-    Messages
-        The program's own, followed by one of each size that a collective sends; with `tiers`, all
-        of these inside a node, then between nodes.
+    Sizes
+        Of the messages of collectives: with `tiers` and processes that share nodes, all of them
+        inside a node, then between nodes.
     """
     collectives = program.collectives
     members, group = _members(program)
     lengths = np.array([len(m) for m in members], dtype=np.int64)
     sorted_by_process = [np.argsort(m, kind="stable").astype(np.int32) for m in members]
     nobody = np.empty(0, dtype=np.int32)
-    pairs = _pairs(program, tiers=tiers)
+    distances = _distances(program, tiers=tiers)
     which, parts = _algorithms(collectives, {one.operation: one for one in selections})
     flat = [part for algorithm in parts for part in algorithm]
     sizes = [np.rint(sizes).astype(np.int64) for _, _, sizes in flat]
-    first = len(program.messages) + np.cumsum([0, *map(len, sizes)])[:-1]
+    rows = first + np.cumsum([0, *map(len, sizes)])[:-1]
     carried = Carried(
         which,
         np.cumsum([0, *map(len, parts)]).astype(np.int64),
         np.array([part.pattern for part, _, _ in flat], dtype=np.uint8),
         np.array([segments for _, segments, _ in flat], dtype=np.int32),
-        first.astype(np.int64),
+        rows.astype(np.int64),
         _root_ranks(collectives, members, group),
         group,
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
@@ -143,26 +139,21 @@ def carry_out(
         ),
         np.concatenate([nobody, *sorted_by_process]),
         np.concatenate([nobody, *members]),
-        program.nodes if len(pairs) > 1 else nobody,
-        sum(map(len, sizes)) if len(pairs) > 1 else 0,
+        program.nodes if len(distances) > 1 else nobody,
+        sum(map(len, sizes)) if len(distances) > 1 else 0,
     )
     sent = np.concatenate([np.empty(0, dtype=np.int64), *sizes])
-    return carried, _with_sizes(program.messages, sent, pairs)
+    return carried, Sizes(
+        np.concatenate([sent] * len(distances)), np.repeat(distances, len(sent)).astype(bool)
+    )
 
 
-def _pairs(program: Program, *, tiers: bool) -> list[tuple[int, int]]:
-    """Two processes for each distance that messages can go: inside a node, between nodes."""
-    if not tiers:
-        return [(0, 1)]
-    nodes = program.nodes
-    _, first = np.unique(nodes, return_index=True)
-    second = np.setdiff1d(np.arange(len(nodes)), first)
-    found = []
-    if len(second):
-        found.append((int(np.flatnonzero(nodes == nodes[second[0]])[0]), int(second[0])))
-    if len(first) > 1:
-        found.append((int(first[0]), int(first[1])))
-    return found or [(0, 0)]
+def _distances(program: Program, *, tiers: bool) -> list[bool]:
+    """Whether messages go inside a node (False), between nodes (True), or both."""
+    nodes = len(distinct(program.nodes))
+    if not tiers or nodes in (1, program.processes):
+        return [nodes > 1]
+    return [False, True]
 
 
 def _algorithms(
@@ -206,21 +197,6 @@ def _whole(collectives: Collectives) -> NDArray[np.int64]:
         mine = collectives.kind == COLLECTIVES.index(kind)
         sizes[mine] = size[mine]
     return sizes
-
-
-def _with_sizes(
-    own: Messages, sizes: NDArray[np.int64], pairs: Sequence[tuple[int, int]]
-) -> Messages:
-    """Messages with one more for each size between each pair, as collectives send them."""
-    sender, receiver = np.repeat(np.array(pairs, np.int32), len(sizes), axis=0).T
-    added = np.zeros(len(sender), dtype=np.int32)
-    return Messages(
-        np.concatenate([own.sender, sender]),
-        np.concatenate([own.receiver, receiver]),
-        np.concatenate([own.size, *[sizes] * len(pairs)]),
-        np.concatenate([own.tag, added - np.int64(1)]),
-        np.concatenate([own.mode, added.astype(np.int8)]),
-    )
 
 
 def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int32]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from enum import IntEnum
 from functools import partial
@@ -14,18 +13,19 @@ import numpy as np
 from popmodel.arrays import distinct
 from popmodel.network.collectives import ROOTED
 from popmodel.network.fan import collective_time
-from popmodel.network.point_to_point import transfer_time, waits_for_receiver
-from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN
-from popmodel.trace.blocks import walk
+from popmodel.network.point_to_point import waits_for_receiver
+from popmodel.simulator.classes import BETWEEN, SELF, WITHIN, Classes, MessageClasses
+from popmodel.simulator.prices import Price, Quantity
+from popmodel.simulator.program import COLLECTIVES, Program
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.simulator.program import Collectives, Messages, Program
+    from popmodel.simulator.algorithms import Sizes
 
-__all__ = ["Charges", "Rule", "charge", "rules"]
+__all__ = ["Charges", "Rule", "charge", "rules", "with_sizes"]
 
 _NS = 1e9
 
@@ -53,33 +53,32 @@ _READINGS: Mapping[str, Mapping[str, Rule]] = {
 
 @dataclass(frozen=True)
 class Charges:
-    """Costs of the messages and collectives of a program; times in ns.
+    """Costs of messages and collectives, by class (`popmodel.simulator.classes`); times in ns.
 
-    Rows of messages beyond those of the program are for those of its collectives.
+    Rows of messages beyond the program's own are for those of its collectives.
 
     Attributes
     ----------
-    transfer : float64[M]
+    transfer : float64[K]
         From the departure of a message to its arrival.
-    rendezvous : uint8[M]
+    rendezvous : uint8[K]
         Whether a blocking send waits for its receive to be posted.
-    send_overhead : float64[M]
+    send_overhead : float64[K]
         Busy time of the sender before the message leaves.
-    receive_before : float64[M]
+    receive_before : float64[K]
         Busy time of the receiver before it waits for a message.
-    receive_after : float64[M]
+    receive_after : float64[K]
         Busy time of the receiver of a message that has arrived.
     sender_waits_for_transfer : bool
         Whether a rendezvous sender ends with the transfer or goes on once the receive is posted.
-    collective_cost, member_cost : float64[C]
+    collective_cost, member_cost : float64[L]
         Cost of those who wait in a collective, and of members that do not (`Rule.TO_ROOT_PAID`).
-    collective_rule : uint8[C]
-        `Rule` of each collective.
-    request_cost : float64[C]
+    collective_rule : uint8[L]
+        `Rule` of each class of collectives.
+    request_cost : float64[L]
         Busy time of a member in a nonblocking call, and again in the wait for it.
-    uneven_operation, uneven_cost : int64[U], float64[U]
-        Operations that arrive at a collective of `Rule.LAST_DECIDES`, ascending, and the cost of
-        the collective if this one is the last.
+    uneven_cost : float64[U]
+        Of every arrival of `Program.uneven`: the cost of the collective if it is the last there.
     """
 
     transfer: NDArray[np.float64]
@@ -92,115 +91,102 @@ class Charges:
     member_cost: NDArray[np.float64]
     collective_rule: NDArray[np.uint8]
     request_cost: NDArray[np.float64]
-    uneven_operation: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     uneven_cost: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
-def charge(program: Program, network: Network, messages: Messages | None = None) -> Charges:
+def charge(
+    program: Program,
+    classes: Classes,
+    network: Network,
+    sizes: Sizes | None = None,
+    quantity: Quantity = Quantity.TIME,
+) -> Charges:
     """Return the costs of messages and collectives on a network without shared resources.
 
     Parameters
     ----------
     program : Program
-        With its collectives, and where its processes are.
+        With its arrivals of different amounts.
+    classes : Classes
+        Of its messages and collectives.
     network : Network
-        What communication costs.
-    messages : Messages, optional
-        Those to be charged, where there are more than the program's own: those of its collectives.
+        What communication costs, and its rules.
+    sizes : Sizes, optional
+        Of messages that its collectives send, which get rows of their own at the end.
+    quantity : Quantity
+        What to charge; by default times.
     """
+    by = Price(network, quantity)
+    messages = classes.messages
+    if sizes is not None:
+        messages = with_sizes(messages, sizes)
     return Charges(
-        **_of_messages(program, program.messages if messages is None else messages, network),
-        **_of_collectives(program, network),
+        **_of_messages(messages, network, by),
+        **_of_collectives(program, classes, network, by),
     )
 
 
-def _of_messages(program: Program, messages: Messages, network: Network) -> dict[str, Any]:
+def with_sizes(messages: MessageClasses, sizes: Sizes) -> MessageClasses:
+    """Add a class for each size of the messages that collectives send."""
+    return MessageClasses(
+        np.concatenate([messages.size, sizes.size]),
+        np.concatenate([messages.mode, np.zeros(len(sizes.size), np.int8)]),
+        np.concatenate([messages.distance, np.where(sizes.far, BETWEEN, WITHIN).astype(np.int8)]),
+    )
+
+
+def _of_messages(messages: MessageClasses, network: Network, by: Price) -> dict[str, Any]:
     dimemas = network.rules == "dimemas"
-    transfer, rendezvous = np.empty(len(messages)), np.empty(len(messages), np.uint8)
-    send, before, after = (_nothing(len(messages)) for _ in range(3))
-    for block in walk(messages.sender, messages.receiver, messages.size):
-        sender, receiver = messages.sender[block], messages.receiver[block]
-        size = messages.size[block]
-        remote = sender != receiver
-        apart = program.nodes[sender] != program.nodes[receiver]
-        if network.tiers is not None:
-            time = network.tiers.message_times(size, apart)
-            waits = network.tiers.waits(size, apart)
-        else:
-            latency = 0.0 if dimemas else network.latency
-            time = _flat_time(size, latency, network.bandwidth)
-            waits = np.asarray(waits_for_receiver(size, network.eager_threshold))
-        transfer[block] = np.where(remote, time * _NS, 0.0)
-        rendezvous[block] = waits & (messages.mode[block] == 0)
-        if dimemas:
-            before[block] = np.where(remote, network.latency * _NS, 0.0)
-            send[block] = before[block]
-        for column, overhead in zip((send, after), network.overheads(apart), strict=True):
-            if np.any(overhead):
-                column[block] += np.where(remote, overhead * _NS, 0.0)
+    size, remote = messages.size, messages.distance != SELF
+    far = messages.distance == BETWEEN
+    if network.tiers is None:
+        waits = np.asarray(waits_for_receiver(size, network.eager_threshold))
+    else:
+        waits = network.tiers.waits(size, far)
+    time = by.of(size, far, bare=dimemas)
+    before = np.where(remote, by.latency if dimemas else 0.0, 0.0)
+    send, after = (np.where(remote, busy, 0.0) for busy in by.overheads(far))
     return {
-        "transfer": transfer,
-        "rendezvous": rendezvous,
-        "send_overhead": send,
+        "transfer": np.where(remote, time, 0.0),
+        "rendezvous": (waits & (messages.mode == 0)).astype(np.uint8),
+        "send_overhead": before + send,
         "receive_before": before,
         "receive_after": after,
         "sender_waits_for_transfer": not dimemas,
     }
 
 
-def _nothing(count: int) -> NDArray[np.float64]:
-    """Zeros that take no memory until they are written: pages of the system that nobody owns.
-
-    NumPy's do so only where they do not reuse what was freed.
-    """
-    private = mmap.mmap(-1, max(8 * count, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return np.frombuffer(private, np.float64, count)
-
-
-def _of_collectives(program: Program, network: Network) -> dict[str, Any]:
-    collectives, uneven = program.collectives, program.uneven
-    nothing = np.zeros(len(collectives))
+def _of_collectives(
+    program: Program, classes: Classes, network: Network, by: Price
+) -> dict[str, Any]:
+    many = classes.collectives
+    nothing = np.zeros(len(many))
     if network.collectives == "algorithm":
         return {
             "collective_cost": nothing,
             "member_cost": nothing,
-            "collective_rule": np.full(len(collectives), Rule.MESSAGES, dtype=np.uint8),
+            "collective_rule": np.full(len(many), Rule.MESSAGES, dtype=np.uint8),
             "request_cost": nothing,
+            "uneven_cost": np.zeros(len(program.uneven.operation)),
         }
-    kind, members, sent = collectives.kind, collectives.members, collectives.sent
-    reduced = (kind == COLLECTIVES.index("reduce")) & (collectives.root >= 0)
-    at_root = np.where(reduced, collectives.root_sent, sent)
-    rule = rules(collectives, network.collectives)
+    reduced = (many.kind == COLLECTIVES.index("reduce")) & many.rooted
+    at_root = np.where(reduced, many.root_sent, many.sent)
+    rule = rules(many.kind, many.rooted, network.collectives)
+    uneven, brought = program.uneven, np.zeros(len(program.uneven.operation))
+    times = partial(_times, network=network, by=by)
     if network.collectives == "dimemas":
-        rule[uneven.collective] = Rule.LAST_DECIDES
-    else:
-        uneven = NONE_UNEVEN
-    busy = network.latency * _NS if network.rules == "dimemas" else 0.0
-    apart = np.zeros(len(kind), dtype=bool) if network.tiers is None else _over_nodes(program)
-    of_uneven = kind[uneven.collective], members[uneven.collective], apart[uneven.collective]
+        rule[many.uneven] = Rule.LAST_DECIDES
+        row = classes.collective[uneven.collective]
+        of_uneven = many.kind[row], many.members[row], many.apart[row]
+        brought = times(*of_uneven, uneven.sent, uneven.received)
+    busy = by.latency if network.rules == "dimemas" else 0.0
     return {
-        "collective_cost": _times(
-            kind, members, apart, at_root, collectives.received, network=network
-        ),
-        "member_cost": _times(kind, members, apart, sent, sent, network=network),
+        "collective_cost": times(many.kind, many.members, many.apart, at_root, many.received),
+        "member_cost": times(many.kind, many.members, many.apart, many.sent, many.sent),
         "collective_rule": rule,
-        "request_cost": np.where(members > 1, busy, 0.0),
-        "uneven_operation": uneven.operation,
-        "uneven_cost": _times(*of_uneven, uneven.sent, uneven.received, network=network),
+        "request_cost": np.where(many.members > 1, busy, 0.0),
+        "uneven_cost": brought,
     }
-
-
-def _over_nodes(program: Program) -> NDArray[np.bool_]:
-    """Whether each collective has members on several nodes."""
-    several = bool(len(distinct(program.nodes)) > 1)
-    found = np.full(len(program.collectives), several)
-    if several:
-        communicator = program.collectives.communicator
-        for number in distinct(communicator).tolist():
-            if number:
-                nodes = program.nodes[program.communicators[number]]
-                found[communicator == number] = len(distinct(nodes)) > 1
-    return found
 
 
 def _times(
@@ -211,53 +197,46 @@ def _times(
     received: NDArray[np.int64],
     *,
     network: Network,
+    by: Price,
 ) -> NDArray[np.float64]:
-    """Costs of collectives, ns; `apart` tells which ones leave a node."""
+    """Costs of collectives; `apart` tells which ones leave a node."""
     found = np.zeros(len(kind))
     for code in distinct(kind).tolist():
         for far in (False, True):
             mine = (kind == code) & (apart == far)
             if mine.any():
-                found[mine] = _NS * collective_time(
+                found[mine] = collective_time(
                     COLLECTIVES[code],
                     members[mine],
                     sent[mine],
                     received[mine],
-                    _message(network, far=far),
+                    partial(_of_all, by, far),
                     network.collective_cost,
                 )
     return found
 
 
-def _flat_time(size: NDArray[Any], latency: float, bandwidth: float) -> NDArray[np.float64]:
-    """From sizes to the times of messages where all cost alike, s."""
-    return np.asarray(transfer_time(size, latency, bandwidth), np.float64)
+def _of_all(by: Price, far: bool, size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Prices of messages that all leave their node, or none, with what both sides pay."""
+    apart = np.full(np.shape(size), far)
+    send, receive = by.overheads(apart)
+    return send + by.of(size, apart) + receive
 
 
-def _message(
-    network: Network, *, far: bool
-) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """From sizes to the times of messages inside a node or between nodes, s."""
-    if network.tiers is None:
-        busy = network.send_overhead + network.receive_overhead
-        return partial(_flat_time, latency=network.latency + busy, bandwidth=network.bandwidth)
-    tier = network.tiers.between if far else network.tiers.within
-    # members that are all on nodes of their own have no tier within
-    return (tier or network.tiers.slowest).whole_time
-
-
-def rules(collectives: Collectives, reading: str) -> NDArray[np.uint8]:
+def rules(kind: NDArray[np.int8], rooted: NDArray[np.bool_], reading: str) -> NDArray[np.uint8]:
     """Return the `Rule` of each collective.
 
     Parameters
     ----------
-    collectives : Collectives
-        With their roots; where nobody is known to be the root, nobody can go on early or be
+    kind : int8[C]
+        Indices into `popmodel.simulator.program.COLLECTIVES`.
+    rooted : bool[C]
+        Whether somebody is known to be the root; where nobody is, nobody can go on early or be
         waited for.
     reading : str
         One of `popmodel.network.network.READINGS` but ``algorithm``.
     """
-    found = np.zeros(len(collectives), dtype=np.uint8)
-    for kind, rule in _READINGS[reading].items():
-        found[(collectives.kind == COLLECTIVES.index(kind)) & (collectives.root >= 0)] = rule
+    found = np.zeros(len(kind), dtype=np.uint8)
+    for name, rule in _READINGS[reading].items():
+        found[(kind == COLLECTIVES.index(name)) & rooted] = rule
     return found

@@ -1,9 +1,9 @@
-"""Replaying a program on a network whose links messages share."""
+"""Replaying a program on a network whose links messages share, in order of time."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,89 +11,60 @@ from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
 from popmodel.network.links import over_links, within_nodes
 from popmodel.network.routes import NO_ROUTES, Routes
-from popmodel.simulator.algorithms import carry_out, not_carried_out
-from popmodel.simulator.charges import Rule, charge
-from popmodel.simulator.engine import Execution, deadlock
+from popmodel.simulator.algorithms import Carried
+from popmodel.simulator.charges import Rule
+from popmodel.simulator.classes import BETWEEN, SELF
+from popmodel.simulator.execution import stopped
+from popmodel.simulator.prices import Price, Quantity
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.simulator.algorithms import Carried
     from popmodel.simulator.charges import Charges
-    from popmodel.simulator.program import Messages, Program
+    from popmodel.simulator.classes import MessageClasses
+    from popmodel.simulator.program import Program
 
-__all__ = ["Load", "Moments", "carry", "replay_contended", "spent_in_calls"]
+__all__ = ["Load", "Plan", "Times", "carry", "carry_on"]
 
 _NS = 1e9
 
 
-@dataclass(frozen=True)
-class Moments:
-    """When the operations of a program happen.
+class Times(NamedTuple):
+    """When things happen, ns.
 
     Attributes
     ----------
+    last : float64[P]
+        When each process ends.
     begin, end : float64[N]
-        When each operation begins, after the computing before it, and when it ends, ns.
+        When each operation begins, after the computing before it, and ends; empty if nobody asked.
     """
 
+    last: NDArray[np.float64]
     begin: NDArray[np.float64]
     end: NDArray[np.float64]
 
 
-def replay_contended(
-    program: Program, network: Network, *, moments: bool = False
-) -> tuple[Execution, Moments | None]:
-    """Replay a program in order of time, with messages that wait for each other.
+@dataclass(frozen=True)
+class Plan:
+    """What is carried out, and which charges it has.
 
-    Parameters
+    Attributes
     ----------
     program : Program
         What every process does.
-    network : Network
-        What communication costs, and what it shares. Without limits this is the same replay as on
-        a network without shared resources.
-    moments : bool
-        Whether to tell when every operation happens.
-
-    Returns
-    -------
-    Execution, Moments or None
-        The end of every process; when its operations happen.
-
-    Raises
-    ------
-    ReplayError
-        On a deadlock or an unmatched message; names ranks, operations and times.
-
-    Notes
-    -----
-    Messages that are ready at the same time start in the order of their senders' numbers.
+    message, collective : int32[M], int32[C]
+        Rows of the charges of its messages and collectives.
+    carried : Carried or None
+        How its collectives are carried out as messages, if they are.
     """
-    carried, messages = None, program.messages
-    if network.collectives == "algorithm":
-        tiers = network.tiers is not None
-        carried, messages = carry_out(program, network.algorithms, tiers=tiers)
-    charges = charge(program, network, messages)
-    node = np.searchsorted(distinct(program.nodes), program.nodes).astype(np.int32, copy=False)
-    routes = None
-    if network.flow_level:
-        everywhere = bool((charges.collective_rule == Rule.MESSAGES).any())
-        pairs = _pairs(program, node, everywhere=everywhere)
-        routes = (
-            over_links(network, *pairs)
-            if network.topology is None
-            else replace(network.topology.routes(*pairs), within=within_nodes(network))
-        )
-    cpu = 1 / network.cpu(program.processes)
-    load = Load(_busy(program, messages, network), messages.size.astype(np.float64))
-    clock, found = carry(
-        program, charges, load, node, routes or network, cpu=cpu, carried=carried, moments=moments
-    )
-    compute = program.compute() * cpu / _NS
-    return Execution(network, clock / _NS, compute, program.operations), found
+
+    program: Program
+    message: NDArray[np.int32]
+    collective: NDArray[np.int32]
+    carried: Carried | None = None
 
 
 @dataclass(frozen=True)
@@ -112,54 +83,101 @@ class Load:
     bytes: NDArray[np.float64]
 
 
+def carry_on(
+    plan: Plan,
+    network: Network,
+    charges: Charges,
+    messages: MessageClasses,
+    cpu: NDArray[np.float64],
+    *,
+    moments: bool = False,
+) -> Times:
+    """Carry a program out on a network, with messages that wait for each other.
+
+    Parameters
+    ----------
+    plan : Plan
+        The program.
+    network : Network
+        What messages share. Without limits this is the replay on a network without shared
+        resources.
+    charges : Charges
+        What messages and collectives cost there.
+    messages : MessageClasses
+        The classes of messages that the charges are about.
+    cpu : float64[P]
+        Multiplies the compute bursts of each process.
+    moments : bool
+        Whether to tell when every operation happens.
+
+    Raises
+    ------
+    ReplayError
+        On a deadlock or an unmatched message; names ranks, operations and times.
+
+    Notes
+    -----
+    Messages that are ready at the same time start in the order of their senders' numbers. Memory
+    beyond the program: 48 B for each message, and 32 B for each one that is under way at a time.
+    """
+    nodes = plan.program.nodes
+    node = np.searchsorted(distinct(nodes), nodes).astype(np.int32, copy=False)
+    routes = None
+    if network.flow_level:
+        everywhere = bool((charges.collective_rule == Rule.MESSAGES).any())
+        pairs = _pairs(plan.program, node, everywhere=everywhere)
+        routes = (
+            over_links(network, *pairs)
+            if network.topology is None
+            else replace(network.topology.routes(*pairs), within=within_nodes(network))
+        )
+    by_bytes = Price(network, Quantity.BYTES_TIME).of(messages.size, messages.distance == BETWEEN)
+    busy = np.where(messages.distance == SELF, 0.0, by_bytes)
+    load = Load(busy, messages.size.astype(np.float64))
+    return carry(plan, charges, load, node, routes or network, cpu, moments=moments)
+
+
 def carry(
-    program: Program,
+    plan: Plan,
     charges: Charges,
     load: Load,
     node: NDArray[np.int32],
     shared: Routes | Network,
-    *,
     cpu: NDArray[np.float64],
-    carried: Carried | None = None,
+    *,
     moments: bool = False,
-) -> tuple[NDArray[np.float64], Moments | None]:
-    """Replay a program whose messages and collectives have their costs already.
+) -> Times:
+    """Carry a program out whose messages have their load on links already.
 
     Parameters
     ----------
-    program : Program
-        What every process does.
+    plan : Plan
+        The program.
     charges : Charges
-        What each of its messages and collectives costs.
+        What messages and collectives cost.
     load : Load
-        What its messages put on links.
+        What messages put on links.
     node : int32[P]
         Node of each process, by number from 0.
     shared : Routes or Network
         Links that messages share fairly, or, of a network, links and buses that they take in turn.
     cpu : float64[P]
         Multiplies the compute bursts of each process.
-    carried : Carried, optional
-        How the collectives of `Rule.MESSAGES` are carried out.
     moments : bool
         Whether to tell when every operation happens.
-
-    Returns
-    -------
-    float64[P], Moments or None
-        When each process ends, ns; when its operations happen.
 
     Raises
     ------
     ReplayError
         On a deadlock or an unmatched message; names ranks, operations and times.
     """
+    program = plan.program
     fair = isinstance(shared, Routes)
     routes = shared if isinstance(shared, Routes) else NO_ROUTES
     names = ("output_links", "input_links", "links_within", "buses")
     output, into, within, buses = (0 if fair else getattr(shared, name) for name in names)
     nodes = int(node.max(initial=-1)) + 1
-    clock, stuck_at, begin, end = _kernel.replay_contended(
+    last, stuck_at, begin, end = _kernel.replay_contended(
         offsets=program.offsets,
         kind=program.kind,
         target=program.target,
@@ -167,14 +185,15 @@ def carry(
         tail=program.tail,
         sender=program.messages.sender,
         receiver=program.messages.receiver,
-        message_class=np.arange(len(program.messages), dtype=np.int32),
+        message_class=plan.message,
         members=program.collectives.members,
         root=program.collectives.root,
-        collective_class=np.arange(len(program.collectives), dtype=np.int32),
+        collective_class=plan.collective,
+        uneven_operation=program.uneven.operation,
         cpu=cpu,
         **vars(load),
         **vars(charges),
-        **vars(carried or not_carried_out(program)),
+        **vars(plan.carried or _not_carried_out(program)),
         place=node,
         fair=fair,
         output=output,
@@ -189,25 +208,19 @@ def carry(
         capacity_within=routes.within / _NS,
         moments=moments,
     )
-    stuck = np.flatnonzero(stuck_at < program.offsets[1:])
-    if len(stuck):
-        raise deadlock(program, stuck, stuck_at, clock)
-    return clock, Moments(begin, end) if moments else None
+    if (error := stopped(program, stuck_at, last)) is not None:
+        raise error
+    return Times(last, begin, end)
 
 
-def spent_in_calls(
-    program: Program, moments: Moments, places: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """Sum up the time in the calls of each place and name, s.
-
-    `places` has the place of each call; it is empty where there is one for all.
-    """
-    names = len(program.call_name)
-    place = places[program.call] if len(places) else np.int32(0)
-    which = place * names + program.call_code[program.call]
-    rows = int(places.max(initial=0)) + 1
-    found = np.bincount(which, moments.end - moments.begin, rows * names)
-    return found.reshape(rows, names) / _NS
+def _not_carried_out(program: Program) -> Carried:
+    """Say of a program that none of its collectives is carried out as messages."""
+    nothing = np.zeros(len(program.collectives), np.int32)
+    nobody, none, start = np.empty(0, np.int32), np.empty(0, np.int64), np.zeros(1, np.int64)
+    parts = none.astype(np.uint8), nobody, none
+    return Carried(
+        nothing, start, *parts, nothing, nothing, start, nobody, nobody, nobody, nobody, 0
+    )
 
 
 def _pairs(
@@ -223,18 +236,3 @@ def _pairs(
     first, second = pair // max(nodes, 1), pair % max(nodes, 1)
     apart = first != second
     return first[apart].astype(np.int32), second[apart].astype(np.int32)
-
-
-def _busy(program: Program, messages: Messages, network: Network) -> NDArray[np.float64]:
-    """How long each message holds links if nothing is in its way: the time of its bytes, ns."""
-    found = np.zeros(len(messages))
-    remote = messages.sender != messages.receiver
-    size = messages.size[remote]
-    if network.tiers is None:
-        found[remote] = size / network.bandwidth * _NS
-    else:
-        nodes = program.nodes
-        apart = nodes[messages.sender[remote]] != nodes[messages.receiver[remote]]
-        empty = network.tiers.message_times(np.zeros_like(size), apart)
-        found[remote] = (network.tiers.message_times(size, apart) - empty) * _NS
-    return found

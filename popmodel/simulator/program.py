@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.mapping import RankMapping
-    from popmodel.network.speeds import Speeds
 
 __all__ = ["COLLECTIVES", "NONE_UNEVEN", "Collectives", "Messages", "Op", "Program", "Uneven"]
 
@@ -208,14 +207,6 @@ class Program:
     def on(self, mapping: RankMapping | None) -> Program:
         """The same program with its processes on other nodes; None: where they are."""
         return self if mapping is None else replace(self, nodes=mapping.nodes_of(self.processes))
-
-    def at(self, speeds: Speeds | None) -> Program:
-        """The same program with some ranks computing faster or slower; None: as they do."""
-        if speeds is None:
-            return self
-        slower = 1 / speeds.of(self.processes)
-        burst = self.burst * np.repeat(slower, np.diff(self.offsets))
-        return replace(self, burst=burst, tail=self.tail * slower)
 
     def compute(self) -> NDArray[np.float64]:
         """Sum of the compute bursts of each process, ns."""

@@ -66,6 +66,7 @@ class Event(IntEnum):
     USED = auto()  #: ns that it was on a processor
     WAITED = auto()  #: ns that it waited for one
     LEFT_OUT = auto()  #: calls of a kind are not recorded anymore (`popmodel.trace.left_out`)
+    CRITICAL_PATH = auto()  #: whether the process is on the critical path of a replay
 
 
 MARKS = (Event.LOST, Event.CPUS, Event.SHARING, Event.USED, Event.WAITED, Event.LEFT_OUT)

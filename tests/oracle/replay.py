@@ -6,9 +6,27 @@ condition is looked up anew in each sweep. Slow on purpose, and short enough to 
 
 from __future__ import annotations
 
+from popmodel.network.network import Network
+from popmodel.simulator.charges import charge
+from popmodel.simulator.classes import classes
 from popmodel.simulator.program import Op, Program
 
+_OF_MESSAGES = ("transfer", "rendezvous", "send_overhead", "receive_before", "receive_after")
 SYNCHRONISING, FROM_ROOT, TO_ROOT, TO_ROOT_PAID, _, LAST_DECIDES = range(6)
+
+
+def on(program: Program, network: Network) -> tuple[list[float], list[int], list[float]]:
+    """The same with the costs of a network."""
+    found = classes(program)
+    charges = charge(program, found, network)
+    costs = {}
+    for name, column in vars(charges).items():
+        row = found.collective if name.startswith(("collective", "member", "request")) else None
+        row = found.message if name in _OF_MESSAGES else row
+        costs[name] = column if row is None else column[row]
+    return replay(
+        program, 1 / network.cpu_factor, uneven_operation=program.uneven.operation, **costs
+    )
 
 
 def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int], list[float]]:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.algorithms import carry_out
+from oracle.drawn import programs_with_collectives
 from oracle.programs import alone
 
 from popmodel.errors import ReplayError
@@ -19,10 +20,12 @@ from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass
 from popmodel.network.selection import parse_selection
 from popmodel.network.tiers import Tier, Tiers
-from popmodel.simulator import algorithms, engine, replay
+from popmodel.simulator import algorithms, replay, replayer
 from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.charges import charge
+from popmodel.simulator.classes import classes
 from popmodel.simulator.patterns import ALGORITHMS, Pattern
-from popmodel.simulator.program import COLLECTIVES, Op, Program
+from popmodel.simulator.program import Op, Program
 
 ALPHA, BETA = 1e-6, 1e-9
 # Every transfer keeps its sender busy: both ends of a rendezvous end with it.
@@ -62,43 +65,9 @@ def assert_same(
     assert found.end.tolist() == pytest.approx(plain.end.tolist(), rel=1e-13, abs=1e-18)
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> Program:
-    """Collectives of several communicators, blocking or not, with messages between them."""
-    processes = draw(st.integers(1, 9))
-    program = ProgramBuilder(processes)
-    everyone = range(processes)
-    teams = [(0, list(everyone))]
-    for _ in range(draw(st.integers(0, 2))):
-        members = draw(st.permutations(everyone))[: draw(st.integers(1, processes))]
-        teams.append((program.communicator(members), members))
-    open_: list[tuple[int, int]] = []
-    for _ in range(draw(st.integers(1, 6))):
-        for p in everyone:
-            program.compute(p, draw(st.integers(0, 5000)) * 1e-9)
-        if processes > 1 and draw(st.booleans()):
-            m = program.message(0, 1, draw(st.sampled_from([0, 5000])))
-            program.do(0, Op.SEND, m)
-            program.do(1, Op.RECEIVE, m)
-        number, members = draw(st.sampled_from(teams))
-        sizes = st.sampled_from([0, 8, 999, 5000])
-        root = draw(st.sampled_from(members))
-        kind = draw(st.sampled_from(COLLECTIVES))
-        c = program.collective(kind, draw(sizes), draw(sizes), root, number)
-        blocking = draw(st.booleans())
-        for p in members:
-            program.do(p, Op.COLLECTIVE if blocking else Op.ARRIVE, c)
-            if not blocking:
-                open_.append((p, c))
-    for p, c in open_:
-        program.compute(p, draw(st.integers(0, 50)) * 1e-9)
-        program.do(p, Op.WAIT_COLLECTIVE, c)
-    return program.build()
-
-
 @settings(max_examples=300, deadline=None)
 @given(
-    programs(),
+    programs_with_collectives(),
     st.sampled_from(["alpha-beta", "dimemas"]),
     st.sampled_from([0, 1000, math.inf]),
     st.sampled_from([0.0, 1e-6]),
@@ -126,7 +95,7 @@ FAR = Tier((SizeClass(500.0, 2e-6, 1e-9), SizeClass(None, 3e-6, 5e-10)), 100, 4e
 
 @settings(max_examples=200, deadline=None)
 @given(
-    programs(),
+    programs_with_collectives(),
     st.lists(st.integers(0, 3), min_size=9, max_size=9),
     st.fixed_dictionaries({k: st.sampled_from(list(v)) for k, v in ALGORITHMS.items()}),
 )
@@ -145,8 +114,8 @@ def test_charges_do_not_grow_with_the_square_of_the_members() -> None:
         c = program.collective("alltoall", 8, 8)
         for p in range(2000):
             program.do(p, Op.COLLECTIVE, c)
-    carried, messages = algorithms.carry_out(program.build())
-    assert messages.size.tolist() == [8]
+    carried, sizes = algorithms.carry_out(program.build(), 0)
+    assert sizes.size.tolist() == [8]
     assert carried.algorithm.tolist() == [0, 0, 0]
     assert carried.part_charge.tolist() == [0]
     assert len(carried.group_process) == 2000
@@ -187,12 +156,12 @@ def test_an_all_to_all_that_lacks_a_member_is_named() -> None:
 def test_the_core_refuses_what_it_cannot_carry_out(
     column: str, value: int, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def spoilt(program: Program, _selections: tuple, *, tiers: bool):
-        carried, messages = algorithms.carry_out(program, tiers=tiers)
+    def spoilt(program: Program, first: int, _selections: tuple, *, tiers: bool):
+        carried, sizes = algorithms.carry_out(program, first, tiers=tiers)
         getattr(carried, column)[-1] = value
-        return carried, messages
+        return carried, sizes
 
-    monkeypatch.setattr(engine, "carry_out", spoilt)
+    monkeypatch.setattr(replayer, "carry_out", spoilt)
     with pytest.raises(ValueError, match=reason):
         replay(alone("bcast", 4, 8, 8), NETWORK)
 
@@ -212,20 +181,22 @@ def test_the_core_refuses_what_it_cannot_carry_out(
 def test_the_core_refuses_columns_of_different_lengths(
     column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def short(program: Program, _selections: tuple, *, tiers: bool):
-        carried, messages = algorithms.carry_out(program, tiers=tiers)
-        return replace(carried, **{column: getattr(carried, column)[:-1]}), messages
+    def short(program: Program, first: int, _selections: tuple, *, tiers: bool):
+        carried, sizes = algorithms.carry_out(program, first, tiers=tiers)
+        return replace(carried, **{column: getattr(carried, column)[:-1]}), sizes
 
-    monkeypatch.setattr(engine, "carry_out", short)
+    monkeypatch.setattr(replayer, "carry_out", short)
     with pytest.raises(ValueError, match="columns of different lengths"):
         replay(alone("bcast", 4, 8, 8), NETWORK)
 
 
 def test_ends_of_a_program_that_nobody_carries_out_are_refused() -> None:
     program = alone("bcast", 4, 8, 8)
-    charges = engine.charge(program, NETWORK)
-    with pytest.raises(ValueError, match="collective 0 cannot be carried out as messages"):
-        engine.ends(program, charges)
+    found = classes(program)
+    core = replayer.core(program, found.message, found.collective)
+    costs = replayer.costs([charge(program, found, NETWORK)], [np.ones(4)])
+    with pytest.raises(ValueError, match="columns of different lengths"):
+        core.run(costs, None)
 
 
 # -- programs that are laid out --------------------------------------------------------------------

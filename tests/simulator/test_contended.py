@@ -17,13 +17,13 @@ from oracle import contended as oracle
 from oracle import dim
 from oracle.random_programs import networks, programs
 
-from popmodel.errors import ReplayError
+from popmodel.errors import ReplayError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import Program, from_trace, replay
 from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.contended import replay_contended
 from popmodel.simulator.program import Op
+from popmodel.simulator.replayer import Moments, Replayer
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data"
@@ -36,6 +36,11 @@ FACTORS = {1: "constant", 2: "linear", 3: "logarithmic"}
 def apart(program: Program) -> Program:
     """The program with each process on a node of its own."""
     return replace(program, nodes=np.arange(program.processes, dtype=np.int32))
+
+
+def in_order_of_time(program: Program, network: Network) -> Moments:
+    """The replay on shared links, of a network without limits as well."""
+    return Replayer(program)._shared(network, moments=True)
 
 
 # -- Dimemas ---------------------------------------------------------------------------------------
@@ -133,11 +138,11 @@ def test_without_limits_it_is_the_replay_without_contention(
         expected = replay(program, network).end.tolist()
     except ReplayError as error:
         with pytest.raises(ReplayError) as caught:
-            replay_contended(program, network.with_(sharing=sharing))
+            in_order_of_time(program, network.with_(sharing=sharing))
         assert caught.value.message == error.message
         return
-    found, _ = replay_contended(program, network.with_(sharing=sharing))
-    assert found.end.tolist() == expected
+    found = in_order_of_time(program, network.with_(sharing=sharing))
+    assert (found.last / 1e9).tolist() == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -168,8 +173,8 @@ def test_without_limits_a_real_run_ends_as_without_contention(
     network = PRESETS["alpha-beta"].with_(collectives=reading)
     expected = replay(program, network).end.tolist()
     for sharing in ("fifo", "fair"):
-        found, _ = replay_contended(program, network.with_(sharing=sharing))
-        assert found.end.tolist() == expected
+        found = in_order_of_time(program, network.with_(sharing=sharing))
+        assert (found.last / 1e9).tolist() == expected
 
 
 # -- the plain replay as the oracle ----------------------------------------------------------------
@@ -224,6 +229,11 @@ def plain(program: Program, network: Network, arguments: dict) -> tuple[list[flo
     """What the oracle finds, with the costs that the compiled engine got."""
     costs = {name: getattr(c, "tolist", lambda c=c: c)() for name, c in arguments.items()}
     costs["cpu"] = costs["cpu"][0]
+    rows = costs["message_class"]
+    for name in ("transfer", "busy", "bytes", "rendezvous", "send_overhead", "receive_before"):
+        costs[name] = [costs[name][row] for row in rows]
+    for name in ("collective_cost", "request_cost"):
+        costs[name] = [costs[name][row] for row in costs["collective_class"]]
     node = costs["place"]
     if network.sharing == "fifo":
         limit = (network.output_links, network.input_links, network.buses)
@@ -264,7 +274,7 @@ def test_the_compiled_engine_agrees_with_the_plain_one(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_kernel, "replay_contended", watched)
         with suppress(ReplayError):
-            replay_contended(program, network)
+            in_order_of_time(program, network)
     [(arguments, (clock, stuck_at, *_))] = seen
     end, at = plain(program, network, arguments)
     assert stuck_at.tolist() == at
@@ -384,8 +394,7 @@ def test_a_short_message_leaves_its_share_to_a_long_one() -> None:
     program.do(2, Op.RECEIVE, short)
     program.do(2, Op.RECEIVE, long)
     network = ONE_EACH.with_(latency=0.0, sharing="fair")
-    _, moments = replay_contended(program.build(), network, moments=True)
-    assert moments is not None
+    moments = Replayer(program.build()).moments(network)
     # Both at half the rate until the short one is through at 2 us; 2000 B are left then.
     assert moments.end[-2:].tolist() == pytest.approx([2000, 4000])
 
@@ -415,8 +424,23 @@ def test_a_deadlock_on_shared_links_is_named() -> None:
     assert "for 64 B, tag 8 from rank 1" in caught.value.message
 
 
+def test_shared_links_have_no_critical_path() -> None:
+    with pytest.raises(UsageError, match="has no critical path that adds up"):
+        Replayer(all_to(1, 1, 8)).path(ONE_EACH)
+
+
+def test_scenarios_with_and_without_shared_links_are_single_replays() -> None:
+    program = all_to(3, 3, 10**6)
+    networks = [SIMPLE, ONE_EACH, SIMPLE.with_(latency=2e-6), ONE_EACH.with_(sharing="fair")]
+    found = Replayer(program).scenarios(networks)
+    assert [one.network for one in found] == networks
+    for one in found:
+        assert one.end.tolist() == replay(program, one.network).end.tolist()
+
+
 def test_time_in_calls_is_found_on_shared_links() -> None:
-    found = replay(all_to(2, 2, 10**6), ONE_EACH, places=np.empty(0, np.int32))
+    program = all_to(2, 2, 10**6)
+    found = replay(program, ONE_EACH, places=np.empty(0, np.int32))
     assert found.spent is not None
     names = {op.name.lower(): row for op, row in zip(Op, found.spent[0], strict=True)}
     assert names["receive"] == pytest.approx(2.001e-3)

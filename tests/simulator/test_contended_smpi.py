@@ -11,7 +11,7 @@ from oracle import smpi
 
 from popmodel.network.routes import Routes
 from popmodel.simulator.charges import Charges
-from popmodel.simulator.contended import Load, carry
+from popmodel.simulator.contended import Load, Plan, carry
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
 ROWS = json.loads((DATA / "contended.json").read_text())
@@ -51,13 +51,14 @@ def test_every_rank_ends_when_smpi_says(row: dict) -> None:
         request_cost=np.empty(0),
         collective_rule=np.empty(0, np.uint8),
     )
-    end, _ = carry(
-        program,
+    rows = np.arange(len(messages), dtype=np.int32)
+    end, _, _ = carry(
+        Plan(program, rows, np.empty(0, np.int32)),
         charges,
         Load(size / bandwidth * 1e9, size),
         np.arange(processes, dtype=np.int32),
         up_and_down(processes, bandwidth),
-        cpu=np.ones(processes),
+        np.ones(processes),
     )
     assert end / 1e9 == pytest.approx(row["ends"], rel=1e-11)
     assert end.max() / 1e9 == pytest.approx(row["runtime"], rel=1e-11)

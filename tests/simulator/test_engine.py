@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from oracle import replay as oracle
+from oracle.drawn import networks, programs
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import replay
 from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.charges import Charges
-from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN, Op, Program, Uneven
+from popmodel.simulator.program import NONE_UNEVEN, Op, Program, Uneven
 
 IDEAL = PRESETS["ideal"]
 # 1 us and 1 B/ns, everything eager.
@@ -172,103 +171,27 @@ def test_the_compiled_engine_refuses_an_arrival_without_its_cost() -> None:
 # -- the plain replay as the oracle ----------------------------------------------------------------
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> Program:
-    """Programs of a few processes: matched operations, some of them lost or out of order."""
-    processes = draw(st.integers(1, 5))
-    program = ProgramBuilder(processes)
-    ranks = st.integers(0, processes - 1)
-    waits: list[tuple[int, Op, int]] = []
-    steps: list[tuple[int, Op, int]] = []
-    for _ in range(draw(st.integers(0, 12))):
-        if draw(st.booleans()):
-            sender, receiver = draw(ranks), draw(ranks)
-            m = program.message(sender, receiver, draw(st.sampled_from([0, 10, 1000, 5000])))
-            if draw(st.booleans()):
-                steps.append((sender, Op.SEND, m))
-            else:
-                steps.append((sender, Op.ISEND, m))
-                waits.append((sender, Op.WAIT_SEND, m))
-            if draw(st.booleans()):
-                steps.append((receiver, Op.RECEIVE, m))
-            else:
-                steps.append((receiver, Op.POST, m))
-                waits.append((receiver, Op.WAIT_RECEIVE, m))
-        else:
-            kind = draw(st.sampled_from(COLLECTIVES))
-            root = draw(st.one_of(st.just(-1), ranks))
-            c = program.collective(kind, draw(st.integers(0, 999)), 500, root=root)
-            blocking = draw(st.booleans())
-            for p in range(processes):
-                steps.append((p, Op.COLLECTIVE if blocking else Op.ARRIVE, c))
-                if not blocking:
-                    waits.append((p, Op.WAIT_COLLECTIVE, c))
-        if waits and draw(st.booleans()):
-            steps.append(waits.pop(draw(st.integers(0, len(waits) - 1))))
-    for lost in draw(st.sets(st.integers(0, 60), max_size=1)):
-        if lost < len(steps):
-            del steps[lost]
-    for p, op, target in steps + waits:
-        program.compute(p, draw(st.integers(0, 3000)) * 1e-9)
-        program.do(p, op, target)
-    for p in range(processes):
-        program.compute(p, draw(st.integers(0, 100)) * 1e-9)
-    return with_uneven_members(draw, program.build())
-
-
-def with_uneven_members(draw: st.DrawFn, program: Program) -> Program:
-    """Amounts of their own for the members of some collectives that have no root."""
-    chosen = [
-        c for c, root in enumerate(program.collectives.root) if root < 0 and draw(st.booleans())
-    ]
-    arrives = (program.kind == Op.COLLECTIVE) | (program.kind == Op.ARRIVE)
-    rows = np.flatnonzero(arrives & np.isin(program.target, chosen))
-    amounts = [draw(st.integers(0, 999)) for _ in rows]
-    bytes_ = np.array(amounts, np.int64)
-    return replace(program, uneven=Uneven(rows, program.target[rows], bytes_, bytes_[::-1].copy()))
-
-
-@st.composite
-def networks(draw: st.DrawFn):
-    return PRESETS["ideal"].with_(
-        rules=draw(st.sampled_from(["alpha-beta", "dimemas"])),
-        latency=draw(st.sampled_from([0.0, 1e-7, 1e-6])),
-        bandwidth=draw(st.sampled_from([1e9, math.inf])),
-        eager_threshold=draw(st.sampled_from([0, 1000, math.inf])),
-        collectives=draw(st.sampled_from(["dimemas", "synchronising", "rooted"])),
-        collective_cost=draw(st.sampled_from(["constant", "linear", "logarithmic"])),
-        cpu_factor=draw(st.sampled_from([0.5, 1.0, 4.0])),
-    )
-
-
 @settings(max_examples=300, deadline=None)
 @given(programs(), networks())
 def test_the_compiled_engine_agrees_with_the_plain_one(program: Program, network) -> None:
-    compiled: list = []
-    plain: list = []
-    kernel = _kernel.replay
     calls = len(program.call_code)
     names = np.arange(calls, dtype=np.int16)  # one of its own for each
     program = replace(program, call_name=tuple(map(str, names)), call_code=names)
     places = (names % 3).astype(np.int32)
-
-    def both(**arguments):
-        compiled.extend(kernel(**arguments))
-        costs = {field.name: arguments[field.name] for field in fields(Charges)}
-        plain.extend(oracle.replay(program, arguments["cpu"], **costs))
-        return compiled
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("popmodel.simulator.engine._kernel.replay", both, raising=True)
-        try:
-            replay(program, network, places=places)
-        except ReplayError:
-            assert (compiled[1] < program.offsets[1:]).any()
-    assert compiled[1].tolist() == plain[1]
-    assert compiled[0].tolist() == plain[0]
-    spent = np.zeros((compiled[2].size // max(calls, 1), calls))
-    np.add.at(spent, (places[program.call], program.call), plain[2])
-    assert compiled[2] == pytest.approx(spent.ravel(), rel=1e-12)
+    end, stuck_at, of_operations = oracle.on(program, network)
+    if stuck_at != program.offsets[1:].tolist():
+        with pytest.raises(ReplayError) as caught:
+            replay(program, network)
+        stuck = [p for p, i in enumerate(stuck_at) if i < program.offsets[p + 1]]
+        assert f"{len(stuck)} of {program.processes} ranks wait" in caught.value.message
+        assert f"(replayed {end[stuck[0]] / 1e9:.9f} s)" in caught.value.message
+        return
+    found = replay(program, network, places=places)
+    assert found.end.tolist() == (np.array(end) / 1e9).tolist()
+    assert found.spent is not None
+    spent = np.zeros(found.spent.shape)
+    np.add.at(spent, (places[program.call], program.call), of_operations)
+    assert found.spent * 1e9 == pytest.approx(spent, rel=1e-12)
 
 
 @settings(max_examples=100, deadline=None)

@@ -12,7 +12,9 @@ from popmodel.machine import profile
 from popmodel.machine.network import network_of
 from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass, by_size
-from popmodel.simulator import Program, replay
+from popmodel.network.selection import NAMES, parse_selection
+from popmodel.network.tiers import Tier, Tiers
+from popmodel.simulator import Part, Program, Replayer, replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op
 
@@ -111,3 +113,30 @@ def test_ideal_networks_have_no_overheads() -> None:
     assert (ideal.send_overhead, ideal.receive_overhead) == (0, 0)
     assert "send_overhead" not in Network().to_dict()
     assert LOGGP.to_dict()["send_overhead"] == 1e-6
+
+
+def test_the_critical_path_names_overheads() -> None:
+    path = Replayer(messages(3, 1000)).path(LOGGP)
+    assert path.time.sum() == pytest.approx(1e3 + 6e3 + 3 * 2e3)  # ns
+    assert path.overhead.sum() == pytest.approx(1e3 + 3 * 2e3)
+    assert path.part.tolist() == [Part.SEND, Part.TRANSFER, *[Part.RECEIVE] * 3]
+
+
+@pytest.mark.parametrize("reading", ["algorithm", "dimemas"])
+@pytest.mark.parametrize("kind", ["allreduce", "reduce"])
+def test_steps_of_every_algorithm_add_up_to_the_runtime(kind: str, reading: str) -> None:
+    program = ProgramBuilder(6, nodes=[0, 0, 1, 1, 2, 2])
+    c = program.collective(kind, 10**5, 10**5, root=2, root_sent=10**5)
+    for p in range(6):
+        program.compute(p, p * 7 % 5 * 1e-5)
+        program.do(p, Op.COLLECTIVE, c)
+    tier = Tier((SizeClass(None, 1e-6, 1e-9),), 1000, 1e-7, 2e-7)
+    tiers = Tiers(tier, Tier((SizeClass(None, 3e-6, 2e-9),), 1000, 3e-7, 2e-7))
+    replayer = Replayer(program.build())
+    for name in NAMES[kind] if reading == "algorithm" else ("",):
+        algorithms = (parse_selection(f"{kind}={name}"),) if name else ()
+        network = Network(tiers=tiers, collectives=reading, algorithms=algorithms)
+        for side in ("left", "right"):
+            path = replayer.path(network, side)
+            assert path.time.sum() == pytest.approx(replayer.run(network).runtime * 1e9)
+            assert (path.overhead > 0).any()

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.network.mapping import parse_mapping
 from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass
+from popmodel.network.selection import parse_selection
 from popmodel.network.tiers import Tier, Tiers
-from popmodel.simulator import Program, replay
+from popmodel.simulator import Program, Replayer, replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op
 
@@ -123,3 +125,36 @@ def test_the_ideal_form_of_a_network_costs_nothing() -> None:
     ideal = tiered(cpu_factor=2.0).ideal()
     assert replay(message(10**6, [0, 1]), ideal).runtime == 0.0
     assert (ideal.cpu_factor, ideal.bandwidth) == (2.0, math.inf)
+
+
+def test_other_placements_are_scenarios_like_others() -> None:
+    program = message(500, [0, 0])
+    names = ("block:1", "block:2", "traced")
+    networks = [tiered(mapping=parse_mapping(name)) for name in names]
+    found = Replayer(program).scenarios(networks)
+    assert [one.runtime for one in found] == pytest.approx([11e-6, 2.5e-6, 2.5e-6])
+    assert [one.network for one in found] == networks
+    assert [replay(program, one).runtime for one in networks] == [one.runtime for one in found]
+    placed = Replayer(program).path(networks[0])
+    assert placed.tier.max() == 1
+    assert Replayer(program).moments(networks[0]).last.max() == found[0].runtime * 1e9
+
+
+def test_scenarios_with_other_algorithms_are_replayed_apart() -> None:
+    program = ProgramBuilder(8)
+    c = program.collective("allreduce", 8000, 8000)
+    for rank in range(8):
+        program.do(rank, Op.COLLECTIVE, c)
+    replayer = Replayer(program.build())
+    networks = [
+        FLAT.with_(
+            collectives="algorithm",
+            algorithms=(parse_selection(f"allreduce={name}"),),
+            latency=late,
+        )
+        for name in ("ring", "reduce_bcast")
+        for late in (1e-6, 2e-6)
+    ]
+    found = [one.runtime for one in replayer.scenarios(networks)]
+    assert found == [replayer.run(one).runtime for one in networks]
+    assert len(set(found)) == 4

@@ -219,7 +219,7 @@ class OperationsBuilder:
             sender_waits_for_transfer=True,
             collective_cost=cost,
             member_cost=cost,
-            collective_rule=rules(program.collectives, READING),
+            collective_rule=rules(program.collectives.kind, program.collectives.root >= 0, READING),
             request_cost=np.zeros(len(cost)),
         )
         return Operations(program, charges)

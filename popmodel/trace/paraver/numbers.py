@@ -65,8 +65,9 @@ NUMBERS: Mapping[Event, int] = {
     Event.USED: 40009004,
     Event.WAITED: 40009005,
     Event.LEFT_OUT: 40009101,
+    Event.CRITICAL_PATH: 40009201,
 }
-"""Type of each event that popmodel's tracer writes."""
+"""Type of each event that popmodel writes."""
 
 MPI_TYPES: Mapping[int, CallGroup] = {
     NUMBERS[Event.POINT_TO_POINT]: CallGroup.POINT_TO_POINT,

@@ -1,0 +1,136 @@
+"""Messages and collectives of a program that cost the same on every network.
+
+A program has millions of messages of a few sizes: what they cost is found once for each class.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.arrays import alike, distinct
+from popmodel.simulator.program import Program
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["BETWEEN", "SELF", "WITHIN", "Classes", "CollectiveClasses", "MessageClasses", "classes"]
+
+SELF, WITHIN, BETWEEN = range(3)
+"""How far a message goes: to its own process, inside its node, to another node."""
+
+
+@dataclass(frozen=True)
+class MessageClasses:
+    """Classes of messages.
+
+    Attributes
+    ----------
+    size : int64[K]
+        Bytes.
+    mode : int8[K]
+        As in `popmodel.simulator.program.Messages`.
+    distance : int8[K]
+        `SELF`, `WITHIN` or `BETWEEN`.
+    """
+
+    size: NDArray[np.int64]
+    mode: NDArray[np.int8]
+    distance: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+
+@dataclass(frozen=True)
+class CollectiveClasses:
+    """Classes of collectives.
+
+    Attributes
+    ----------
+    kind, members, sent, received, root_sent
+        As in `popmodel.simulator.program.Collectives`, of each class.
+    rooted : bool[K]
+        Whether somebody is known to be the root.
+    apart : bool[K]
+        Whether there are members on several nodes.
+    uneven : bool[K]
+        Whether members have different amounts.
+    """
+
+    kind: NDArray[np.int8]
+    members: NDArray[np.int32]
+    sent: NDArray[np.int64]
+    received: NDArray[np.int64]
+    root_sent: NDArray[np.int64]
+    rooted: NDArray[np.bool_]
+    apart: NDArray[np.bool_]
+    uneven: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Which messages and collectives of a program cost the same.
+
+    Attributes
+    ----------
+    message : int32[M]
+        Row of `messages` of each message.
+    messages : MessageClasses
+        What distinguishes them.
+    collective : int32[C]
+        Row of `collectives` of each collective.
+    collectives : CollectiveClasses
+        What distinguishes them.
+    """
+
+    message: NDArray[np.int32]
+    messages: MessageClasses
+    collective: NDArray[np.int32]
+    collectives: CollectiveClasses
+
+
+def classes(program: Program) -> Classes:
+    """Return the classes of a program's messages and collectives."""
+    own = program.messages
+    distance = np.where(program.nodes[own.sender] == program.nodes[own.receiver], WITHIN, BETWEEN)
+    distance[own.sender == own.receiver] = SELF
+    rows, message = alike(own.size, own.mode * np.int64(3) + distance)
+    size, rest = rows[:, 0], rows[:, 1]
+    messages = MessageClasses(size, (rest // 3).astype(np.int8), (rest % 3).astype(np.int8))
+    many = program.collectives
+    flags = np.zeros(len(many), np.int64)
+    flags[program.uneven.collective] = 1
+    flags += 2 * _over_nodes(program) + 4 * (many.root >= 0)
+    columns = (many.kind, many.members, many.sent, many.received, many.root_sent, flags)
+    rows, collective = alike(*(column.astype(np.int64) for column in columns))
+    kind, members, sent, received, root_sent, flags = rows.T
+    collectives = CollectiveClasses(
+        kind.astype(np.int8),
+        members.astype(np.int32),
+        sent,
+        received,
+        root_sent,
+        rooted=(flags & 4) > 0,
+        apart=(flags & 2) > 0,
+        uneven=(flags & 1) > 0,
+    )
+    return Classes(message.astype(np.int32), messages, collective.astype(np.int32), collectives)
+
+
+def _over_nodes(program: Program) -> NDArray[np.bool_]:
+    """Whether each collective has members on several nodes."""
+    several = bool(len(distinct(program.nodes)) > 1)
+    found = np.full(len(program.collectives), several)
+    if several:
+        communicator = program.collectives.communicator
+        for number in distinct(communicator).tolist():
+            if number:
+                nodes = program.nodes[program.communicators[number]]
+                found[communicator == number] = len(distinct(nodes)) > 1
+    return found

@@ -1,0 +1,109 @@
+"""What a replay found, or where it stopped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.errors import ReplayError
+from popmodel.simulator.program import COLLECTIVES, Op, Program
+from popmodel.units import count, format_time, plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.network.network import Network
+
+__all__ = ["Execution", "stopped"]
+
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What a replay found.
+
+    Attributes
+    ----------
+    network : Network
+        On what.
+    end : float64[P]
+        When each process ends, s.
+    compute : float64[P]
+        Sum of its compute bursts, s.
+    operations : int
+        MPI operations replayed, over all processes; the messages of a collective that is carried
+        out as such are part of one.
+    spent : float64[places, names] or None
+        Time in the calls of each place and name, s; None if it was not asked for.
+    """
+
+    network: Network
+    end: NDArray[np.float64]
+    compute: NDArray[np.float64]
+    operations: int
+    spent: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        size = (
+            f"{plural(len(self.end), 'process', 'processes')}, {count(self.operations)} operations"
+        )
+        return f"<Execution on {self.network.name}: {size}, runtime {format_time(self.runtime)}>"
+
+    @property
+    def runtime(self) -> float:
+        """When the last process ends, s."""
+        return float(self.end.max(initial=0.0))
+
+
+def stopped(
+    program: Program, stuck_at: NDArray[np.int64], clock: NDArray[np.float64]
+) -> ReplayError | None:
+    """Name the first ranks that wait forever, for what, and since when; None if nobody does.
+
+    Parameters
+    ----------
+    program : Program
+        What was replayed.
+    stuck_at : int64[P]
+        Operation that each process came to; beyond its last one if it ended.
+    clock : float64[P]
+        When that was, ns.
+    """
+    stuck = np.flatnonzero(stuck_at < program.offsets[1:])
+    if not len(stuck):
+        return None
+    named = [_waiting(program, p, int(stuck_at[p]), float(clock[p])) for p in stuck[:4].tolist()]
+    more = f"; and {len(stuck) - 4} more ranks" if len(stuck) > 4 else ""
+    return ReplayError(
+        f"deadlock in the replay: {len(stuck)} of {program.processes} ranks wait forever: "
+        + "; ".join(named)
+        + more
+        + (f"; {program.lost}" if program.lost else ""),
+        "analyse the part before the loss: leave out --from-start"
+        if program.lost
+        else "records of these operations are missing from the trace, or the program relies on "
+        "buffering beyond the eager threshold",
+    )
+
+
+def _waiting(program: Program, process: int, operation: int, clock: float) -> str:
+    call = int(program.call[operation])
+    name = program.call_name[program.call_code[call]]
+    target = int(program.target[operation])
+    text = (
+        f"rank {process} in {name} at {program.call_time[call] / _NS:.9f} s of the trace "
+        f"(replayed {clock / _NS:.9f} s)"
+    )
+    kind = Op(program.kind[operation])
+    if kind >= Op.COLLECTIVE:
+        c = program.collectives
+        where = f"communicator {c.communicator[target]}" if c.communicator[target] else "all ranks"
+        return f"{text}, {COLLECTIVES[c.kind[target]]} of {c.members[target]} members on {where}"
+    m = program.messages
+    what = f"{m.size[target]} B, tag {m.tag[target]}"
+    if kind in (Op.SEND, Op.ISEND, Op.WAIT_SEND):
+        return f"{text}, for rank {m.receiver[target]} to receive {what}"
+    return f"{text}, for {what} from rank {m.sender[target]}"

@@ -1,0 +1,461 @@
+"""A program that is replayed on several networks: what does not depend on them is made once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from popmodel.errors import UsageError
+from popmodel.kernel import _kernel
+from popmodel.simulator.algorithms import carry_out
+from popmodel.simulator.charges import Charges, charge, with_sizes
+from popmodel.simulator.classes import BETWEEN, SELF, Classes, classes
+from popmodel.simulator.contended import Plan, carry_on
+from popmodel.simulator.execution import Execution, stopped
+from popmodel.simulator.path import CriticalPath
+from popmodel.simulator.prices import Quantity
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.network.mapping import RankMapping
+    from popmodel.network.network import Network
+    from popmodel.network.selection import Selection
+    from popmodel.simulator.algorithms import Carried, Sizes
+    from popmodel.simulator.program import Program
+
+__all__ = ["Moments", "Replayer", "core", "costs"]
+
+_NS = 1e9
+
+# Columns of charges that are times, in the order of the compiled walk's tables, from 1.
+_TABLES = (
+    "send_overhead",
+    "receive_before",
+    "receive_after",
+    "transfer",
+    "collective_cost",
+    "member_cost",
+    "request_cost",
+    "uneven_cost",
+)
+Along = Literal["latency", "bytes"]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """When the operations of a program happen on a network.
+
+    Attributes
+    ----------
+    begin, end : float64[N]
+        When each operation begins, after the computing before it, and ends, ns.
+    last : float64[P]
+        When each process ends, after the computing that follows its last operation, ns.
+    """
+
+    begin: NDArray[np.float64]
+    end: NDArray[np.float64]
+    last: NDArray[np.float64]
+
+
+class Replayer:
+    """A program, ready to be replayed on networks.
+
+    Parameters
+    ----------
+    program : Program
+        What every process does; its columns must not change any more.
+
+    Raises
+    ------
+    ValueError
+        If its columns do not fit each other.
+
+    Notes
+    -----
+    Memory beyond the program: 4 B for each message and each collective. During a replay another
+    24 B for each message and 56 B for each collective; 8 networks at once take 136 B for each
+    message, and a critical path 56 B, and 24 B for every wait that another process ended.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._classes: Classes = classes(program)
+        self._core = core(program, self._classes.message, self._classes.collective)
+        self._carried: dict[
+            tuple[tuple[Selection, ...], bool], tuple[_kernel.Carried, Sizes, Carried]
+        ] = {}
+        self._placed: dict[RankMapping, Replayer] = {}
+
+    def __repr__(self) -> str:
+        return f"<Replayer of {self.program!r}>"
+
+    def run(self, network: Network, *, places: NDArray[np.int32] | None = None) -> Execution:
+        """Replay the program on a network.
+
+        Parameters
+        ----------
+        network : Network
+            What communication costs.
+        places : int32[K], optional
+            Place of each call, from 0; empty where there is one for all. Given that, the time in
+            the calls is found as well.
+
+        Raises
+        ------
+        ReplayError
+            On a deadlock or an unmatched message; names ranks, operations and times.
+        """
+        if network.mapping is not None:
+            found = self._on(network.mapping).run(network.with_(mapping=None), places=places)
+            return replace(found, network=network)
+        if network.contended:
+            return self._contended(network, places)
+        given = costs([self._charges(network)], [self._cpu(network)])
+        if places is None:
+            end, stuck_at = self._core.run(given, self._messages_of(network))
+            return self._execution(network, end, stuck_at)
+        program = self.program
+        names, number = len(program.call_name), int(places.max(initial=0)) + 1
+        end, stuck_at, spent = self._core.spent(
+            given,
+            self._messages_of(network),
+            program.call,
+            program.call_code.astype(np.int16, copy=False),
+            places,
+            names,
+            number,
+        )
+        return self._execution(network, end, stuck_at, spent.reshape(number, names) / _NS)
+
+    def scenarios(self, networks: Iterable[Network]) -> list[Execution]:
+        """Replay the program on several networks, eight of them at once where they are alike.
+
+        Networks are alike where the same messages are sent eagerly and the same rules hold. The
+        result is that of single replays, bit for bit.
+
+        Raises
+        ------
+        ReplayError
+            On a deadlock or an unmatched message on one of them.
+        """
+        given = list(networks)
+        found: dict[int, Execution] = {}
+        for mapping in dict.fromkeys(network.mapping for network in given):
+            mine = [k for k, network in enumerate(given) if network.mapping == mapping]
+            if mapping is not None:
+                bare = [given[k].with_(mapping=None) for k in mine]
+                executions = self._on(mapping).scenarios(bare)
+                for k, execution in zip(mine, executions, strict=True):
+                    found[k] = replace(execution, network=given[k])
+                continue
+            free = [k for k in mine if not given[k].contended]
+            found |= {k: self.run(given[k]) for k in mine if given[k].contended}
+            for alike in self._alike([given[k] for k in free]):
+                for first in range(0, len(alike), _kernel.LANES):
+                    some = [free[k] for k in alike[first : first + _kernel.LANES]]
+                    found |= zip(some, self._together([given[k] for k in some]), strict=True)
+        return [found[k] for k in range(len(given))]
+
+    def _alike(self, networks: Sequence[Network]) -> list[list[int]]:
+        """Numbers of networks that differ in times only."""
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for number, network in enumerate(networks):
+            charges = self._charges(network)
+            key = (
+                network.collectives,
+                network.algorithms,
+                network.tiers is None,
+                charges.sender_waits_for_transfer,
+                charges.rendezvous.tobytes(),
+                charges.collective_rule.tobytes(),
+            )
+            groups.setdefault(key, []).append(number)
+        return list(groups.values())
+
+    def _together(self, networks: Sequence[Network]) -> list[Execution]:
+        """Replays of up to as many networks as the engine has lanes; the last one fills them."""
+        if len(networks) == 1:
+            return [self.run(networks[0])]
+        filled = [*networks, *[networks[-1]] * (_kernel.LANES - len(networks))]
+        given = costs([self._charges(n) for n in filled], [self._cpu(n) for n in filled])
+        end, stuck_at = self._core.run(given, self._messages_of(networks[0]))
+        rows = end.reshape(_kernel.LANES, -1)
+        return [
+            self._execution(network, row, stuck_at)
+            for network, row in zip(networks, rows, strict=False)
+        ]
+
+    def moments(self, network: Network) -> Moments:
+        """Replay the program on a network and tell when each operation begins and ends.
+
+        Raises
+        ------
+        ReplayError
+            On a deadlock or an unmatched message; names ranks, operations and times.
+        """
+        if network.mapping is not None:
+            return self._on(network.mapping).moments(network.with_(mapping=None))
+        if network.contended:
+            return self._shared(network, moments=True)
+        given = costs([self._charges(network)], [self._cpu(network)])
+        last, stuck_at, begin, end = self._core.moments(given, self._messages_of(network))
+        if (error := stopped(self.program, stuck_at, last)) is not None:
+            raise error
+        return Moments(begin, end, last)
+
+    def path(
+        self,
+        network: Network,
+        side: Literal["right", "left"] = "right",
+        along: Along = "latency",
+    ) -> CriticalPath:
+        """Replay the program on a network and tell what its runtime is made of.
+
+        Parameters
+        ----------
+        network : Network
+            What communication costs.
+        side : {"right", "left"}
+            Where several paths are equally long: the one that is the longest on a network with a
+            little more (right) or less (left) of a parameter.
+        along : {"latency", "bytes"}
+            That parameter: the latency, or the time per byte, of all tiers.
+
+        Raises
+        ------
+        ReplayError
+            On a deadlock or an unmatched message; names ranks, operations and times.
+        UsageError
+            If messages share links: then no times of operations add up to the runtime.
+        """
+        if network.contended:
+            raise UsageError(
+                "a network whose links messages share has no critical path that adds up",
+                "leave out limits of links and buses, and topologies",
+            )
+        if network.mapping is not None:
+            placed = self._on(network.mapping)
+            return placed.path(network.with_(mapping=None), side, along)
+        sign = 1.0 if side == "right" else -1.0
+        times = self._charges(network)
+        by_quantity: dict[Quantity, Charges] = {
+            q: self._charges(network, q) for q in Quantity if q is not Quantity.TIME
+        }
+        slopes = by_quantity[Quantity(along)]
+        cpu = self._cpu(network)
+        given = costs([times, slopes], [cpu, np.zeros_like(cpu)], signs=(1.0, sign))
+        end, stuck_at, process, source, operation, part, row, table, index = self._core.path(
+            given, self._messages_of(network)
+        )
+        if (error := stopped(self.program, stuck_at, end)) is not None:
+            raise error
+        first = np.cumsum([0, *(len(getattr(times, name)) for name in _TABLES)])
+        charged = table > 0
+        entry = first[table[charged].astype(np.int64) - 1] + index[charged]
+
+        def column(charges: Charges) -> NDArray[np.float64]:
+            found = np.zeros(len(table))
+            found[charged] = np.concatenate([getattr(charges, name) for name in _TABLES])[entry]
+            return found
+
+        time = column(times)
+        time[~charged] = self._computing(process[~charged], operation[~charged], cpu)
+        latency, count, latency_time, bytes_time = (
+            column(by_quantity[q])
+            for q in (
+                Quantity.LATENCY,
+                Quantity.BYTES,
+                Quantity.LATENCY_TIME,
+                Quantity.BYTES_TIME,
+            )
+        )
+        overhead = np.where(charged, time - latency_time - bytes_time, 0.0)
+        overhead[np.abs(overhead) <= 1e-12 * time] = 0.0
+        tier = np.full(len(table), -1, np.int8)
+        tier[charged] = self._tiers(network)[entry]
+        runtime = float(end.max(initial=0.0))
+        if abs(float(time.sum()) - runtime) > 1e-9 * runtime:
+            raise AssertionError("the steps of the critical path do not add up to the runtime")
+        paid = (time != 0) | (latency != 0) | (count != 0)
+        columns = (
+            process,
+            source,
+            operation,
+            part,
+            row,
+            time,
+            latency,
+            count,
+            latency_time,
+            bytes_time,
+            overhead,
+            tier,
+        )
+        kept: list[Any] = [*(column[paid] for column in columns), runtime / _NS]
+        return CriticalPath(*kept)
+
+    def _shared(self, network: Network, *, moments: bool) -> Moments:
+        """When things happen on a network whose links messages share."""
+        carried = self._carried_on(network)
+        messages = self._classes.messages
+        if carried is not None:
+            messages = with_sizes(messages, carried[1])
+        rows = self._classes.message, self._classes.collective
+        plan = Plan(self.program, *rows, None if carried is None else carried[2])
+        charges = self._charges(network)
+        last, begin, end = carry_on(
+            plan, network, charges, messages, self._cpu(network), moments=moments
+        )
+        return Moments(begin, end, last)
+
+    def _contended(self, network: Network, places: NDArray[np.int32] | None) -> Execution:
+        found = self._shared(network, moments=places is not None)
+        spent = None if places is None else _spent_in_calls(self.program, found, places)
+        return self._execution(network, found.last, self.program.offsets[1:], spent)
+
+    def _on(self, mapping: RankMapping) -> Replayer:
+        """The same program with its processes on other nodes."""
+        if mapping not in self._placed:
+            self._placed[mapping] = Replayer(self.program.on(mapping))
+        return self._placed[mapping]
+
+    def _computing(
+        self, process: NDArray[np.int32], operation: NDArray[np.int64], cpu: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Times of bursts, or of what a process computes after its last operation, ns."""
+        found = self.program.tail[process]
+        before = operation >= 0
+        found[before] = self.program.burst[operation[before]]
+        return found * cpu[process]
+
+    def _tiers(self, network: Network) -> NDArray[np.int8]:
+        """Tier of each row of the tables: 0 inside a node, 1 between nodes, -1 neither."""
+        messages = self._classes.messages
+        if (carried := self._carried_on(network)) is not None:
+            messages = with_sizes(messages, carried[1])
+        distance = messages.distance
+        of_messages = np.where(distance == SELF, -1, distance == BETWEEN).astype(np.int8)
+        of_collectives = self._classes.collectives.apart.astype(np.int8)
+        row = self._classes.collective[self.program.uneven.collective]
+        found = np.concatenate([*[of_messages] * 4, *[of_collectives] * 3, of_collectives[row]])
+        return found if network.tiers is not None else np.where(found < 0, found, np.int8(1))
+
+    def _charges(self, network: Network, quantity: Quantity = Quantity.TIME) -> Charges:
+        carried = self._carried_on(network)
+        sizes = None if carried is None else carried[1]
+        return charge(self.program, self._classes, network, sizes, quantity)
+
+    def _cpu(self, network: Network) -> NDArray[np.float64]:
+        """What multiplies the bursts of each process."""
+        return 1 / network.cpu(self.program.processes)
+
+    def _carried_on(self, network: Network) -> tuple[_kernel.Carried, Sizes, Carried] | None:
+        """How collectives are carried out as messages, if they are."""
+        if network.collectives != "algorithm":
+            return None
+        key = network.algorithms, network.tiers is not None
+        if key not in self._carried:
+            carried, sizes = carry_out(
+                self.program, len(self._classes.messages), network.algorithms, tiers=key[1]
+            )
+            self._carried[key] = _kernel.Carried(**vars(carried)), sizes, carried
+        return self._carried[key]
+
+    def _messages_of(self, network: Network) -> _kernel.Carried | None:
+        carried = self._carried_on(network)
+        return None if carried is None else carried[0]
+
+    @cached_property
+    def _compute(self) -> NDArray[np.float64]:
+        return self.program.compute()
+
+    def _execution(
+        self,
+        network: Network,
+        end: NDArray[np.float64],
+        stuck_at: NDArray[np.int64],
+        spent: NDArray[np.float64] | None = None,
+    ) -> Execution:
+        if (error := stopped(self.program, stuck_at, end)) is not None:
+            raise error
+        compute = self._compute * self._cpu(network) / _NS
+        return Execution(network, end / _NS, compute, self.program.operations, spent)
+
+
+def _spent_in_calls(
+    program: Program, moments: Moments, places: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Sum up the time in the calls of each place and name, s."""
+    names, rows = len(program.call_name), int(places.max(initial=0)) + 1
+    place = places[program.call] if len(places) else np.int32(0)
+    which = place * names + program.call_code[program.call]
+    found = np.bincount(which, moments.end - moments.begin, rows * names)
+    return found.reshape(rows, names) / _NS
+
+
+def core(
+    program: Program, message_class: NDArray[np.int32], collective_class: NDArray[np.int32]
+) -> _kernel.Replay:
+    """Hand a program to the compiled engine, which checks it once.
+
+    Parameters
+    ----------
+    program : Program
+        What every process does.
+    message_class, collective_class : int32[M], int32[C]
+        Rows of the charges of its messages and collectives.
+
+    Raises
+    ------
+    ValueError
+        If its columns do not fit each other.
+    """
+    return _kernel.Replay(
+        offsets=program.offsets,
+        kind=program.kind,
+        target=program.target,
+        burst=program.burst,
+        tail=program.tail,
+        message_class=message_class,
+        collective_class=collective_class,
+        members=program.collectives.members,
+        root=program.collectives.root,
+        uneven_operation=program.uneven.operation,
+    )
+
+
+def costs(
+    charges: Sequence[Charges],
+    cpu: Sequence[NDArray[np.float64]],
+    signs: Sequence[float] | None = None,
+) -> _kernel.Costs:
+    """Hand the charges of one or several networks to the compiled engine.
+
+    Parameters
+    ----------
+    charges : sequence of Charges
+        A row each; what is no time is taken of the first.
+    cpu : sequence of float64[P]
+        What multiplies the bursts of each process.
+    signs : sequence of float, optional
+        Multiplies the rows.
+    """
+    sign = np.ones((len(charges), 1)) if signs is None else np.array(signs)[:, None]
+    rows: dict[str, Any] = {
+        name: np.stack([getattr(one, name) for one in charges]) * sign for name in _TABLES
+    }
+    first = charges[0]
+    return _kernel.Costs(
+        cpu=np.stack(cpu),
+        rendezvous=first.rendezvous,
+        collective_rule=first.collective_rule,
+        sender_waits_for_transfer=first.sender_waits_for_transfer,
+        **rows,
+    )
