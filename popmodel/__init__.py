@@ -2,9 +2,9 @@
 
 The public names are loaded on first use, which keeps ``import popmodel`` fast.
 
-`metrics`, `replay`, `predict`, `sweep` and `validate` do the same as the commands. Their results
-have a short ``repr``; ``print`` shows the screen of the command, ``to_dict`` returns the document,
-``to_dataframe`` a pandas table, ``plot`` an SVG drawing. Quantities are in SI units.
+`metrics`, `replay`, `sensitivity`, `predict`, `sweep` and `validate` do the same as the commands.
+Their results have a short ``repr``; ``print`` shows the screen of the command, ``to_dict`` returns
+the document, ``to_dataframe`` a pandas table, ``plot`` an SVG drawing. Quantities are in SI units.
 
 Examples
 --------
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
     from popmodel.api.replay import replay
+    from popmodel.api.sensitivity import sensitivity
     from popmodel.api.sweep import sweep
     from popmodel.api.validate import validate
     from popmodel.efficiency.hierarchy import load_families
@@ -44,6 +45,7 @@ _HOMES = {
     "predict": "popmodel.api.predict.predict",
     "read": "popmodel.trace.read",
     "replay": "popmodel.api.replay.replay",
+    "sensitivity": "popmodel.api.sensitivity.sensitivity",
     "sweep": "popmodel.api.sweep.sweep",
     "validate": "popmodel.api.validate.validate",
 }
@@ -60,6 +62,7 @@ __all__ = [
     "predict",
     "read",
     "replay",
+    "sensitivity",
     "sweep",
     "validate",
 ]

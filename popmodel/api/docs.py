@@ -21,6 +21,7 @@ FIRST = (
     "definitions",
     "numbers",
     "traces",
+    "sensitivity",
     "clusters",
     "json",
     "tables",

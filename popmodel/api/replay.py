@@ -24,6 +24,7 @@ from popmodel.api.outcomes import (
 )
 from popmodel.api.results import Result
 from popmodel.api.shared import Counts, TopologyLike
+from popmodel.api.written import check_writable, write_replay
 from popmodel.efficiency.measure import analyse, runtime
 from popmodel.efficiency.replayed import unknown_families
 from popmodel.errors import ReplayError, UsageError
@@ -88,6 +89,8 @@ class Replays(Result):
         Families whose efficiencies replays do not give, with the reason.
     files : tuple of str
         The files that were read.
+    written : str or None
+        The trace that the replay was written to.
     """
 
     trace: str
@@ -101,6 +104,7 @@ class Replays(Result):
     evaluations: Evaluations
     unknown: Mapping[str, str]
     files: tuple[str, ...]
+    written: str | None = None
 
     def __repr__(self) -> str:
         networks = {"runs": [{"network": one.network.to_dict()} for one in self.outcomes]}
@@ -141,6 +145,7 @@ class Replays(Result):
             measured_runtime=self.measured,
             against=self.against,
             **efficiencies,
+            **({} if self.written is None else {"written": self.written}),
             notes=self.notes,
             runs=[
                 {"trace": self.trace, **outcome.facts(self.against)} for outcome in self.outcomes
@@ -192,6 +197,7 @@ def replay(
     topology: TopologyLike | Iterable[TopologyLike] | None = None,
     against: Against | None = None,
     metrics: bool = False,
+    output: str | os.PathLike[str] | None = None,
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
@@ -258,6 +264,8 @@ def replay(
         measured run if it is on the ideal network itself.
     metrics : bool
         Whether to compute the efficiencies of each replay.
+    output : path, optional
+        A Paraver trace (``.prv`` or ``.prv.gz``) to write the replayed run to, of a single replay.
     window : str or pair, optional
         Analyse a window of time: ``"1.5s:3s"`` or ``(1.5, 3)`` in seconds from the start of the
         trace; an omitted end, or None, means that of the trace.
@@ -281,7 +289,8 @@ def replay(
     MissingQuantity
         If a machine profile lacks the network between the processes.
     UsageError
-        If a network or the baseline is unknown, or a value is invalid.
+        If a network or the baseline is unknown, a value is invalid, or several replays are to be
+        written as one trace.
 
     Examples
     --------
@@ -346,6 +355,8 @@ def replay(
             "sharing: no network has anything to share",
             "limit links, buses or links within nodes, or name a topology",
         )
+    if output is not None:
+        check_writable(output, len(scenarios))
     measured = runtime(source) if source.timed else None
     observed, unknown, evaluations = None, {}, {}
     if metrics:
@@ -358,6 +369,8 @@ def replay(
         outcome(once, network, observed, unknown, alone=len(scenarios) == 1)
         for network in scenarios
     )
+    if output is not None and not isinstance(outcomes[0].found, ReplayError):
+        write_replay(source, program, scenarios[0], output)
     return Replays(
         path,
         measured,
@@ -370,6 +383,7 @@ def replay(
         evaluations,
         unknown,
         (path, *(profile.path for profile in profiles), *_files(topology)),
+        None if output is None else os.fspath(output),
     )
 
 

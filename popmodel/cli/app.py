@@ -21,6 +21,7 @@ VERBS = (
     "info",
     "metrics",
     "replay",
+    "sensitivity",
     "predict",
     "sweep",
     "validate",

@@ -10,20 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from popmodel.cli.options import (
+    FORMATS,
     ApplicationOption,
     CacheOption,
     ForceOption,
     FormatOption,
     FromStartOption,
-    OutputOption,
     RegionOption,
     WindowOption,
     choice,
+    output_option,
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
 from popmodel.grids import read_values
 from popmodel.network.network import PRESETS, READINGS, Network, describe, preset
+from popmodel.report import formats
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
 EXAMPLES = (
@@ -35,6 +37,7 @@ EXAMPLES = (
     "popmodel replay run.prv --latency 0.1us:100us:log13 --bandwidth 0.1GB/s:100GB/s:log13",
     "popmodel replay run.prv --machine m.json --mapping traced,block:8,cyclic:8",
     "popmodel replay run.prv --network alpha-beta --algorithm allreduce=ring",
+    "popmodel replay run.prv --latency 5us -o replayed.prv.gz",
 )
 
 
@@ -177,7 +180,13 @@ def command(
         typer.Option("--metrics", help="Show the efficiencies of each replay.", show_default=False),
     ] = False,
     format: FormatOption = None,
-    output: OutputOption = None,
+    output: Annotated[
+        str | None,
+        output_option(
+            f"Write to FILE ({formats.suffixes(FORMATS)}). Default: standard output (-). A .prv or "
+            ".prv.gz FILE gets the replayed run as a trace, and the result goes to standard output."
+        ),
+    ] = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
@@ -198,12 +207,14 @@ def command(
     from popmodel.api.outcomes import BASELINES
     from popmodel.api.replay import replay
     from popmodel.cli.output import target
+    from popmodel.cli.trace_target import checked
     from popmodel.network.selection import parse_selection
     from popmodel.network.speeds import parse_speeds
     from popmodel.report.networks import differences
     from popmodel.report.replay import VIEWS
 
-    goal = target(ctx.obj, output, format, force=force)
+    to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
+    goal = target(ctx.obj, None if to_trace else output, format, force=force)
     which = whole_number("--application", application)
     base = None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
     found = replay(
@@ -228,6 +239,7 @@ def command(
         topology=_several("--topology", topology, str),
         against=base,
         metrics=metrics,
+        output=checked(output, force=force) if to_trace and output else None,
         window=window,
         region=region,
         from_start=from_start,

@@ -206,6 +206,12 @@ def runtime(trace: Trace) -> float:
     return longest(trace, *state_times(trace)) / _NS
 
 
+_THREADS = (
+    "not only masters call MPI: waiting for threads of the team and for other ranks cannot be told "
+    "apart (popmodel replay shows the runtime on other networks)"
+)
+
+
 def _replayed(
     trace: Trace, network: Network, measured: float
 ) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...], tuple[Program, Execution] | None]:
@@ -216,6 +222,9 @@ def _replayed(
     except ReplayError as error:
         reason = error.message
         return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
+    if len(program.threads):
+        absent = dict.fromkeys(("ideal_runtime", "not_in_mpi"), _THREADS)
+        return {}, absent, program.notes, None
     places = trace.sites().site
     trace.release_calls()
     _kernel.trim()

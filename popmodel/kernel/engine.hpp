@@ -121,6 +121,46 @@ template <typename Time> struct MessageState {
     Time posted = unknown(Time{}); // when the receive was posted
     int32_t receiver = NOBODY;     // process waiting for the arrival
     int32_t sender = NOBODY;       // process waiting for the receive to be posted
+    bool half = false;             // one side of a rendezvous needs it no more
+};
+
+// States of the messages that are under way, each in a place that later ones use again: a replay
+// works on few places, which stay in a cache, however many messages there are.
+template <typename Time> class UnderWay {
+  public:
+    explicit UnderWay(size_t messages) : place_(messages, NOWHERE) {}
+
+    // Valid until the next call.
+    MessageState<Time> &operator[](int32_t m) {
+        if (place_[m] == NOWHERE) {
+            if (free_.empty()) {
+                place_[m] = int32_t(state_.size());
+                state_.emplace_back();
+            } else {
+                place_[m] = free_.back();
+                free_.pop_back();
+                state_[place_[m]] = {};
+            }
+        }
+        return state_[place_[m]];
+    }
+
+    // One side needs the message no more; `both` sides do. A sender that never waits for it keeps
+    // its place to the end.
+    void through(int32_t m, bool both) {
+        if (both && !state_[place_[m]].half) {
+            state_[place_[m]].half = true;
+            return;
+        }
+        free_.push_back(place_[m]);
+        place_[m] = NOWHERE;
+    }
+
+  private:
+    static constexpr int32_t NOWHERE = -1;
+    std::vector<int32_t> place_; // by message
+    std::vector<MessageState<Time>> state_;
+    std::vector<int32_t> free_;
 };
 
 // Who was last to arrive on each network; of several at once the last process.
@@ -202,7 +242,7 @@ template <typename Time, typename Asked = Nothing> class Engine {
     Engine(const Program &program, const Network<Time> &network, const Carried &carried,
            Asked asked = {})
         : program_(program), net_(network), carried_(carried), asked_(asked),
-          started_(WATCHED ? program.processes : 0), message_(program.messages),
+          started_(WATCHED ? program.processes : 0), under_way_(program.messages),
           collective_(program.collectives), flights_(program.collectives),
           clock_(program.processes, Time{}),
           next_(program.offsets, program.offsets + program.processes),
@@ -291,19 +331,30 @@ template <typename Time, typename Asked = Nothing> class Engine {
         const int32_t x = program_.target[at.operation];
         switch (op) {
         case SEND:
-        case ISEND: return send(at, message_[x], cost_of(x), t, begun, op == SEND);
+        case ISEND: {
+            const Cost &cost = cost_of(x);
+            if (!send(at, under_way_[x], cost, t, begun, op == SEND))
+                return false;
+            if (op == SEND && cost.rendezvous)
+                under_way_.through(x, true);
+            return true;
+        }
         case RECEIVE:
             if (!begun) {
                 t += cost_of(x).receive_before;
-                post(message_[x], t);
+                if (cost_of(x).rendezvous)
+                    post(under_way_[x], t);
             }
-            return receive(at, message_[x], cost_of(x), t);
-        case POST: post(message_[x], t); return true;
+            return receive(at, x, t);
+        case POST:
+            if (cost_of(x).rendezvous) // nobody waits for the receive of an eager message
+                post(under_way_[x], t);
+            return true;
         case WAIT_RECEIVE:
             if (!begun)
                 t += cost_of(x).receive_before;
-            return receive(at, message_[x], cost_of(x), t);
-        case WAIT_SEND: return wait_send(at, message_[x], cost_of(x), t);
+            return receive(at, x, t);
+        case WAIT_SEND: return wait_send(at, x, t);
         case COLLECTIVE:
             if (of_collective(x).rule == MESSAGES)
                 return carry_out(at, x, t, begun);
@@ -365,10 +416,22 @@ template <typename Time, typename Asked = Nothing> class Engine {
         return !blocking || !cost.rendezvous || wait_posted(at, m, cost, t);
     }
 
-    bool wait_send(const At &at, Message &m, const Cost &cost, Time &t) {
+    bool wait_send(const At &at, int32_t x, Time &t) {
+        const Cost &cost = cost_of(x);
         if (!cost.rendezvous || !net_.sender_waits_for_transfer)
             return true;
-        return wait_posted(at, m, cost, t);
+        if (!wait_posted(at, under_way_[x], cost, t))
+            return false;
+        under_way_.through(x, true);
+        return true;
+    }
+
+    bool receive(const At &at, int32_t x, Time &t) {
+        const Cost &cost = cost_of(x);
+        if (!receive(at, under_way_[x], cost, t))
+            return false;
+        under_way_.through(x, cost.rendezvous);
+        return true;
     }
 
     bool wait_posted(const At &at, Message &m, const Cost &cost, Time &t) {
@@ -553,7 +616,7 @@ template <typename Time, typename Asked = Nothing> class Engine {
     const Carried carried_;
     Asked asked_;
     std::vector<double> started_; // when each process began the operation that it is in
-    std::vector<MessageState<Time>> message_;
+    UnderWay<Time> under_way_;
     std::vector<CollectiveState<Time>> collective_;
     std::vector<std::unique_ptr<Underway>> flights_; // of collectives that some members are in
     std::vector<std::unique_ptr<Underway>> spare_;

@@ -17,6 +17,7 @@ void bind_messages(nb::module_ &module);
 void bind_partners(nb::module_ &module);
 void bind_collectives(nb::module_ &module);
 void bind_operations(nb::module_ &module);
+void bind_classes(nb::module_ &module);
 void bind_replay(nb::module_ &module);
 void bind_contended(nb::module_ &module);
 
@@ -34,6 +35,7 @@ NB_MODULE(_kernel, module) {
     bind_partners(module);
     bind_collectives(module);
     bind_operations(module);
+    bind_classes(module);
     bind_replay(module);
     bind_contended(module);
 }

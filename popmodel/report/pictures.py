@@ -1,4 +1,4 @@
-"""What a drawing shows, as data: bars beside labels, or points with intervals over categories."""
+"""What a drawing shows, as data: bars beside labels, points over categories, or curves."""
 
 from __future__ import annotations
 
@@ -157,6 +157,75 @@ class Points:
 
 
 @dataclass(frozen=True)
+class Spot:
+    """A place on a chart, with a text beside it and a longer one for viewers that can show it."""
+
+    x: float
+    y: float
+    text: str
+    told: str
+    is_first: bool = False
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through points; `text` stands at its end.
+
+    Attributes
+    ----------
+    points : tuple of (float, float)
+        From left to right.
+    text : str
+        What the line is; empty where the title says it.
+    dots : bool
+        Whether the points are marked.
+    """
+
+    points: tuple[tuple[float, float], ...]
+    text: str = ""
+    dots: bool = False
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A quantity along one side of a chart.
+
+    Attributes
+    ----------
+    title : str
+        What it is, with its unit.
+    low, high : float
+        Its ends.
+    ticks : tuple of (float, str)
+        Values and how they are written.
+    """
+
+    title: str
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves and spots, from left to right, over two axes."""
+
+    name: str
+    title: str
+    x: Axis
+    y: Axis
+    curves: tuple[Curve, ...]
+    spots: tuple[Spot, ...] = ()
+
+
+@dataclass(frozen=True)
+class Charts:
+    """Charts below each other."""
+
+    charts: Sequence[Chart]
+
+
+@dataclass(frozen=True)
 class Picture:
     """A drawing.
 
@@ -166,7 +235,7 @@ class Picture:
         What is shown.
     facts : sequence of str
         Lines below the title.
-    shown : Bars or Points
+    shown : Bars, Points or Charts
         The drawing itself.
     remarks : sequence of str
         Stand at the bottom.
@@ -174,5 +243,5 @@ class Picture:
 
     title: str
     facts: Sequence[str]
-    shown: Bars | Points
+    shown: Bars | Points | Charts
     remarks: Sequence[str] = ()

@@ -98,6 +98,8 @@ def _shared(document: Document) -> list[tuple[str, str]]:
         facts.append(("processes", f"{where}, {operations}"))
     if document["measured_runtime"] is not None:
         facts.append(("measured", format_time(document["measured_runtime"])))
+    if "written" in document:
+        facts.append(("written", str(document["written"])))
     if done and "cpu_factor" not in varied:
         facts.append(("compute", f"{_computing(done[0])} per process"))
     if _without_mpi(document):

@@ -53,18 +53,24 @@ def _stays(found: Mapping[str, Any]) -> Note:
 
 
 def records(document: Document) -> list[Record]:
-    """One line for the time of each entry of each table on the path."""
+    """One line for the time, the latencies and the bytes of each entry of each table."""
     return [
         {
-            "trace": document["trace"],
-            "parameter": f"critical path by {table.removesuffix('s')}",
+            "part": f"critical path by {table.removesuffix('s')}",
             "name": entry["name"],
-            "value": sum(entry["spent"].values()),
-            "runtime": document["runtime"],
+            "quantity": quantity,
+            "unit": unit,
+            "value": value,
+            "runtime": None,
             "slope": None,
         }
         for table in ("ranks", "regions", "calls", "pairs")
         for entry in document["critical_path"][table]["entries"]
+        for quantity, unit, value in (
+            ("time", "s", sum(entry["spent"].values())),
+            ("latencies", "1", entry["latencies"]),
+            ("bytes", "B", entry["bytes"]),
+        )
     ]
 
 

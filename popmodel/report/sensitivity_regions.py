@@ -24,7 +24,7 @@ _LARGE = 0.05
 _HIDES = 0.2
 """A region hides if less than this part of what is taken away is gained."""
 _LEGEND = (
-    "time %: computing in it, mean over ranks; path %: its part of the critical path; -10 %, "
+    "self %: computing in it, mean over ranks; path %: its part of the critical path; -10 %, "
     "-50 %: how much shorter the run is if it takes that much less time; one: -50 % on its slowest "
     "rank only; even: if all its ranks take equally long; all in % of the runtime"
 )
@@ -61,7 +61,7 @@ def regions(document: Document) -> Section:
     told = [one for one in found if max(one["share"], one["critical"] / runtime) >= _SMALL]
     shown = told[:_SHOWN]
     rows = tuple(Row(one["name"], texts(_figures(one, runtime))) for one in shown)
-    heads = ("time %", "path %", *(f"-{100 * one:.0f} %" for one in _FASTER), "one", "even")
+    heads = ("self %", "path %", *(f"-{100 * one:.0f} %" for one in _FASTER), "one", "even")
     listing = Listing("which region pays", heads, rows)
     hidden = [document["other_regions"], *(one for one in found if one not in shown)]
     return (listing, *_more(hidden, runtime), Note(_LEGEND, Role.REMARK))
@@ -89,9 +89,9 @@ def scenarios(document: Document) -> Section:
         Row(
             f"{one['name']}: {one['meaning']}",
             (
-                Cell(format_time(one["runtime"])),
-                Cell(format_time(one["gain"])),
                 Cell(percent(one["gain"] / runtime)),
+                Cell(format_time(one["gain"])),
+                Cell(format_time(one["runtime"])),
             ),
         )
         for one in found
@@ -99,27 +99,39 @@ def scenarios(document: Document) -> Section:
     )
     if not rows:
         return (Note("potential gains: less than 0.1 % of the runtime in every ideal scenario"),)
-    return (Listing("potential gains", ("runtime", "gain", "gain %"), rows),)
+    return (Listing("potential gains", ("gain %", "gain", "runtime"), rows),)
 
 
 def records(document: Document) -> list[Record]:
-    """One line for each runtime: of a region that is faster or balanced, and of a scenario."""
-    runtime = document["runtime"]
+    """One line for each runtime: of a region that is faster or even, and of an ideal scenario."""
     found: list[Record] = []
-
-    def line(parameter: str, name: str, value: float | None, runtime: float, **more: float) -> None:
-        known = {"trace": document["trace"], "parameter": parameter, "name": name}
-        found.append({**known, "value": value, "runtime": runtime, "slope": None, **more})
-
     for one in document["regions"]:
-        line("faster", one["name"], 0.0, runtime, slope=-one["critical"])
+
+        def line(quantity: str, value: float, name: str = one["name"], **known: float) -> None:
+            found.append(
+                {
+                    "part": "region",
+                    "name": name,
+                    "quantity": quantity,
+                    "unit": "1",
+                    "value": value,
+                    "runtime": None,
+                    "slope": None,
+                    **known,
+                }
+            )
+
+        line("share", one["share"])
+        line("faster", 0.0, runtime=document["runtime"], slope=-one["critical"])
         for gain in one["gain"]:
-            line("faster", one["name"], gain["faster"], gain["runtime"])
+            line("faster", gain["faster"], runtime=gain["runtime"])
         for gain in one["slowest"]["gain"]:
-            line("faster on the slowest rank", one["name"], gain["faster"], gain["runtime"])
-        line("balanced", one["name"], None, one["balanced"])
+            line("faster on the slowest rank", gain["faster"], runtime=gain["runtime"])
+        line("balance", one["balance"])
+        line("balance", 1.0, runtime=one["balanced"])
     for one in document["scenarios"]:
-        line("scenario", one["name"], None, one["runtime"])
+        known = {"part": "scenario", "name": one["name"], "quantity": "gain", "unit": "s"}
+        found.append({**known, "value": one["gain"], "runtime": one["runtime"], "slope": None})
     return found
 
 

@@ -28,9 +28,8 @@ def blocks(document: Document) -> list[Section]:
 
 
 def _of_run(run: Document) -> list[Section]:
-    # Without MPI there is no network that could be another one; a replay follows masters only.
-    can_replay = run["library"] and run["only_masters_call"]
-    verbs = _NEXT if can_replay else _NEXT[:1]
+    # Without MPI there is no network that could be another one.
+    verbs = _NEXT if run["library"] else _NEXT[:1]
     name = shell.quote(run["trace"])
     return [
         (Facts(tuple(_facts(run))),),

@@ -234,7 +234,7 @@ class _Callers:
     """The processes that take part in each collective."""
 
     def __init__(self, program: Program) -> None:
-        process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
+        process = np.repeat(np.arange(program.sequences), np.diff(program.offsets))
         about = np.flatnonzero(program.kind >= Op.COLLECTIVE)
         about = about[np.argsort(program.target[about], kind="stable")]
         self._process = process[about]

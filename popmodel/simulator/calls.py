@@ -1,4 +1,4 @@
-"""MPI calls of the master threads, with what each does to the program."""
+"""MPI calls of the sequences of a program, with what each does to it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.errors import ReplayError
 from popmodel.simulator.mpi_calls import action_of, collective_of
 from popmodel.simulator.program import COLLECTIVES
-from popmodel.units import plural
+from popmodel.simulator.threads import ADDED, find_threads
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from popmodel.simulator.threads import Threads
     from popmodel.trace import Trace
     from popmodel.trace.calls import Calls
 
@@ -30,31 +30,41 @@ if TYPE_CHECKING:
         action: NDArray[np.uint8]
 
 
-__all__ = ["ONLY_MASTERS", "MasterCalls", "master_calls"]
-
-ONLY_MASTERS = "the replay covers MPI calls of master threads only (MPI_THREAD_FUNNELED)"
+__all__ = ["SequenceCalls", "sequence_calls"]
 
 
 @dataclass(frozen=True)
-class MasterCalls:
-    """The calls of a trace, which are all of master threads, and what each kind of them does.
+class SequenceCalls:
+    """The calls of a trace by sequence, and what each kind of them does.
+
+    A process is a sequence, that of its master; where other threads call MPI, these are further
+    ones, behind those of the processes (`popmodel.simulator.threads`).
 
     Attributes
     ----------
     calls : Calls
-        Of the trace; with none on other threads, those of a process follow one another.
-    offsets : int64[P + 1]
-        Calls of process p are ``offsets[p] .. offsets[p + 1]``.
+        Of the trace, those of a sequence one after the other; with threads, what holds these too.
+    offsets : int64[S + 1]
+        Calls of sequence s are ``offsets[s] .. offsets[s + 1]``.
     action : uint8[names]
         `Action` of the calls of each name.
     collective : uint8[names]
         Index into `COLLECTIVES`; of other calls any.
+    location : int64[S]
+        Thread of each sequence.
+    owner : int32[S]
+        Process of each sequence.
+    threads : Threads or None
+        Where other threads than masters call MPI.
     """
 
     calls: Calls
     offsets: NDArray[np.int64]
     action: NDArray[np.uint8]
     collective: NDArray[np.uint8]
+    location: NDArray[np.int64]
+    owner: NDArray[np.int32]
+    threads: Threads | None = None
 
     @property
     def columns(self) -> Columns:
@@ -69,43 +79,31 @@ class MasterCalls:
 
     def where(self, call: int) -> str:
         """Rank, name and time of a call, for messages to people."""
-        rank = int(np.searchsorted(self.offsets, call, side="right")) - 1
+        rank = int(self.owner[int(np.searchsorted(self.offsets, call, side="right")) - 1])
         name = self.calls.names[self.calls.name[call]]
         return f"rank {rank} in {name} at {self.calls.entry[call] / 1e9:.9f} s"
 
 
-def master_calls(trace: Trace) -> MasterCalls:
-    """Calls of the master threads of a trace.
-
-    Raises
-    ------
-    ReplayError
-        If another thread calls MPI.
-    """
+def sequence_calls(trace: Trace) -> SequenceCalls:
+    """Calls of a trace by sequence."""
     masters = np.asarray(trace.process_offsets[:-1], dtype=np.int64)
-    calls = trace.calls()
-    _refuse_other_threads(trace, calls, masters)
+    calls, threads = trace.calls(), find_threads(trace)
+    location, owner = masters, np.arange(trace.processes, dtype=np.int32)
+    offsets = np.append(calls.offsets[masters], calls.offsets[-1])
+    if threads is not None:
+        calls, offsets = threads.calls, threads.offsets
+        location, owner = threads.location, threads.owner
     kinds = [collective_of(name) for name in calls.names]
-    return MasterCalls(
+    actions = [
+        ADDED[name] if threads is not None and name in ADDED else action_of(group, name)
+        for group, name in zip(calls.group, calls.names, strict=True)
+    ]
+    return SequenceCalls(
         calls,
-        np.append(calls.offsets[masters], calls.offsets[-1]),
-        np.array(list(map(action_of, calls.group, calls.names)), dtype=np.uint8),
+        offsets,
+        np.array(actions, dtype=np.uint8),
         np.array([COLLECTIVES.index(kind) if kind else 0 for kind in kinds], dtype=np.uint8),
+        location,
+        owner,
+        threads,
     )
-
-
-def _refuse_other_threads(trace: Trace, calls: Calls, masters: NDArray[np.int64]) -> None:
-    count = np.diff(calls.offsets)
-    count[masters] = 0
-    location = np.flatnonzero(count)
-    if len(location):
-        where = int(location[0])
-        row = int(calls.offsets[where])
-        process = int(np.searchsorted(masters, where, side="right")) - 1
-        raise ReplayError(
-            f"{trace.path}: thread {where - masters[process]} of rank {process} calls "
-            f"{calls.names[calls.name[row]]} at {calls.entry[row] / 1e9:.9f} s "
-            f"({plural(int(count.sum()), 'MPI call')} of threads that are not their process's "
-            "master)",
-            ONLY_MASTERS,
-        )

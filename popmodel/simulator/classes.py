@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.arrays import alike, distinct
+from popmodel.kernel import _kernel
 from popmodel.simulator.program import Program
 from popmodel.values import dataclass
 
@@ -98,11 +99,13 @@ class Classes:
 def classes(program: Program) -> Classes:
     """Return the classes of a program's messages and collectives."""
     own = program.messages
-    distance = np.where(program.nodes[own.sender] == program.nodes[own.receiver], WITHIN, BETWEEN)
-    distance[own.sender == own.receiver] = SELF
-    rows, message = alike(own.size, own.mode * np.int64(3) + distance)
-    size, rest = rows[:, 0], rows[:, 1]
-    messages = MessageClasses(size, (rest // 3).astype(np.int8), (rest % 3).astype(np.int8))
+    message, first = _kernel.message_classes(
+        own.sender, own.receiver, own.size, own.mode, program.nodes
+    )
+    sender, receiver = own.sender[first], own.receiver[first]
+    distance = np.where(program.nodes[sender] == program.nodes[receiver], WITHIN, BETWEEN)
+    distance[sender == receiver] = SELF
+    messages = MessageClasses(own.size[first], own.mode[first], distance.astype(np.int8))
     many = program.collectives
     flags = np.zeros(len(many), np.int64)
     flags[program.uneven.collective] = 1
@@ -120,7 +123,7 @@ def classes(program: Program) -> Classes:
         apart=(flags & 2) > 0,
         uneven=(flags & 1) > 0,
     )
-    return Classes(message.astype(np.int32), messages, collective.astype(np.int32), collectives)
+    return Classes(message, messages, collective.astype(np.int32), collectives)
 
 
 def _over_nodes(program: Program) -> NDArray[np.bool_]:

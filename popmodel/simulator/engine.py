@@ -76,7 +76,7 @@ def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.flo
     """
     messages = np.arange(len(program.messages), dtype=np.int32)
     collectives = np.arange(len(program.collectives), dtype=np.int32)
-    speed = np.full(program.processes, cpu)
+    speed = np.full(program.sequences, cpu)
     end, stuck_at = core(program, messages, collectives).run(costs([charges], [speed]), None)
     if (error := stopped(program, stuck_at, end)) is not None:
         raise error

@@ -93,8 +93,11 @@ def _waiting(program: Program, process: int, operation: int, clock: float) -> st
     call = int(program.call[operation])
     name = program.call_name[program.call_code[call]]
     target = int(program.target[operation])
+    rank = f"rank {program.owner[process]}"
+    if process >= program.processes:
+        rank = f"a thread of {rank}"
     text = (
-        f"rank {process} in {name} at {program.call_time[call] / _NS:.9f} s of the trace "
+        f"{rank} in {name} at {program.call_time[call] / _NS:.9f} s of the trace "
         f"(replayed {clock / _NS:.9f} s)"
     )
     kind = Op(program.kind[operation])

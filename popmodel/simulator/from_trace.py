@@ -5,6 +5,8 @@ runtime of real traces equals Dimemas' to the nanosecond:
 
 - the burst before an operation is the wall time of the process's master thread outside MPI since
   its previous call, tracing-disabled time left out; time inside MPI calls is discarded;
+- in processes whose other threads call MPI, each thread has bursts of its own, between fork and
+  join of its parallel regions (`popmodel.simulator.threads`);
 - messages are matched by the trace's communication records; a receive is complete in the call at
   whose exit its record says so; where calls tell their partners instead, the k-th send of a process
   to another with a tag meets that one's k-th receive of it, and requests are known by number;
@@ -23,23 +25,30 @@ runtime of real traces equals Dimemas' to the nanosecond:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.kernel import _kernel
-from popmodel.simulator.calls import MasterCalls, master_calls
+from popmodel.simulator.callers import communicators_of_callers
+from popmodel.simulator.calls import SequenceCalls, sequence_calls
 from popmodel.simulator.messages import match_messages
 from popmodel.simulator.mpi_calls import Action
 from popmodel.simulator.program import NONE_UNEVEN, Program
 from popmodel.simulator.turns import match_collectives, uneven_arrivals
 from popmodel.trace.blocks import give_back
+from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
-from popmodel.trace.pieces import Pieces
+from popmodel.trace.pieces import Pieces, spread
 from popmodel.trace.states import TRACING_DISABLED
+from popmodel.trace.tables import offsets_of
 from popmodel.units import count, plural
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.simulator.threads import Threads
     from popmodel.trace import Trace
 
 __all__ = ["from_trace"]
@@ -51,26 +60,26 @@ def from_trace(trace: Trace) -> Program:
     Parameters
     ----------
     trace : Trace
-        The run or a part of it; for hybrid runs the MPI calls of the master threads.
+        The run or a part of it.
 
     Returns
     -------
     Program
-        With one process per process of the trace.
+        With one process per process of the trace, and a further sequence for each thread of
+        processes in which not only the master calls MPI.
 
     Raises
     ------
     ReplayError
-        If threads other than the masters call MPI, members of a communicator call different
-        collectives at the same turn, or a message names a call that is not there.
+        If members of a communicator call different collectives at the same turn, or a message
+        names a call that is not there.
     """
     whole = trace.whole or trace
     pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
-    masters = np.asarray(whole.process_offsets[:-1], dtype=np.int64)
-    calls = master_calls(whole)
+    calls = sequence_calls(whole)
     matched = match_messages(whole, calls, pieces)
     members = match_collectives(whole, calls)
-    disabled = trace.records.in_state(TRACING_DISABLED).at(masters)
+    disabled = _disabled(trace, calls.location)
     made = _kernel.operations(
         **calls.columns,
         send=matched.send,
@@ -85,11 +94,11 @@ def from_trace(trace: Trace) -> Program:
         piece_begin=pieces.begin,
         piece_end=pieces.end,
         piece_start=pieces.start,
-        disabled_offsets=np.append(disabled.offsets[masters], disabled.offsets[-1]),
+        disabled_offsets=disabled.offsets,
         disabled_begin=disabled.begin,
         disabled_end=disabled.end,
         begin=trace.begin,
-        ends=whole.ends(),
+        ends=whole.ends() if calls.threads is None else calls.threads.ends,
     )
     give_back(matched.left, 0, len(matched.left))
     collectives, uneven = members.collectives, members.uneven
@@ -98,7 +107,7 @@ def from_trace(trace: Trace) -> Program:
     uneven = uneven & (collectives.root < 0)  # elsewhere the root's amount is what counts
     operations = made["kind"], made["target"], made["call"]
     lost = losses(whole)
-    return Program(
+    program = Program(
         offsets=made["offsets"],
         kind=made["kind"],
         target=made["target"],
@@ -114,8 +123,9 @@ def from_trace(trace: Trace) -> Program:
             number: np.asarray(ranks, dtype=np.int32)
             for number, ranks in whole.communicators.items()
         },
-        nodes=np.asarray(whole.node_of_location)[masters].astype(np.int32),
+        nodes=np.asarray(whole.node_of_location)[calls.location].astype(np.int32),
         notes=(
+            *_note_threads(calls),
             *_note_ignored(calls),
             *_note_without_record(calls, *made["without_record"]),
             *members.notes,
@@ -125,10 +135,57 @@ def from_trace(trace: Trace) -> Program:
         uneven=uneven_arrivals(*operations, uneven, calls.calls.collectives)
         if uneven.any()
         else NONE_UNEVEN,
+        threads=calls.owner[whole.processes :],
+    )
+    return program if calls.threads is None else _in_terms_of_the_run(program, whole, calls.threads)
+
+
+def _disabled(trace: Trace, location: NDArray[np.int64]) -> Intervals:
+    """When tracing is disabled on some threads, which have the numbers 0, 1, ... then."""
+    found = trace.records.in_state(TRACING_DISABLED)
+    _, rows = spread(found.offsets[location], np.diff(found.offsets)[location])
+    return Intervals(
+        offsets_of(np.diff(found.offsets)[location]), found.begin[rows], found.end[rows]
     )
 
 
-def _note_ignored(calls: MasterCalls) -> list[str]:
+def _in_terms_of_the_run(program: Program, whole: Trace, threads: Threads) -> Program:
+    """Calls by their numbers in the run, and collectives of the threads that call them."""
+    communicators, number = communicators_of_callers(whole.communicators, program)
+    order = np.argsort(threads.row)  # rows of the run, and behind them those of added calls
+    return replace(
+        program,
+        call=threads.row[program.call].astype(np.int32),
+        call_code=program.call_code[order],
+        call_time=program.call_time[order],
+        communicators=communicators,
+        collectives=replace(program.collectives, communicator=number),
+    )
+
+
+def _note_threads(calls: SequenceCalls) -> list[str]:
+    if calls.threads is None:
+        return []
+    threads = calls.threads
+    further = len(calls.location) - len(np.unique(calls.owner))
+    told = [
+        f"{plural(further, 'thread')} besides masters replayed on their own, as not only masters "
+        "call MPI: forked and joined with parallel regions; computing is that of masters"
+    ]
+    if threads.loose:
+        told.append(
+            f"{threads.loose} of these threads call MPI outside of parallel regions: neither "
+            "forked nor joined, their waiting for other threads counts as computing"
+        )
+    if threads.unmatched:
+        told.append(
+            f"{plural(threads.unmatched, 'parallel region')} with barriers that not all threads "
+            "of the team have: waiting there counts as computing"
+        )
+    return told
+
+
+def _note_ignored(calls: SequenceCalls) -> list[str]:
     codes = np.flatnonzero(calls.action == Action.IGNORED).tolist()
     ignored = [
         f"{count(int(np.count_nonzero(calls.calls.name == code)))} {calls.calls.names[code]}"
@@ -139,7 +196,7 @@ def _note_ignored(calls: MasterCalls) -> list[str]:
     return [f"calls not modelled by the replay, assumed to take no time: {', '.join(ignored)}"]
 
 
-def _note_without_record(calls: MasterCalls, number: int, first: int) -> list[str]:
+def _note_without_record(calls: SequenceCalls, number: int, first: int) -> list[str]:
     """Say how many calls have no record, for these never block."""
     if not number:
         return []

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
-from popmodel.simulator.calls import ONLY_MASTERS, MasterCalls
+from popmodel.simulator.calls import SequenceCalls
 from popmodel.simulator.mpi_calls import BUFFERED
 from popmodel.simulator.program import Messages
 from popmodel.trace.blocks import give_back
@@ -17,8 +17,11 @@ from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from popmodel.simulator.threads import Threads
     from popmodel.trace import Trace
     from popmodel.trace.pieces import Pieces
 
@@ -49,7 +52,7 @@ class MatchedMessages:
     request: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
-def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedMessages:
+def match_messages(trace: Trace, calls: SequenceCalls, pieces: Pieces) -> MatchedMessages:
     """Find the calls of every message.
 
     A communication record names its calls by their times: the entry of the send, the entry of the
@@ -59,11 +62,11 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
     Raises
     ------
     ReplayError
-        If a message is of a thread that is not a master, or one that is under way in one of the
+        If a message is of a thread that is no sequence, or one that is under way in one of the
         pieces of the run names a call that is not there.
     """
-    process_of = np.full(trace.locations, -1, dtype=np.int32)
-    process_of[trace.process_offsets[:-1]] = np.arange(trace.processes)
+    process_of = np.full(trace.locations, -1, dtype=np.int32)  # sequences
+    process_of[calls.location] = np.arange(len(calls.location))
     if calls.calls.partner is not None:
         return _of_partners(calls, process_of)
     records = trace.messages
@@ -81,9 +84,9 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
         give_back(column, 0, len(column))
     if stranger >= 0:
         raise ReplayError(
-            f"{trace.path}: a thread other than its process's master sends or receives a message "
+            f"{trace.path}: a thread that does not call MPI sends or receives a message "
             f"(sent at {records.logical_send[stranger] / 1e9:.9f} s)",
-            ONLY_MASTERS,
+            "events of MPI calls are missing: trace the run again",
         )
     rows: slice | NDArray[np.int64] = slice(None)  # views of the trace's columns
     if min(each.min(initial=0) for each in (send, post, wait)) < 0:
@@ -91,18 +94,45 @@ def match_messages(trace: Trace, calls: MasterCalls, pieces: Pieces) -> MatchedM
         touches = pieces.touch(records.logical_send, records.physical_receive)
         wrong = np.flatnonzero(~matched & touches)
         if len(wrong):
-            raise _unmatched(trace, process_of, wrong, (send, post, wait))
+            raise _unmatched(trace, trace.process_of_location(), wrong, (send, post, wait))
         rows = np.flatnonzero(matched)
         send, post, wait = send[rows], post[rows], wait[rows]
     sender, receiver = records.sender[rows], records.receiver[rows]
     if trace.locations > trace.processes:
-        sender, receiver = process_of[sender], process_of[receiver]
+        sender, receiver = (calls.owner[process_of[each]] for each in (sender, receiver))
     size, tag, left = records.size[rows], records.tag[rows], records.physical_send[rows]
     messages = Messages(sender, receiver, size, tag, _modes(calls, send))
-    return MatchedMessages(messages, left, send, post, wait)
+    if calls.threads is None:
+        return MatchedMessages(messages, left, send, post, wait)
+    return _with_threads(calls, calls.threads, messages, left, (send, post, wait))
 
 
-def _of_partners(calls: MasterCalls, process_of: NDArray[np.int32]) -> MatchedMessages:
+def _with_threads(
+    calls: SequenceCalls,
+    threads: Threads,
+    own: Messages,
+    left: NDArray[np.int64],
+    found: Sequence[NDArray[np.int32]],
+) -> MatchedMessages:
+    """Messages of a run, and those that fork, join and hold its threads."""
+    inside = calls.owner[np.searchsorted(calls.offsets, threads.send, side="right") - 1]
+    nothing = np.zeros(len(inside), np.int64)
+    messages = Messages(
+        np.concatenate([own.sender, inside]),
+        np.concatenate([own.receiver, inside]),
+        np.concatenate([own.size, nothing]),
+        np.concatenate([own.tag, nothing]),
+        np.concatenate([own.mode, np.ones(len(inside), np.int8)]),
+    )
+    added = threads.send, threads.receive, threads.receive
+    return MatchedMessages(
+        messages,
+        np.concatenate([left, nothing]),
+        *(np.concatenate(each) for each in zip(found, added, strict=True)),
+    )
+
+
+def _of_partners(calls: SequenceCalls, process_of: NDArray[np.int32]) -> MatchedMessages:
     """Match the k-th send of a process to another with a tag and that one's k-th receive of it."""
     told = calls.calls
     assert told.partner is not None  # these come together
@@ -120,7 +150,7 @@ def _of_partners(calls: MasterCalls, process_of: NDArray[np.int32]) -> MatchedMe
     return MatchedMessages(messages, post.astype(np.int64), send, post, wait, told.request)
 
 
-def _modes(calls: MasterCalls, send: NDArray[np.int32]) -> NDArray[np.int8]:
+def _modes(calls: SequenceCalls, send: NDArray[np.int32]) -> NDArray[np.int8]:
     """`Messages.mode` of messages by the calls that send them."""
     mode = np.zeros(len(send), dtype=np.int8)
     never_waits = np.array([name in BUFFERED for name in calls.calls.names])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import IntEnum
 
 from popmodel.simulator.program import COLLECTIVES
+from popmodel.trace import states
 from popmodel.trace.calls import CallGroup
 
-__all__ = ["BUFFERED", "Action", "action_of", "collective_of", "is_modelled"]
+__all__ = ["BUFFERED", "Action", "action_of", "collective_of", "is_modelled", "state_of"]
 
 
 class Action(IntEnum):
@@ -95,6 +96,27 @@ def action_of(group: CallGroup, name: str) -> Action:
             return Action.IGNORED
         return Action.COLLECTIVE if blocking else Action.ICOLLECTIVE
     return Action.IGNORED if group in (CallGroup.ONE_SIDED, CallGroup.IO) else Action.LOCAL
+
+
+_STATES = {
+    Action.SEND: states.SENDING,
+    Action.ISEND: states.SENDING_ON,
+    Action.RECEIVE: states.WAITING,
+    Action.IRECEIVE: states.RECEIVING_ON,
+    Action.SENDRECEIVE: states.BOTH_WAYS,
+    Action.WAIT: states.COMPLETING,
+    Action.WAITALL: states.COMPLETING,
+}
+_STATES_OF_GROUPS = {
+    CallGroup.COLLECTIVE: states.TOGETHER,
+    CallGroup.ONE_SIDED: states.MOVING,
+    CallGroup.IO: states.INPUT_OUTPUT,
+}
+
+
+def state_of(group: CallGroup, name: str) -> int:
+    """State of a thread in a call (`popmodel.trace.states`), as tracers write it."""
+    return _STATES.get(action_of(group, name)) or _STATES_OF_GROUPS.get(group, states.OTHER)
 
 
 def is_modelled(name: str) -> bool:

@@ -1,5 +1,9 @@
 """The program of a run: what every process does, in order, without the waiting.
 
+A process does one thing after the other: it is a *sequence* of operations. Where threads call MPI
+on their own, each of them is a further sequence, behind those of the processes; everything that
+names a process (of a message, a node) has the same number for its own sequence.
+
 A program holds, per process, compute bursts and MPI operations; the replay decides when each of
 them happens on a given network. Times are nanoseconds in float64, exact for integers up to 2**53
 (104 days).
@@ -171,6 +175,9 @@ class Program:
         Which records the run lost, where it did: why operations may be missing.
     uneven : Uneven
         Arrivals at collectives with members of different amounts.
+    threads : int32[T]
+        Process of each further sequence; `offsets`, `tail` and `nodes` hold these behind the
+        processes, and members of communicators and roots can be such.
     """
 
     offsets: NDArray[np.int64]
@@ -189,6 +196,7 @@ class Program:
     notes: tuple[str, ...] = field(default=())
     lost: str = ""
     uneven: Uneven = field(default=NONE_UNEVEN)
+    threads: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
     def __repr__(self) -> str:
         size = plural(self.processes, "process", "processes")
@@ -197,7 +205,18 @@ class Program:
     @property
     def processes(self) -> int:
         """Number of processes."""
+        return self.sequences - len(self.threads)
+
+    @property
+    def sequences(self) -> int:
+        """Number of sequences: the processes, and the threads that call MPI on their own."""
         return len(self.offsets) - 1
+
+    @property
+    def owner(self) -> NDArray[np.int32]:
+        """Process of each sequence: int32[S]."""
+        processes = np.arange(self.processes, dtype=np.int32)
+        return np.concatenate([processes, self.threads])
 
     @property
     def operations(self) -> int:
@@ -206,9 +225,18 @@ class Program:
 
     def on(self, mapping: RankMapping | None) -> Program:
         """The same program with its processes on other nodes; None: where they are."""
-        return self if mapping is None else replace(self, nodes=mapping.nodes_of(self.processes))
+        if mapping is None:
+            return self
+        nodes = mapping.nodes_of(self.processes)
+        return replace(self, nodes=nodes[self.owner] if len(self.threads) else nodes)
+
+    def latest(self, time: NDArray[np.float64]) -> NDArray[np.float64]:
+        """From times of sequences to those of processes: the latest of each."""
+        found: NDArray[np.float64] = time[: self.processes].copy()
+        np.maximum.at(found, self.threads, time[self.processes :])
+        return found
 
     def compute(self) -> NDArray[np.float64]:
-        """Sum of the compute bursts of each process, ns."""
+        """Sum of the compute bursts of each sequence, ns."""
         # By process: a running sum over all of them would leave the range of exact integers.
         return _kernel.sums(self.offsets, self.burst) + self.tail

@@ -283,23 +283,25 @@ class Replayer:
         runtime = float(end.max(initial=0.0))
         if abs(float(time.sum()) - runtime) > 1e-9 * runtime:
             raise AssertionError("the steps of the critical path do not add up to the runtime")
+        if len(self.program.threads):
+            process, source = (self.program.owner[each] for each in (process, source))
         paid = (time != 0) | (latency != 0) | (count != 0)
-        columns = (
-            process,
-            source,
-            operation,
-            part,
-            row,
-            time,
-            latency,
-            count,
-            latency_time,
-            bytes_time,
-            overhead,
-            tier,
-        )
-        kept: list[Any] = [*(column[paid] for column in columns), runtime / _NS]
-        return CriticalPath(*kept)
+        columns: dict[str, NDArray[Any]] = {
+            "process": process,
+            "source": source,
+            "operation": operation,
+            "part": part,
+            "row": row,
+            "time": time,
+            "latency": latency,
+            "bytes": count,
+            "latency_time": latency_time,
+            "bytes_time": bytes_time,
+            "overhead": overhead,
+            "tier": tier,
+        }
+        kept = {name: column[paid] for name, column in columns.items()}
+        return CriticalPath(**kept, runtime=runtime / _NS)
 
     def _shared(self, network: Network, *, moments: bool) -> Moments:
         """When things happen on a network whose links messages share."""
@@ -353,8 +355,9 @@ class Replayer:
         return charge(self.program, self._classes, network, sizes, quantity)
 
     def _cpu(self, network: Network) -> NDArray[np.float64]:
-        """What multiplies the bursts of each process."""
-        return 1 / network.cpu(self.program.processes)
+        """What multiplies the bursts of each sequence."""
+        of_processes = 1 / network.cpu(self.program.processes)
+        return of_processes[self.program.owner] if len(self.program.threads) else of_processes
 
     def _carried_on(self, network: Network) -> tuple[_kernel.Carried, Sizes, Carried] | None:
         """How collectives are carried out as messages, if they are."""
@@ -385,8 +388,9 @@ class Replayer:
     ) -> Execution:
         if (error := stopped(self.program, stuck_at, end)) is not None:
             raise error
-        compute = self._compute * self._cpu(network) / _NS
-        return Execution(network, end / _NS, compute, self.program.operations, spent)
+        program = self.program
+        compute = (self._compute * self._cpu(network) / _NS)[: program.processes]
+        return Execution(network, program.latest(end / _NS), compute, program.operations, spent)
 
 
 def _spent_in_calls(

@@ -15,7 +15,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.simulator.calls import MasterCalls
+    from popmodel.simulator.calls import Columns, SequenceCalls
     from popmodel.trace import Trace
     from popmodel.trace.calls import CollectiveArguments
 
@@ -66,7 +66,7 @@ class MatchedCollectives:
         return kept, self.uneven[some]
 
 
-def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
+def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
     """Group the calls of collectives by communicator and turn.
 
     Raises
@@ -76,10 +76,16 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
         calls one on a communicator that the trace lists without it.
     """
     told = calls.calls.collectives
+    columns, row = calls.columns, None
+    if calls.threads is not None:
+        columns, row = _by_process(calls)
+        place = np.argsort(row)[told.call]
+        order = np.argsort(place)
+        told = told.at(order, place[order])
     listed = sorted(trace.communicators)
     ranks = [np.sort(trace.communicators[number]).astype(np.int32) for number in listed]
     found = _kernel.match_collectives(
-        **calls.columns,
+        **columns,
         kind=calls.collective,
         argument_call=told.call,
         sent=told.sent,
@@ -90,6 +96,8 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
         listed_offsets=np.cumsum([0, *map(len, ranks)], dtype=np.int64),
         listed_member=np.concatenate([np.empty(0, np.int32), *ranks]),
     )
+    if row is not None:
+        _number_again(found, row, calls)
     if found["stranger"] >= 0:
         raise _of_stranger(trace, calls, found["stranger"])
     call, first = found["different"]
@@ -122,6 +130,34 @@ def match_collectives(trace: Trace, calls: MasterCalls) -> MatchedCollectives:
             _note_apart(collectives.kind, found["entered"], found["left"]) if trace.timed else ()
         ),
     )
+
+
+def _by_process(calls: SequenceCalls) -> tuple[Columns, NDArray[np.int64]]:
+    """The calls of all threads of each process in order of time, and the row of each in `calls`.
+
+    Threads of a process may take turns at the collectives of a communicator.
+    """
+    columns = calls.columns
+    process = np.repeat(calls.owner, np.diff(calls.offsets))
+    row = np.lexsort((columns["entry"], process)).astype(np.int64)
+    bounds = np.searchsorted(process[row], np.arange(calls.owner.max() + 2))
+    for name in ("entry", "exit", "code"):
+        columns[name] = columns[name][row]
+    columns["offsets"] = bounds.astype(np.int64)
+    return columns, row
+
+
+def _number_again(found: _kernel.Collectives, row: NDArray[np.int64], calls: SequenceCalls) -> None:
+    """From rows of `_by_process` to those of the calls, and from processes to their sequences."""
+    called = row[found["call"]].astype(np.int32)
+    order = np.argsort(called)
+    found["call"], found["collective"] = called[order], found["collective"][order]
+    sequence = np.searchsorted(calls.offsets, found["call"], side="right") - 1
+    is_root = calls.owner[sequence] == found["root"][found["collective"]]
+    found["root"][found["collective"][is_root]] = sequence[is_root]
+    found["stranger"] = int(row[found["stranger"]]) if found["stranger"] >= 0 else -1
+    call, first = (int(row[c]) if c >= 0 else -1 for c in found["different"])
+    found["different"] = call, first
 
 
 def uneven_arrivals(
@@ -173,7 +209,7 @@ def _note_apart(
     ]
 
 
-def _of_stranger(trace: Trace, calls: MasterCalls, call: int) -> ReplayError:
+def _of_stranger(trace: Trace, calls: SequenceCalls, call: int) -> ReplayError:
     """A process calls a collective of others: it would count as a member."""
     told = calls.calls.collectives
     row = np.searchsorted(told.call, call)

@@ -35,6 +35,7 @@ __all__ = [
     "Columns",
     "NamedCall",
     "OpenMP",
+    "Others",
     "Records",
     "Synchronisation",
     "Tally",
@@ -104,6 +105,31 @@ class Synchronisation:
     locks: tuple[Intervals, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Others:
+    """Events of a run that tell nothing about its calls of MPI, with the numbers of their format.
+
+    Attributes
+    ----------
+    events : Events
+        In the order of the trace.
+    turn : int64[n]
+        Where each stands among the calls of its location: ``2 * k + 1`` inside the k-th of them
+        (from 0), ``2 * k`` before it. Times alone do not tell, as calls can take none.
+    lasting : bool[n]
+        Whether its value holds until the next event of its type.
+    """
+
+    events: Events
+    turn: NDArray[np.int64]
+    lasting: NDArray[np.bool_]
+
+    @classmethod
+    def none(cls, locations: int) -> Others:
+        """No events."""
+        return cls(Events.none(locations), np.empty(0, np.int64), np.empty(0, np.bool_))
+
+
 class Records(ABC):
     """Tables of a run, each made when it is asked for; `Trace` keeps what is needed again.
 
@@ -134,6 +160,10 @@ class Records(ABC):
     def events(self) -> Events:
         """Events with the numbers of their format; none where it has none."""
         return Events.none(self.locations)
+
+    def others(self) -> Others:
+        """Events that are about the program, and not about its calls of MPI."""
+        return Others.none(self.locations)
 
     @abstractmethod
     def calls(self) -> Calls:
@@ -214,12 +244,22 @@ class Columns(Records):
     states : States
     calls : Calls
     messages : Messages, optional
+    others : Others, optional
+    ends : int64[L], optional
+        End of each thread, ns; by default that of its last state.
     """
 
-    def __init__(self, states: States, calls: Calls, messages: Messages | None = None) -> None:
+    def __init__(
+        self,
+        states: States,
+        calls: Calls,
+        messages: Messages | None = None,
+        others: Others | None = None,
+        ends: NDArray[np.int64] | None = None,
+    ) -> None:
         super().__init__(len(states.offsets) - 1)
         self._states, self._calls = states, calls
-        self._messages = messages
+        self._messages, self._others, self._ends = messages, others, ends
 
     @property
     def states(self) -> States:
@@ -231,9 +271,17 @@ class Columns(Records):
         """Point-to-point messages."""
         return super().messages if self._messages is None else self._messages
 
+    def others(self) -> Others:
+        """Events that are not about calls of MPI."""
+        return super().others() if self._others is None else self._others
+
     def calls(self) -> Calls:
         """MPI calls."""
         return self._calls
+
+    def ends(self) -> NDArray[np.int64]:
+        """End of each thread, ns."""
+        return super().ends() if self._ends is None else self._ends.copy()
 
 
 def by_frequency(counts: Iterable[tuple[str, int]]) -> dict[str, int]:

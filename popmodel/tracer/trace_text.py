@@ -9,13 +9,13 @@ from typing import BinaryIO
 
 import numpy as np
 
+from popmodel.trace.paraver.packing import packed
 from popmodel.trace.paraver.render import Renderer
 from popmodel.trace.paraver.writer import header_lines
 from popmodel.tracer.conversion import Conversion
 from popmodel.tracer.convert import STATE
 from popmodel.tracer.events import PAIR
 from popmodel.tracer.messages import MESSAGE
-from popmodel.tracer.packing import packed
 
 __all__ = ["WINDOW", "names_of_rows", "write_text"]
 

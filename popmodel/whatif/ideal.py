@@ -70,7 +70,7 @@ def scenarios(program: Program, network: Network, run: RunOn) -> tuple[Scenario,
     found = {
         "no transfer": ("no latency, infinite bandwidth", run(program, ideal)),
         "balanced": ("equal computing on all ranks", run(even, network)),
-        "balanced, no transfer": ("both", run(even, ideal)),
+        "balanced, no transfer": ("equal computing, ideal network", run(even, ideal)),
         "no waiting": ("no rank ever waits: the longest computing", compute.max(initial=0.0)),
         "all ideal": ("no transfer, no waiting, balanced: the mean computing", _mean(compute)),
     }

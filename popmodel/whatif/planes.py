@@ -1,9 +1,10 @@
 """A convex function of two parameters as the few planes that make it.
 
 Cutting planes (J. E. Kelley, J. SIAM 8 (1960) 703): the greatest of some tangent planes lies below
-the function, and the gap between them is convex over each plane's part of the rectangle. So it is
-largest at a corner of a part. The next plane touches there, until no corner shows more than is
-allowed; the last gap bounds the error everywhere, not only where it was looked at.
+the function. Over each plane's part of the rectangle their quotient is quasi-concave, a linear
+function over a convex one, so that it is least at a corner of a part. The next plane touches there,
+until no corner shows more than is allowed; the last gap bounds the error everywhere, not only where
+it was looked at.
 """
 
 from __future__ import annotations
@@ -49,7 +50,15 @@ class Surface(Protocol):
 
 @dataclass(frozen=True)
 class Planes:
-    """The greatest of some planes over a rectangle, and how far the function lies above at most."""
+    """The greatest of some planes over a rectangle.
+
+    Attributes
+    ----------
+    planes : tuple of Plane
+        Each is the greatest somewhere.
+    error : float
+        The largest part of its value by which the function lies above them.
+    """
 
     planes: tuple[Plane, ...]
     error: float
@@ -72,11 +81,11 @@ def planes(
     Parameters
     ----------
     surface : Surface
-        The function.
+        The function, at least 0.
     x, y : pair of float
         The rectangle.
     error : float
-        What the function may lie above the planes, in its unit.
+        The part of its value by which the function may lie above the planes.
     most : int
         Planes at most.
 
@@ -94,7 +103,9 @@ def planes(
         new = dict.fromkeys(c for _, part in parts for c in part if c not in heights)
         heights.update(zip(new, surface.heights(list(new)), strict=True))
         gap, corner = max(
-            (heights[corner] - plane(*corner), corner) for plane, part in parts for corner in part
+            (1 - plane(*corner) / heights[corner] if heights[corner] else 0.0, corner)
+            for plane, part in parts
+            for corner in part
         )
         if gap <= error or found >= most:
             return Planes(tuple(plane for plane, _ in parts), max(gap, 0.0))

@@ -25,6 +25,7 @@ SCREENS = {
     "metrics of a series": ["metrics", str(CG), str(COUNTED)],
     "replay": ["replay", str(CG)],
     "replays": ["replay", str(CG), "--latency", "1us,2us", "--eager-threshold", "1KiB,1MiB"],
+    "sensitivity": ["sensitivity", str(CG)],
     "predict": ["predict", "--procs", "16", "--threads", "4", "--family", "all"],
     "predict on a measured machine": ["predict", "--machine", str(VM), "--procs", "2"],
     "sweep": ["sweep", "--cores", "32,64"],

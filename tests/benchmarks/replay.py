@@ -1,9 +1,11 @@
 """Operations per second of the replay: ``python tests/benchmarks/replay.py``.
 
 A ring of processes that exchange with both neighbours and reduce every tenth step, and the same
-without collectives. CPU time of the replay alone, medians over rounds. Then all-to-alls carried out
-as messages: CPU time, and memory, which must not grow with the square of the members, beside the
-same messages laid out in plain Python (``tests/oracle/algorithms.py``).
+without collectives. CPU time, medians over rounds: of making the program ready, of a replay then as
+it is called from Python, of eight networks in one pass (operations times networks), and of the
+critical path relative to a replay. Then all-to-alls carried out as messages: CPU time, and memory,
+which must not grow with the square of the members, beside the same messages laid out in plain
+Python (``tests/oracle/algorithms.py``).
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -22,6 +26,7 @@ from popmodel.network.topology import FatTree
 from popmodel.simulator import Program, replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op
+from popmodel.simulator.replayer import Replayer
 
 PROCESSES, STEPS, ROUNDS = 64, 4000, 5
 MEMBERS = (256, 512, 1024, 2048, 4096)
@@ -125,19 +130,35 @@ def contended() -> None:
             print(f"{name:<28}{nodes:<12}{program.operations:>12}{median:>10.4f}{rate:>10.1f}")
 
 
+def median(call: Callable[[], object]) -> float:
+    """CPU seconds."""
+    times = []
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
 def main() -> None:
     """Print a table of medians, one of collectives as messages, and one of shared links."""
-    print(f"{'program':<28}{'network':<12}{'operations':>12}{'CPU s':>10}{'M op/s':>10}")
+    print(
+        f"{'program':<28}{'network':<12}{'operations':>12}{'ready, s':>10}{'replay, s':>10}"
+        f"{'M op/s':>8}{'8 at once':>10}{'path':>7}"
+    )
     for name, program in (("ring", ring(0)), ("ring + allreduce / 10 steps", ring(10))):
-        for network in ("ideal", "alpha-beta", "dimemas"):
-            times = []
-            for _ in range(ROUNDS):
-                start = time.process_time()
-                replay(program, PRESETS[network])
-                times.append(time.process_time() - start)
-            median = statistics.median(times)
-            rate = program.operations / median / 1e6
-            print(f"{name:<28}{network:<12}{program.operations:>12}{median:>10.4f}{rate:>10.1f}")
+        ready = median(partial(Replayer, program))
+        replayer = Replayer(program)
+        for network in map(PRESETS.get, ("ideal", "alpha-beta", "dimemas")):
+            several = [network.with_(latency=1e-6 * k) for k in range(8)]
+            one = median(partial(replayer.run, network))
+            eight = median(partial(replayer.scenarios, several))
+            path = median(partial(replayer.path, network))
+            rate, rates = (program.operations / t / 1e6 for t in (one, eight / 8))
+            print(
+                f"{name:<28}{network.name:<12}{program.operations:>12}{ready:>10.4f}{one:>10.4f}"
+                f"{rate:>8.0f}{rates:>10.0f}{path / one:>5.1f} x"
+            )
     algorithms()
     contended()
 

@@ -348,6 +348,7 @@ ROOMS = ("popmodel.efficiency", "popmodel.machine", "popmodel.model")
         (["info", "two.prv", "--no-cache"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
         (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["replay", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
+        (["sensitivity", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["machine", "show"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["machine", "check"], (*HEAVY, "popmodel.model", "popmodel.efficiency", *OTHER_ACTIONS)),
         (["predict", "--procs", "4"], ("numpy.ma", "urllib.request", "scipy", "sympy", "pandas")),

@@ -192,10 +192,32 @@ def test_threads_that_communicate_at_once(
     told = merged(tmp_path, popmodel, "threads")
     assert told["messages"] == len(sent)
     assert told["message_bytes"] == sum(each[3] for each in sent)
-    # a replay follows master threads only: it is not offered
     assert not told["only_masters_call"]
-    assert "popmodel metrics " in done.stderr
-    assert "popmodel replay " not in done.stderr
+    assert "popmodel replay " in done.stderr
+    replayed = document_of(popmodel, "replay", str(tmp_path / "threads.prv.gz"))
+    assert any("threads besides masters replayed on their own" in n for n in replayed["notes"])
+
+
+def test_the_threads_of_a_team_that_communicates(
+    mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path, popmodel: Call
+) -> None:
+    done = traced(mpi.mpirun, "-n", "2", programs["teams"])
+    if "no MPI_THREAD_MULTIPLE" in done.stderr:
+        pytest.skip("needs MPI_THREAD_MULTIPLE")
+    assert done.returncode == 0, done.stderr
+    trace = tmp_path / "teams.prv.gz"
+    words = ("--latency", "0,1ms", "--eager-threshold", "inf")
+    document = document_of(popmodel, "replay", str(trace), *words)
+    assert document["notes"][0].startswith("2 threads besides masters replayed on their own")
+    fast, slow = (run["runtime"] for run in document["runs"])
+    assert fast <= document["measured_runtime"]
+    # 20 steps: in each a message, and a collective of two ranks after the team's barrier.
+    assert slow - fast > 0.8 * 20 * 2e-3
+    for run in document["runs"]:
+        assert all(rank["end"] >= rank["compute"] for rank in run["ranks"])
+    (measured,) = document_of(popmodel, "metrics", str(trace))["runs"]
+    assert measured["ideal_runtime"] is None
+    assert "not only masters call MPI" in json.dumps(measured)
 
 
 def test_a_closed_standard_output_harms_nobody(

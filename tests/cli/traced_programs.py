@@ -83,6 +83,7 @@ def programs(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
         (folder / "sleeps.c", []),
         (tracer / "ends.c", []),
         (tracer / "threads.c", ["-pthread"]),
+        (tracer / "teams.c", ["-fopenmp"]),
     ):
         found[source.stem] = folder / source.stem
         command = [*mpi.mpicc, "-O1", *flags, "-o", found[source.stem], source, "-lm"]

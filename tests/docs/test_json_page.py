@@ -38,6 +38,8 @@ COMMANDS = (
     "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 --links 1 --intra-links 1",
     "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 "
     "--topology tests/data/fat_tree.toml",
+    f"sensitivity {TRACE}",
+    "sensitivity tests/data/is.S.4.prv.gz --machine sandybridge-fdr",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",
@@ -65,6 +67,7 @@ RARE = {
         r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
     ),
     "popmodel/replay/1": r"runs\[\]\.error",
+    "popmodel/sensitivity/1": r"written|caveats\[\]|tolerance\[\]\.why\..*",
     "popmodel/validate/1": r"(ignored|left_out)\[\].*|noisy\[\]",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",

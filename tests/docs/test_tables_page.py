@@ -34,6 +34,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.replay(TRACE, send_overhead=1e-6, receive_overhead=1e-6),
         popmodel.replay(TRACE, mapping="block:1", topology="tests/data/fat_tree.toml"),
     ],
+    "sensitivity": lambda: [popmodel.sensitivity(TRACE)],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],
     "sweep": lambda: [popmodel.sweep(cores=64, draws=0)],
     "validate": lambda: [popmodel.validate("stencil3d", TRACE, settings={"N": 200})],

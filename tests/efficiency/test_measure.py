@@ -301,8 +301,8 @@ def test_mpi_calls_of_other_threads_leave_the_replay_absent(tmp_path: Path) -> N
     script.call(0, "Send", thread=1)
     run = measured(script, tmp_path).observables
     assert run.not_in_mpi is None
-    assert "thread 1 of rank 0 calls MPI_Send" in run.absent["ideal_runtime"]
-    assert "thread 1 of rank 0 calls MPI_Send" in run.absent["not_in_mpi"]
+    for name in ("ideal_runtime", "not_in_mpi"):
+        assert "not only masters call MPI" in run.absent[name]
 
 
 def test_notes_of_the_replay_are_kept(tmp_path: Path) -> None:

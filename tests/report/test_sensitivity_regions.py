@@ -79,7 +79,7 @@ def test_the_table_has_shares_and_gains() -> None:
     run = found(region("solve", 0.7, 0.72), region("exchange", 0.12, 0.0))
     assert lines(sensitivity_regions.regions(run))[:3] == [
         "which region pays",
-        "time %  path %  -10 %  -50 %   one  even",
+        "self %  path %  -10 %  -50 %   one  even",
         "  70.0    72.0    7.2   36.0  18.0   7.2  solve",
     ]
 
@@ -110,8 +110,8 @@ def test_scenarios_have_their_gains() -> None:
     run = found(scenarios=(Scenario("no transfer", "no latency", 0.8, 0.2),))
     assert lines(sensitivity_regions.scenarios(run)) == [
         "potential gains",
-        " runtime      gain  gain %",
-        "800.0 ms  200.0 ms    20.0  no transfer: no latency",
+        "gain %      gain   runtime",
+        "  20.0  200.0 ms  800.0 ms  no transfer: no latency",
     ]
 
 
@@ -127,11 +127,11 @@ def test_records_have_a_line_for_each_value() -> None:
         region("solve", 0.7, 0.72), scenarios=(Scenario("no transfer", "no latency", 0.8, 0.2),)
     )
     rows = {
-        (one["parameter"], one["name"], one["value"]): one
+        (one["quantity"], one["name"], one["value"]): one
         for one in sensitivity_regions.records(run)
     }
     assert rows["faster", "solve", 0.0]["slope"] == -0.72
     assert rows["faster", "solve", 0.1]["runtime"] == pytest.approx(0.928)
     assert rows["faster on the slowest rank", "solve", 0.5]["runtime"] == pytest.approx(0.82)
-    assert rows["balanced", "solve", None]["runtime"] == pytest.approx(0.928)
-    assert rows["scenario", "no transfer", None]["runtime"] == 0.8
+    assert rows["balance", "solve", 1.0]["runtime"] == pytest.approx(0.928)
+    assert rows["gain", "no transfer", 0.2]["runtime"] == 0.8

@@ -36,14 +36,14 @@ def test_the_error_bounds_the_gap_everywhere(made_of: list[Plane]) -> None:
     generator = random.Random(2)
     for _ in range(200):
         x, y = generator.random(), 3 * generator.random()
-        assert -1e-12 <= surface.heights([(x, y)])[0] - found(x, y) <= found.error + 1e-12
+        assert -1e-12 <= 1 - found(x, y) / surface.heights([(x, y)])[0] <= found.error + 1e-12
 
 
 def test_a_limit_of_planes_gives_the_error_that_is_left() -> None:
-    bowl = Hull([Plane(-((k / 20) ** 2), 2 * k / 20, 0) for k in range(21)])
+    bowl = Hull([Plane(1 - (k / 20) ** 2, 2 * k / 20, 0) for k in range(21)])
     found = planes(bowl, (0, 1), (0, 1), error=0, most=3)
     assert len(found.planes) <= 3
-    worst = max(bowl.heights([(k / 500, 0)])[0] - found(k / 500, 0) for k in range(501))
+    worst = max(1 - found(k / 500, 0) / bowl.heights([(k / 500, 0)])[0] for k in range(501))
     assert found.error == pytest.approx(worst, rel=1e-3)
     assert found.error >= worst
 

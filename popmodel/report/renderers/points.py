@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from popmodel.report.figures import ticks
 from popmodel.report.pictures import Band, Mark, Panel, Point, Points
 from popmodel.report.renderers.sheet import (
     LINE,
@@ -28,7 +29,6 @@ _GAP = 36  # between panels side by side
 _PLOT_HEIGHT = 210
 _LEAST_SLOT = 58
 _LEAST_PLOT = 270
-_TICKS = 6
 
 
 def arranged(points: Points) -> tuple[int, Draw]:
@@ -43,22 +43,6 @@ def arranged(points: Points) -> tuple[int, Draw]:
         return lines, y + 6
 
     return layout.width, draw
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Return round numbers, 1, 2 or 5 times a power of ten apart, from low to high.
-
-    Examples
-    --------
-    >>> ticks(1.13, 1.48)
-    [1.2, 1.3, 1.4]
-    """
-    rough = (high - low) / _TICKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-    digits = max(0, -math.floor(math.log10(step)))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(number * step, digits) for number in range(first, last + 1)]
 
 
 @dataclass(frozen=True)

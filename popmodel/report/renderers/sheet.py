@@ -40,6 +40,8 @@ _RULES = (
     ".share { fill: #0072b2; }",
     ".exact { stroke: #222; stroke-width: 1; stroke-dasharray: 4 3; fill: none; }",
     ".worst { fill: #d55e00; }",
+    ".curve { stroke: #0072b2; stroke-width: 2; fill: none; stroke-linejoin: round; }",
+    ".dot { fill: #0072b2; }",
 )
 # In a notebook, pictures share a page with other things that have rules.
 _STYLE = "\n".join(f".popmodel {rule}" for rule in _RULES)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from popmodel.report.pictures import Bars, Picture
-from popmodel.report.renderers import bars, points
+from popmodel.report.pictures import Bars, Charts, Picture
+from popmodel.report.renderers import bars, charts, points
 from popmodel.report.renderers.sheet import sheet
 
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG0
 def draw(picture: Picture, stamp: Mapping[str, Any]) -> str:
     """A picture as SVG, with where it comes from at its foot."""
     shown = picture.shown
-    width, arranged = bars.arranged(shown) if isinstance(shown, Bars) else points.arranged(shown)
+    if isinstance(shown, Bars):
+        width, arranged = bars.arranged(shown)
+    elif isinstance(shown, Charts):
+        width, arranged = charts.arranged(shown)
+    else:
+        width, arranged = points.arranged(shown)
     by = f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}"
     return sheet(picture, width, arranged, [*picture.remarks, by], stamp)

@@ -24,6 +24,13 @@ def event_of(number: int) -> Event:
     return next(event for event, own in NUMBERS.items() if own == number)
 
 
+def _types(events: NDArray[np.void]) -> NDArray[np.int64]:
+    if "type" in (events.dtype.names or ()):
+        return events["type"].astype(np.int64)
+    found: NDArray[np.int64] = _NUMBER[events["event"]]
+    return found
+
+
 class Renderer:
     """Renders windows.
 
@@ -46,8 +53,8 @@ class Renderer:
     ) -> bytes:
         """Return the lines of a window.
 
-        At one time states come first, then events, then messages; those of one thread stay in
-        their order.
+        Events have a field ``event`` (`Event`) or ``type`` (a number of Paraver). At one time
+        states come first, then events, then messages; those of one thread stay in their order.
         """
         first = np.flatnonzero(events["joined"] == 0)
         time = np.concatenate([states["begin"], events["time"][first], messages["physical_send"]])
@@ -80,6 +87,7 @@ class Renderer:
         place: NDArray[np.int64],
     ) -> list[Lines]:
         many = np.diff(np.append(first, len(events)))
+        types = _types(events)
         kinds = []
         for count in distinct(many).tolist():
             chosen = np.flatnonzero(many == count)
@@ -92,7 +100,7 @@ class Renderer:
             for _ in range(count):
                 columns += [
                     b":",
-                    digits(_NUMBER[events["event"][rows]]),
+                    digits(types[rows]),
                     b":",
                     digits(events["value"][rows]),
                 ]

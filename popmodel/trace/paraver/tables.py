@@ -27,6 +27,7 @@ from popmodel.trace.paraver.numbers import (
     PARALLEL,
 )
 from popmodel.trace.paraver.openmp import openmp, synchronisation
+from popmodel.trace.paraver.others import others
 from popmodel.trace.paraver.user_regions import user_regions
 from popmodel.trace.records import CallSites, Records
 from popmodel.trace.tables import Events
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from popmodel.trace.calls import Calls
     from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
-    from popmodel.trace.records import NamedCall, OpenMP, Synchronisation, Tally
+    from popmodel.trace.records import NamedCall, OpenMP, Others, Synchronisation, Tally
     from popmodel.trace.tables import Messages, States
     from popmodel.trace.user_regions import Occurrences
 
@@ -96,6 +97,10 @@ class ParaverRecords(Records):
     def events(self) -> Events:
         """All events."""
         return self._events
+
+    def others(self) -> Others:
+        """Events of the program: all but those of MPI calls, processes and the tracer."""
+        return others(self.events)
 
     def calls(self) -> Calls:
         """MPI calls, paired from their entries and exits."""

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.report.figures import ticks
 from popmodel.report.pictures import Band, Mark, Panel, Picture, Point, Points
 from popmodel.report.renderers import svg
-from popmodel.report.renderers.points import ticks
 from popmodel.report.renderers.sheet import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"

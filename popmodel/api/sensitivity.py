@@ -1,0 +1,440 @@
+"""What the runtime of a traced run depends on: latency, bandwidth, computation."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from popmodel.api.inputs import (
+    ProfileLike,
+    TraceLike,
+    number,
+    path_of,
+    profile_of,
+    several,
+    trace_of,
+)
+from popmodel.api.networks import NetworkLike, combinations, networks
+from popmodel.api.results import Result
+from popmodel.efficiency.measure import runtime
+from popmodel.errors import UsageError
+from popmodel.machine.network import network_of
+from popmodel.network.network import Network, describe
+from popmodel.plain import document, fields_of, plain
+from popmodel.report.sensitivity import VIEWS, conclusion
+from popmodel.simulator import from_trace, replay
+from popmodel.simulator.program import NONE_UNEVEN, Program
+from popmodel.simulator.replayer import Replayer
+from popmodel.trace.caveats import caveats
+from popmodel.trace.focus import Focus, focused
+from popmodel.trace.part import Part, Window
+from popmodel.units import parse_bandwidth, parse_time
+from popmodel.values import cut, dataclass
+from popmodel.whatif.breakpoints import Pieces, pieces
+from popmodel.whatif.dependence import Dependence, dependence
+from popmodel.whatif.evaluate import OverGap, OverLatency, Runtimes
+from popmodel.whatif.paraver_events import write_path
+from popmodel.whatif.planes import Planes, planes
+from popmodel.whatif.shares import Shares
+from popmodel.whatif.tolerance import reaches
+
+if TYPE_CHECKING:
+    from popmodel.report.views import Views
+
+__all__ = ["Sensitivity", "Tolerance", "sensitivity"]
+
+SCHEMA = "popmodel/sensitivity/1"
+
+DEFAULT_NETWORK = "alpha-beta"
+LATENCIES = (0.0, 100e-6)  #: s
+BANDWIDTHS = (100e6, math.inf)  #: B/s
+SLOWDOWNS = (0.01, 0.02, 0.05)
+EFFICIENT = 0.95  #: a transfer efficiency that is worth keeping
+NEAR = 1e-3  #: of the runtime: what the planes may be off
+
+NO_MPI = (
+    "no MPI: no process sends, receives or takes part in a collective, so that a network changes "
+    "nothing (popmodel metrics shows where such a run loses time)"
+)
+LARGEST = (
+    "collectives whose members have different amounts (Alltoallv) cost what the largest of them "
+    "do; at the cost of the member that arrives last, as in popmodel replay, the runtime would jump"
+)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How slow the network may be until the run takes a certain time.
+
+    Attributes
+    ----------
+    runtime : float
+        That time, s.
+    latency : float or None
+        The largest latency, at the bandwidth of the network, s; infinite: any; None: with no
+        latency at all the run takes longer.
+    bandwidth : float or None
+        The least bandwidth, at the latency of the network, B/s; 0: any; None: with infinite
+        bandwidth the run takes longer.
+    """
+
+    runtime: float
+    latency: float | None
+    bandwidth: float | None
+
+
+@dataclass(frozen=True)
+class Sensitivity(Result):
+    """What the runtime depends on, as returned by `sensitivity`.
+
+    Attributes
+    ----------
+    trace : str
+        The trace.
+    measured : float or None
+        Its measured runtime, s; None where the trace has no measured times.
+    processes, nodes, operations : int
+        Of the traced run.
+    network : Network
+        The network that the run was replayed on.
+    ideal_runtime : float
+        Runtime with no latency, infinite bandwidth and no overheads, s.
+    shares : Shares
+        What the runtime on the network is made of.
+    by_latency, by_gap : float
+        Derivatives of the runtime by latency (how many are paid) and by 1/bandwidth, B.
+    without : tuple of float
+        Runtime without latency, and with infinite bandwidth, s; all else as on the network.
+    over_latency, over_gap : Pieces
+        Runtime, s, over latency, s, at the bandwidth of the network, and over 1/bandwidth, s/B, at
+        its latency.
+    slower : mapping of float to Tolerance
+        For each slowdown against the network: how slow the network may be.
+    efficient : Tolerance
+        The same for a transfer efficiency of 95 %.
+    planes : Planes
+        Runtime over both.
+    dependence : Dependence
+        What faster regions and ideal scenarios are worth, and the critical path.
+    window : Focus
+        The part of the trace that was replayed.
+    caveats, notes : tuple of str
+        What limits the numbers; what was left out or assumed.
+    files : tuple of str
+        The files that were read.
+    written : str or None
+        The trace that the critical path was written to.
+    """
+
+    trace: str
+    measured: float | None
+    processes: int
+    nodes: int
+    operations: int
+    network: Network
+    ideal_runtime: float
+    shares: Shares
+    by_latency: float
+    by_gap: float
+    without: tuple[float, float]
+    over_latency: Pieces
+    over_gap: Pieces
+    slower: dict[float, Tolerance]
+    efficient: Tolerance
+    planes: Planes
+    dependence: Dependence
+    window: Focus
+    caveats: tuple[str, ...]
+    notes: tuple[str, ...]
+    files: tuple[str, ...]
+    written: str | None = None
+
+    def __repr__(self) -> str:
+        return cut(f"<Sensitivity of {self.trace}: {conclusion(self.to_dict())}>")
+
+    @property
+    def runtime(self) -> float:
+        """Runtime on the network, s."""
+        return self.shares.runtime
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/sensitivity/1``, without provenance."""
+        found = self.shares
+        return document(
+            SCHEMA,
+            trace=self.trace,
+            caveats=self.caveats,
+            window=self.window,
+            processes=self.processes,
+            nodes=self.nodes,
+            operations=self.operations,
+            measured_runtime=self.measured,
+            network=self.network,
+            runtime=self.runtime,
+            ideal_runtime=self.ideal_runtime,
+            shares={
+                "computing": found.computing,
+                "latency": found.latency,
+                "bandwidth": found.bandwidth,
+                "overhead": found.overhead,
+            },
+            derivatives={
+                "latency": self.by_latency,
+                "inverse_bandwidth": self.by_gap,
+                "cpu": found.computing,
+            },
+            tiers=found.distances,
+            without={"latency": self.without[0], "bandwidth": self.without[1]},
+            latency=_curve(self.over_latency),
+            inverse_bandwidth=_curve(self.over_gap),
+            tolerance=[
+                {"slowdown": slowdown, **_told(one)} for slowdown, one in self.slower.items()
+            ],
+            efficient={"transfer_efficiency": EFFICIENT, **_told(self.efficient)},
+            planes=self.planes.planes,
+            planes_error=self.planes.error,
+            **fields_of(self.dependence),
+            **({} if self.written is None else {"written": self.written}),
+            notes=self.notes,
+        )
+
+    def _views(self) -> Views:
+        return VIEWS
+
+
+def _curve(found: Pieces) -> dict[str, Any]:
+    return {
+        "breakpoints": found.points,
+        "runtimes": found.values,
+        "slopes": found.slopes,
+        "error": found.error,
+    }
+
+
+def _told(one: Tolerance) -> dict[str, Any]:
+    """A tolerance as plain data: no number where there is no limit, or where none is enough."""
+    latency, bandwidth = one.latency, one.bandwidth
+    why = {}
+    if latency is None:
+        why["latency"] = "even without latency the run takes longer"
+    elif latency == math.inf:
+        latency, why["latency"] = None, "no latency makes the run take that long"
+    if bandwidth is None:
+        why["bandwidth"] = "even with infinite bandwidth the run takes longer"
+    elif bandwidth == 0:
+        why["bandwidth"] = "no bandwidth makes the run take that long"
+    return {"runtime": one.runtime, "latency": latency, "bandwidth": bandwidth, "why": why}
+
+
+def sensitivity(
+    trace: TraceLike,
+    network: NetworkLike | None = None,
+    *,
+    machine: ProfileLike | None = None,
+    latency: float | str | None = None,
+    bandwidth: float | str | None = None,
+    eager_threshold: float | str | None = None,
+    collectives: str | None = None,
+    cpu_factor: float | None = None,
+    latency_range: str | tuple[float | str, float | str] | None = None,
+    bandwidth_range: str | tuple[float | str, float | str] | None = None,
+    slowdowns: float | Sequence[float] = SLOWDOWNS,
+    output: str | os.PathLike[str] | None = None,
+    window: Window | None = None,
+    region: str | None = None,
+    from_start: bool = False,
+    application: int = 1,
+    cache: bool = True,
+) -> Sensitivity:
+    """Find what the runtime of a traced run depends on, exactly.
+
+    The runtime on a network without shared resources is convex and piecewise linear in latency,
+    1/bandwidth and the time of computation. Its derivatives are those of the critical path; all
+    pieces follow from few replays.
+
+    Parameters
+    ----------
+    trace : path or Trace
+        The trace.
+    network : str or Network, optional
+        The network of the run; default, unless `machine` is given: alpha-beta, 2 us and 10 GB/s.
+    machine : str or Profile, optional
+        Machine profile (file, name of a preset) whose network to use, with the placement of
+        processes on nodes as traced. Latency and bandwidth change between nodes, or inside the
+        node of a run on one.
+    latency, bandwidth, eager_threshold, collectives, cpu_factor : optional
+        What is different on the network; as for `popmodel.replay`.
+    latency_range : pair or str, optional
+        Latencies to look at, s, or text such as ``"0:100us"``, which is the default (twice the
+        latency of the network if that is more).
+    bandwidth_range : pair or str, optional
+        Bandwidths, B/s, or text such as ``"100MB/s:inf"``, which is the default (half the
+        bandwidth of the network if that is less).
+    slowdowns : float or several
+        Slowdowns against the network whose tolerances to find; 0.01 is 1 %.
+    output : path, optional
+        A Paraver trace (``.prv`` or ``.prv.gz``) to write: the trace with the critical path as
+        events.
+    window, region, from_start, application, cache
+        The part of the trace; as for `popmodel.replay`.
+
+    Raises
+    ------
+    FileError
+        If the trace or the profile cannot be read.
+    ReplayError
+        If the replay stops, for instance in a deadlock.
+    MissingQuantity
+        If the machine profile lacks the network between the processes.
+    UsageError
+        If a value is invalid, or a range is empty.
+
+    Notes
+    -----
+    Three things stay as they are: which messages are sent eagerly (by size), which message meets
+    which receive (as traced), and the algorithms of collectives.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.sensitivity("tests/data/cg.S.2.prv.gz", latency="2us")
+    >>> found.shares.latency > found.shares.bandwidth
+    True
+    >>> len(found.over_latency.breakpoints) > 100
+    True
+    """
+    part = Part.of(window, region, from_start)
+    path = path_of(trace)
+    changes = {
+        "latency": latency,
+        "bandwidth": bandwidth,
+        "eager_threshold": eager_threshold,
+        "collectives": collectives,
+        "cpu_factor": cpu_factor,
+    }
+    profile = None if machine is None else profile_of(machine)
+    wanted = _slowdowns(slowdowns)
+    if profile is not None:
+        _refuse_beside_machine(network=network, **changes)
+    asked = None if profile is not None else networks(network or DEFAULT_NETWORK, **changes)[0]
+    source, focus = focused(trace_of(trace, application=application, cache=cache), part)
+    program = from_trace(source)
+    if profile is not None:
+        same = combinations(collectives=collectives, cpu_factor=cpu_factor)[0]
+        asked = network_of(profile, program.nodes).with_(**same)
+    assert asked is not None
+    program, notes = _convex(program, asked)
+    critical = Replayer(program).path(asked)
+    if output is not None:
+        write_path(critical, program, source, Path(output), describe(asked))
+    return Sensitivity(
+        trace=path,
+        measured=runtime(source) if source.timed else None,
+        processes=program.processes,
+        nodes=len(set(program.nodes.tolist())),
+        operations=program.operations,
+        network=asked,
+        window=focus,
+        caveats=(*caveats(source, focus), *([] if program.operations else [NO_MPI])),
+        notes=(*notes, *program.notes),
+        files=(path, *([] if profile is None else [profile.path])),
+        dependence=dependence(program, asked, critical, source),
+        written=None if output is None else os.fspath(output),
+        **_found(program, asked, latency_range, bandwidth_range, wanted),
+    )
+
+
+def _refuse_beside_machine(**given: object) -> None:
+    for name in ("network", "latency", "bandwidth", "eager_threshold"):
+        if given[name] is not None:
+            raise UsageError(
+                f"{name.replace('_', ' ')}: already set by the machine profile",
+                "leave it out, or the machine",
+            )
+
+
+def _convex(program: Program, network: Network) -> tuple[Program, list[str]]:
+    """The program without what makes its runtime jump, and what that changes."""
+    if network.collectives != "dimemas" or not len(program.uneven.operation):
+        return program, []
+    even = replace(program, uneven=NONE_UNEVEN)
+    last, largest = (replay(one, network).runtime for one in (program, even))
+    if math.isclose(last, largest, rel_tol=1e-9):
+        return even, []
+    return even, [f"{LARGEST} (here the runtime is {100 * (largest / last - 1):+.2g} %)"]
+
+
+def _found(
+    program: Program,
+    network: Network,
+    latency_range: Any,
+    bandwidth_range: Any,
+    slowdowns: Sequence[float],
+) -> dict[str, Any]:
+    """All figures of a program on a network."""
+    replayer = Replayer(program)
+    runtimes = Runtimes(replayer, network)
+    latency, gap = runtimes.latency, runtimes.gap
+    latencies = _range("latency", latency_range, parse_time, (0.0, max(LATENCIES[1], 2 * latency)))
+    bandwidths = _range(
+        "bandwidth",
+        bandwidth_range,
+        parse_bandwidth,
+        (min(BANDWIDTHS[0], network.bandwidth / 2), BANDWIDTHS[1]),
+    )
+    gaps = (1 / bandwidths[1], 1 / bandwidths[0] if bandwidths[0] else math.inf)
+    shares = runtimes.shares()
+    over_latency, over_gap = OverLatency(runtimes, gap), OverGap(runtimes, latency)
+    by_latency, by_gap = pieces(over_latency, *latencies), pieces(over_gap, *gaps)
+
+    def tolerance(time: float) -> Tolerance:
+        least = reaches(over_gap, time, by_gap)
+        return Tolerance(
+            time,
+            reaches(over_latency, time, by_latency),
+            None if least is None else (1 / least if least else math.inf),
+        )
+
+    ideal = replayer.run(network.ideal()).runtime
+    without = runtimes.heights([(0.0, gap), (latency, 0.0)])
+    here = runtimes.touch(latency, gap)
+    return {
+        "ideal_runtime": ideal,
+        "shares": shares,
+        "by_latency": here.by_latency,
+        "by_gap": here.by_gap,
+        "without": (without[0], without[1]),
+        "over_latency": by_latency,
+        "over_gap": by_gap,
+        "slower": {one: tolerance((1 + one) * shares.runtime) for one in slowdowns},
+        "efficient": tolerance(ideal / EFFICIENT),
+        "planes": planes(runtimes, latencies, gaps, error=NEAR),
+    }
+
+
+def _range(
+    what: str, given: Any, parse: Callable[[str], float], default: tuple[float, float]
+) -> tuple[float, float]:
+    if given is None:
+        return default
+    ends = given.split(":") if isinstance(given, str) else list(given)
+    if len(ends) != 2:
+        raise UsageError(f"range of {what}: must be LOW:HIGH, not '{given}'")
+    low, high = (number(f"range of {what}", end, parse) for end in ends)
+    if not 0 <= low < high:
+        raise UsageError(f"range of {what}: must rise from at least 0, not '{given}'")
+    return low, high
+
+
+def _slowdowns(given: float | Sequence[float]) -> list[float]:
+    found = sorted({float(one) for one in several(given)})
+    if not found or not all(0 < one < math.inf for one in found):
+        raise UsageError(
+            f"slowdowns: must be numbers above 0, not {plain(several(given))}",
+            "write 0.01 for a run that is 1 % slower",
+        )
+    return found

@@ -1,0 +1,291 @@
+"""The trace that a replayed run would have left.
+
+Calls of MPI have the times of the replay, and the state in them that tracers write; messages leave
+and arrive when they do there. All else (computing, OpenMP, regions, counters) is that of the
+measured run and moves with the time outside MPI of its process (`popmodel.simulator.moved`):
+threads that work while their master is in MPI are stretched or shortened with it. In a part of a
+run, collectives that not all members call there have communicators of their own, so that the trace
+is complete in itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.simulator.callers import communicators_of_callers
+from popmodel.simulator.moved import MovedCalls, move_calls
+from popmodel.simulator.mpi_calls import Action, action_of, state_of
+from popmodel.simulator.program import COLLECTIVES, Op
+from popmodel.trace import Trace
+from popmodel.trace.calls import Calls, CollectiveArguments
+from popmodel.trace.pieces import Pieces, spread
+from popmodel.trace.records import Columns, Others
+from popmodel.trace.states import IDLE, TRACING_DISABLED
+from popmodel.trace.tables import Events, Messages, States, location_of_row, offsets_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.simulator.program import Program
+
+__all__ = ["replayed"]
+
+_INIT = COLLECTIVES.index("init")
+
+
+def replayed(
+    trace: Trace,
+    program: Program,
+    begin: NDArray[np.float64],
+    end: NDArray[np.float64],
+    cpu: float = 1.0,
+) -> Trace:
+    """Return the trace of a replay.
+
+    Parameters
+    ----------
+    trace : Trace
+        What was replayed, a run or a part of one.
+    program : Program
+        Made of it.
+    begin, end : float64[N]
+        When each operation begins and ends, ns.
+    cpu : float
+        What bursts were multiplied with: the inverse of the network's CPU factor.
+
+    Returns
+    -------
+    Trace
+        Its times begin at 0 and are whole nanoseconds; the runtime is that of the replay, to the
+        nanosecond where bursts are not scaled.
+    """
+    whole = trace.whole or trace
+    moved = move_calls(trace, program, end, cpu)
+    communicators, number = communicators_of_callers(whole.communicators, program)
+    calls = _calls(whole, program, moved, number)
+    process = whole.process_of_location()
+    ends = moved.ends
+    return dataclasses.replace(
+        trace,
+        application=1,
+        applications=1,
+        begin=0,
+        end=int(ends.max(initial=0)),
+        communicators=communicators,
+        records=Columns(
+            _states(trace, moved, calls),
+            calls,
+            _messages(whole, program, moved, begin, end),
+            _others(trace, moved),
+            ends[process],
+        ),
+        warnings=(),
+        timed=True,
+        whole=None,
+        pieces=None,
+        _derived={},
+    )
+
+
+def _calls(whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np.int64]) -> Calls:
+    """The calls in the time of the replay, with the communicators that their collectives have."""
+    calls = whole.calls()
+    masters = np.asarray(whole.process_offsets[:-1], np.int64)
+    counts = np.zeros(whole.locations, np.int64)
+    counts[masters] = np.diff(moved.offsets)
+    new = np.full(len(calls), -1, np.int64)
+    new[moved.row] = np.arange(len(moved.row))
+    told = calls.collectives
+    kept = np.flatnonzero(new[told.call] >= 0)
+    communicator = np.zeros(len(calls), np.int64)
+    communicator[told.call] = told.communicator
+    arrive = np.flatnonzero((program.kind == Op.COLLECTIVE) | (program.kind == Op.ARRIVE))
+    arrive = arrive[program.collectives.kind[program.target[arrive]] != _INIT]
+    communicator[program.call[arrive]] = number[program.target[arrive]]
+    silent = np.setdiff1d(program.call[arrive], told.call)
+    nothing = np.zeros(len(silent), np.int64)
+    call = np.concatenate([told.call[kept], silent])
+    order = np.argsort(call, kind="stable")
+    arguments = CollectiveArguments(
+        new[call][order],
+        np.concatenate([told.sent[kept], nothing])[order],
+        np.concatenate([told.received[kept], nothing])[order],
+        communicator[call][order],
+        np.concatenate([told.is_root[kept], nothing != 0])[order],
+    )
+    return Calls(
+        offsets_of(counts),
+        moved.entry,
+        moved.exit,
+        calls.name[moved.row],
+        calls.names,
+        calls.group,
+        arguments,
+    )
+
+
+def _states(trace: Trace, moved: MovedCalls, calls: Calls) -> States:
+    """States outside MPI, moved, and those in calls."""
+    states = trace.states
+    disabled = trace.records.in_state(TRACING_DISABLED)
+    in_call = np.array([state_of(*each) for each in zip(calls.group, calls.names, strict=True)])
+    process = trace.process_of_location().tolist()
+    masters = set(np.asarray(trace.process_offsets[:-1]).tolist())
+    parts = []
+    for location in range(trace.locations):
+        rows = slice(int(states.offsets[location]), int(states.offsets[location + 1]))
+        master = int(trace.process_offsets[process[location]])
+        course = moved.courses[process[location]]
+        begin, end = (
+            each - disabled.before(np.full(len(each), master), each)
+            for each in (states.begin[rows], states.end[rows])
+        )
+        begin, end, state = (
+            course.begins(begin),
+            course.ends(end),
+            states.state[rows].astype(np.int64),
+        )
+        if location in masters:
+            begin, end, state = _around_calls(begin, end, state, calls, location, in_call)
+        some = (end > begin) & (state != IDLE)
+        parts.append((begin[some], end[some], state[some]))
+    columns = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    counts = np.array([len(part[0]) for part in parts], np.int64)
+    return States(offsets_of(counts), columns[0], columns[1], columns[2].astype(np.int32))
+
+
+def _around_calls(
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    state: NDArray[np.int64],
+    calls: Calls,
+    location: int,
+    in_call: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """States of a thread with its calls cut out, and those in the calls."""
+    mine = slice(int(calls.offsets[location]), int(calls.offsets[location + 1]))
+    entry, exit_ = calls.entry[mine], calls.exit[mine]
+    # What lies between calls, the first from the begin and the last without end.
+    since = np.concatenate([[0], exit_])
+    until = np.append(entry, np.iinfo(np.int64).max)
+    first = np.searchsorted(until, begin, side="right")
+    count = np.maximum(np.searchsorted(since, end, side="left") - first, 0)
+    row, gap = spread(first, count)
+    begin = np.concatenate([np.maximum(begin[row], since[gap]), entry])
+    end = np.concatenate([np.minimum(end[row], until[gap]), exit_])
+    state = np.concatenate([state[row], in_call[calls.name[mine]]])
+    order = np.lexsort((end, begin))
+    return begin[order], end[order], state[order]
+
+
+def _messages(
+    whole: Trace,
+    program: Program,
+    moved: MovedCalls,
+    begin: NDArray[np.float64],
+    end: NDArray[np.float64],
+) -> Messages:
+    """Messages between the calls that send, post and complete them.
+
+    A message leaves when its sender is done with it, or, where that waits for its receive, when
+    this is posted.
+    """
+    calls = whole.calls()
+    masters = np.asarray(whole.process_offsets[:-1], np.int64)
+    new = np.empty(len(calls), np.int64)
+    new[moved.row] = np.arange(len(moved.row))
+    send = _operations(program, Op.SEND, Op.ISEND)
+    post = _operations(program, Op.POST, Op.RECEIVE)
+    wait = _operations(program, Op.WAIT_RECEIVE, Op.RECEIVE)
+    m = np.flatnonzero((send >= 0) & (post >= 0) & (wait >= 0))
+    send, post, wait = send[m], post[m], wait[m]
+    logical_send = moved.entry[new[program.call[send]]]
+    posted = new[program.call[post]]
+    apart = np.array([action_of(*each) for each in zip(calls.group, calls.names, strict=True)])
+    is_apart = apart[calls.name[program.call[post]]] == Action.IRECEIVE
+    physical_receive = moved.exit[new[program.call[wait]]]
+    blocking = program.kind[send] == Op.SEND
+    left = np.where(
+        blocking, np.minimum(end[send], np.maximum(begin[send], begin[post])), end[send]
+    )
+    left = np.floor(left + 0.5).astype(np.int64)
+    physical_send = np.clip(left, logical_send, np.maximum(physical_receive, logical_send))
+    process = np.searchsorted(program.offsets, np.stack([send, wait]), side="right") - 1
+    sender, receiver = masters[process]
+    order = np.lexsort((send, physical_send, sender))
+    counts = np.bincount(sender, minlength=whole.locations)
+    return Messages(
+        offsets_of(counts),
+        sender[order].astype(np.int32),
+        receiver[order].astype(np.int32),
+        logical_send[order],
+        physical_send[order],
+        np.where(is_apart, moved.exit[posted], moved.entry[posted])[order],
+        physical_receive[order],
+        program.messages.size[m][order],
+        program.messages.tag[m][order],
+    )
+
+
+def _operations(program: Program, *kinds: Op) -> NDArray[np.int64]:
+    """The operation of one of some kinds about each message, or -1."""
+    found = np.full(len(program.messages), -1, np.int64)
+    for kind in kinds:
+        rows = np.flatnonzero(program.kind == kind)
+        found[program.target[rows]] = rows
+    return found
+
+
+def _others(trace: Trace, moved: MovedCalls) -> Others:
+    """Other events of the part, moved; what was open when it begins is opened there."""
+    whole = trace.whole or trace
+    others = whole.records.others()
+    events = others.events
+    location = location_of_row(events.offsets).astype(np.int64)
+    pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
+    inside = pieces.holding(events.time) >= 0
+    rows = np.flatnonzero(inside | _open_before(others, location, int(pieces.begin[0])))
+    calls = whole.calls()
+    kept = np.zeros(len(calls) + 1, np.int64)  # calls before each that are kept
+    kept[moved.row + 1] = 1
+    kept = np.cumsum(kept)
+    turn, where = others.turn[rows], location[rows]
+    call = calls.offsets[where] + turn // 2
+    is_kept = (turn % 2 == 1) & (kept[np.minimum(call + 1, len(calls))] > kept[call])
+    turn = 2 * (kept[call] - kept[calls.offsets[where]]) + is_kept
+    disabled = trace.records.in_state(TRACING_DISABLED)
+    process = whole.process_of_location()[where]
+    masters = np.asarray(whole.process_offsets[:-1], np.int64)
+    time = pieces.moved(events.time[rows])
+    time -= disabled.before(masters[process], time)
+    is_master = masters[process] == where
+    bounds = np.searchsorted(process, np.arange(whole.processes + 1))
+    for p, course in enumerate(moved.courses):
+        mine = slice(int(bounds[p]), int(bounds[p + 1]))
+        time[mine] = np.where(
+            is_master[mine],
+            course.inside(np.where(is_master[mine], turn[mine], 0), time[mine]),
+            course.ends(time[mine]),
+        )
+    return Others(
+        Events(np.searchsorted(rows, events.offsets), time, events.type[rows], events.value[rows]),
+        turn,
+        others.lasting[rows],
+    )
+
+
+def _open_before(others: Others, location: NDArray[np.int64], begin: int) -> NDArray[np.bool_]:
+    """Rows whose value holds when the part begins: the last of their type before it, if not 0."""
+    found = np.zeros(len(location), np.bool_)
+    rows = np.flatnonzero(others.lasting & (others.events.time < begin))
+    if len(rows):
+        type_ = others.events.type[rows]
+        order = np.lexsort((rows, type_, location[rows]))
+        key = np.stack([location[rows], type_.astype(np.int64)])[:, order]
+        last = np.append(np.any(key[:, 1:] != key[:, :-1], axis=0), True)
+        rows = rows[order[last]]
+        found[rows[others.events.value[rows] != 0]] = True
+    return found

@@ -1,0 +1,184 @@
+"""The runtime of a program over latency and time per byte, with its derivatives.
+
+Both are those of the longest distance that messages go: between nodes, or inside the node of a run
+on one; a network without tiers has one latency and one bandwidth for all. Where they depend on the
+size of a message, another latency is added to that of all sizes, and another time per byte scales
+that of all sizes. So the runtime is convex and piecewise linear in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.errors import UsageError
+from popmodel.network.point_to_point import SizeClass
+from popmodel.values import dataclass
+from popmodel.whatif.breakpoints import Tangent
+from popmodel.whatif.planes import Plane
+from popmodel.whatif.shares import Shares, shares
+
+if TYPE_CHECKING:
+    from popmodel.network.network import Network
+    from popmodel.simulator.replayer import Along, Replayer
+
+_LEAST = 1e-12  # of the time per byte: what costs nothing at all cannot be told to be paid
+
+__all__ = ["OverGap", "OverLatency", "Runtimes", "moved"]
+
+
+def moved(network: Network, latency: float, gap: float) -> Network:
+    """Return a network with another latency and time per byte over its longest distance.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    latency : float
+        Of an empty message, s.
+    gap : float
+        Time per byte of the longest messages, s/B.
+
+    Raises
+    ------
+    UsageError
+        If a network with tiers has no time per byte that could be scaled, or charges one latency
+        for all of them.
+    """
+    tiers = network.tiers
+    if tiers is None:
+        if gap == 1 / network.bandwidth:  # not the inverse of an inverse
+            return network.with_(latency=latency)
+        return network.with_(latency=latency, bandwidth=1 / gap if gap else np.inf)
+    if network.rules == "dimemas":
+        raise UsageError(
+            f"{network.name}: the rules of Dimemas charge one latency for all distances",
+            "use the rules alpha-beta, or a network without tiers",
+        )
+    tier = tiers.slowest
+    if np.isinf(tier.bandwidth):
+        raise UsageError(
+            f"{network.name}: the sizes of messages cost nothing, so that no bandwidth can change",
+            "use a profile with a time per byte (net.TIER.classes[].beta)",
+        )
+    factor, more = max(gap * tier.bandwidth, _LEAST), latency - tier.latency
+    if gap == 1 / network.bandwidth:
+        factor = 1.0
+    classes = tuple(
+        SizeClass(one.upto, one.alpha + more, one.beta * factor) for one in tier.classes
+    )
+    name = "within" if tiers.between is None else "between"
+    changed = replace(tiers, **{name: replace(tier, classes=classes)})
+    return network.with_(latency=latency, bandwidth=tier.bandwidth / factor, tiers=changed)
+
+
+@dataclass(frozen=True)
+class _Touch:
+    """A runtime, s, and its derivatives by latency (1) and by time per byte (B)."""
+
+    runtime: float
+    by_latency: float
+    by_gap: float
+
+
+class Runtimes:
+    """The runtime of a program over latency and time per byte; each point is replayed once.
+
+    Parameters
+    ----------
+    replayer : Replayer
+        Replays the program.
+    network : Network
+        What is not changed.
+
+    Attributes
+    ----------
+    latency, gap : float
+        Those of the network itself, s and s/B.
+    """
+
+    def __init__(self, replayer: Replayer, network: Network) -> None:
+        self._replayer = replayer
+        self._network = network
+        self._touches: dict[tuple[float, float, Along, bool], _Touch] = {}
+        self._heights: dict[tuple[float, float], float] = {}
+        self.latency = network.latency
+        self.gap = 1 / network.bandwidth
+
+    @property
+    def points(self) -> int:
+        """How many points have been replayed."""
+        return len(self._heights)
+
+    def shares(self) -> Shares:
+        """What the runtime on the network itself is made of."""
+        return shares(self._replayer.path(self._network), self._network)
+
+    def heights(self, points: Sequence[tuple[float, float]]) -> list[float]:
+        """Runtime at some latencies (s) and times per byte (s/B), s."""
+        new = [point for point in dict.fromkeys(points) if point not in self._heights]
+        if new:
+            found = self._replayer.scenarios([moved(self._network, *point) for point in new])
+            self._heights |= {point: one.runtime for point, one in zip(new, found, strict=True)}
+        return [self._heights[point] for point in points]
+
+    def plane(self, point: tuple[float, float]) -> Plane:
+        """Of the critical path at a latency (s) and a time per byte (s/B)."""
+        touch = self.touch(*point)
+        constant = touch.runtime - touch.by_latency * point[0] - touch.by_gap * point[1]
+        return Plane(constant, touch.by_latency, touch.by_gap)
+
+    def touch(
+        self, latency: float, gap: float, *, along: Along = "latency", from_right: bool = True
+    ) -> _Touch:
+        """Runtime and its derivatives.
+
+        Of several paths as long as each other those of the one that grows most along latency or
+        bytes; from the left, least.
+        """
+        key = (latency, gap, along, from_right)
+        if key not in self._touches:
+            network = moved(self._network, latency, gap)
+            path = self._replayer.path(network, "right" if from_right else "left", along)
+            far = shares(path, network).distances[-1]
+            sizes = far.bytes if network.tiers is None else far.bandwidth * network.bandwidth
+            self._touches[key] = _Touch(path.runtime, far.latencies, sizes)
+            self._heights.setdefault((latency, gap), path.runtime)
+        return self._touches[key]
+
+
+@dataclass(frozen=True)
+class OverLatency:
+    """The runtime over latency, s, at one time per byte, s/B."""
+
+    runtimes: Runtimes
+    gap: float
+
+    def values(self, points: Sequence[float]) -> list[float]:
+        """Runtime at some latencies, s."""
+        return self.runtimes.heights([(point, self.gap) for point in points])
+
+    def tangent(self, point: float, *, from_right: bool = True) -> Tangent:
+        """Runtime at a latency and its derivative by it."""
+        touch = self.runtimes.touch(point, self.gap, from_right=from_right)
+        return Tangent(point, touch.runtime, touch.by_latency)
+
+
+@dataclass(frozen=True)
+class OverGap:
+    """The runtime over the time per byte, s/B, at one latency, s."""
+
+    runtimes: Runtimes
+    latency: float
+
+    def values(self, points: Sequence[float]) -> list[float]:
+        """Runtime at some times per byte, s."""
+        return self.runtimes.heights([(self.latency, point) for point in points])
+
+    def tangent(self, point: float, *, from_right: bool = True) -> Tangent:
+        """Runtime at a time per byte and its derivative by it."""
+        touch = self.runtimes.touch(self.latency, point, along="bytes", from_right=from_right)
+        return Tangent(point, touch.runtime, touch.by_gap)

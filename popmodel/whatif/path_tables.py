@@ -1,0 +1,340 @@
+"""The critical path of a replay as tables: who is on it, in which regions and calls, for what.
+
+Every step of the path is time that the runtime grows with, so that the tables are derivatives as
+well: time of computing by a factor on it, latencies by the latency, bytes by the time per byte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from popmodel.arrays import alike
+from popmodel.efficiency.call_sites import site_name
+from popmodel.simulator.path import Part
+from popmodel.trace.pieces import spread
+from popmodel.values import dataclass
+from popmodel.whatif.regions import marked_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from popmodel.simulator.path import CriticalPath
+    from popmodel.simulator.program import Program
+    from popmodel.trace import Trace
+    from popmodel.whatif.regions import Regions
+
+__all__ = [
+    "Entry",
+    "PathTables",
+    "Spent",
+    "Stay",
+    "Table",
+    "critical_times",
+    "path_tables",
+    "stays",
+]
+
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What time on the critical path is spent on, s.
+
+    Attributes
+    ----------
+    computing : float
+        Between MPI calls.
+    latency : float
+        Latencies of messages and collectives.
+    bandwidth : float
+        What their sizes cost.
+    overhead : float
+        Of calls, which depends on neither.
+    """
+
+    computing: float
+    latency: float
+    bandwidth: float
+    overhead: float
+
+    @property
+    def time(self) -> float:
+        """All together, s."""
+        return self.computing + self.latency + self.bandwidth + self.overhead
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one rank, region, call or pair of ranks has on the critical path.
+
+    Attributes
+    ----------
+    name : str
+    spent : Spent
+    share : float
+        Its time as part of the runtime.
+    latencies : float
+        Derivative of the runtime by the latency there.
+    bytes : float
+        Derivative by the time per byte there, B.
+    steps : int
+        How many steps of the path it has.
+    """
+
+    name: str
+    spent: Spent
+    share: float
+    latencies: float
+    bytes: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """Entries with most time on the critical path, the longest first.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+    others : int
+        How many more there are.
+    others_time : float
+        Their time together, s.
+    """
+
+    entries: tuple[Entry, ...]
+    others: int
+    others_time: float
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A time for which the critical path stays on a rank.
+
+    Attributes
+    ----------
+    rank : int
+    begin, end : float
+        In the replay, s.
+    """
+
+    rank: int
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True)
+class PathTables:
+    """The critical path of a replay.
+
+    Attributes
+    ----------
+    spent : Spent
+        All of it; its time is the runtime.
+    steps : int
+        How many steps it has.
+    changes : int
+        How often it goes to another rank.
+    longest : Stay
+        The longest time for which it stays on one.
+    ranks, regions, calls, pairs : Table
+        Time by rank (of transfers the receiver), by region (computing only), by MPI call, and by
+        sender and receiver of messages.
+    """
+
+    spent: Spent
+    steps: int
+    changes: int
+    longest: Stay
+    ranks: Table
+    regions: Table
+    calls: Table
+    pairs: Table
+
+
+def path_tables(
+    path: CriticalPath,
+    program: Program,
+    regions: Regions,
+    trace: Trace | None = None,
+    *,
+    most: int = 20,
+) -> PathTables:
+    """Sum a critical path up in tables.
+
+    Parameters
+    ----------
+    path : CriticalPath
+        Of a replay.
+    program : Program
+        What was replayed.
+    regions : Regions
+        Of the program.
+    trace : Trace, optional
+        What the program was made of; without it nothing is known about who makes the calls.
+    most : int
+        Entries of each table.
+    """
+    cost = _costs(path)
+    runtime = float(cost[:4].sum())
+    steps = np.arange(cost.shape[1])
+    stayed = stays(path)
+    longest = max(stayed, key=lambda one: one.end - one.begin, default=Stay(0, 0.0, 0.0))
+
+    def table(
+        rows: NDArray[np.int64],
+        keys: Sequence[NDArray[np.int64]],
+        name: Callable[..., str],
+        weight: NDArray[np.float64] | None = None,
+    ) -> Table:
+        columns = cost[:, rows] if weight is None else cost[:, rows] * weight
+        return _table(columns, keys, name, runtime, most)
+
+    part_of_step, parts, share = _parts(path, program, regions)
+    made = np.flatnonzero((path.part != Part.COMPUTE) & (path.operation >= 0))
+    calls, callers = _callers(path, made, program, trace)
+    message, sender, receiver = _pairs(path, program)
+    return PathTables(
+        _spent(cost.sum(axis=1)),
+        len(steps),
+        len(stayed) - 1 if stayed else 0,
+        longest,
+        table(steps, [path.process.astype(np.int64)], lambda rank: f"rank {rank}"),
+        table(
+            part_of_step,
+            [regions.region[parts].astype(np.int64)],
+            lambda one: regions.names[one],
+            share,
+        ),
+        table(
+            made,
+            [program.call_code[calls].astype(np.int64), callers.which],
+            lambda code, caller: site_name(program.call_name[code], *callers.places[caller]),
+        ),
+        table(message, [sender, receiver], lambda one, other: f"{one} -> {other}"),
+    )
+
+
+def critical_times(path: CriticalPath, program: Program, regions: Regions) -> NDArray[np.float64]:
+    """Time of each region on the critical path by process, s: float64[regions, P].
+
+    It is the derivative of the runtime by a factor on the time of that region on that process.
+    """
+    step, part, share = _parts(path, program, regions)
+    shape = len(regions), len(program.offsets) - 1
+    cell = regions.region[part] * np.int64(shape[1]) + path.process[step]
+    time = path.time[step] * share / _NS
+    found = np.bincount(cell, time, shape[0] * shape[1]).astype(np.float64, copy=False)
+    return found.reshape(shape)
+
+
+def stays(path: CriticalPath) -> list[Stay]:
+    """For how long the path is on which rank, in order of time; of transfers on the receiver's."""
+    if not len(path.process):
+        return []
+    ends = np.cumsum(path.time) / _NS
+    last = np.append(np.flatnonzero(np.diff(path.process)), len(ends) - 1)
+    end = ends[last]
+    begin = np.concatenate([[0.0], end[:-1]])
+    return list(map(Stay, path.process[last].tolist(), begin.tolist(), end.tolist()))
+
+
+def _costs(path: CriticalPath) -> NDArray[np.float64]:
+    """Computing, latency, bandwidth and overhead of each step, s, then latencies and bytes."""
+    computing = np.where(path.part == Part.COMPUTE, path.time, 0.0)
+    times = np.stack([computing, path.latency_time, path.bytes_time, path.overhead]) / _NS
+    return np.concatenate([times, np.stack([path.latency, path.bytes])])
+
+
+def _spent(sums: NDArray[np.float64]) -> Spent:
+    return Spent(*sums[:4].tolist())
+
+
+def _parts(
+    path: CriticalPath, program: Program, regions: Regions
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Steps of computing by parts of their bursts: the step, the part, and its share of it."""
+    steps = np.flatnonzero(path.part == Part.COMPUTE)
+    tail = path.operation[steps] < 0
+    row = np.where(tail, program.operations + path.process[steps], path.operation[steps])
+    first = np.searchsorted(regions.row, row, side="left")
+    count = np.searchsorted(regions.row, row, side="right") - first
+    which, part = spread(first, count)
+    whole = np.add.reduceat(regions.time[part], np.cumsum(count) - count) if len(part) else part
+    return steps[which], part, regions.time[part] / whole[which]
+
+
+class _Callers(NamedTuple):
+    """Who makes calls: an index of each into function and place, which may be empty."""
+
+    which: NDArray[np.int64]
+    places: Sequence[tuple[str, str]]
+
+
+def _callers(
+    path: CriticalPath, steps: NDArray[np.int64], program: Program, trace: Trace | None
+) -> tuple[NDArray[np.int64], _Callers]:
+    """Calls that some steps are made by, and their callers, or else the regions they are in."""
+    calls = program.call[path.operation[steps]].astype(np.int64)
+    if trace is None:
+        return calls, _Callers(np.zeros_like(calls), [("", "")])
+    sites = trace.sites()
+    if len(sites.places) > 1:
+        return calls, _Callers(sites.site[calls].astype(np.int64), sites.places)
+    entry = program.call_time[calls]
+    time = entry if trace.pieces is None else trace.pieces.moved(entry)
+    region, names = marked_at(trace, path.process[steps].astype(np.int64), time)
+    return calls, _Callers(region + 1, [*sites.places, *((name, "") for name in names)])
+
+
+def _pairs(
+    path: CriticalPath, program: Program
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Steps of messages, with their senders and receivers.
+
+    Of the messages of a collective only those are told that the sender decides.
+    """
+    own = (path.part >= Part.SEND) & (path.part <= Part.TRANSFER)
+    others = (path.part == Part.MESSAGE) & (path.source != path.process)
+    steps = np.flatnonzero(own | others)
+    sender, receiver = path.source[steps].astype(np.int64), path.process[steps].astype(np.int64)
+    mine = own[steps]
+    row = path.row[steps][mine]
+    sender[mine], receiver[mine] = program.messages.sender[row], program.messages.receiver[row]
+    return steps, sender, receiver
+
+
+def _table(
+    columns: NDArray[np.float64],
+    keys: Sequence[NDArray[np.int64]],
+    name: Callable[..., str],
+    runtime: float,
+    most: int,
+) -> Table:
+    """Sums of columns by keys, those with most time first."""
+    if not columns.shape[1]:
+        return Table((), 0, 0.0)
+    kinds, which = alike(*keys)
+    sums = np.stack([np.bincount(which, column, len(kinds)) * 1.0 for column in columns])
+    counts = np.bincount(which, minlength=len(kinds))
+    times = sums[:4].sum(axis=0)
+    order = np.argsort(-times, kind="stable")
+    order = order[np.any(sums[:, order] != 0, axis=0)]  # calls that nobody waits for are no part
+    entries = tuple(
+        Entry(
+            name(*kinds[one].tolist()),
+            spent := _spent(sums[:, one]),
+            spent.time / runtime if runtime else 0.0,
+            float(sums[4, one]),
+            float(sums[5, one]),
+            int(counts[one]),
+        )
+        for one in order[:most].tolist()
+    )
+    rest = order[most:]
+    return Table(entries, len(rest), float(times[rest].sum()))
