@@ -21,6 +21,7 @@ from popmodel._version import __version__
 
 if TYPE_CHECKING:
     from popmodel.api.analyse import analyse
+    from popmodel.api.convert import convert
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
     from popmodel.api.replay import replay
@@ -38,6 +39,7 @@ _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.errors.PopmodelError",
     "analyse": "popmodel.api.analyse.analyse",
+    "convert": "popmodel.api.convert.convert",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
     "load_signature": "popmodel.model.signatures.load",
@@ -55,6 +57,7 @@ __all__ = [
     "PopmodelError",
     "__version__",
     "analyse",
+    "convert",
     "load_families",
     "load_machine",
     "load_signature",

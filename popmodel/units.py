@@ -42,6 +42,12 @@ BANDWIDTH_UNITS = {f"{unit}/s": float(size) for unit, size in SIZE_UNITS.items()
     "Gbit/s": 1e9 / 8,
 }
 
+FLOP_RATE_UNITS = {
+    f"{prefix}{unit}": factor
+    for unit in ("flop/s", "f")  # the second as in platform files of SimGrid
+    for prefix, factor in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
+}
+
 _QUANTITY = r"(?s)\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s.+-].*)?"
 
 _ACCEPTED_TIME = "give a number with ns, us, ms, s, min or h, for example 5us"
@@ -49,6 +55,7 @@ _ACCEPTED_SIZE = "give a number with B, kB, MB, GB, KiB, MiB or GiB, for example
 _ACCEPTED_BANDWIDTH = (
     "give a number with kB/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s, for example 1GB/s, or inf"
 )
+_ACCEPTED_FLOP_RATE = "give a number with flop/s, Mflop/s, Gflop/s or Gf, for example 1Gflop/s"
 
 
 def parse_time(text: str) -> float:
@@ -85,6 +92,25 @@ def parse_size(text: str) -> float:
         return math.inf
     size = _parse(text, "size", SIZE_UNITS, _ACCEPTED_SIZE)
     return int(size) if size == int(size) else size
+
+
+def parse_flop_rate(text: str) -> float:
+    """Read a rate such as ``1Gflop/s`` or ``1Gf``; a bare number is in flop per second.
+
+    Returns
+    -------
+    float
+        Flop per second, finite and greater than zero.
+
+    Raises
+    ------
+    UsageError
+        If the text is no rate, or is zero.
+    """
+    rate = float(_parse(text, "flop rate", FLOP_RATE_UNITS, _ACCEPTED_FLOP_RATE))
+    if rate == 0:
+        raise UsageError(f"'{text}': a flop rate must be above 0", _ACCEPTED_FLOP_RATE)
+    return rate
 
 
 def parse_bandwidth(text: str) -> float:

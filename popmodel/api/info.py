@@ -20,6 +20,7 @@ def info(
     from_start: bool = False,
     application: int = 1,
     cache: bool = True,
+    flop_rate: float | None = None,
 ) -> dict[str, Any]:
     """Return what is in a trace, schema ``popmodel/info/1``, without provenance.
 
@@ -27,6 +28,8 @@ def info(
     ----------
     trace, window, region, from_start, application, cache
         As for `popmodel.analyse`.
+    flop_rate : float, optional
+        As for `popmodel.read`.
 
     Raises
     ------
@@ -38,5 +41,5 @@ def info(
         If options contradict each other.
     """
     part = Part.of(window, region, from_start)
-    read = trace_of(trace, application=application, cache=cache)
+    read = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate)
     return document("popmodel/info/1", **facts_of(read, part))

@@ -48,14 +48,41 @@ def _path(name: str, given: Any, what: str) -> Path:
     return given
 
 
-def trace_of(trace: TraceLike, *, application: int = 1, cache: bool = True) -> Trace:
-    """Return a trace, read if it is a path; raises as `popmodel.trace.read`."""
+def trace_of(
+    trace: TraceLike,
+    *,
+    application: int = 1,
+    cache: bool = True,
+    flop_rate: float | None = None,
+    rated: bool = False,
+) -> Trace:
+    """Return a trace, read if it is a path; raises as `popmodel.trace.read`.
+
+    Parameters
+    ----------
+    trace : path or Trace
+        The trace.
+    application, cache, flop_rate
+        As for `popmodel.trace.read`.
+    rated : bool
+        Whether a format that gives computing in flop needs a flop rate, because times are asked
+        for.
+    """
+    from pathlib import Path as File
+
     from popmodel.trace import Trace, read
+    from popmodel.trace.formats import format_of
 
     if isinstance(trace, Trace):
         return trace
-    which = whole_number("application", application)
-    return read(path_of(trace), application=which, cache=cache)
+    path, which = path_of(trace), whole_number("application", application)
+    if rated and flop_rate is None and path and format_of(File(path)).flops:
+        raise UsageError(
+            f"{path}: computation is given in flop, and no flop rate is set",
+            "add --flop-rate 1Gflop/s (flop_rate=1e9 in Python): the speed of one process in the "
+            "platform that it was traced on",
+        )
+    return read(path, application=which, cache=cache, flop_rate=flop_rate)
 
 
 def signature_of(application: SignatureLike | None) -> Signature:

@@ -25,7 +25,7 @@ from popmodel.api.outcomes import (
 from popmodel.api.results import Result
 from popmodel.api.shared import Counts, TopologyLike
 from popmodel.api.written import check_writable, write_replay
-from popmodel.efficiency.measure import analyse, runtime
+from popmodel.efficiency.measure import analyse, before_replay, runtime
 from popmodel.efficiency.replayed import unknown_families
 from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
@@ -203,6 +203,7 @@ def replay(
     from_start: bool = False,
     application: int = 1,
     cache: bool = True,
+    flop_rate: float | None = None,
 ) -> Replays:
     """Simulate a traced run on networks.
 
@@ -278,6 +279,9 @@ def replay(
         Number of the application in the trace, from 1.
     cache : bool
         Whether to use and keep a parsed copy of the trace.
+    flop_rate : float, optional
+        Flop per second of one process; needed for traces of SimGrid SMPI, which give computing in
+        flop.
 
     Raises
     ------
@@ -336,7 +340,7 @@ def replay(
                 )
     asked = [] if network is None and profiles else networks(network or "ideal", **given, **chosen)
     _refuse_idle_mapping(asked)
-    whole = trace_of(trace, application=application, cache=cache)
+    whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
     if against == "measured" and not whole.timed:
         raise UsageError(f"{path}: no measured times to compare with", "against: ideal or first")
     source, focus = focused(whole, part)
@@ -360,9 +364,9 @@ def replay(
     measured = runtime(source) if source.timed else None
     observed, unknown, evaluations = None, {}, {}
     if metrics:
-        observed = analyse(whole, part=part).observables
+        observed = analyse(whole, part=part).observables if whole.timed else before_replay(source)
         unknown = unknown_families(observed)
-        evaluations = evaluate(observed, unknown)
+        evaluations = evaluate(observed, unknown) if whole.timed else {}
     # Scenarios share their ideal network, which is the usual baseline, too.
     once = cache_of(partial(carry_out, program))
     outcomes = tuple(

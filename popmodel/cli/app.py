@@ -27,6 +27,7 @@ VERBS = (
     "validate",
     "explain",
     "trace",
+    "convert",
     "bench",
     "machine",
     "signature",

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 PACKAGE = Path(__file__).parent.parent
-TRACES = (".prv", ".prv.gz", ".ti.txt", ".ti.txt.gz")
+TRACES = (
+    *(".prv", ".prv.gz", ".ti.txt", ".ti.txt.gz", ".ti", ".ti.gz"),
+    *(".dim", ".dim.gz", ".goal", ".goal.gz"),
+)
 TABLES = (".csv",)
 PREDICTIONS = (".json",)
 SIGNATURES = (".toml",)

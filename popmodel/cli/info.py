@@ -9,12 +9,14 @@ import typer
 from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
+    FlopRateOption,
     ForceOption,
     FormatOption,
     FromStartOption,
     OutputOption,
     RegionOption,
     WindowOption,
+    flop_rate_of,
     whole_number,
 )
 
@@ -28,11 +30,12 @@ EXAMPLES = (
 def command(
     ctx: typer.Context,
     trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti.txt, or with .gz).")
+        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
     ],
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
+    flop_rate: FlopRateOption = None,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
@@ -58,5 +61,6 @@ def command(
         from_start=from_start,
         application=which,
         cache=not no_cache,
+        flop_rate=flop_rate_of(flop_rate),
     )
     goal.write(found, VIEWS, [trace])

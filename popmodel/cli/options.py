@@ -81,6 +81,15 @@ FromStartOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+FlopRateOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RATE",
+        help="Flop per second of one process, for example 1Gflop/s: what traces of SimGrid SMPI, "
+        "which give computation in flop, need.",
+        show_default=False,
+    ),
+]
 
 AppArgument: TypeAlias = Annotated[
     str | None,
@@ -198,6 +207,22 @@ def size(option: str, text: str) -> float:
         return parse_size(text)
     except UsageError as error:
         raise UsageError(f"{option}: {error.message}", error.hint) from None
+
+
+def flop_rate_of(text: str | None) -> float | None:
+    """Flop per second, of a rate such as ``1Gflop/s``.
+
+    Raises
+    ------
+    UsageError
+        If it is anything else.
+    """
+    from popmodel.units import parse_flop_rate
+
+    try:
+        return None if text is None else parse_flop_rate(text)
+    except UsageError as error:
+        raise UsageError(f"--flop-rate: {error.message}", error.hint) from None
 
 
 def fraction(text: str) -> float:

@@ -13,12 +13,14 @@ from popmodel.cli.options import (
     FORMATS,
     ApplicationOption,
     CacheOption,
+    FlopRateOption,
     ForceOption,
     FormatOption,
     FromStartOption,
     RegionOption,
     WindowOption,
     choice,
+    flop_rate_of,
     output_option,
     whole_number,
 )
@@ -47,7 +49,7 @@ _PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESET
 def command(
     ctx: typer.Context,
     trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti.txt, or with .gz).")
+        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
     ],
     network: Annotated[
         str | None,
@@ -188,6 +190,7 @@ def command(
         ),
     ] = None,
     force: ForceOption = False,
+    flop_rate: FlopRateOption = None,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
@@ -245,6 +248,7 @@ def command(
         from_start=from_start,
         application=which,
         cache=not no_cache,
+        flop_rate=flop_rate_of(flop_rate),
     )
     result = found.to_dict()
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
 
-__all__ = ["Run", "analyse", "runtime"]
+__all__ = ["Run", "analyse", "before_replay", "runtime"]
 
 _NS = 1e9
 _ROWS = 1 << 15  # useful times of the threads whose counters are read together
@@ -140,6 +140,20 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
     evidence = gather(trace, serial, ideal[0] if ideal and transferred else None)
     return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
+
+
+def before_replay(trace: Trace) -> Observables:
+    """Return what is known of a run without measured times, whose MPI takes none.
+
+    Its replays give the rest (`popmodel.efficiency.replayed.of_execution`).
+
+    Parameters
+    ----------
+    trace : Trace
+        The run, with `Trace.timed` false.
+    """
+    measured, broken, _ = _measured(trace, max(longest(trace, *state_times(trace)), 1))
+    return Observables(**measured, absent=broken)
 
 
 def _measured(

@@ -34,7 +34,10 @@ __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe"
 #:     The latency is CPU time of the sender and again of the receiver; a rendezvous sender
 #:     waits until the receive is posted and goes on; the wait for an isend is free. A nonblocking
 #:     collective costs the latency in its call and again in its wait.
-RULES = ("alpha-beta", "dimemas")
+#: ``smpi``
+#:     As ``alpha-beta``, but a message takes latency + (size + 16 B) / bandwidth, and one of a
+#:     process to itself (size + 16 B) / (10 GB/s).
+RULES = ("alpha-beta", "dimemas", "smpi")
 
 #: Who waits for whom in a collective.
 #:
@@ -49,7 +52,13 @@ RULES = ("alpha-beta", "dimemas")
 #:     waits; the others synchronise.
 #: ``algorithm``
 #:     Collectives are carried out as point-to-point messages.
-READINGS = ("dimemas", "synchronising", "rooted", "algorithm")
+#: ``smpi``, ``smpi-rdb``
+#:     Likewise, with the algorithms of SimGrid SMPI: those of its selector ``default``, and these
+#:     with Allreduce and Barrier by recursive doubling.
+READINGS = ("dimemas", "synchronising", "rooted", "algorithm", "smpi", "smpi-rdb")
+
+AT_ONCE = ("smpi", "smpi-rdb")
+"""Readings whose algorithms have several messages of a process under way at once."""
 
 #: How often a collective of n members pays its fan-in and its fan-out: once, n - 1 times,
 #: ceil(log2 n) times.
@@ -107,7 +116,7 @@ class Network:
         on top of the latency, and `bandwidth` is the most that one message gets. Instead of links
         of nodes and buses.
 
-    Messages of a process to itself take no time.
+    Messages of a process to itself take no time, but by the rules ``smpi``.
 
     Examples
     --------
@@ -275,6 +284,14 @@ PRESETS = {
     "dimemas": Network(
         name="dimemas", rules="dimemas", latency=5e-6, bandwidth=1e9, collective_cost="constant"
     ),
+    "smpi": Network(
+        name="smpi",
+        rules="smpi",
+        latency=1e-6,
+        bandwidth=10e9,
+        eager_threshold=64 * 1024,
+        collectives="smpi",
+    ),
 }
 
 
@@ -283,7 +300,8 @@ def describe(network: Network) -> str:
     if not network.latency and math.isinf(network.bandwidth):
         return "no latency, infinite bandwidth"
     text = f"{format_time(network.latency, trim=True)}, {format_bandwidth(network.bandwidth)}"
-    return f"{text}, the rules of Dimemas" if network.rules == "dimemas" else text
+    whose = {"dimemas": "Dimemas", "smpi": "SimGrid SMPI"}.get(network.rules)
+    return f"{text}, the rules of {whose}" if whose else text
 
 
 def preset(name: str) -> Network:

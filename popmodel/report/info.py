@@ -81,7 +81,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("processes", count(document["processes"])),
         ("threads", describe_threads(_threads(document))),
         ("nodes", "not recorded" if document["nodes"] is None else count(document["nodes"])),
-        ("runtime", "-" if document["runtime"] is None else format_time(document["runtime"])),
+        _runtime(document),
         ("counters", ", ".join(document["counters"]) or "none"),
     ]
     if sizes := document["message_sizes"]:
@@ -94,6 +94,12 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     if applications != 1:
         facts.insert(1, ("application", f"{document['application']} of {applications}"))
     return facts
+
+
+def _runtime(document: Document) -> tuple[str, str]:
+    if not document["timed"]:
+        return "computation", f"up to {format_time(document['duration'])} per process; no run times"
+    return "runtime", "-" if document["runtime"] is None else format_time(document["runtime"])
 
 
 def _sizes(sizes: Mapping[str, float]) -> str:

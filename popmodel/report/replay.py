@@ -200,14 +200,21 @@ def _first_end(run: Run) -> float:
 
 
 def _efficiencies(document: Document, reasons: Reasons) -> Iterator[Table]:
-    """For each family the tree of its metrics, measured and of each replay."""
-    if "measured_metrics" not in document or _without_mpi(document):
+    """For each family the tree of its metrics, of each replay, and measured where times were."""
+    if _without_mpi(document):
         return
+    known = document.get("measured_metrics", {})
     replayed = [(str(number), run) for number, run in enumerate(document["runs"], start=1)]
-    columns = heads(["measured", *(f"run {number}" for number, _ in replayed)])
-    for name, measured in document["measured_metrics"].items():
+    columns = heads(
+        [*(["measured"] if known else []), *(f"run {number}" for number, _ in replayed)]
+    )
+    names = dict.fromkeys(
+        [*known, *(name for _, run in replayed for name in run.get("metrics", {}))]
+    )
+    for name in names:
         family = load_families()[name]
-        found = [measured, *(run.get("metrics", {}).get(name, run) for _, run in replayed)]
+        measured = [known[name]] if known else []
+        found = [*measured, *(run.get("metrics", {}).get(name, run) for _, run in replayed)]
 
         def cells(line: Line, found: Sequence[Mapping[str, Any]] = found) -> list[Cell] | None:
             if line.view or not any(line.metric in values for values in found):

@@ -147,7 +147,7 @@ def _of_messages(messages: MessageClasses, network: Network, by: Price) -> dict[
     before = np.where(remote, by.latency if dimemas else 0.0, 0.0)
     send, after = (np.where(remote, busy, 0.0) for busy in by.overheads(far))
     return {
-        "transfer": np.where(remote, time, 0.0),
+        "transfer": np.where(remote, time, by.to_itself(size)),
         "rendezvous": (waits & (messages.mode == 0)).astype(np.uint8),
         "send_overhead": before + send,
         "receive_before": before,
@@ -161,7 +161,7 @@ def _of_collectives(
 ) -> dict[str, Any]:
     many = classes.collectives
     nothing = np.zeros(len(many))
-    if network.collectives == "algorithm":
+    if network.collectives not in _READINGS:  # carried out as messages
         return {
             "collective_cost": nothing,
             "member_cost": nothing,
@@ -234,7 +234,7 @@ def rules(kind: NDArray[np.int8], rooted: NDArray[np.bool_], reading: str) -> ND
         Whether somebody is known to be the root; where nobody is, nobody can go on early or be
         waited for.
     reading : str
-        One of `popmodel.network.network.READINGS` but ``algorithm``.
+        One of `popmodel.network.network.READINGS` that has no messages.
     """
     found = np.zeros(len(kind), dtype=np.uint8)
     for name, rule in _READINGS[reading].items():

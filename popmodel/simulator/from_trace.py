@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.threads import Threads
     from popmodel.trace import Trace
+    from popmodel.trace.records import Exact
 
 __all__ = ["from_trace"]
 
@@ -106,13 +107,16 @@ def from_trace(trace: Trace) -> Program:
         collectives, uneven = members.of_part(made["arriving"], made["root"])
     uneven = uneven & (collectives.root < 0)  # elsewhere the root's amount is what counts
     operations = made["kind"], made["target"], made["call"]
+    burst, tail = made["burst"], made["tail"]
+    if whole is trace and (exact := whole.records.exact) is not None:
+        burst, tail = _exact_bursts(made["offsets"], made["call"], exact)
     lost = losses(whole)
     program = Program(
         offsets=made["offsets"],
         kind=made["kind"],
         target=made["target"],
-        burst=made["burst"],
-        tail=made["tail"],
+        burst=burst,
+        tail=tail,
         messages=matched.messages,
         collectives=collectives,
         call=made["call"],
@@ -183,6 +187,20 @@ def _note_threads(calls: SequenceCalls) -> list[str]:
             "of the team have: waiting there counts as computing"
         )
     return told
+
+
+def _exact_bursts(
+    offsets: NDArray[np.int64], call: NDArray[np.int32], exact: Exact
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bursts before operations and after the last of each process, where calls take no time."""
+    begin, end = offsets[:-1], offsets[1:]
+    some = end > begin
+    time = exact.entry[call]
+    burst = np.diff(time, prepend=0.0)
+    burst[begin[some]] = time[begin[some]]
+    tail = exact.end.copy()
+    tail[some] -= time[end[some] - 1]
+    return burst, tail
 
 
 def _note_ignored(calls: SequenceCalls) -> list[str]:

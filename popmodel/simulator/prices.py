@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from popmodel.network.point_to_point import transfer_time
+from popmodel.network.point_to_point import HEADER, TO_ITSELF, transfer_time
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class Price:
         Where sender and receiver pay the latency, the `bare` rest is without it.
         """
         network, quantity = self.network, self.quantity
+        if network.rules == "smpi":
+            size = size + HEADER
         if network.tiers is not None:
             bare = False  # a tier tells nothing of who pays its latency
         if quantity is Quantity.TIME:
@@ -85,6 +87,12 @@ class Price:
         factor = _NS if self.quantity is Quantity.TIME else 0.0
         send, receive = self.network.overheads(far)
         return send * factor, receive * factor
+
+    def to_itself(self, size: NDArray[Any]) -> NDArray[np.float64]:
+        """Price of messages of a process to itself, which depend on no parameter of a network."""
+        if self.network.rules != "smpi" or self.quantity is not Quantity.TIME:
+            return np.zeros(np.shape(size))
+        return (size + HEADER) / TO_ITSELF * _NS
 
     @property
     def latency(self) -> float:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from popmodel.errors import UsageError
 from popmodel.kernel import _kernel
+from popmodel.network.network import AT_ONCE
 from popmodel.simulator.algorithms import carry_out
 from popmodel.simulator.charges import Charges, charge, with_sizes
 from popmodel.simulator.classes import BETWEEN, SELF, Classes, classes
 from popmodel.simulator.contended import Plan, carry_on
 from popmodel.simulator.execution import Execution, stopped
+from popmodel.simulator.laid_out import LaidOut, lay_out
+from popmodel.simulator.mapped_back import moments_of, path_of
 from popmodel.simulator.path import CriticalPath
 from popmodel.simulator.prices import Quantity
 from popmodel.values import dataclass
@@ -62,6 +65,13 @@ class Moments:
     begin: NDArray[np.float64]
     end: NDArray[np.float64]
     last: NDArray[np.float64]
+
+
+class _AtOnce(NamedTuple):
+    """The replays of a program whose collectives are written out."""
+
+    replayer: Replayer
+    laid: LaidOut
 
 
 class Replayer:
@@ -115,6 +125,9 @@ class Replayer:
         if network.mapping is not None:
             found = self._on(network.mapping).run(network.with_(mapping=None), places=places)
             return replace(found, network=network)
+        if (other := self._at_once(network)) is not None:
+            found = other.replayer.run(network, places=places)
+            return replace(found, operations=self.program.operations)
         if network.contended:
             return self._contended(network, places)
         given = costs([self._charges(network)], [self._cpu(network)])
@@ -155,8 +168,8 @@ class Replayer:
                 for k, execution in zip(mine, executions, strict=True):
                     found[k] = replace(execution, network=given[k])
                 continue
-            free = [k for k in mine if not given[k].contended]
-            found |= {k: self.run(given[k]) for k in mine if given[k].contended}
+            free = [k for k in mine if not (given[k].contended or self._at_once(given[k]))]
+            found |= {k: self.run(given[k]) for k in mine if k not in free}
             for alike in self._alike([given[k] for k in free]):
                 for first in range(0, len(alike), _kernel.LANES):
                     some = [free[k] for k in alike[first : first + _kernel.LANES]]
@@ -202,6 +215,10 @@ class Replayer:
         """
         if network.mapping is not None:
             return self._on(network.mapping).moments(network.with_(mapping=None))
+        if (other := self._at_once(network)) is not None:
+            told, cpu = other.replayer.moments(network), self._cpu(network)
+            times = moments_of(self.program, other.laid, told.begin, told.end, cpu)
+            return Moments(*times, told.last)
         if network.contended:
             return self._shared(network, moments=True)
         given = costs([self._charges(network)], [self._cpu(network)])
@@ -243,6 +260,8 @@ class Replayer:
         if network.mapping is not None:
             placed = self._on(network.mapping)
             return placed.path(network.with_(mapping=None), side, along)
+        if (other := self._at_once(network)) is not None:
+            return path_of(other.laid, other.replayer.path(network, side, along))
         sign = 1.0 if side == "right" else -1.0
         times = self._charges(network)
         by_quantity: dict[Quantity, Charges] = {
@@ -374,6 +393,22 @@ class Replayer:
     def _messages_of(self, network: Network) -> _kernel.Carried | None:
         carried = self._carried_on(network)
         return None if carried is None else carried[0]
+
+    def _at_once(self, network: Network) -> _AtOnce | None:
+        """Who replays collectives of which several messages are under way at a time."""
+        if network.collectives not in AT_ONCE or not len(self.program.collectives):
+            return None
+        return self._by_doubling if network.collectives == "smpi-rdb" else self._linear
+
+    @cached_property
+    def _linear(self) -> _AtOnce:
+        laid = lay_out(self.program)
+        return _AtOnce(Replayer(laid.program), laid)
+
+    @cached_property
+    def _by_doubling(self) -> _AtOnce:
+        laid = lay_out(self.program, recursive_doubling=True)
+        return _AtOnce(Replayer(laid.program), laid)
 
     @cached_property
     def _compute(self) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from popmodel.trace.source import open_source
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = ["FORMATS", "Format", "read"]
+__all__ = ["FORMATS", "Format", "format_of", "read"]
 
 _HEAD = 1 << 12
 
@@ -32,34 +32,47 @@ class Format(NamedTuple):
     reader : str
         Module whose function ``read`` takes the path, the number of the application, and whether
         to use the cache, and returns a `Trace`.
+    flops : bool
+        Whether computing is given in flop, so that ``read`` takes ``flop_rate`` as well.
     """
 
     name: str
     suffixes: tuple[str, ...]
     magic: tuple[bytes, ...]
     reader: str
+    flops: bool = False
 
     def is_named(self, path: Path) -> bool:
         """Whether the name of a file says that it has this format."""
         return path.name.removesuffix(".gz").endswith(self.suffixes)
 
 
+_UNTIMED = "popmodel.trace.untimed"
 FORMATS = (
     Format("Paraver", (".prv",), (b"#Paraver",), "popmodel.trace.paraver.reader"),
-    Format("SimGrid SMPI", (".ti.txt",), (b"0 init", b"p0 init"), "popmodel.trace.smpi"),
+    Format("SimGrid SMPI", (".ti.txt", ".ti"), (b"0 init", b"p0 init"), f"{_UNTIMED}.smpi", True),
+    Format("Dimemas", (".dim",), (b"#DIMEMAS:",), f"{_UNTIMED}.dimemas"),
+    Format("GOAL", (".goal",), (b"num_ranks",), f"{_UNTIMED}.goal"),
 )
 """All formats; a further one is an entry here and a module."""
 
 
-def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
+def read(
+    path: str | os.PathLike[str],
+    application: int = 1,
+    cache: bool = True,
+    flop_rate: float | None = None,
+) -> Trace:
     """Read one application of a trace.
 
     Parameters
     ----------
     path : path
         A Paraver trace (``.prv``; ``.pcf`` and ``.row`` files of the same name are used where they
-        exist) or a time-independent trace of SimGrid SMPI (``.ti.txt``), plain or compressed with
-        gzip. A file with another name is known by how it begins.
+        exist), or a format without measured times: a time-independent trace of SimGrid SMPI
+        (``.ti``, ``.ti.txt``; one file, or the file that lists one for each process), a program of
+        Dimemas (``.dim``), a schedule in GOAL (``.goal``); plain or compressed with gzip. A file
+        with another name is known by how it begins.
     application : int
         Number of the application in the trace, from 1.
     cache : bool
@@ -67,13 +80,16 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         records stay on disk and are memory-mapped, so that memory does not grow with the trace.
         A directory that others can write to is not used (a warning of the trace says so).
         Without the cache, records are held in memory, those of a long trace in a temporary file.
+    flop_rate : float, optional
+        Flop per second of a process, for traces of SimGrid SMPI, which give computing in flop;
+        1e9 by default, which a warning of the trace says.
 
     Raises
     ------
     TraceError
         If the file cannot be read, is damaged, truncated or not a trace.
     UsageError
-        If the trace has no such application.
+        If the trace has no such application, or gives computing in seconds and a rate is given.
 
     Examples
     --------
@@ -85,12 +101,19 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
     """
     if not os.fspath(path):
         raise UsageError("the name of the trace must not be empty", "give a .prv or .prv.gz file")
-    found: Trace = import_module(_format_of(Path(path)).reader).read(path, application, cache)
+    form = format_of(Path(path))
+    if flop_rate is not None and not form.flops:
+        raise UsageError(
+            f"{os.fspath(path)}: a flop rate is not valid for {form.name}",
+            "leave it out: computing is given as time",
+        )
+    rate = {"flop_rate": flop_rate} if form.flops else {}
+    found: Trace = import_module(form.reader).read(path, application, cache, **rate)
     return found
 
 
-def _format_of(path: Path) -> Format:
-    """Format of a file by its name, else by how it begins.
+def format_of(path: Path) -> Format:
+    """Return the format of a file by its name, else by how it begins.
 
     Raises
     ------
@@ -100,12 +123,21 @@ def _format_of(path: Path) -> Format:
     for each in FORMATS:
         if each.is_named(path):
             return each
-    with open_source(path) as source:
-        view = memoryview(bytearray(_HEAD))
-        head = bytes(view[: source.readinto(view)])
+    head = _head(path)
+    first = head.split(b"\n", 1)[0].strip()
+    if first and len(first.split()) == 1 and first.isascii() and b"\0" not in first:
+        listed = path.parent / first.decode()  # SimGrid's list of the files of processes
+        if listed != path and listed.is_file():
+            head = _head(listed)
     for each in FORMATS:
         if head.startswith(each.magic):
             return each
     known = ", ".join(f"{each.name} ({' '.join(each.suffixes)})" for each in FORMATS)
     what = "the file is empty" if not head else "the file is binary" if b"\0" in head else ""
     raise TraceError(path, what or "not a trace", hint=f"popmodel reads {known}, also with .gz")
+
+
+def _head(path: Path) -> bytes:
+    with open_source(path) as source:
+        view = memoryview(bytearray(_HEAD))
+        return bytes(view[: source.readinto(view)])

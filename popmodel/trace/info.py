@@ -18,7 +18,7 @@ from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
-from popmodel.trace.tables import Messages, TraceWarning
+from popmodel.trace.tables import Int64, TraceWarning
 from popmodel.trace.trace import Trace
 from popmodel.trace.user_regions import user_regions
 
@@ -29,7 +29,8 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
     """Summarise a trace as plain data; times in seconds.
 
     The runtime is that of the states (`popmodel.trace.runtime`), None where they give none, which
-    is a warning then; the duration is that of the header or the part.
+    is a warning then, and where no times were measured; the duration is that of the header or the
+    part, of a trace without measured times the longest computation of a process.
 
     Parameters
     ----------
@@ -54,10 +55,12 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
     calls, warnings = trace.records.tally()
     runtime = None
     try:
-        runtime = longest(trace, *state_times(trace)) / NANOSECONDS
+        if trace.timed:
+            runtime = longest(trace, *state_times(trace)) / NANOSECONDS
     except TraceError as error:
         problem = error.message.removeprefix(f"{trace.path}: ")
         warnings = (*warnings, TraceWarning(f"no runtime: {problem}"))
+    sizes = _sent(trace)
     return {
         "trace": trace.path,
         "application": trace.application,
@@ -65,6 +68,7 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
         "processes": trace.processes,
         "threads": threads_of(trace),
         "nodes": len(trace.nodes) or None,
+        "timed": trace.timed,
         "runtime": runtime,
         "duration": trace.duration / NANOSECONDS,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
@@ -73,10 +77,10 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.records.events.time),
-            "messages": len(trace.messages.size),
+            "messages": len(sizes),
             "communicators": len(trace.communicators),
         },
-        "message_sizes": message_sizes(trace.messages),
+        "message_sizes": message_sizes(sizes),
         "calls": calls,
         "regions": regions_by_name(trace),
         "user_regions": marked_regions(trace),
@@ -90,18 +94,27 @@ def as_data(warnings: Iterable[TraceWarning]) -> list[dict[str, Any]]:
     return [{"text": each.text, "count": each.count, "line": each.first_line} for each in warnings]
 
 
-def message_sizes(messages: Messages) -> dict[str, float] | None:
-    """Sizes of point-to-point messages in bytes: least, mean, most and all; None without any."""
+def _sent(trace: Trace) -> Int64:
+    """Bytes of each point-to-point message: of the records, or of the calls that send."""
+    calls = trace.calls() if not trace.timed else None
+    if calls is None or calls.bytes is None:
+        return trace.messages.size
+    sends = [number for number, name in enumerate(calls.names) if name.endswith("send")]
+    sent: Int64 = calls.bytes[np.isin(calls.name, sends)]
+    return sent
+
+
+def message_sizes(sizes: Int64) -> dict[str, float] | None:
+    """Least, mean, most and all bytes of point-to-point messages; None without any."""
     least, most, total = None, 0, 0
-    for block in walk(messages.size):
-        sizes = messages.size[block]
-        smallest = int(sizes.min())
+    for block in walk(sizes):
+        some = sizes[block]
+        smallest = int(some.min())
         least = smallest if least is None else min(least, smallest)
-        most, total = max(most, int(sizes.max())), total + int(sizes.sum(dtype=np.float64))
+        most, total = max(most, int(some.max())), total + int(some.sum(dtype=np.float64))
     if least is None:
         return None
-    mean = total / len(messages.size)
-    return {"min": least, "mean": mean, "max": most, "total": total}
+    return {"min": least, "mean": total / len(sizes), "max": most, "total": total}
 
 
 def threads_of(trace: Trace) -> int | list[int]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CallSites",
     "Columns",
+    "Exact",
     "NamedCall",
     "OpenMP",
     "Others",
@@ -53,6 +54,21 @@ class NamedCall(NamedTuple):
     name: str
     entry: int
     exit: int
+
+
+class Exact(NamedTuple):
+    """Times of a format that knows fractions of nanoseconds, in which MPI calls take none.
+
+    Attributes
+    ----------
+    entry : float64[n]
+        When each call of `Calls` is made, ns.
+    end : float64[P]
+        When each process ends, ns.
+    """
+
+    entry: NDArray[np.float64]
+    end: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +185,11 @@ class Records(ABC):
     def calls(self) -> Calls:
         """MPI calls."""
 
+    @property
+    def exact(self) -> Exact | None:
+        """Times to fractions of nanoseconds, where the format has no measured ones."""
+        return None
+
     def tally(self) -> Tally:
         """Count the MPI calls by name, the most frequent first."""
         calls = self.calls()
@@ -247,6 +268,7 @@ class Columns(Records):
     others : Others, optional
     ends : int64[L], optional
         End of each thread, ns; by default that of its last state.
+    exact : Exact, optional
     """
 
     def __init__(
@@ -256,15 +278,22 @@ class Columns(Records):
         messages: Messages | None = None,
         others: Others | None = None,
         ends: NDArray[np.int64] | None = None,
+        exact: Exact | None = None,
     ) -> None:
         super().__init__(len(states.offsets) - 1)
         self._states, self._calls = states, calls
         self._messages, self._others, self._ends = messages, others, ends
+        self._exact = exact
 
     @property
     def states(self) -> States:
         """What each thread was doing."""
         return self._states
+
+    @property
+    def exact(self) -> Exact | None:
+        """Times to fractions of nanoseconds, where the format has no measured ones."""
+        return self._exact
 
     @property
     def messages(self) -> Messages:

@@ -22,6 +22,7 @@ def document(**changes: Any) -> dict[str, Any]:
         "processes": 3,
         "threads": [1, 4, 4],
         "nodes": None,
+        "timed": True,
         "runtime": 12.3456,
         "duration": 12.5,
         "caveats": [],

@@ -12,7 +12,10 @@ from popmodel.errors import TraceError, UsageError
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data"
-HINT = "popmodel reads Paraver (.prv), SimGrid SMPI (.ti.txt), also with .gz"
+HINT = (
+    "popmodel reads Paraver (.prv), SimGrid SMPI (.ti.txt .ti), Dimemas (.dim), GOAL (.goal), also "
+    "with .gz"
+)
 
 
 @pytest.mark.parametrize("name", ["is.S.4.prv.gz", "smpi/jac2048.4.ti.txt.gz"])

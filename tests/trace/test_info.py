@@ -44,6 +44,7 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
         "processes": 2,
         "threads": [2, 1],
         "nodes": 1,
+        "timed": True,
         "runtime": 2.0,
         "duration": 2.0,
         "window": {"begin": 0.0, "end": 2.0},

@@ -1,0 +1,93 @@
+"""Programs written in formats that other simulators read."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from popmodel import files
+from popmodel.errors import FileError, UsageError
+
+if TYPE_CHECKING:
+    import os
+
+    from popmodel.simulator.program import Program
+
+__all__ = ["FORMATS", "Format", "format_of", "write"]
+
+
+class Format(NamedTuple):
+    """A format that programs are written in.
+
+    Attributes
+    ----------
+    name : str
+        For people.
+    suffixes : tuple of str
+        Of its files; each may be followed by ``.gz``.
+    writer : str
+        Module whose functions take a program: ``text`` gives its lines, ``unsaid`` what they do
+        not hold, a sentence each.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    writer: str
+
+
+FORMATS = (
+    Format("SimGrid SMPI", (".ti", ".ti.txt"), f"{__name__}.smpi"),
+    Format("GOAL", (".goal",), f"{__name__}.goal"),
+)
+"""All formats; a further one is an entry here and a module."""
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """Return the format that the name of a file asks for.
+
+    Raises
+    ------
+    UsageError
+        If it asks for none.
+    """
+    plain = Path(path).name.removesuffix(".gz")
+    for each in FORMATS:
+        if plain.endswith(each.suffixes):
+            return each
+    known = ", ".join(f"{' or '.join(each.suffixes)} for {each.name}" for each in FORMATS)
+    raise UsageError(f"{path}: cannot tell the format from the suffix", f"use {known}, or with .gz")
+
+
+def write(program: Program, path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Write a program to a file, in the format that its name asks for.
+
+    Returns
+    -------
+    tuple of str
+        What of the program the file does not hold as it is, a sentence each.
+
+    Raises
+    ------
+    UsageError
+        If the name asks for no format.
+    FileError
+        If the file cannot be written; what was there before is still there then.
+    """
+    writer = import_module(format_of(path).writer)
+    text: Callable[[Program], Iterator[str]] = writer.text
+    try:
+        with files.written(path) as file:
+            if Path(path).name.endswith(".gz"):
+                # without the time, equal programs are equal files
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+                    packed.writelines(line.encode() for line in text(program))
+            else:
+                file.writelines(line.encode() for line in text(program))
+    except OSError as error:
+        problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        raise FileError(path, problem, hint="choose another path with -o") from error
+    unsaid: list[str] = writer.unsaid(program)
+    return tuple(unsaid)

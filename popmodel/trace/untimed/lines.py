@@ -1,0 +1,91 @@
+"""Lines of a text, plain or compressed, each with its number, and errors that name them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from popmodel.trace.source import CHUNK, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["MOST", "LineError", "Words", "lines", "whole"]
+
+MOST = 2**53
+"""Bytes of a message, and ns that a process computes; beyond, numbers are not exact."""
+
+_DIGITS = 18  # more are no number of anything, and may exceed what Python converts
+
+
+class LineError(ValueError):
+    """A line cannot be used; the text says why."""
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file, numbered from 1; raises as `popmodel.trace.source.open_source`."""
+    count = 0
+    rest = b""
+    with open_source(path) as source:
+        view = memoryview(bytearray(CHUNK))
+        while size := source.readinto(view):
+            *whole, rest = (rest + bytes(view[:size])).split(b"\n")
+            for number, line in enumerate(whole, start=count + 1):
+                yield number, line.decode("ascii", "backslashreplace")
+            count += len(whole)
+    if rest:
+        yield count + 1, rest.decode("ascii", "backslashreplace")
+
+
+def whole(digits: str) -> int:
+    """Return the number that some digits write; raises `LineError` beyond `MOST`."""
+    number = int(digits) if len(digits) <= _DIGITS else MOST + 1
+    if number > MOST:
+        raise LineError(f"{digits[:40]} is larger than can be represented")
+    return number
+
+
+class Words:
+    """Arguments of what a line tells.
+
+    Parameters
+    ----------
+    what : str
+        Whose arguments they are, for messages.
+    words : sequence of str
+        The arguments.
+    """
+
+    def __init__(self, what: str, words: Sequence[str]) -> None:
+        self._what = what
+        self._words = words
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def amount(self, place: int) -> float:
+        """Return a number that is not negative."""
+        try:
+            amount = float(self._words[place])
+        except (IndexError, ValueError):
+            amount = math.nan
+        if not 0 <= amount < math.inf:
+            raise self._wrong(place, "a number")
+        return amount
+
+    def whole(self, place: int, missing: int | None = None, most: int = 2**31 - 1) -> int:
+        """Return a whole number that is not negative."""
+        if missing is not None and place >= len(self._words):
+            return missing
+        try:
+            number = int(self._words[place])
+        except (IndexError, ValueError):
+            number = -1
+        if not 0 <= number <= most:
+            raise self._wrong(place, "a whole number")
+        return number
+
+    def _wrong(self, place: int, what: str) -> LineError:
+        given = f"not {self._words[place][:40]!r}" if place < len(self._words) else "there is none"
+        return LineError(f"argument {place + 1} of {self._what} must be {what}, {given}")

@@ -1,0 +1,295 @@
+"""Reads time-independent traces of SimGrid SMPI: what processes compute and call, without times.
+
+Each line is an action of a process: ``0 compute 7.3e+06``, ``0 isend 2 0 1024 0``. Computing takes
+the time of its amount at a given rate, MPI calls take none: what they take is for a replay to say.
+One file holds the lines of all processes, in any order that keeps those of each, or each process
+has a file and a further one lists their names, as SimGrid writes them.
+
+Source: SimGrid's documentation, "Replaying MPI traces" (``smpirun -trace-ti``), and the actions
+that its replay registers.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from popmodel.errors import TraceError, UsageError
+from popmodel.trace.tables import TraceWarning
+from popmodel.trace.untimed.lines import MOST, LineError, Words, lines
+from popmodel.trace.untimed.sequence import Actions, trace_of
+
+if TYPE_CHECKING:
+    from popmodel.trace.trace import Trace
+
+__all__ = ["FLOPS", "files_of", "is_action", "read"]
+
+FLOPS = 1e9
+"""Flop per second that a process computes where nobody says."""
+SIZES = dict(
+    enumerate(
+        (
+            *(8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8),
+            *(1, 2, 4, 8, 8, 16, 32, 8, 8, 8, 16, 16, 8, 8, 8, 16, 16, 4, 4, 8, 16),
+        )
+    )
+)
+"""Bytes of the datatypes by SimGrid's numbers, from MPI_DOUBLE (0) to MPI_REAL16 (41)."""
+_BYTE = 6
+_DIGITS = 9  # of the largest rank
+_COLLECTIVES = {
+    **{
+        name: name.capitalize()
+        for name in (
+            *("barrier", "bcast", "reduce", "allreduce", "scan", "exscan", "gather", "scatter"),
+            *("allgather", "alltoall", "gatherv", "scatterv", "allgatherv", "alltoallv"),
+        )
+    },
+    "reducescatter": "Reduce_scatter",
+}
+"""Names of collectives by action."""
+_LOCAL = ("location", "comm_size", "comm_split", "comm_dup")  # no part in the replay
+_SAID = "no measured times: computation is taken from its amount at {} flop/s, MPI calls take none"
+_TESTS = "tests (ignored: whether they found anything is not recorded)"
+_ADVICE = (
+    "give one file with the actions of all processes, or the file that lists one for each, as "
+    "smpirun -trace-ti writes them"
+)
+
+
+def read(
+    path: str | os.PathLike[str],
+    application: int = 1,
+    cache: bool = True,
+    flop_rate: float | None = None,
+) -> Trace:
+    """Read a time-independent trace of SimGrid SMPI.
+
+    Parameters
+    ----------
+    path : path
+        A file with the actions of all processes, or one that lists a file for each; plain or
+        compressed with gzip.
+    application : int
+        1: such a trace has one.
+    cache : bool
+        Without effect: such traces are small.
+    flop_rate : float, optional
+        Flop per second of each process; `FLOPS` by default.
+
+    Raises
+    ------
+    TraceError
+        If a file cannot be read or is not such a trace; it names the line.
+    UsageError
+        If another application is asked for.
+    """
+    del cache
+    if application != 1:
+        raise UsageError(
+            f"{path}: no application {application}", "the trace has application 1 only"
+        )
+    rate = FLOPS if flop_rate is None else flop_rate
+    files = files_of(Path(path))
+    processes = _Processes(files, rate)
+    for file in files:
+        for number, line in lines(file):
+            try:
+                processes.do(line)
+            except LineError as error:
+                raise TraceError(file, str(error), line=number, hint=_ADVICE) from None
+    known = processes.of
+    lacking = [rank for rank in range(len(known)) if rank not in known]
+    if lacking or not known:
+        problem = f"no actions of process {lacking[0]}" if lacking else "the file has no actions"
+        raise TraceError(path, problem, hint=_ADVICE)
+    tests = [TraceWarning(_TESTS, processes.tests)] if processes.tests else []
+    said = TraceWarning(_SAID.format(f"{rate:.3g}"))
+    ordered = [known[rank] for rank in range(len(known))]
+    for each in ordered:
+        if each.open:  # SimGrid waits for what is open in the end
+            each.call("Waitall")
+    return trace_of(path, ordered, {}, (said, *tests), _ADVICE)
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files with actions: the given one, or those that it lists.
+
+    Raises
+    ------
+    TraceError
+        If one that is listed is not there.
+    """
+    listed: list[Path] = []
+    for number, line in lines(path):
+        if not _says_something(line):
+            continue
+        if is_action(line):
+            break  # a line of a list has one word
+        file = path.parent / line.strip()
+        if not file.is_file():
+            if listed:
+                raise TraceError(path, f"no such file: {file}", line=number, hint=_ADVICE)
+            break  # neither a list nor an action: the reader says so
+        listed.append(file)
+    return listed or [path]
+
+
+def is_action(line: str) -> bool:
+    """Whether a line begins as an action does."""
+    words = line.split(maxsplit=2)
+    return len(words) > 1 and _rank_of(words[0]) is not None
+
+
+def _rank_of(word: str) -> int | None:
+    number = word.removeprefix("p").removeprefix("rank-")
+    return int(number) if number.isdecimal() and len(number) <= _DIGITS else None
+
+
+def _says_something(line: str) -> bool:
+    return bool(line.strip()) and not line.startswith("#")
+
+
+class _Processes:
+    """What the processes do, as lines tell it."""
+
+    def __init__(self, files: list[Path], rate: float) -> None:
+        self.of: dict[int, Actions] = {}
+        self.tests = 0
+        self._files = files
+        self._rate = rate
+        self._unit: dict[int, int] = {}  # bytes of an element without a datatype
+        self._count = 0
+
+    def do(self, line: str) -> None:
+        """Take a line."""
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            return
+        rank = _rank_of(words[0])
+        if rank is None or len(words) < 2:
+            raise LineError(f"not an action of a process: {line.strip()[:40]!r}")
+        mine = self.of.get(rank)
+        if mine is None:
+            mine = self.of[rank] = Actions(rank)
+        action, told = words[1].lower(), _Amounts(words[1].lower(), words[2:], self._unit.get(rank))
+        if action == "compute":
+            mine.compute(told.amount(0) * (1e9 / self._rate))
+        elif action == "sleep":
+            mine.compute(told.amount(0) * 1e9)
+        elif action in ("send", "isend", "recv", "irecv"):
+            self._message(mine, action, told)
+        elif action == "wait":
+            key = told.whole(0), told.whole(1), told.whole(2)
+            mine.wait(key, f"from {key[0]} to {key[1]} with tag {key[2]}")
+        elif action == "waitall":
+            mine.call("Waitall")
+        elif action == "test":
+            self.tests += 1
+        elif action == "init":  # of SMPI's replay, which nobody waits for
+            if len(told):
+                self._unit[rank] = SIZES[0]
+        elif action == "finalize":
+            mine.call("Finalize")
+        elif action in _COLLECTIVES:
+            self._collective(mine, action, told)
+        elif action not in _LOCAL:
+            raise LineError(f"unknown action '{action[:40]}'")
+
+    @staticmethod
+    def _message(mine: Actions, action: str, told: _Amounts) -> None:
+        partner, tag = told.whole(0), told.whole(1)
+        ends = (mine.rank, partner) if action.endswith("send") else (partner, mine.rank)
+        key = (*ends, tag) if action[0] == "i" else None
+        mine.message(action.capitalize(), partner, tag, told.size(2, 3), key)
+
+    def _collective(self, mine: Actions, action: str, told: _Amounts) -> None:
+        name = _COLLECTIVES[action]
+        work, sent, received, is_root = 0.0, 0, 0, False
+        if action == "bcast":
+            is_root = mine.rank == told.whole(1, 0)
+            sent, received = _to_or_from(told.size(0, 2), is_root)
+        elif action == "reduce":
+            work, is_root = told.amount(1), mine.rank == told.whole(2, 0)
+            received, sent = _to_or_from(told.size(0, 3), is_root)
+        elif action in ("allreduce", "scan", "exscan"):
+            work = told.amount(1)
+            sent = received = told.size(0, 2)
+        elif action in ("gather", "scatter"):
+            is_root = mine.rank == told.whole(2, 0)
+            sent, received = told.size(0, 3), told.size(1, 4)
+            sent *= self.count * is_root if action == "scatter" else 1
+            received *= self.count * is_root if action == "gather" else 1
+        elif action in ("allgather", "alltoall"):
+            sent, received = told.size(0, 2), told.size(1, 3) * self.count
+        elif action != "barrier":
+            work, sent, received, is_root = self._uneven(mine.rank, action, told)
+        if max(sent, received) > MOST:
+            raise LineError(f"{action} of {max(sent, received):.3g} bytes")
+        mine.collective(name, sent, received, is_root)
+        mine.compute(work * (1e9 / self._rate))
+
+    def _uneven(self, rank: int, action: str, told: _Amounts) -> tuple[float, int, int, bool]:
+        """Work, bytes sent and received, and whether it is the root, where parts may differ."""
+        count = self.count
+        if action == "gatherv":
+            is_root = rank == told.whole(1 + count, 0)
+            parts = told.sizes(1, count, 3 + count) * is_root
+            return 0.0, told.size(0, 2 + count), parts, is_root
+        if action == "scatterv":
+            is_root = rank == told.whole(1 + count, 0)
+            parts = told.sizes(0, count, 2 + count) * is_root
+            return 0.0, parts, told.size(count, 3 + count), is_root
+        if action == "allgatherv":
+            return 0.0, told.size(0, 1 + count), told.sizes(1, count, 1 + count), False
+        if action == "reducescatter":
+            whole = told.sizes(0, count, 1 + count)
+            return told.amount(count), whole, whole // max(count, 1), False
+        datatypes = 2 + 2 * count  # of alltoallv
+        sent = told.sizes(1, count, datatypes)
+        return 0.0, sent, told.sizes(2 + count, count, datatypes + 1), False
+
+    @property
+    def count(self) -> int:
+        """How many processes there are: asked for by collectives, before all of them are read."""
+        if not self._count:
+            ranks = (
+                _rank_of(line.split(maxsplit=1)[0])
+                for file in self._files
+                for _, line in lines(file)
+                if _says_something(line)
+            )
+            self._count = 1 + max(rank for rank in ranks if rank is not None)
+        return self._count
+
+
+def _to_or_from(size: int, is_root: bool) -> tuple[int, int]:
+    return (size, 0) if is_root else (0, size)
+
+
+class _Amounts(Words):
+    """Arguments of an action."""
+
+    def __init__(self, what: str, words: list[str], unit: int | None) -> None:
+        super().__init__(what, words)
+        self._unit = SIZES[_BYTE] if unit is None else unit
+
+    def size(self, count: int, datatype: int) -> int:
+        """Bytes of a number of elements."""
+        return self._bytes(self.amount(count), datatype)
+
+    def sizes(self, first: int, count: int, datatype: int) -> int:
+        """Bytes of several numbers of elements that follow one another."""
+        return self._bytes(sum(self.amount(first + i) for i in range(count)), datatype)
+
+    def _bytes(self, elements: float, datatype: int) -> int:
+        unit = self._unit
+        if datatype < len(self):
+            number = self.whole(datatype)
+            if number not in SIZES:
+                raise LineError(f"unknown datatype {number}")
+            unit = SIZES[number]
+        if elements * unit > MOST:
+            raise LineError(f"{self._what} of {elements * unit:.3g} bytes")
+        return int(elements * unit)

@@ -1,0 +1,97 @@
+"""``popmodel convert``, and the other verbs on what it writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import popmodel as package
+from popmodel.errors import UsageError
+
+DATA = Path(__file__).parent.parent / "data"
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+
+def test_what_is_written_is_said(popmodel: Call, tmp_path: Path) -> None:
+    goal = tmp_path / "x.goal"
+    status, out, err = popmodel("convert", str(DATA / "cg.S.2.prv.gz"), "-o", str(goal))
+    assert (status, out) == (0, f"{goal}: GOAL, 2 processes, 10,085 MPI operations\n")
+    assert err.splitlines()[-1] == (
+        "popmodel: collectives written as the messages of SimGrid SMPI: 3"
+    )
+    assert goal.read_text().startswith("num_ranks 2\n")
+
+
+@pytest.mark.parametrize("suffix", ["ti.txt.gz", "goal"])
+def test_a_replay_of_it_is_the_replay_of_the_trace(
+    popmodel: Call, tmp_path: Path, suffix: str
+) -> None:
+    path = str(tmp_path / f"x.{suffix}")
+    trace = str(DATA / "comd.4.prv.gz")
+    assert popmodel("convert", trace, "-o", path)[0] == 0
+    rate = ("--flop-rate", "1Gf") if "ti" in suffix else ()
+    runtimes = []
+    for one in ((trace,), (path, *rate)):
+        out = popmodel("replay", *one, "--network", "smpi", "--format", "json")[1]
+        runtimes.append(json.loads(out)["runs"][0]["runtime"])
+    assert runtimes[1] == pytest.approx(runtimes[0], rel=1e-9)
+
+
+def test_info_and_metrics_of_it(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "x.goal"
+    path.write_text("num_ranks 1\nrank 0 {\nsend 8b to 0\nrecv 8b from 0\ncalc 2000\n}\n")
+    status, out, _ = popmodel("info", str(path))
+    assert status == 0
+    assert "computation  up to 2.000 us per process; no run times\n" in out
+    assert "messages     8 B each; 8 B in total\n" in out
+    assert popmodel("metrics", str(path)) == (
+        1,
+        "",
+        f"popmodel: error: {path}: has no measured times, only what processes compute and call\n"
+        "hint: popmodel replay simulates the run on a network\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "problem", "hint"),
+    [
+        ((), "-o FILE is missing", "try -o program.ti.gz or -o program.goal"),
+        (
+            ("-o", "x.prv"),
+            "x.prv: cannot tell the format from the suffix",
+            "use .ti or .ti.txt for SimGrid SMPI, .goal for GOAL, or with .gz",
+        ),
+        (
+            ("-o", "x.ti", "--flop-rate", "fast"),
+            "--flop-rate: 'fast' is not a flop rate",
+            "give a number with flop/s, Mflop/s, Gflop/s or Gf, for example 1Gflop/s",
+        ),
+        (
+            ("-o", "x.ti", "--flop-rate", "0"),
+            "--flop-rate: '0': a flop rate must be above 0",
+            "give a number with flop/s, Mflop/s, Gflop/s or Gf, for example 1Gflop/s",
+        ),
+    ],
+)
+def test_wrong_usage(popmodel: Call, options: tuple[str, ...], problem: str, hint: str) -> None:
+    answer = popmodel("convert", str(DATA / "cg.S.2.prv.gz"), *options)
+    assert answer == (2, "", f"popmodel: error: {problem}\nhint: {hint}\n")
+
+
+def test_a_file_that_is_there_stays(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "x.ti"
+    path.write_text("mine")
+    trace = str(DATA / "is.S.4.prv.gz")
+    status, _, err = popmodel("convert", trace, "-o", str(path))
+    assert (status, path.read_text()) == (2, "mine")
+    assert f"-o {path}: the file exists" in err
+    with pytest.raises(UsageError, match="is a directory"):
+        (tmp_path / "d.ti").mkdir()
+        package.convert(trace, tmp_path / "d.ti")
+    assert package.convert(trace, path, force=True).format == "SimGrid SMPI"
+    assert path.read_text() != "mine"

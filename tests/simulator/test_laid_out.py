@@ -1,0 +1,233 @@
+"""Programs whose collectives are messages of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from popmodel.network.network import PRESETS, Network
+from popmodel.simulator import replay
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.exchanges import operations
+from popmodel.simulator.laid_out import lay_out
+from popmodel.simulator.program import COLLECTIVES, Op, Program, Uneven
+
+SMPI = PRESETS["smpi"]
+KINDS = list(COLLECTIVES)
+ROOTED = ("bcast", "reduce", "gather", "scatter")
+LATENCY, TIME_PER_BYTE, HEADER = 1e-6, 1e-10, 16
+
+
+def collective(kind: str, members: int, size: int = 0, root: int = 0) -> Program:
+    """One collective of all processes."""
+    program = ProgramBuilder(members)
+    made = program.collective(kind, size, size, root if kind in ROOTED else -1)
+    for p in range(members):
+        program.do(p, Op.COLLECTIVE, made)
+    return program.build()
+
+
+def message(size: int) -> float:
+    return LATENCY + (size + HEADER) * TIME_PER_BYTE
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.integers(1, 20),
+    st.integers(0, 19),
+    st.sampled_from([8, 1000, 4000, 100_000]),
+    st.booleans(),
+)
+def test_everyone_ends_and_hears_of_whom_it_must(
+    kind: str, members: int, root: int, size: int, doubling: bool
+) -> None:
+    """Data flow: after its operations, in any order that messages allow, each knows enough."""
+    root %= members
+    todo = [list(operations(kind, members, root, rank, size, doubling)) for rank in range(members)]
+    known = [{rank} for rank in range(members)]
+    under_way: dict[tuple[int, int], list[set[int]]] = {}
+    moved = True
+    while moved:
+        moved = False
+        for rank, mine in enumerate(todo):
+            while mine:
+                op, partner, _ = mine[0]
+                if op in (Op.SEND, Op.ISEND):
+                    under_way.setdefault((rank, partner), []).append(set(known[rank]))
+                elif op in (Op.RECEIVE, Op.WAIT_RECEIVE):
+                    waiting = under_way.get((partner, rank))
+                    if not waiting:
+                        break
+                    known[rank] |= waiting.pop(0)
+                mine.pop(0)
+                moved = True
+    assert not any(todo), "deadlock"
+    assert not any(under_way.values()), "a message that nobody receives"
+    everyone = set(range(members))
+    for rank in range(members):
+        if kind in ("reduce", "gather"):
+            assert known[rank] == everyone if rank == root else rank in known[rank]
+        elif kind in ("bcast", "scatter"):
+            assert root in known[rank]
+        elif kind == "scan":
+            assert known[rank] == set(range(rank + 1))
+        else:
+            assert known[rank] == everyone
+
+
+def test_messages_of_a_linear_algorithm_overlap() -> None:
+    """Of 100 kB, whose senders wait for the receiver, which has posted all."""
+    execution = replay(collective("reduce", 4, 100_000), SMPI)
+    assert execution.end.tolist() == pytest.approx([message(100_000)] * 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "times"),
+    [
+        ("barrier", 0, [(2, 0)]),
+        ("bcast", 1000, [(3, 1000)]),
+        ("allreduce", 1000, [(1, 1000), (3, 1000)]),
+        ("gather", 1000, [(1, 1000)]),
+        ("scatter", 1000, [(1, 1000)]),
+        ("allgather", 1000, [(1, 1000)]),
+        ("alltoall", 1000, [(1, 1000)]),
+        ("alltoall", 5000, [(7, 5000)]),
+        ("reduce_scatter", 8000, [(1, 8000), (1, 1000)]),
+        ("scan", 1000, [(1, 1000)]),
+    ],
+)
+def test_what_a_collective_of_eight_takes(
+    kind: str, size: int, times: list[tuple[int, int]]
+) -> None:
+    expected = sum(count * message(size) for count, size in times)
+    assert replay(collective(kind, 8, size), SMPI).runtime == pytest.approx(expected)
+
+
+def test_an_alltoall_of_few_bytes_among_many() -> None:
+    bruck = sum(message(100 * parts) for parts in (6, 6, 5, 5))
+    assert replay(collective("alltoall", 13, 100), SMPI).runtime == pytest.approx(bruck)
+
+
+def test_recursive_doubling() -> None:
+    doubling = SMPI.with_(collectives="smpi-rdb")
+    assert replay(collective("barrier", 8), doubling).runtime == pytest.approx(3 * message(0))
+    several = replay(collective("allreduce", 6, 1000), doubling)
+    # Two of six fold in; those without surplus do their first round meanwhile.
+    assert several.runtime == pytest.approx(3 * message(1000))
+
+
+def test_a_process_computes_as_long_as_before() -> None:
+    """Where a collective comes to nothing, its burst goes to the next operation, or to the end."""
+    program = ProgramBuilder(2)
+    alone = [
+        program.collective("barrier", communicator=program.communicator([p])) for p in range(2)
+    ]
+    barrier = program.collective("barrier")
+    for p in range(2):
+        program.compute(p, 1e-6 * (p + 1))
+        program.do(p, Op.COLLECTIVE, alone[p])
+        program.compute(p, 3e-6)
+        program.do(p, Op.COLLECTIVE, barrier)
+        program.compute(p, 5e-6)
+    program.do(1, Op.COLLECTIVE, alone[1])
+    program.compute(1, 7e-6)
+    built = program.build()
+    laid = lay_out(built)
+    assert laid.program.compute().tolist() == pytest.approx([9000, 17000])
+    assert laid.program.burst[0] == 4000
+    assert laid.program.tail.tolist() == pytest.approx([5000, 12000])
+    assert built.kind[laid.origin].tolist() == [Op.COLLECTIVE] * len(laid.origin)
+    assert (built.target[laid.origin] == barrier).all()
+    execution = replay(laid.program, SMPI)
+    assert execution.end[1] == pytest.approx(17e-6 + 2 * message(0))  # there and back
+
+
+def test_other_operations_stay_as_they_are() -> None:
+    program = ProgramBuilder(3)
+    sent = program.message(0, 2, 8, tag=7)
+    barrier = program.collective("barrier", communicator=program.communicator([2, 0]))
+    program.do(0, Op.ISEND, sent)
+    program.do(0, Op.COLLECTIVE, barrier)
+    program.do(0, Op.WAIT_SEND, sent)
+    program.do(2, Op.COLLECTIVE, barrier)
+    program.do(2, Op.RECEIVE, sent)
+    whole = lay_out(program.build())
+    laid = whole.program
+    assert (whole.sent_for.tolist(), whole.stay.tolist()) == ([-1, 0, 0], [])
+    assert laid.kind.tolist() == [
+        *(Op.ISEND, Op.SEND, Op.RECEIVE, Op.WAIT_SEND),  # rank 1 of the communicator
+        *(Op.POST, Op.WAIT_RECEIVE, Op.ISEND, Op.WAIT_SEND, Op.RECEIVE),
+    ]
+    assert laid.messages.sender.tolist() == [0, 0, 2]
+    assert laid.messages.receiver.tolist() == [2, 2, 0]
+    assert laid.messages.tag.tolist() == [7, -1, -1]
+    assert len(laid.collectives) == 0
+
+
+def test_a_nonblocking_collective_is_carried_out_where_it_is_waited_for() -> None:
+    program = ProgramBuilder(2)
+    waited, forgotten = program.collective("barrier"), program.collective("barrier")
+    for p in range(2):
+        program.do(p, Op.ARRIVE, waited)
+        program.compute(p, 1e-3)
+        program.do(p, Op.WAIT_COLLECTIVE, waited)
+        program.do(p, Op.ARRIVE, forgotten)
+    built = program.build()
+    laid = lay_out(built)
+    assert [Op(kind) for kind in np.unique(built.kind[laid.origin])] == [
+        Op.ARRIVE,
+        Op.WAIT_COLLECTIVE,
+    ]
+    assert laid.program.burst[0] == 1e6
+    assert replay(laid.program, SMPI).runtime == pytest.approx(1e-3 + 4 * message(0))
+
+
+def test_messages_of_a_process_to_itself() -> None:
+    program = ProgramBuilder(1)
+    sent = program.message(0, 0, 984)
+    program.do(0, Op.ISEND, sent)
+    program.do(0, Op.RECEIVE, sent)
+    built = program.build()
+    assert replay(built, SMPI.with_(latency=1.0, bandwidth=1.0)).runtime == pytest.approx(1e-7)
+    assert replay(built, Network(latency=1.0)).runtime == 0
+
+
+def test_a_program_without_collectives_is_the_same() -> None:
+    program = ProgramBuilder(2)
+    sent = program.message(0, 1, 8)
+    program.do(0, Op.SEND, sent)
+    program.do(1, Op.RECEIVE, sent)
+    built = program.build()
+    laid = lay_out(built).program
+    for name in ("offsets", "kind", "target", "burst", "tail"):
+        assert np.array_equal(getattr(laid, name), getattr(built, name))
+    assert changed(laid, notes=()).messages.size.tolist() == [8]
+
+
+def test_collectives_that_stay() -> None:
+    program = ProgramBuilder(2)
+    first = program.collective("barrier")
+    other = program.collective("alltoall", 10, 30)
+    for p in range(2):
+        program.do(p, Op.COLLECTIVE, first)
+        program.do(p, Op.COLLECTIVE, other)
+    built = program.build()
+    arrivals = np.array([1, 3])
+    uneven = Uneven(arrivals, built.target[arrivals], np.array([5, 10]), np.array([30, 20]))
+    whole = lay_out(changed(built, uneven=uneven), only=np.array([True, False]))
+    laid = whole.program
+    assert laid.kind.tolist() == [
+        *(Op.POST, Op.WAIT_RECEIVE, Op.ISEND, Op.WAIT_SEND, Op.COLLECTIVE),
+        *(Op.SEND, Op.RECEIVE, Op.COLLECTIVE),
+    ]
+    assert laid.target[[4, 7]].tolist() == [0, 0]
+    assert (whole.sent_for.tolist(), whole.stay.tolist()) == ([0, 0], [1])
+    assert laid.collectives.kind.tolist() == [COLLECTIVES.index("alltoall")]
+    assert laid.uneven.collective.tolist() == [0, 0]
+    assert laid.uneven.operation.tolist() == [4, 7]
+    assert laid.uneven.sent.tolist() == [5, 10]
+    assert replay(laid, Network(latency=1e-6)).runtime > 0
