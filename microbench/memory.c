@@ -5,6 +5,8 @@
  *                             sweep; moved = 3 B, STREAM's count: the line that a store reads
  *                             before it is written is not in it
  *   load threads=T bytes=B    reads an array of B bytes; moved = B
+ *   update threads=T bytes=B  reads it and writes every word where it was, so that lines are written
+ *                             back to where they came from; moved = B, once for both
  *   copy threads=T bytes=B    memcpy() of an array of B bytes, what packing and message passing
  *                             use; moved = 2 B
  *   chase bytes=B             goes through B bytes from line to line in a random cycle, each load
@@ -66,6 +68,20 @@ static double load(void *state, long inner)
     return team_contended_seconds(&arrays->team);
 }
 
+static double update(void *state, long inner)
+{
+    struct arrays *arrays = state;
+#pragma omp parallel num_threads((int)arrays->team.threads)
+    {
+        long at, count;
+        arrays_part(arrays, omp_get_thread_num(), &at, &count);
+        team_begin(&arrays->team);
+        arrays->vectors.update(arrays->a + at, count, inner);
+        team_end(&arrays->team);
+    }
+    return team_contended_seconds(&arrays->team);
+}
+
 static double copy(void *state, long inner)
 {
     struct arrays *arrays = state;
@@ -91,7 +107,7 @@ static struct result run_arrays(const struct job *job, const struct plan *plan, 
     if (arrays_open(&arrays, job, count, job_integer(job, "bytes", 0), &result))
         return result;
     result.batches = measure(plan, batch, NULL, &arrays);
-    /* load reads one array, triad and copy touch all of theirs once */
+    /* load and update go over one array, triad and copy touch all of theirs once */
     result.moved = (double)count * (double)arrays.doubles * sizeof(double);
     arrays_close(&arrays);
     return result;
@@ -107,6 +123,12 @@ static struct result run_load(const struct job *job, const struct plan *plan, vo
 {
     (void)context;
     return run_arrays(job, plan, load, 1);
+}
+
+static struct result run_update(const struct job *job, const struct plan *plan, void *context)
+{
+    (void)context;
+    return run_arrays(job, plan, update, 1);
 }
 
 static struct result run_copy(const struct job *job, const struct plan *plan, void *context)
@@ -225,6 +247,7 @@ static const struct key REMOTE_CHASE_KEYS[] = {
 const struct job_kind memory_jobs[] = {
     {"triad", ARRAY_KEYS, NULL, run_triad},
     {"load", ARRAY_KEYS, NULL, run_load},
+    {"update", ARRAY_KEYS, NULL, run_update},
     {"copy", ARRAY_KEYS, NULL, run_copy},
     {"chase", CHASE_KEYS, NULL, run_chase},
     {"remote_triad", REMOTE_TRIAD_KEYS, NULL, run_triad},

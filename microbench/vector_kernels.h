@@ -85,6 +85,31 @@ TARGET static void NAMED(store)(double *array, long n, long sweeps)
     }
 }
 
+/* Reads `n` 8-byte words, a multiple of 64, and writes each where it was, `sweeps` times: what leaves
+ * a cache is written back. */
+TARGET static void NAMED(update)(double *array, long n, long sweeps)
+{
+    NAMED(vector) *at = (NAMED(vector) *)array;
+    long vectors = n / NAMED(PER_VECTOR);
+    for (long sweep = 0; sweep < sweeps; sweep++) {
+        for (long i = 0; i < vectors; i += 8) {
+            NAMED(vector) v0 = at[i], v1 = at[i + 1], v2 = at[i + 2], v3 = at[i + 3];
+            NAMED(vector) v4 = at[i + 4], v5 = at[i + 5], v6 = at[i + 6], v7 = at[i + 7];
+            KEEP_4(v0, v1, v2, v3);
+            KEEP_4(v4, v5, v6, v7);
+            at[i] = v0;
+            at[i + 1] = v1;
+            at[i + 2] = v2;
+            at[i + 3] = v3;
+            at[i + 4] = v4;
+            at[i + 5] = v5;
+            at[i + 6] = v6;
+            at[i + 7] = v7;
+        }
+        __asm__ volatile("" : : : "memory");
+    }
+}
+
 /* a = b + s c over `n` doubles, a multiple of 64. */
 TARGET static void NAMED(triad)(double *a, const double *b, const double *c, double s, long n)
 {

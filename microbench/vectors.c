@@ -60,7 +60,8 @@
 #define ALL(instructions, doubles, set)                                                            \
     (struct vectors)                                                                               \
     {                                                                                              \
-        instructions, doubles, fma_##set, load_##set, store_##set, triad_##set, mixed_##set        \
+        instructions, doubles, fma_##set, load_##set, store_##set, update_##set, triad_##set,      \
+            mixed_##set                                                                            \
     }
 
 struct vectors widest_vectors(void)

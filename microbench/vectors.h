@@ -13,6 +13,7 @@ struct vectors {
     /* `sweeps` times over `n` doubles that start on a line */
     void (*load)(const double *array, long n, long sweeps);
     void (*store)(double *array, long n, long sweeps);
+    void (*update)(double *array, long n, long sweeps);
     /* a = b + s c, once */
     void (*triad)(double *a, const double *b, const double *c, double s, long n);
     /* a = b + c / 2, and `fours` times 4 multiply-adds of every element before it is stored */

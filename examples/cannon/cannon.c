@@ -1,6 +1,10 @@
 /* Cannon's matrix multiplication C = A B, MPI + OpenMP.
  *
- *     mpirun -np 4 ./cannon [N]        (1024 rows; P has to be a square whose root divides N)
+ *     mpirun -np 4 ./cannon [N [PRODUCTS]]
+ *
+ * N is 1024 by default; P has to be a square whose root divides it. One product of small matrices is
+ * done before a processor is at its pace: several of them are timed together, and times are those of
+ * one on average.
  *
  * s x s processes hold a block of N/s x N/s of each matrix. In each of s steps the threads multiply
  * the blocks at hand, sharing the rows of the block of C, then the blocks of A move one process to
@@ -8,7 +12,7 @@
  * by every process. The signature cannon.toml that comes with popmodel describes the same program.
  *
  * It checks its own result: with A(i,k) = i + k and B(k,j) = k - j, numbered from 0,
- * C(i,j) = (i - j) S1 + S2 - N i j, with S1 the sum of k and S2 the sum of k squared.
+ * C(i,j) = (i - j) S1 + S2 - N i j, with S1 the sum of k and S2 the sum of k squared. Products add up.
  */
 #include <math.h>
 #include <mpi.h>
@@ -52,14 +56,21 @@ static void shift(double **block, double **spare, long cells, int to, int from, 
     *spare = swap;
 }
 
+static long argument(int rank, int count, char **words, int index, long otherwise) {
+    if (count <= index) return otherwise;
+    char *end;
+    long value = strtol(words[index], &end, 10);
+    if (*end != '\0' || value < 1) fail(rank, "usage: cannon [N [PRODUCTS]], both whole numbers above 0");
+    return value;
+}
+
 int main(int count, char **words) {
     int provided, rank, processes;
     MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
-    char *end = NULL;
-    long rows = count > 1 ? strtol(words[1], &end, 10) : 1024;
-    if (count > 2 || (end != NULL && *end != '\0') || rows < 1) fail(rank, "usage: cannon [N], a whole number above 0");
+    long rows = argument(rank, count, words, 1, 1024), products = argument(rank, count, words, 2, 1);
+    if (count > 3) fail(rank, "usage: cannon [N [PRODUCTS]], both whole numbers above 0");
     int s = (int)lround(sqrt(processes));
     if (s * s != processes) fail(rank, "the number of processes has to be a square: 1, 4, 9, 16, ...");
     if (rows % s) fail(rank, "the root of the number of processes has to divide N");
@@ -87,7 +98,7 @@ int main(int count, char **words) {
     double spent[PHASES] = {0};
     MPI_Barrier(grid);
     double begin = MPI_Wtime();
-    for (int step = 0; step < s; step++) {
+    for (long step = 0; step < products * s; step++) { /* after s steps the blocks are where they were */
         double t0 = MPI_Wtime();
         multiply(n, a, b, c);
         double t1 = MPI_Wtime();
@@ -97,7 +108,8 @@ int main(int count, char **words) {
         double t3 = MPI_Wtime();
         spent[MULTIPLY] += t1 - t0, spent[SHIFT_A] += t2 - t1, spent[SHIFT_B] += t3 - t2;
     }
-    double runtime = MPI_Wtime() - begin, slowest, mean[PHASES], most[PHASES];
+    double runtime = (MPI_Wtime() - begin) / products, slowest, mean[PHASES], most[PHASES];
+    for (int p = 0; p < PHASES; p++) spent[p] /= products;
     MPI_Reduce(&runtime, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, grid);
     MPI_Reduce(spent, mean, PHASES, MPI_DOUBLE, MPI_SUM, 0, grid);
     MPI_Reduce(spent, most, PHASES, MPI_DOUBLE, MPI_MAX, 0, grid);
@@ -107,13 +119,14 @@ int main(int count, char **words) {
     for (long i = 0; i < n; i++)
         for (long j = 0; j < n; j++) {
             double row = (double)(i0 + i), column = (double)(j0 + j);
-            double expected = (row - column) * s1 + s2 - m * row * column;
+            double expected = products * ((row - column) * s1 + s2 - m * row * column);
             error = fmax(error, fabs(c[i * n + j] - expected));
         }
     MPI_Allreduce(&error, &worst, 1, MPI_DOUBLE, MPI_MAX, grid);
-    int correct = worst <= 1e-14 * m * (s2 + m * m * m); /* rounding of N sums of such products */
+    /* rounding of N sums of such products, each time */
+    int correct = worst <= 1e-14 * m * products * products * (s2 + m * m * m);
     if (rank == 0) {
-        printf("cannon  N=%ld  %d processes x %d threads  grid %dx%d\n", rows, processes, omp_get_max_threads(), s, s);
+        printf("cannon  N=%ld  %ld products  %d processes x %d threads  grid %dx%d\n", rows, products, processes, omp_get_max_threads(), s, s);
         printf("%-10s %12.6f s\n", "runtime", slowest);
         for (int p = 0; p < PHASES; p++)
             printf("%-10s %12.6f s on average, %.6f s at most\n", phase_name[p], mean[p] / processes, most[p]);

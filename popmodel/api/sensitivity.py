@@ -249,6 +249,7 @@ def sensitivity(
     from_start: bool = False,
     application: int = 1,
     cache: bool = True,
+    flop_rate: float | None = None,
 ) -> Sensitivity:
     """Find what the runtime of a traced run depends on, exactly.
 
@@ -279,7 +280,7 @@ def sensitivity(
     output : path, optional
         A Paraver trace (``.prv`` or ``.prv.gz``) to write: the trace with the critical path as
         events.
-    window, region, from_start, application, cache
+    window, region, from_start, application, cache, flop_rate
         The part of the trace; as for `popmodel.replay`.
 
     Raises
@@ -291,7 +292,7 @@ def sensitivity(
     MissingQuantity
         If the machine profile lacks the network between the processes.
     UsageError
-        If a value is invalid, or a range is empty.
+        If a value is invalid, a range is empty, or messages share links on the network.
 
     Notes
     -----
@@ -321,12 +322,15 @@ def sensitivity(
     if profile is not None:
         _refuse_beside_machine(network=network, **changes)
     asked = None if profile is not None else networks(network or DEFAULT_NETWORK, **changes)[0]
-    source, focus = focused(trace_of(trace, application=application, cache=cache), part)
+    source, focus = focused(
+        trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True), part
+    )
     program = from_trace(source)
     if profile is not None:
         same = combinations(collectives=collectives, cpu_factor=cpu_factor)[0]
         asked = network_of(profile, program.nodes).with_(**same)
     assert asked is not None
+    _refuse_sharing(asked)
     program, notes = _convex(program, asked)
     critical = Replayer(program).path(asked)
     if output is not None:
@@ -355,6 +359,16 @@ def _refuse_beside_machine(**given: object) -> None:
                 f"{name.replace('_', ' ')}: already set by the machine profile",
                 "leave it out, or the machine",
             )
+
+
+def _refuse_sharing(network: Network) -> None:
+    """Where messages wait for each other, more latency can make a run faster: no convex pieces."""
+    if getattr(network, "contended", False):
+        raise UsageError(
+            f"{network.name}: messages share links or buses, so that the runtime is not convex in "
+            "latency and bandwidth and has no exact tolerances",
+            "leave the links out; popmodel replay shows single networks with them",
+        )
 
 
 def _convex(program: Program, network: Network) -> tuple[Program, list[str]]:

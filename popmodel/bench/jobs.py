@@ -23,6 +23,7 @@ PART_OF: Mapping[str, str] = {
     "mixed": "loops",
     "triad": "memory",
     "load": "memory",
+    "update": "memory",
     "copy": "memory",
     "chase": "memory",
     "remote_triad": "memory",

@@ -117,6 +117,16 @@ def _remote_jobs(topology: Topology, size: int, *, full: bool) -> Iterator[Job]:
         yield job("remote_chase", bytes=size, on=on, data=data)
 
 
+def _ends(topology: Topology, *, full: bool) -> set[int]:
+    """Working sets around the end of every cache but the last."""
+    steps = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5) if full else (0.75, 1.0, 1.25, 1.5, 2.0)
+    sizes: set[int] = set()
+    for cache, beyond in itertools.pairwise(topology.caches):
+        some = (int(cache.bytes * step) // KIB * KIB for step in steps)
+        sizes |= {size for size in some if 0 < size <= beyond.bytes // 2}
+    return sizes
+
+
 def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]]:
     """Jobs of bandwidth, latency and sharing: those that are soon done, and sweeps of memory."""
     memory = array_bytes(topology)
@@ -137,7 +147,12 @@ def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]
     for size in sorted(sets | {memory}):
         where = short if size <= 4 * MIB else long
         where += [job("load", threads=1, bytes=size), job("chase", bytes=size)]
-    long += [job("load", threads=1, bytes=size) for size in sorted(knee - sets - {memory})]
+    knee |= _ends(topology, full=full)
+    for size in sorted(knee - sets - {memory}):
+        (short if size <= 4 * MIB else long).append(job("load", threads=1, bytes=size))
+    # beside reads of the same sets: what is written back to a cache
+    for size in sorted(set(working_sets(topology)[1:]) & sets):
+        (short if size <= 4 * MIB else long).append(job("update", threads=1, bytes=size))
     cores = topology.cores_per_node
     if cores > 1:
         short += [job("line_transfer", threads=2, distance=far) for far in ("near", "far")]

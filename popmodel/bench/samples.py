@@ -40,7 +40,7 @@ PROGRAMS = ("node", "mpi")
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("clock", "fma", "loads", "stores", "smt"), ("work",)),
-    **dict.fromkeys(("triad", "load", "copy", "window", "remote_triad"), ("moved",)),
+    **dict.fromkeys(("triad", "load", "update", "copy", "window", "remote_triad"), ("moved",)),
     "mixed": (
         *("reference", "arithmetic", "work", "moved"),
         *("params.threads", "params.bytes", "params.arithmetic"),

@@ -13,11 +13,13 @@ from popmodel.cli.options import (
     FORMATS,
     ApplicationOption,
     CacheOption,
+    FlopRateOption,
     ForceOption,
     FromStartOption,
     RegionOption,
     WindowOption,
     choice,
+    flop_rate_of,
     format_option,
     number_of,
     output_option,
@@ -116,6 +118,7 @@ def command(
         ),
     ] = None,
     force: ForceOption = False,
+    flop_rate: FlopRateOption = None,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
@@ -156,6 +159,7 @@ def command(
         from_start=from_start,
         application=which,
         cache=not no_cache,
+        flop_rate=flop_rate_of(flop_rate),
     )
     goal.write(found.to_dict(), VIEWS, found.files)
 

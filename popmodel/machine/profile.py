@@ -28,11 +28,13 @@ from popmodel.machine.topology import Cache, Topology
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
-ANY_PAIR = "any"
-"""Stands for all pairs of memory domains in the paths of what is assumed of them."""
+ANY = "any"
+"""Stands for all pairs of memory domains, or all caches, in paths of what is assumed of them."""
 
 _ASSUMED = {
-    one.path.replace("PAIR", ANY_PAIR): one.assumed for one in REGISTER if one.assumed is not None
+    one.path.replace("PAIR", ANY).replace("LEVEL", ANY): one.assumed
+    for one in REGISTER
+    if one.assumed is not None
 }
 
 DEFAULT_PRESET = "sandybridge-fdr"
@@ -154,9 +156,22 @@ class Profile:
         }
 
     def _is_asked(self, path: str) -> bool:
-        """Whether the model may need what is assumed: of no pair of domains if it knows one."""
-        stem, is_of_pairs, key = path.partition(f".{ANY_PAIR}.")
+        """Whether the model may need what is assumed: of no pair of domains if it knows one.
+
+        Nor of caches, if there is but one or something is known of them all.
+        """
+        if path.endswith(f".{ANY}"):
+            inner = self.topology.levels[:-1]
+            levels = self.topology.levels[1:] if path.startswith("memory.write_back.") else inner
+            stem = path.removesuffix(ANY)
+            return any(stem + level not in self.quantities for level in levels)
+        stem, is_of_pairs, key = path.partition(f".{ANY}.")
         return not is_of_pairs or (self.topology.domains > 1 and not self._pairs(stem, key))
+
+    def of_level(self, table: str, level: str) -> str:
+        """Return the path of a quantity of a cache, or of what is assumed of all caches."""
+        path = f"{table}.{level}"
+        return path if path in self.quantities else f"{table}.{ANY}"
 
     def _pairs(self, stem: str, key: str) -> dict[tuple[int, int], str]:
         """Paths of a quantity by the pairs of memory domains for which it is known."""
@@ -194,7 +209,7 @@ class Profile:
         paths = [known[pair] for pair in alike]
         if paths:
             return min(paths, key=lambda path: (self.quantities[path].value, path))
-        return f"memory.remote.{ANY_PAIR}.{key}"
+        return f"memory.remote.{ANY}.{key}"
 
     def word(self, path: str) -> str | None:
         """Return the word in the place of a quantity; None if there is none.

@@ -44,6 +44,7 @@ _LABELS: Mapping[str, str] = {
     "loops": "loop-control cycles",
     "memory": "memory bandwidth",
     "caches": "cache bandwidth",
+    "write_backs": "time of write-backs",
     "copy": "copy bandwidth",
     "cache": "cache",
     "lines": "cache-line transfer time",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from popmodel.simulator.classes import MessageClasses
     from popmodel.simulator.program import Program
 
-__all__ = ["Load", "Plan", "Times", "carry", "carry_on"]
+__all__ = ["Load", "Plan", "Times", "carry", "carry_on", "spent_in_calls"]
 
 _NS = 1e9
 
@@ -211,6 +211,22 @@ def carry(
     if (error := stopped(program, stuck_at, last)) is not None:
         raise error
     return Times(last, begin, end)
+
+
+def spent_in_calls(
+    program: Program,
+    begin: NDArray[np.float64],
+    end: NDArray[np.float64],
+    places: NDArray[np.int32],
+) -> NDArray[np.float64]:
+    """Sum up the time in the calls of each place and name, s.
+
+    `places` has the place of each call; it is empty where there is one for all.
+    """
+    names, rows = len(program.call_name), int(places.max(initial=0)) + 1
+    place = places[program.call] if len(places) else np.int32(0)
+    which = place * names + program.call_code[program.call]
+    return np.bincount(which, end - begin, rows * names).reshape(rows, names) / _NS
 
 
 def _not_carried_out(program: Program) -> Carried:

@@ -15,7 +15,7 @@ from popmodel.network.network import AT_ONCE
 from popmodel.simulator.algorithms import carry_out
 from popmodel.simulator.charges import Charges, charge, with_sizes
 from popmodel.simulator.classes import BETWEEN, SELF, Classes, classes
-from popmodel.simulator.contended import Plan, carry_on
+from popmodel.simulator.contended import Plan, carry_on, spent_in_calls
 from popmodel.simulator.execution import Execution, stopped
 from popmodel.simulator.laid_out import LaidOut, lay_out
 from popmodel.simulator.mapped_back import moments_of, path_of
@@ -338,7 +338,9 @@ class Replayer:
 
     def _contended(self, network: Network, places: NDArray[np.int32] | None) -> Execution:
         found = self._shared(network, moments=places is not None)
-        spent = None if places is None else _spent_in_calls(self.program, found, places)
+        spent = (
+            None if places is None else spent_in_calls(self.program, found.begin, found.end, places)
+        )
         return self._execution(network, found.last, self.program.offsets[1:], spent)
 
     def _on(self, mapping: RankMapping) -> Replayer:
@@ -426,17 +428,6 @@ class Replayer:
         program = self.program
         compute = (self._compute * self._cpu(network) / _NS)[: program.processes]
         return Execution(network, program.latest(end / _NS), compute, program.operations, spent)
-
-
-def _spent_in_calls(
-    program: Program, moments: Moments, places: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """Sum up the time in the calls of each place and name, s."""
-    names, rows = len(program.call_name), int(places.max(initial=0)) + 1
-    place = places[program.call] if len(places) else np.int32(0)
-    which = place * names + program.call_code[program.call]
-    found = np.bincount(which, moments.end - moments.begin, rows * names)
-    return found.reshape(rows, names) / _NS
 
 
 def core(

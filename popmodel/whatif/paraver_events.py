@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.errors import UsageError
 from popmodel.simulator.path import Part
 from popmodel.trace.event import Event
 from popmodel.trace.paraver.added import Added, add_events
@@ -54,10 +55,16 @@ def write_path(
     TraceError
         If it was not read from a Paraver trace.
     UsageError
-        If the target is the trace itself.
+        If the target is the trace itself, or threads of the run call MPI on their own.
     FileError
         If a file cannot be written.
     """
+    if len(program.threads):
+        raise UsageError(
+            f"-o {target}: threads call MPI on their own, so that the critical path has no place "
+            "on the ranks of the trace",
+            "see the tables of the critical path instead",
+        )
     process, time, value = path_events(path, program, trace)
     label = f"Critical path of a replay ({network}), at measured times"
     thread = np.zeros_like(process)

@@ -15,7 +15,7 @@ from popmodel.efficiency.call_sites import site_name
 from popmodel.simulator.path import Part
 from popmodel.trace.pieces import spread
 from popmodel.values import dataclass
-from popmodel.whatif.regions import marked_at
+from popmodel.whatif.regions import marked_at, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -183,7 +183,7 @@ def path_tables(
     cost = _costs(path)
     runtime = float(cost[:4].sum())
     steps = np.arange(cost.shape[1])
-    stayed = stays(path)
+    stayed = stays(path, program)
     longest = max(stayed, key=lambda one: one.end - one.begin, default=Stay(0, 0.0, 0.0))
 
     def table(
@@ -204,7 +204,7 @@ def path_tables(
         len(steps),
         len(stayed) - 1 if stayed else 0,
         longest,
-        table(steps, [path.process.astype(np.int64)], lambda rank: f"rank {rank}"),
+        table(steps, [program.owner[path.process].astype(np.int64)], lambda rank: f"rank {rank}"),
         table(
             part_of_step,
             [regions.region[parts].astype(np.int64)],
@@ -226,22 +226,23 @@ def critical_times(path: CriticalPath, program: Program, regions: Regions) -> ND
     It is the derivative of the runtime by a factor on the time of that region on that process.
     """
     step, part, share = _parts(path, program, regions)
-    shape = len(regions), len(program.offsets) - 1
+    shape = len(regions), program.sequences
     cell = regions.region[part] * np.int64(shape[1]) + path.process[step]
     time = path.time[step] * share / _NS
     found = np.bincount(cell, time, shape[0] * shape[1]).astype(np.float64, copy=False)
     return found.reshape(shape)
 
 
-def stays(path: CriticalPath) -> list[Stay]:
+def stays(path: CriticalPath, program: Program) -> list[Stay]:
     """For how long the path is on which rank, in order of time; of transfers on the receiver's."""
     if not len(path.process):
         return []
+    rank = program.owner[path.process]
     ends = np.cumsum(path.time) / _NS
-    last = np.append(np.flatnonzero(np.diff(path.process)), len(ends) - 1)
+    last = np.append(np.flatnonzero(np.diff(rank)), len(ends) - 1)
     end = ends[last]
     begin = np.concatenate([[0.0], end[:-1]])
-    return list(map(Stay, path.process[last].tolist(), begin.tolist(), end.tolist()))
+    return list(map(Stay, rank[last].tolist(), begin.tolist(), end.tolist()))
 
 
 def _costs(path: CriticalPath) -> NDArray[np.float64]:
@@ -285,10 +286,11 @@ def _callers(
         return calls, _Callers(np.zeros_like(calls), [("", "")])
     sites = trace.sites()
     if len(sites.places) > 1:
-        return calls, _Callers(sites.site[calls].astype(np.int64), sites.places)
+        return calls, _Callers(places_of(sites, calls), [*sites.places, ("", "")])
     entry = program.call_time[calls]
     time = entry if trace.pieces is None else trace.pieces.moved(entry)
-    region, names = marked_at(trace, path.process[steps].astype(np.int64), time)
+    process = program.owner[path.process[steps]].astype(np.int64)
+    region, names = marked_at(trace, process, time)
     return calls, _Callers(region + 1, [*sites.places, *((name, "") for name in names)])
 
 
@@ -306,7 +308,8 @@ def _pairs(
     mine = own[steps]
     row = path.row[steps][mine]
     sender[mine], receiver[mine] = program.messages.sender[row], program.messages.receiver[row]
-    return steps, sender, receiver
+    owner = program.owner.astype(np.int64)
+    return steps, owner[sender], owner[receiver]
 
 
 def _table(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
     from popmodel.trace import Trace
+    from popmodel.trace.records import CallSites
 
     Computed = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 
@@ -131,7 +132,8 @@ def regions_of(program: Program, trace: Trace | None = None) -> Regions:
     program : Program
     trace : Trace, optional
         The run, or the part of one, that the program was made of. Without it all regions are phases
-        before MPI calls, whose call sites are not known.
+        before MPI calls, whose call sites are not known. So they are where threads call MPI on
+        their own, whose computing is divided by the calls of their teams as well.
 
     Returns
     -------
@@ -139,7 +141,7 @@ def regions_of(program: Program, trace: Trace | None = None) -> Regions:
         Only those in which something is computed.
     """
     phases = _phases(program, trace)
-    if trace is None:
+    if trace is None or len(program.threads):
         return phases
     marked = _marked(trace)
     if not len(marked.process):
@@ -365,7 +367,7 @@ def _phases(program: Program, trace: Trace | None) -> Regions:
         places: Sequence[tuple[str, str]] = [("", "")] if sites is None else sites.places
         site = np.zeros_like(name)
     else:
-        places, site = sites.places, sites.site[call].astype(np.int64)
+        places, site = [*sites.places, ("", "")], places_of(sites, call.astype(np.int64))
     found, which = alike(name, site)
     labels = [
         f"before {site_name(program.call_name[name], *places[site])}"
@@ -380,9 +382,17 @@ def _phases(program: Program, trace: Trace | None) -> Regions:
     return Regions((*number,), (PHASE,) * len(number), row, region, bursts[row])
 
 
+def places_of(sites: CallSites, calls: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Place of each call, an index into the places; one behind them of calls of OpenMP."""
+    site = np.full(len(calls), len(sites.places), np.int64)
+    known = calls < len(sites.site)
+    site[known] = sites.site[calls[known]]
+    return site
+
+
 def _sequences(program: Program) -> int:
     """How many tails there are: one for each sequence of operations."""
-    return len(program.offsets) - 1
+    return program.sequences
 
 
 def _bursts(program: Program) -> NDArray[np.float64]:

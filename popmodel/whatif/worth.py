@@ -241,7 +241,7 @@ def _worth(replays: _Replays, region: int, time: NDArray[np.float64]) -> Worth:
         share=_share(time.mean(), replays.runtime),
         critical=float(replays.critical[region].sum()),
         gain=replays.gains(region, slice(None)),
-        slowest=Slowest(slowest, replays.gains(region, [slowest])),
+        slowest=Slowest(int(replays.program.owner[slowest]), replays.gains(region, [slowest])),
         balance=float(some.mean() / some.max()) if len(some) else 1.0,
         balanced=replays.balanced(region, time),
     )

@@ -111,6 +111,20 @@ def test_remote_memory_is_measured_beside_local_memory() -> None:
     assert chases == {(on, data) for on in (0, 1) for data in (0, 1)}
 
 
+def test_reads_go_over_the_ends_of_all_caches_and_updates_over_those_beyond_the_first() -> None:
+    caches = (Cache("L1", 48 * KIB, 1), Cache("L2", 2 * MIB, 1), Cache("L3", 480 * MIB, 2))
+    node = replace(SMALL, caches=caches)
+    short, long = memory_jobs.memory_jobs(node, full=False)
+    loads = {one.get("bytes") for one in (*short, *long) if one.name == "load"}
+    assert {36 * KIB, 48 * KIB, 60 * KIB, 72 * KIB, 96 * KIB} <= loads
+    assert {1536 * KIB, 2 * MIB, 2560 * KIB, 3 * MIB, 4 * MIB} <= loads
+    updates = [one.get("bytes") for one in (*short, *long) if one.name == "update"]
+    assert updates == memory_jobs.working_sets(node)[1:]
+    assert set(updates) <= loads
+    more = {one.get("bytes") for part in memory_jobs.memory_jobs(node, full=True) for one in part}
+    assert 3584 * KIB in more
+
+
 def test_reads_go_over_parts_of_a_last_cache_that_arrays_cannot_exceed() -> None:
     caches = (Cache("L1", 48 * KIB, 1), Cache("L2", 2 * MIB, 1), Cache("L3", 480 * MIB, 2))
     short, long = memory_jobs.memory_jobs(replace(SMALL, caches=caches), full=False)

@@ -61,7 +61,7 @@ with open(options["-o"], "w") as samples:
                   "seconds": [base * (1 + 0.001 * (i % 7) + 0.0005 * launch) for i in range(50)]}
         if name in ("clock", "fma", "loads", "stores"):
             result["work"] = 2000
-        if name in ("window", "triad", "load", "copy"):
+        if name in ("window", "triad", "load", "update", "copy"):
             result["moved"] = max(size, 1)
         print(json.dumps(result), file=samples, flush=True)
     print(json.dumps({"end": "complete", "left": 0, "wall": 1.0}), file=samples)

@@ -95,3 +95,16 @@ def test_a_file_that_is_there_stays(popmodel: Call, tmp_path: Path) -> None:
         package.convert(trace, tmp_path / "d.ti")
     assert package.convert(trace, path, force=True).format == "SimGrid SMPI"
     assert path.read_text() != "mine"
+
+
+def test_the_sensitivity_of_a_program_without_times(popmodel: Call) -> None:
+    trace = str(DATA / "smpi" / "jac2048.4.ti.txt.gz")
+    status, _, err = popmodel("sensitivity", trace)
+    assert (status, "no flop rate is set" in err) == (2, True)
+    out = popmodel(
+        "sensitivity", trace, "--flop-rate", "1Gf", "--network", "smpi", "--format", "json"
+    )[1]
+    document = json.loads(out)
+    # SimGrid's runtime on this network, whose shares add up to it.
+    assert document["runtime"] == pytest.approx(0.180093939, rel=1e-9)
+    assert sum(document["shares"].values()) == pytest.approx(document["runtime"], rel=1e-9)

@@ -263,6 +263,16 @@ def test_what_makes_no_sense_is_refused(
     assert message in err
 
 
+def test_shared_links_are_refused(trace: str) -> None:
+    import popmodel
+
+    class Shared(popmodel.Network):
+        contended = True
+
+    with pytest.raises(popmodel.PopmodelError, match="messages share links or buses"):
+        popmodel.sensitivity(trace, Shared())
+
+
 def test_slowdowns_in_python_are_fractions(trace: str) -> None:
     import popmodel
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,6 +22,10 @@ from popmodel.validation.run_times import read_table
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PROFILE = EXAMPLES / "profiles" / "two-core-vm.json"
+
+# what the READMEs state, in per cent: fastest, slowest and median error, runs inside intervals
+SIZES = {"stencil3d": (36, 13, 7, 94), "cannon": (22, 8, 10, 81)}
+LARGE = {(1, 1): 8, (1, 2): 9, (2, 1): 6}
 
 
 def made_for(
@@ -43,18 +48,25 @@ def _error(runtime: Repeated) -> float:
 def test_the_profile_is_what_its_readme_says() -> None:
     document = json.loads(PROFILE.read_text())
     (measured,) = document["provenance"]["measurements"]
-    assert (measured["jobs"], measured["launches"], measured["mode"]) == (1155, 25, "quick")
-    assert measured["without_sample"] == 0
-    assert not any(section["noisy"] for section in document["quality"].values())
+    readme = (PROFILE.parent / "README.md").read_text()
+    assert f"{measured['jobs']:,} jobs in {measured['launches']} launches" in readme
+    assert (measured["mode"], measured["without_sample"]) == ("quick", 0)
     loaded = profile.load(PROFILE)
-    assert len(loaded.quantities) == 155
-    assert loaded.get("memory.kappa").origin == "measured"
-    assert loaded.get("memory.kappa").value == pytest.approx(0.2, abs=0.01)
-    levels = [loaded.get(f"core.overlap_with.{level}").value for level in ("L2", "L3", "MEM")]
-    assert levels == [pytest.approx(0.98, abs=0.01), pytest.approx(0.51, abs=0.01), -0.3891]
+    for path in ("memory.kappa", "memory.inner_kappa.L1", "memory.inner_kappa.L2"):
+        assert loaded.get(path).origin == "measured"
+    assert loaded.get("memory.kappa").value == pytest.approx(0.2, abs=0.03)
+    assert loaded.get("memory.inner_kappa.L2").value == pytest.approx(1.25, abs=0.15)
+    assert loaded.get("memory.write_back.L2").value == pytest.approx(2.2, abs=0.3)
+    assert loaded.get("memory.write_back.L3").value < 0.2
+    by_level = [loaded.get(f"core.overlap_with.{level}").value for level in ("L2", "L3", "MEM")]
+    assert by_level[0] > 0.9 > 0.8 > by_level[1] > 0.4 > 0.1 > by_level[2]
     for path in ("memory.bsat", "openmp.barrier.fit.a", "net.inter"):
         assert path not in loaded.quantities
         assert loaded.absent(path), path
+
+
+def _readme(folder: str) -> str:
+    return " ".join((EXAMPLES / folder / "README.md").read_text().split())
 
 
 def test_the_validation_is_as_far_off_as_its_readme_says() -> None:
@@ -62,21 +74,14 @@ def test_the_validation_is_as_far_off_as_its_readme_says() -> None:
     assert {run.parameters["N"] for run in runs} == {256.0}
     stencil, machine = signature.load("stencil3d"), profile.load(PROFILE)
     found = splits(compare(made_for(runs, stencil, machine), runs))
-    off = {(one.processes, one.threads): _error(one.runtime) for one in found}
-    assert off == {
-        (1, 1): pytest.approx(0.01, abs=0.005),
-        (1, 2): pytest.approx(0, abs=0.005),
-        (2, 1): pytest.approx(-0.09, abs=0.005),
-    }
+    off = {(one.processes, one.threads): 100 * _error(one.runtime) for one in found}
+    assert off == {split: pytest.approx(error, abs=0.6) for split, error in LARGE.items()}
+    most = max(LARGE.values(), key=abs)
+    assert f"within {abs(most)} % of the runs" in _readme("stencil3d")
 
 
-@pytest.mark.parametrize(
-    ("program", "fastest", "slowest", "held"),
-    [("stencil3d", -0.37, 0.25, 0.52), ("cannon", -0.48, 0.02, 0.5)],
-)
-def test_other_sizes_are_as_far_off_as_the_readmes_say(
-    program: str, fastest: float, slowest: float, held: float
-) -> None:
+@pytest.mark.parametrize("program", SIZES)
+def test_other_sizes_are_as_far_off_as_the_readmes_say(program: str) -> None:
     table = EXAMPLES / program / "sizes.csv"
     application, machine = signature.load(program), profile.load(PROFILE)
     kept = [
@@ -85,13 +90,15 @@ def test_other_sizes_are_as_far_off_as_the_readmes_say(
         if (run.threads, run.parameters["N"]) not in {(2, 24), (2, 32)}  # no faster than one
     ]
     rows = compare(made_for(kept, application, machine), kept)
-    off = [_error(one.runtime) for one in splits(rows)]
-    assert (min(off), max(off)) == (
-        pytest.approx(fastest, abs=0.01),
-        pytest.approx(slowest, abs=0.01),
-    )
-    covered = summary(rows)["runtime"]["covered"]
-    assert covered / len(rows) == pytest.approx(held, abs=0.03)
+    off = [100 * _error(one.runtime) for one in splits(rows)]
+    covered = 100 * summary(rows)["runtime"]["covered"] / len(rows)
+    found = (-min(off), max(off), statistics.median(map(abs, off)), covered)
+    fastest, slowest, median, held = SIZES[program]
+    assert found == pytest.approx((fastest, slowest, median, held), abs=0.6)
+    assert (
+        f"Predictions are {fastest} % too fast to {slowest} % too slow, {median} % off in the "
+        f"median, and the intervals hold {held} % of the runs"
+    ) in _readme(program)
 
 
 @pytest.mark.parametrize(

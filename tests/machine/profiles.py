@@ -63,6 +63,8 @@ def document() -> Document:
             "copy_bw": measured(1e10),
             "line_transfer": {"near": measured(5e-8)},
             "kappa": measured(0.7),
+            "inner_kappa": {"L1": measured(1.1), "L2": measured(1.2)},
+            "write_back": {"L2": measured(2), "L3": measured(0.2)},
             "kappa_fs": measured(0.4),
         },
         "openmp": {

@@ -152,8 +152,12 @@ def test_the_width_of_an_interval() -> None:
 
 def test_what_is_not_measured_is_told() -> None:
     preset = profiles.load(profiles.DEFAULT_PRESET)
-    (text,) = [one.text for one in inspect(preset, THEN) if one.kind == "preset"]
+    text, *others = [one.text for one in inspect(preset, THEN) if one.kind == "preset"]
     assert text == ("published or assumed, not measured: all values")
+    assert [other.partition(" is assumed")[0] for other in others] == [
+        "memory.write_back.any",
+        "memory.inner_kappa.any",
+    ]
     one = document()
     one["memory"]["kappa"] = {"value": 0.5, "origin": "user"}
     assert found(one, "preset") == ["given by the user, not measured: memory.kappa"]

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from popmodel.trace import Trace, read
 from popmodel.trace.paraver.writer import TraceWriter
 
-POINT_TO_POINT, COLLECTIVE, OTHER, ONE_SIDED = 50000001, 50000002, 50000003, 50000004
+POINT_TO_POINT, COLLECTIVE, OTHER = 50000001, 50000002, 50000003
+ONE_SIDED, IO = 50000004, 50000005
 VALUES = {
     "Send": (POINT_TO_POINT, 1),
     "Recv": (POINT_TO_POINT, 2),
@@ -37,6 +38,7 @@ VALUES = {
     "Startall": (OTHER, 124),
     "Testall": (OTHER, 125),
     "Put": (ONE_SIDED, 65),
+    "File_write": (IO, 145),
 }
 
 

@@ -93,14 +93,15 @@ def test_a_remedy_is_worth_what_the_changed_program_gains(
 
 
 def test_the_part_that_costs_most_has_a_remedy() -> None:
-    """Of the stencil the master packs the halo: that is what limits, and what can be changed."""
+    """Of the stencil the master packs columns: that is what limits, and what can be changed."""
     run = predict(signatures.load("stencil3d"), profiles.load(profiles.DEFAULT_PRESET), 16, 4)
     assert run.limits == "serial_region_efficiency"
-    assert next(iter(run.causes[run.limits])) == "halo"
-    program_only = [label for label in run.remedies if "halo" in label or "wall" in label]
-    assert program_only[0] == "pack halo in a parallel region"
-    lost = run.causes[run.limits]["halo"] / run.runtime.value
-    assert -run.remedies["pack halo in a parallel region"] == pytest.approx(lost, rel=0.2)
+    assert next(iter(run.causes[run.limits])) == "packing, columns"
+    program_only = [label for label in run.remedies if "pack" in label or "wall" in label]
+    assert program_only[0] == "parallelise packing, columns"
+    lost = run.causes[run.limits]["packing, columns"] / run.runtime.value
+    # the threads share the bandwidth of the memory that they copy from
+    assert 0.3 * lost < -run.remedies["parallelise packing, columns"] < 0.75 * lost
 
 
 def test_one_thread_has_nothing_to_share() -> None:

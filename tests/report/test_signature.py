@@ -46,6 +46,10 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
     ("*", "name"): ('"a name"', "a name: "),
     ("loop", "body"): ("[{ serial = { trip = 1 } }]", "once:"),
     ("*", "bytes"): ('{ MEM = "1*x*y" }', "1*x*y = 1.5 B of memory traffic"),
+    ("*", "written"): (
+        '{ MEM = "1*x*y" }, bytes.MEM = 9',
+        "9 B of memory traffic (1*x*y = 1.5 B of it written back)",
+    ),
     ("parallel", "constructs"): ('{ for = "x*y" }', "x*y = 1.5 times for"),
     ("parallel", "schedule"): ('"guided"', "guided"),
     ("parallel", "critical"): (
@@ -96,7 +100,8 @@ def items(path: Path, kind: str, entries: dict[str, str]) -> list[dict[str, Any]
 )
 def test_every_key_has_its_words(kind: str, key: str, tmp_path: Path) -> None:
     value, words = OTHERS.get((kind, key), ("", ""))
-    if not words and (key == "name" or (key == "bytes" and kind in ("serial", "parallel"))):
+    of_levels = key in ("bytes", "written") and kind in ("serial", "parallel")
+    if not words and (key == "name" or of_levels):
         value, words = OTHERS["*", key]
     if not words:
         value, words = '"1*y/x"', "1*y/x = 6"  # the 1 takes any unit
@@ -221,6 +226,8 @@ def test_the_screen_of_the_stencil() -> None:
         "derived",
         " s = sqrt(P)",
         " nb = N/s",
+        " lanes = 2",
+        " issue = 6",
         "",
         "decomposition",
         " grid: s x s processes",
@@ -236,10 +243,16 @@ def test_the_screen_of_the_stencil() -> None:
         "  matmul: the threads share nb iterations of nb**2 inner",
         "    iterations, static; each: 2 flop, 2 loads, 1 store,",
         "    if_fits(w*nb**2, 3*w/nb, if_fits(2*w*nb, w, 3*w, 'L1'),",
-        "    'L1') bytes through L2, if_fits(w*nb**2, 3*w/nb,",
-        "    if_fits(2*w*nb, w, 3*w, 'L2'), 'L2') bytes through L3,",
-        "    if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb, w)) bytes",
-        "    of memory traffic; plus the overhead of parallel_for",
+        "    'L1') bytes through L2 (if_fits(w*nb**2, w/nb,",
+        "    if_fits(2*w*nb, 0, w, 'L1'), 'L1') bytes of it written",
+        "    back), if_fits(w*nb**2, 3*w/nb, if_fits(2*w*nb, w, 3*w,",
+        "    'L2'), 'L2') bytes through L3 (if_fits(w*nb**2, w/nb,",
+        "    if_fits(2*w*nb, 0, w, 'L2'), 'L2') bytes of it written",
+        "    back), if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb,",
+        "    w)) bytes of memory traffic, a dependency chain of",
+        "    5/lanes/issue = 0.416667 cycles, 8/lanes = 4",
+        "    instructions, arithmetic and transfers overlap",
+        "    (roofline); plus the overhead of parallel_for",
         "  shift A: send w*nb**2 bytes to the process -1 step along",
         "    grid dimension 1, and receive as much",
         "  shift B: send w*nb**2 bytes to the process -1 step along",

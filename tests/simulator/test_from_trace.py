@@ -285,13 +285,19 @@ def test_attributes_of_a_collective_may_stand_before_its_event(tmp_path: Path) -
     assert program.collectives.sent.tolist() == [8]
 
 
-def test_one_sided_calls_are_local_and_counted(tmp_path: Path) -> None:
+def test_one_sided_calls_and_files_are_local_and_counted(tmp_path: Path) -> None:
     script = Script(1)
     script.compute(0, 100)
     script.call(0, "Put", 50)
+    script.call(0, "File_write", 500)
+    script.compute(0, 20)
+    script.call(0, "Put", 50)
     program = from_trace(script.read(tmp_path))
-    assert replay(program, IDEAL).end.tolist() == [100e-9]
-    assert "calls not modelled by the replay, assumed to take no time: 1 MPI_Put" in program.notes
+    assert replay(program, IDEAL).end.tolist() == [120e-9]
+    (note,) = program.notes
+    assert note.startswith("calls not modelled by the replay, assumed to take no time: ")
+    assert "2 MPI_Put" in note
+    assert "1 MPI_File_write" in note
 
 
 # -- on purpose other than Dimemas -----------------------------------------------------------------

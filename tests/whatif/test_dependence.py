@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from whatif.programs import networks, programs
 
+from popmodel.errors import UsageError
 from popmodel.network.network import Network
 from popmodel.simulator import from_trace
 from popmodel.simulator import replay as carry_out
@@ -16,7 +17,9 @@ from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace import read
 from popmodel.trace.focus import focused
+from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.whatif.dependence import dependence
+from popmodel.whatif.paraver_events import write_path
 from popmodel.whatif.path_tables import critical_times
 from popmodel.whatif.regions import regions_of
 
@@ -135,3 +138,32 @@ def test_all_of_the_computing_in_one_region_is_as_a_faster_cpu() -> None:
         [5e-3 * (1 - gain.faster) for gain in one.gain]
     )
     assert found.other_regions.regions == 0
+
+
+def test_threads_that_call_mpi_are_of_their_ranks(tmp_path) -> None:
+    """Two ranks of two threads; the second threads exchange a message inside a region."""
+    writer = TraceWriter([2, 2], communicators={1: [0, 1]})
+    for rank, work in enumerate((400, 100)):
+        writer.state(rank, 0, 0, 1000, 1)
+        writer.event(rank, 0, 100, [(60000001, 1)])
+        writer.event(rank, 0, 900, [(60000001, 0)])
+        for thread in range(2):
+            writer.event(rank, thread, 100, [(60000018, 1)])
+            writer.event(rank, thread, 800, [(60000018, 0)])
+        call = (50000001, 2 if rank else 1)
+        writer.event(rank, 1, 100 + work, [call])
+        writer.event(rank, 1, 700, [(50000001, 0)])
+        writer.event(rank, 0, 1000, [(40000001, 0)])
+    writer.message((0, 1), (1, 1), (500, 510), (200, 700), 8)
+    writer.write(tmp_path / "team.prv")
+    trace = read(tmp_path / "team.prv", cache=False)
+    program = from_trace(trace)
+    assert len(program.threads)
+    found = found_of(program, LATENT, trace=trace)
+    runtime = carry_out(program, LATENT).runtime
+    assert found.critical_path.spent.time == pytest.approx(runtime, rel=1e-9)
+    assert {one.name for one in found.critical_path.ranks.entries} <= {"rank 0", "rank 1"}
+    assert {one.slowest.rank for one in found.regions} <= {0, 1}
+    assert all(one.gain[0].runtime <= runtime * (1 + 1e-12) for one in found.regions)
+    with pytest.raises(UsageError, match="threads call MPI on their own"):
+        write_path(Replayer(program).path(LATENT), program, trace, tmp_path / "x.prv", "ideal")

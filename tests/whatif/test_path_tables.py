@@ -110,7 +110,7 @@ def test_the_path_stays_on_a_rank_until_it_changes(path, program):
     found = path_tables(path, program, regions_of(program))
     assert found.changes == 2
     assert found.longest == Stay(0, pytest.approx(17e-6), pytest.approx(28.5e-6))
-    assert [one.rank for one in stays(path)] == [0, 1, 0]
+    assert [one.rank for one in stays(path, program)] == [0, 1, 0]
 
 
 def test_a_burst_of_several_regions_is_divided_in_proportion(program):

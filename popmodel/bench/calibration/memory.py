@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,14 @@ _LEVEL = 1.1
 """Time per byte over that of a much smaller set, up to which reading has become no slower."""
 
 _USABLE_SHARE = {
-    "value": 0.5,
-    "low": 0.1,  # other guests of a virtual machine's processor use its cache as well
+    "value": 0.75,
+    "low": 0.15,  # other guests of a virtual machine's processor use its cache as well
     "high": 1.0,
     "origin": "preset",
     "source": "half of a cache as the safe working set (H. Stengel et al., ICS 2015, layer "
-    "conditions); the interval is assumed: others may use a shared cache. "
-    "Not measured: the working sets used do not show where the last-level cache ends",
+    "conditions), two thirds of that of which half stays; the interval is assumed: others may use "
+    "a shared cache. Not measured: the working sets used do not show where the last-level cache "
+    "ends",
 }
 _LARGE = 4.0  # times the level below: few accesses of such a working set still find it there
 _CACHED = 2.0  # working sets of fewer last-level caches than this may be served by it
@@ -76,7 +78,12 @@ def calibrate(
     if results := measured.results("copy", threads=1):
         single["copy_bw"] = of_results(results, _copied, "copy of an array, bytes copied, p10")
     levels = _levels(measured, topology, absent)
-    found = quantities(single | levels) | quantities(law, alike=False)
+    back = _write_back(measured, topology)
+    found = (
+        quantities(single | levels)
+        | quantities(law, alike=False)
+        | quantities(back, zero=frozenset(back))
+    )
     for name, entry in found.items():
         table, _, key = name.partition(".")
         if key:
@@ -88,6 +95,8 @@ def calibrate(
         section["remote"] = pairs
     if measured.values("load", "bytes"):
         section["kappa"] = _usable_share(measured, topology) or _USABLE_SHARE
+        if inner := _inner_shares(measured, topology):
+            section["inner_kappa"] = inner
     return section, absent, remarks
 
 
@@ -222,6 +231,45 @@ def _levels(
     return series
 
 
+def _write_back(measured: Measured, topology: Mapping[str, Any]) -> dict[str, Series]:
+    """Time of writing a line back to a cache over that of reading one from it, by level.
+
+    A sweep that updates its lines reads each and writes each back: what it takes longer than one
+    that only reads.
+    """
+    series: dict[str, Series] = {}
+    caches = topology.get("caches", ())
+    reads = measured.values("load", "bytes", threads=1)
+    for level, inside in _served(reads, caches).items():
+        job = {"threads": 1, "bytes": inside}
+        groups = measured.together(("update", job), ("load", job))
+        if groups and level != "MEM" and level != caches[0]["level"]:
+            series[f"write_back.{level}"] = of_groups(
+                groups,
+                lambda update, read: max(p10(update.seconds) / p10(read.seconds) - 1, 0.0),
+                f"update of a working set of {inside} B over reading it, less 1, p10",
+                scale=1.0,
+            )
+    return series
+
+
+def _inner_shares(measured: Measured, topology: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the usable share of every cache that is not the last, by level, where it shows."""
+    caches = topology.get("caches", ())
+    sizes = measured.values("load", "bytes", threads=1)
+    inside = _served(sizes, caches)
+    found: dict[str, Any] = {}
+    for cache, beyond in pairwise(caches):
+        level, outer = cache["level"], beyond["level"]
+        if level not in inside or outer not in inside:
+            continue
+        between = [size for size in sizes if inside[level] <= size <= inside[outer]]
+        share = _half_way(measured, between, cache["bytes"], f"{level} to {outer}")
+        if share is not None:
+            found[str(level)] = share
+    return found
+
+
 def _served(sizes: Sequence[int], caches: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Give, by level, a working set that it holds and the level below does not."""
     served: dict[str, int] = {}
@@ -253,7 +301,16 @@ def _usable_share(measured: Measured, topology: Mapping[str, Any]) -> dict[str, 
     sizes = [size for size in measured.values("load", "bytes", threads=1) if size >= least]
     if not last or len(sizes) < 4:
         return None
-    times = np.array(
+    times = _reading(measured, sizes)
+    before = [time for size, time in zip(sizes, times, strict=True) if 1.4 * size <= sizes[-1]]
+    if sizes[-1] < 2 * last and (not before or times[-1] > _LEVEL * before[-1]):
+        return None
+    return _half_way(measured, sizes, last, "last-level cache to memory")
+
+
+def _reading(measured: Measured, sizes: Sequence[int]) -> Array:
+    """Time per byte of reading working sets, s/B; the median of the launches."""
+    return np.array(
         [
             np.median(
                 [1 / _bandwidth(one) for one in measured.results("load", threads=1, bytes=size)]
@@ -261,10 +318,17 @@ def _usable_share(measured: Measured, topology: Mapping[str, Any]) -> dict[str, 
             for size in sizes
         ]
     )
+
+
+def _half_way(
+    measured: Measured, sizes: Sequence[int], cache: int, between: str
+) -> dict[str, Any] | None:
+    """Return the working set at which reading is half way from the first to the last, over a cache.
+
+    None if they take about the same time, or the first is at the end of the cache already.
+    """
+    times = _reading(measured, sizes)
     if times[-1] < 1.3 * times[0]:
-        return None
-    before = [time for size, time in zip(sizes, times, strict=True) if 1.4 * size <= sizes[-1]]
-    if sizes[-1] < 2 * last and (not before or times[-1] > _LEVEL * before[-1]):
         return None
     half = (times[0] + times[-1]) / 2
     above = int(np.argmax(times >= half))
@@ -273,12 +337,12 @@ def _usable_share(measured: Measured, topology: Mapping[str, Any]) -> dict[str, 
     share = (half - times[above - 1]) / (times[above] - times[above - 1])
     middle = sizes[above - 1] * (sizes[above] / sizes[above - 1]) ** share
     return {
-        "value": round(middle / last, 3),
-        "low": round(min(sizes[above - 1], middle) / last, 3),
-        "high": round(max(sizes[above], middle) / last, 3),
+        "value": round(middle / cache, 3),
+        "low": round(min(sizes[above - 1], middle) / cache, 3),
+        "high": round(max(sizes[above], middle) / cache, 3),
         "origin": "measured",
         "n": len(sizes),
-        "source": "working set at which reads slow down half way from last-level cache to memory",
+        "source": f"working set at which reads slow down half way from {between}",
     }
 
 

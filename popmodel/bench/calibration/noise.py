@@ -17,7 +17,7 @@ from popmodel.host.system_files import AFFINITY, parse_cpu_list
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "core": ("clock", "fma", "loads", "stores", "loop", "smt", "mixed"),
     "memory": (
-        *("triad", "load", "copy", "chase", "line_transfer", "false_sharing"),
+        *("triad", "load", "update", "copy", "chase", "line_transfer", "false_sharing"),
         *("remote_triad", "remote_chase"),
     ),
     "openmp": ("construct",),

@@ -45,6 +45,8 @@ class Costs(Table):
 
     Attributes
     ----------
+    bytes, written : mapping of str to formula or number
+        Traffic through each level, and what of it is written back there, bytes.
     instructions : formula, number or None
         Instructions; None where nobody counted them.
     mode : {'sum', 'ecm', 'roofline'} or None
@@ -78,6 +80,16 @@ class Costs(Table):
             NOT_NEGATIVE,
             names="give a level, such as bytes.MEM",
         ),
+        Key(
+            "written",
+            "B",
+            "none",
+            "written.LEVEL: those of bytes.LEVEL that are written back to the level, which a cache "
+            "takes at another rate than it is read at (memory.write_back); reads where it is not "
+            "said",
+            NOT_NEGATIVE,
+            names="give a level, such as written.L2",
+        ),
         Key("instructions", "1", "unknown", "instructions per innermost iteration", NOT_NEGATIVE),
         Key(
             "mode",
@@ -109,6 +121,7 @@ class Costs(Table):
     loads: Amount = 0.0
     stores: Amount = 0.0
     bytes: Mapping[str, Value] = field(default_factory=dict)
+    written: Mapping[str, Value] = field(default_factory=dict)
     chain: Amount = 0.0
     instructions: Amount | None = None
     mode: str | None = None
@@ -119,6 +132,12 @@ class Costs(Table):
     def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
         """Read the keys; beside a measured time is no place for what only says parts of it."""
         found = super().read(reading, table, where)
+        for level in found.written.keys() - found.bytes.keys():
+            raise reading.error(
+                (*where, "written", level),
+                f"{where[-1]} has written.{level} and no bytes.{level}",
+                f"add bytes.{level}: all that moves, with what is written back",
+            )
         levels = [f"bytes.{level}" for level in found.bytes if level != MEMORY_LEVEL]
         parts = [name for name in ("chain", "mode") if name in table] + levels
         if found.seconds is not None and parts:
@@ -248,14 +267,21 @@ class Costs(Table):
         there = parameters.profile.topology.levels
         lacking = set(LEVELS) - set(there) if there else set()  # the next level serves theirs
         levels = [level for level in sorted(self.bytes) if level not in lacking]  # MEM is last
+        traffic = memory.served({name: self.bytes[name] for name in levels})
+        written = memory.served({name: self.written.get(name, 0.0) for name in levels})
         times: dict[str, Value] = {}
-        for level, traffic in memory.served({name: self.bytes[name] for name in levels}).items():
-            if level == MEMORY_LEVEL or not numbers(traffic).any():
+        for level, through in traffic.items():
+            if level == MEMORY_LEVEL or not numbers(through).any():
                 continue
             path = f"memory.cache_bw.{level}"
             rate = parameters.optional(path) if level in there else parameters.get(path)
-            if rate is not None:
-                times[level] = traffic / rate
+            if rate is None:
+                continue
+            if numbers(written[level]).any():
+                back = parameters.write_back(level)
+                times[level] = memory.moved(through, written[level], back) / rate
+            else:
+                times[level] = through / rate
         return times
 
     @staticmethod
@@ -270,6 +296,11 @@ class Costs(Table):
         parts += [
             f"{words.quantity(one)} "
             f"{'of memory traffic' if level == MEMORY_LEVEL else f'through {level}'}"
+            + (
+                f" ({words.quantity(entry['written'][level])} of it written back)"
+                if level in entry["written"]
+                else ""
+            )
             for level, one in entry["bytes"].items()
         ]
         if entry["chain"]["formula"] != "0":

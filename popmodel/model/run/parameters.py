@@ -151,6 +151,17 @@ class Parameters:
         meaning = f"memory bandwidth of {active:g} active cores of a domain"
         return self.named(f"b_{active:g}", found, "B/s", meaning)
 
+    def usable(self, level: str) -> Value:
+        """Return the working set of which half stays in a cache, over its size."""
+        last = self.profile.topology.last_level_cache
+        if last is not None and level == last.level:
+            return self.get("memory.kappa")
+        return self.get(self.profile.of_level("memory.inner_kappa", level))
+
+    def write_back(self, level: str) -> Value:
+        """Return the time of writing a line back to a cache over that of reading one from it."""
+        return self.get(self.profile.of_level("memory.write_back", level))
+
     def domain_bandwidth(self) -> Value:
         """Return the bandwidth of a memory domain with as many active cores as are known, B/s."""
         cores = self.profile.topology.cores_per_domain

@@ -11,7 +11,7 @@ import numpy as np
 from popmodel.arrays import distinct
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value, maximum, numbers
+from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar import amounts
 from popmodel.model.grammar.keys import Key
 from popmodel.model.grammar.machine_names import CLOCK, of_machine, path_of
@@ -152,9 +152,7 @@ class Point:
             return miss
         shared = topology.processes_per_cache if level is None else topology.threads_per_cache
         sharing = shared(cache, at.per_node, at.threads, at.reach)
-        kappa = self.parameters.get("memory.kappa")
-        if cache is not last:  # measured of the last one, of which others may have a part
-            kappa = maximum(kappa, memory.SAFE)
+        kappa = self.parameters.usable(cache.level)
         capacity = memory.cache_capacity(kappa, cache.bytes, sharing)
         self._remark_threshold(working_set, capacity, cache.level)
         return memory.if_fits(working_set, capacity, hit, miss)

@@ -98,6 +98,40 @@ def test_the_end_of_a_cache_that_others_use_is_found_where_reading_gets_no_slowe
     assert section["kappa"]["origin"] == "preset"
 
 
+def test_every_inner_cache_has_an_end_of_its_own() -> None:
+    three = {"caches": [*CACHES["caches"], {"level": "L3", "bytes": 64 << 20}]}
+    kib = {16: 4e11, 24: 4e11, 32: 4e11, 40: 2e11, 48: 1e11, 64: 1e11, 512: 1e11}
+    kib |= {768: 1e11, 1024: 1e11, 1280: 4e10, 1536: 2e10, 2048: 2e10, 8192: 2e10, 32768: 2e10}
+    jobs = [load(size << 10, rate) for size, rate in kib.items()]
+    section, _, _ = memory.calibrate(measured(jobs), three)
+    first, second = (section["inner_kappa"][level] for level in ("L1", "L2"))
+    assert 1.25 < first["value"] < 1.5
+    assert (first["low"], first["high"]) == (1.25, 1.5)
+    assert 1.25 < second["value"] < 1.5
+    assert second["origin"] == "measured"
+
+
+def test_a_cache_whose_end_does_not_show_has_no_share() -> None:
+    three = {"caches": [*CACHES["caches"], {"level": "L3", "bytes": 64 << 20}]}
+    alike = [load(size << 10, 1e11) for size in (16, 32, 64, 512, 8192)]
+    section, _, _ = memory.calibrate(measured(alike), three)
+    assert "inner_kappa" not in section
+
+
+def test_what_is_written_back_is_what_an_update_takes_longer_than_a_read() -> None:
+    three = {"caches": [*CACHES["caches"], {"level": "L3", "bytes": 64 << 20}]}
+    jobs = [load(1 << 14, 4e11), load(1 << 18, 1e11), load(1 << 23, 4e10)]
+    for size, rate in ((1 << 18, 1e11 / 3.25), (1 << 23, 4.1e10)):
+        params = {"threads": 1, "bytes": size}
+        jobs.append(Job("update", params, size / rate, facts={"moved": size}))
+    section, _, _ = memory.calibrate(measured(jobs), three)
+    back = section["write_back"]
+    assert set(back) == {"L2", "L3"}
+    assert back["L2"]["value"] == pytest.approx(2.25)
+    assert back["L3"]["value"] == 0  # no faster than reading
+    assert back["L3"]["low"] >= 0
+
+
 def test_a_usable_share_that_was_not_seen_is_a_preset_with_its_source() -> None:
     section, reasons, _ = memory.calibrate(measured([load(1 << 14, 4e11)]), CACHES)
     assert section["kappa"]["origin"] == "preset"

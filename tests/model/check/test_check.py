@@ -415,6 +415,8 @@ def test_units_and_values_of_the_explanation() -> None:
     assert explained["let"] == [
         {"name": "s", "formula": "sqrt(P)", "value": None, "unit": "1"},
         {"name": "nb", "formula": "N/s", "value": None, "unit": "1"},
+        {"name": "lanes", "formula": "2", "value": 2, "unit": None},
+        {"name": "issue", "formula": "6", "value": 6, "unit": None},
     ]
     assert explained["limits"]["possible"][:4] == [1, 4, 9, 16]
     assert explained["depends"] == {"P": ["step", "matmul", "shift A", "shift B"], "T": []}

@@ -231,7 +231,9 @@ ITEM_KEYS = [
 def test_every_key_needs_its_unit(table: str, name: str, unit: str) -> None:
     wrong = "s" if unit == "B" else "B"
     free_keys = {"bytes": "{ MEM = 'x' }", "constructs": "{ for = 'x' }"}
-    is_table = name == "constructs" or (name == "bytes" and table in ("serial", "parallel"))
+    free_keys["written"] = "{ MEM = 'x' }, bytes.MEM = 8"
+    of_levels = name in ("bytes", "written") and table in ("serial", "parallel")
+    is_table = name == "constructs" or of_levels
     for stated, clashes in ((unit, 0), (wrong, 1)):
         known = stated if stated in ("B", "s") else "1"
         params = f"[params]\nx = {{ value = 1, unit = '{known}' }}\n[decomp]\nglobal = [8, 8]\n"

@@ -9,6 +9,7 @@ import pytest
 from model.demo import exact, machine, program
 
 from popmodel.machine.profile import Profile, from_document
+from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.performance import prepare
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
@@ -44,26 +45,25 @@ PRIVATE = (("L1", 32, 1), ("L2", 256, 1), ("L3", 4096, 4))
 
 
 @pytest.mark.parametrize(
-    ("level", "most"),  # half of a cache is of use
-    [("L1", 16), ("L2", 128), ("L3", 2048), ("last", 2048), ("L4", 2048)],
+    ("level", "half"),  # of the last one half is of use
+    [("L1", 32), ("L2", 256), ("L3", 2048), ("last", 2048), ("L4", 2048)],
 )
-def test_a_thread_alone_has_a_cache_for_itself(level: str, most: int) -> None:
+def test_a_thread_alone_has_a_cache_for_itself(level: str, half: int) -> None:
     there = levels(*PRIVATE)
-    assert traffic(f"if_fits({most * KIB}, 1, 8, '{level}')", there) == 1
-    assert traffic(f"if_fits({2 * most * KIB}, 1, 8, '{level}')", there) == 4.5
+    assert traffic(f"if_fits({half * KIB // 2}, 1, 8, '{level}')", there) == 1
+    assert traffic(f"if_fits({half * KIB}, 1, 8, '{level}')", there) == 4.5
+    assert traffic(f"if_fits({3 * half * KIB // 2}, 1, 8, '{level}')", there) == 8
 
 
 def test_threads_share_what_is_shared_only() -> None:
     there = levels(*PRIVATE)
-    for level, most in (("L2", 128), ("L3", 512)):  # 4 cores share L3
-        assert traffic(f"if_fits({most * KIB}, 1, 8, '{level}')", there, threads=4) == 1
-        assert traffic(f"if_fits({2 * most * KIB}, 1, 8, '{level}')", there, threads=4) == 4.5
-    assert traffic(f"if_fits({2048 * KIB}, 1, 8)", there, threads=4) == 1  # of the process
+    for level, half in (("L2", 256), ("L3", 512)):  # 4 cores share L3
+        assert traffic(f"if_fits({half * KIB}, 1, 8, '{level}')", there, threads=4) == 4.5
+    assert traffic(f"if_fits({2048 * KIB}, 1, 8)", there, threads=4) == 4.5  # of the process
 
 
 def test_a_level_that_is_not_there_holds_what_the_one_below_does() -> None:
     there = levels(("L1", 32, 1), ("L3", 4096, 4))
-    assert traffic(f"if_fits({16 * KIB}, 1, 8, 'L2')", there) == 1
     assert traffic(f"if_fits({32 * KIB}, 1, 8, 'L2')", there) == 4.5
     only_last = levels(("L3", 4096, 4))
     assert traffic("if_fits(1, 1, 8, 'L2')", only_last) == 8
@@ -96,10 +96,52 @@ def test_a_cache_without_a_rate_is_left_out_and_named() -> None:
     assert asked.left_out == {"memory.cache_bw.L2"}
 
 
-def test_only_the_last_cache_is_used_by_others() -> None:
-    document: dict[str, Any] = copy.deepcopy(dict(levels(*PRIVATE).document))
-    document["memory"]["kappa"] = exact(0.125)  # of the last one: half of the others is safe
-    there = from_document(document)
-    assert traffic(f"if_fits({128 * KIB}, 1, 8, 'L2')", there) == 1
-    assert traffic(f"if_fits({512 * KIB}, 1, 8, 'L3')", there) == 1
-    assert traffic(f"if_fits({1024 * KIB}, 1, 8, 'L3')", there) == 4.5
+def knowing(**memory: Any) -> Profile:
+    """Private caches with rates, and more that is known of them."""
+    document: dict[str, Any] = copy.deepcopy(dict(levels(*PRIVATE, L2=1e11, L3=4e10).document))
+    document["memory"] |= memory
+    return from_document(document)
+
+
+def test_every_cache_loses_half_of_a_set_of_its_own() -> None:
+    there = knowing(kappa=exact(0.125), inner_kappa={"L2": exact(1.5)})
+    assert traffic(f"if_fits({384 * KIB}, 1, 8, 'L2')", there) == 4.5
+    assert traffic(f"if_fits({512 * KIB}, 1, 8, 'L3')", there) == 4.5
+    assert traffic(f"if_fits({32 * KIB}, 1, 8, 'L1')", there) == 4.5  # assumed: its size
+
+
+def back(counts: str, written: str, profile: Profile) -> float:
+    """Time of an iteration that writes beside that of its control."""
+    text = f"serial = {{ trip = 1, bytes = {{ {counts} }}, written = {{ {written} }} }}"
+    return float(walk(text, profile)[0].serial) - 1 / 2e9
+
+
+def test_what_is_written_back_has_a_rate_of_its_own() -> None:
+    there = knowing(write_back={"L2": exact(2.0), "L3": exact(0)})
+    assert back("L2 = 24", "L2 = 8", there) == pytest.approx(32 / 1e11)
+    assert back("L2 = 24, L3 = 24", "L2 = 8, L3 = 8", there) == pytest.approx(16 / 4e10)
+    mixed = back("L2 = 24, L3 = 12", "L2 = 8, L3 = 4", there)
+    assert mixed == pytest.approx(16 / 1e11 + 8 / 4e10)
+    # all traffic of memory shares its bandwidth
+    in_memory = back("L2 = 24, L3 = 24, MEM = 24", "L2 = 8, L3 = 8, MEM = 8", there)
+    assert in_memory == pytest.approx(24 / 1e10)
+
+
+def test_a_machine_that_does_not_say_writes_back_as_it_reads() -> None:
+    there = levels(*PRIVATE, L2=1e11, L3=4e10)
+    assert back("L2 = 24", "L2 = 8", there) == pytest.approx(24 / 1e11)
+    assert there.assumed["memory.write_back.any"].low == 0
+
+
+def test_what_is_written_back_is_part_of_what_moves() -> None:
+    text = "[[program]]\nserial = { trip = 1, bytes.L2 = 8, written.L3 = 8 }\n"
+    with pytest.raises(SignatureError, match=r"serial has written\.L3 and no bytes\.L3"):
+        program(text)
+
+
+def test_what_is_known_of_all_caches_is_not_assumed() -> None:
+    some = knowing(write_back={"L2": exact(2.0)}, inner_kappa={"L1": exact(1), "L2": exact(1)})
+    assert "memory.write_back.any" in some.assumed
+    assert "memory.inner_kappa.any" not in some.assumed
+    every = knowing(write_back={"L2": exact(2.0), "L3": exact(0.0)})
+    assert "memory.write_back.any" not in every.assumed
