@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from popmodel.api.inputs import number, several
+from popmodel.api.shared import Counts, TopologyLike, shared
 from popmodel.documents import read_text
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.grids import read_values
@@ -59,6 +60,11 @@ def combinations(
     collective_cost: str | Iterable[str] | None = None,
     mapping: str | Iterable[str] | None = None,
     rank_speed: str | Iterable[str] | None = None,
+    links: Counts | None = None,
+    buses: Counts | None = None,
+    links_within: Counts | None = None,
+    sharing: str | Iterable[str] | None = None,
+    topology: TopologyLike | Iterable[TopologyLike] | None = None,
     **given: Values,
 ) -> list[dict[str, object]]:
     """Return each combination of values as changes of `Network`; raises as `networks`.
@@ -72,6 +78,8 @@ def combinations(
         Readings of collectives; what they cost (`cost_of`); nodes of ranks (`mapping_of`).
     rank_speed : str or several
         CPU speeds of single ranks (`popmodel.network.speeds`).
+    links, buses, links_within, sharing, topology
+        What messages share (`popmodel.api.shared.shared`).
     **given : float or str, or several of them, or None
         Further fields of `Network`, in SI units or as text with a unit or a range
         (`popmodel.grids`); None: unchanged.
@@ -91,6 +99,9 @@ def combinations(
     if rank_speed is not None:
         speeds = [parse_speeds(str(one)) for one in _some("rank_speed", rank_speed)]
         changes.append([{"speeds": one} for one in speeds])
+    changes += shared(
+        links=links, buses=buses, links_within=links_within, sharing=sharing, topology=topology
+    )
     return [
         {name: value for part in parts for name, value in part.items()}
         for parts in product(*changes)

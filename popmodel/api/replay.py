@@ -22,6 +22,7 @@ from popmodel.api.outcomes import (
     values_of,
 )
 from popmodel.api.results import Result
+from popmodel.api.shared import Counts, TopologyLike
 from popmodel.api.written import check_writable, write_replay
 from popmodel.efficiency.measure import analyse, before_replay, runtime
 from popmodel.efficiency.replayed import unknown_families
@@ -53,6 +54,10 @@ SCHEMA = "popmodel/replay/1"
 NO_MPI = (
     "no MPI to replay: no process sends, receives or takes part in a collective, so that a network "
     "changes nothing (popmodel metrics shows where such a run loses time)"
+)
+ONE_NODE = (
+    "all ranks are on one node, so that no message takes a link between nodes (--mapping block:1 "
+    "places each rank on a node of its own)"
 )
 
 
@@ -183,6 +188,11 @@ def replay(
     mapping: str | Iterable[str] | None = None,
     cpu_factor: float | str | Iterable[float | str] | None = None,
     rank_speed: str | Iterable[str] | None = None,
+    links: Counts | None = None,
+    buses: Counts | None = None,
+    links_within: Counts | None = None,
+    sharing: str | Iterable[str] | None = None,
+    topology: TopologyLike | Iterable[TopologyLike] | None = None,
     against: Against | None = None,
     metrics: bool = False,
     output: str | os.PathLike[str] | None = None,
@@ -234,6 +244,19 @@ def replay(
     rank_speed : str or several, optional
         CPU speeds of single ranks relative to the traced run, ``"0=2,4-7=0.5"``; one replay for
         each text.
+    links : int or str, or several, optional
+        Links of each node, in and out, that its messages to and from other nodes share; ``"2:1"``
+        are two out and one in, ``"1:0"`` one that carries messages in or out (half duplex); 0 are
+        as many as needed. What messages share makes the replay time-ordered.
+    buses : int or several, optional
+        Messages between nodes that are under way at the same time at most; 0: any number.
+    links_within : int or several, optional
+        Links, each way, of each rank that its messages inside its node share.
+    sharing : str or several, optional
+        ``fifo``: links serve one message after the other, as in Dimemas. ``fair``: messages that
+        use a link at the same time share its bandwidth.
+    topology : path, FatTree or Torus, or several, optional
+        A network of switches, or a TOML file that describes it, whose links messages share fairly.
     against : {"ideal", "first", "measured"}, optional
         The baseline: the replay on the ideal network, the first replay, or the measured run.
         Default: the first of several replays; for a single replay the ideal network, or the
@@ -297,6 +320,11 @@ def replay(
         "algorithm": algorithm,
         "mapping": mapping,
         "rank_speed": rank_speed,
+        "links": links,
+        "buses": buses,
+        "links_within": links_within,
+        "sharing": sharing,
+        "topology": topology,
     }
     profiles = [] if machine is None else [profile_of(one) for one in several(machine)]
     if against is not None and against not in BASELINES:
@@ -324,6 +352,11 @@ def replay(
             for change in changes
         ),
     ]
+    if sharing is not None and not any(one.contended for one in scenarios):
+        raise UsageError(
+            "sharing: no network has anything to share",
+            "limit links, buses or links within nodes, or name a topology",
+        )
     if output is not None:
         check_writable(output, len(scenarios))
     measured = runtime(source) if source.timed else None
@@ -347,13 +380,34 @@ def replay(
         outcomes,
         baseline(against, once, outcomes, measured),
         focus,
-        (*caveats(source, focus), *([] if program.operations else [NO_MPI])),
+        (*caveats(source, focus), *_caveats(program, scenarios)),
         program.notes,
         evaluations,
         unknown,
-        (path, *(profile.path for profile in profiles)),
+        (path, *(profile.path for profile in profiles), *_files(topology)),
         None if output is None else os.fspath(output),
     )
+
+
+def _caveats(program: Program, networks: Sequence[Network]) -> list[str]:
+    """What limits the numbers of replays of a program."""
+    if not program.operations:
+        return [NO_MPI]
+    between = [one for one in networks if one.contended and not _only_within(one)]
+    if between and all(len(set(program.on(one.mapping).nodes.tolist())) == 1 for one in between):
+        return [ONE_NODE]
+    return []
+
+
+def _only_within(network: Network) -> bool:
+    """Whether messages share links inside nodes only."""
+    return not network.with_(links_within=0).contended
+
+
+def _files(topology: TopologyLike | Iterable[TopologyLike] | None) -> list[str]:
+    """Files that describe topologies."""
+    given = [] if topology is None else several(topology)
+    return [os.fspath(one) for one in given if isinstance(one, str | os.PathLike)]
 
 
 def _nodes(program: Program, change: Mapping[str, object]) -> NDArray[np.int32]:
@@ -366,12 +420,13 @@ def _nodes(program: Program, change: Mapping[str, object]) -> NDArray[np.int32]:
 
 def _refuse_idle_mapping(networks: Sequence[Network]) -> None:
     """Refuse a mapping that cannot change anything."""
+    told = {one.mapping for one in networks if one.tiers is not None or one.contended}
     for network in networks:
-        if network.mapping is not None and network.tiers is None:
+        if network.mapping is not None and network.mapping not in told:
             raise UsageError(
                 f"mapping {network.mapping.name}: changes nothing on {network.name}, where a "
                 "message costs the same inside a node and between nodes",
-                "name a machine, whose profile tells both apart",
+                "name a machine, whose profile tells both apart, or limit links",
             )
 
 

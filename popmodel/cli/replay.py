@@ -134,6 +134,39 @@ def command(
             "further replays.",
         ),
     ] = None,
+    links: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,...",
+            help="Links of each node, in and out, for messages to other nodes: 1, or OUT:IN, 2:1. "
+            "0: as many as needed; one of both 0: half duplex.",
+        ),
+    ] = None,
+    buses: Annotated[
+        str | None,
+        typer.Option(metavar="N,...", help="Messages between nodes under way at a time at most."),
+    ] = None,
+    intra_links: Annotated[
+        str | None,
+        typer.Option(metavar="N,...", help="Links, each way, of each rank inside its node."),
+    ] = None,
+    sharing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="fifo|fair,...",
+            help="Whether links serve one message after the other, as in Dimemas (default), or "
+            "messages share their bandwidth.",
+            show_default=False,
+        ),
+    ] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE,...",
+            help="A fat tree or torus described in TOML (docs/contention.md), whose links messages "
+            "share.",
+        ),
+    ] = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -202,6 +235,11 @@ def command(
         mapping=_several("--mapping", mapping, str),
         rank_speed=_texts("--rank-speed", rank_speed, parse_speeds),
         cpu_factor=_range("--cpu-factor", cpu_factor, _parse_factor),
+        links=_several("--links", links, _links),
+        buses=_several("--buses", buses, _count),
+        links_within=_several("--intra-links", intra_links, _count),
+        sharing=_several("--sharing", sharing, _sharing),
+        topology=_several("--topology", topology, str),
         against=base,
         metrics=metrics,
         output=checked(output, force=force) if to_trace and output else None,
@@ -258,6 +296,23 @@ def _values(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
         return [read(part) for part in parts]
     except UsageError as error:
         raise UsageError(f"{option}: {error.message}", error.hint) from error
+
+
+def _links(text: str) -> str:
+    from popmodel.api.shared import links_of
+
+    links_of(text)
+    return text
+
+
+def _count(text: str) -> int:
+    from popmodel.api.shared import number_of
+
+    return number_of(text)
+
+
+def _sharing(text: str) -> str:
+    return Network(sharing=text).sharing
 
 
 def _rule(text: str) -> str:

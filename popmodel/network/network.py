@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import UsageError, did_you_mean
+from popmodel.network.links import check_count, check_sharing
 from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from popmodel.network.selection import Selection
     from popmodel.network.speeds import Speeds
     from popmodel.network.tiers import Tiers
+    from popmodel.network.topology import Topology
 
 __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe", "preset"]
 
@@ -65,7 +67,7 @@ COST_FACTORS = ("constant", "linear", "logarithmic")
 
 @dataclass(frozen=True)
 class Network:
-    """A network for replays, without contention for shared resources.
+    """A network for replays.
 
     Attributes
     ----------
@@ -98,6 +100,21 @@ class Network:
         On which nodes the processes run; None: as traced.
     speeds : Speeds or None
         CPU speed of single ranks, beside `cpu_factor`.
+    output_links, input_links : int
+        Links of each node that its messages to and from other nodes share; 0: as many as needed.
+        One of them 0 and the other not: each link carries one message at a time, in or out (half
+        duplex).
+    links_within : int
+        Links, each way, of each process that its messages inside its node share; 0: as many as
+        needed.
+    buses : int
+        Messages between nodes that are under way at the same time at most; 0: any number.
+    sharing : str
+        How messages share a link: one of `popmodel.network.links.SHARING`.
+    topology : FatTree or Torus, optional
+        Switches and links between the nodes, which messages share fairly: their time there comes
+        on top of the latency, and `bandwidth` is the most that one message gets. Instead of links
+        of nodes and buses.
 
     Messages of a process to itself take no time, but by the rules ``smpi``.
 
@@ -122,6 +139,12 @@ class Network:
     tiers: Tiers | None = None
     mapping: RankMapping | None = None
     speeds: Speeds | None = None
+    output_links: int = 0
+    input_links: int = 0
+    links_within: int = 0
+    buses: int = 0
+    sharing: str = "fifo"
+    topology: Topology | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that no network has."""
@@ -150,13 +173,34 @@ class Network:
                 f"take no algorithm ({self.algorithms[0]})",
                 "collectives: algorithm",
             )
+        for name in _COUNTS:
+            check_count(getattr(self, name), name.replace("_", " "))
+        check_sharing(self.sharing)
+        if self.topology is not None and (self.output_links or self.input_links or self.buses):
+            raise UsageError(
+                "a topology has its own links: links of nodes and buses cannot be limited as well",
+                "leave out one of them",
+            )
+
+    @property
+    def contended(self) -> bool:
+        """Whether messages wait for each other: links or buses are limited.
+
+        Such a replay is time-ordered; its runtime is not convex in latency and bandwidth.
+        """
+        return self.topology is not None or any(getattr(self, name) for name in _COUNTS)
+
+    @property
+    def flow_level(self) -> bool:
+        """Whether messages share links fairly, rather than wait for each other."""
+        return self.sharing == "fair" or self.topology is not None
 
     def with_(self, **changes: Any) -> Network:
         """Return a copy of the network with other values."""
         return replace(self, **changes)
 
     def ideal(self) -> Network:
-        """Return the same network where communication takes no time."""
+        """Return the same network where communication takes no time and nothing is shared."""
         return self.with_(
             latency=0.0,
             bandwidth=math.inf,
@@ -164,6 +208,9 @@ class Network:
             receive_overhead=0.0,
             tiers=None,
             mapping=None,
+            **dict.fromkeys(_COUNTS, 0),
+            sharing="fifo",
+            topology=None,
         )
 
     def overheads(
@@ -203,11 +250,13 @@ class Network:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: infinite values are None.
 
-        Overheads, ``algorithms``, ``mapping``, ``speeds`` and ``tiers`` are there only where there
-        are some.
+        Overheads, ``algorithms``, ``mapping``, ``speeds``, ``tiers`` and what messages share are
+        there only where there are some.
         """
-        left_out = {"algorithms", "mapping", "speeds", "tiers"}
+        left_out = {"algorithms", "mapping", "speeds", "tiers", "topology"}
         left_out |= {name for name in ("send_overhead", "receive_overhead") if not vars(self)[name]}
+        if not self.contended:
+            left_out |= {*_COUNTS, "sharing"}
         plain = {key: value for key, value in vars(self).items() if key not in left_out}
         for key, value in plain.items():
             if isinstance(value, float) and math.isinf(value):
@@ -220,10 +269,14 @@ class Network:
             plain["mapping"] = self.mapping.name
         if self.speeds is not None:
             plain["speeds"] = self.speeds.name
+        if self.topology is not None:
+            plain["topology"] = self.topology.name
         if self.tiers is not None:
             plain["tiers"] = self.tiers.to_dict()
         return plain
 
+
+_COUNTS = ("output_links", "input_links", "links_within", "buses")
 
 PRESETS = {
     "ideal": Network(),

@@ -21,12 +21,16 @@ _OF_TIERS = (
     "send_overhead",
     "receive_overhead",
 )  # which tiers say by distance and size
+_COUNTS = ("output_links", "input_links", "links_within", "buses")  # 0: as many as needed
 _USUAL = {
     "mapping": TRACED,
     "algorithms": "the first of each operation",
     "speeds": "as traced",
     "send_overhead": 0.0,
     "receive_overhead": 0.0,
+    "sharing": "fifo",
+    "topology": "none",
+    **dict.fromkeys(_COUNTS, 0),
 }
 _MOST_LINES = 24  # of a table with a replay in each, before a grid is shorter
 _TIERS = {"within": "within a node", "between": "between nodes"}
@@ -139,6 +143,9 @@ def properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:
     unsaid = {"name", "tiers", *varied, *(_OF_TIERS if by_size else ())}
     if network["cpu_factor"] == 1:
         unsaid.add("cpu_factor")
+    unsaid.update(name for name in _COUNTS if not network.get(name))
+    if "topology" in network:
+        unsaid.add("sharing")
     return by_size + [
         _property(name, value) for name, value in network.items() if name not in unsaid
     ]

@@ -25,7 +25,7 @@ _NS = 1e9
 def replay(
     program: Program, network: Network, *, places: NDArray[np.int32] | None = None
 ) -> Execution:
-    """Replay a program on a network without shared resources.
+    """Replay a program on a network.
 
     Who replays it on several networks, or asks for more, makes a `Replayer` of it.
 

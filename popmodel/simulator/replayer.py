@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from popmodel.errors import UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import AT_ONCE
 from popmodel.simulator.algorithms import carry_out
 from popmodel.simulator.charges import Charges, charge, with_sizes
 from popmodel.simulator.classes import BETWEEN, SELF, Classes, classes
+from popmodel.simulator.contended import Plan, carry_on, spent_in_calls
 from popmodel.simulator.execution import Execution, stopped
 from popmodel.simulator.laid_out import LaidOut, lay_out
 from popmodel.simulator.mapped_back import moments_of, path_of
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from popmodel.network.mapping import RankMapping
     from popmodel.network.network import Network
     from popmodel.network.selection import Selection
-    from popmodel.simulator.algorithms import Sizes
+    from popmodel.simulator.algorithms import Carried, Sizes
     from popmodel.simulator.program import Program
 
 __all__ = ["Moments", "Replayer", "core", "costs"]
@@ -73,7 +75,7 @@ class _AtOnce(NamedTuple):
 
 
 class Replayer:
-    """A program, ready to be replayed on networks without shared resources.
+    """A program, ready to be replayed on networks.
 
     Parameters
     ----------
@@ -96,7 +98,9 @@ class Replayer:
         self.program = program
         self._classes: Classes = classes(program)
         self._core = core(program, self._classes.message, self._classes.collective)
-        self._carried: dict[tuple[tuple[Selection, ...], bool], tuple[_kernel.Carried, Sizes]] = {}
+        self._carried: dict[
+            tuple[tuple[Selection, ...], bool], tuple[_kernel.Carried, Sizes, Carried]
+        ] = {}
         self._placed: dict[RankMapping, Replayer] = {}
 
     def __repr__(self) -> str:
@@ -124,6 +128,8 @@ class Replayer:
         if (other := self._at_once(network)) is not None:
             found = other.replayer.run(network, places=places)
             return replace(found, operations=self.program.operations)
+        if network.contended:
+            return self._contended(network, places)
         given = costs([self._charges(network)], [self._cpu(network)])
         if places is None:
             end, stuck_at = self._core.run(given, self._messages_of(network))
@@ -154,25 +160,26 @@ class Replayer:
         """
         given = list(networks)
         found: dict[int, Execution] = {}
-        others = [
-            k
-            for k, network in enumerate(given)
-            if network.mapping is not None or self._at_once(network) is not None
-        ]
-        for k in others:
-            found[k] = self.run(given[k])
-        for alike in self._alike(given, without=others):
-            for first in range(0, len(alike), _kernel.LANES):
-                some = alike[first : first + _kernel.LANES]
-                found |= zip(some, self._together([given[k] for k in some]), strict=True)
+        for mapping in dict.fromkeys(network.mapping for network in given):
+            mine = [k for k, network in enumerate(given) if network.mapping == mapping]
+            if mapping is not None:
+                bare = [given[k].with_(mapping=None) for k in mine]
+                executions = self._on(mapping).scenarios(bare)
+                for k, execution in zip(mine, executions, strict=True):
+                    found[k] = replace(execution, network=given[k])
+                continue
+            free = [k for k in mine if not (given[k].contended or self._at_once(given[k]))]
+            found |= {k: self.run(given[k]) for k in mine if k not in free}
+            for alike in self._alike([given[k] for k in free]):
+                for first in range(0, len(alike), _kernel.LANES):
+                    some = [free[k] for k in alike[first : first + _kernel.LANES]]
+                    found |= zip(some, self._together([given[k] for k in some]), strict=True)
         return [found[k] for k in range(len(given))]
 
-    def _alike(self, networks: Sequence[Network], *, without: Sequence[int]) -> list[list[int]]:
+    def _alike(self, networks: Sequence[Network]) -> list[list[int]]:
         """Numbers of networks that differ in times only."""
         groups: dict[tuple[object, ...], list[int]] = {}
         for number, network in enumerate(networks):
-            if number in without:
-                continue
             charges = self._charges(network)
             key = (
                 network.collectives,
@@ -212,6 +219,8 @@ class Replayer:
             told, cpu = other.replayer.moments(network), self._cpu(network)
             times = moments_of(self.program, other.laid, told.begin, told.end, cpu)
             return Moments(*times, told.last)
+        if network.contended:
+            return self._shared(network, moments=True)
         given = costs([self._charges(network)], [self._cpu(network)])
         last, stuck_at, begin, end = self._core.moments(given, self._messages_of(network))
         if (error := stopped(self.program, stuck_at, last)) is not None:
@@ -240,7 +249,14 @@ class Replayer:
         ------
         ReplayError
             On a deadlock or an unmatched message; names ranks, operations and times.
+        UsageError
+            If messages share links: then no times of operations add up to the runtime.
         """
+        if network.contended:
+            raise UsageError(
+                "a network whose links messages share has no critical path that adds up",
+                "leave out limits of links and buses, and topologies",
+            )
         if network.mapping is not None:
             placed = self._on(network.mapping)
             return placed.path(network.with_(mapping=None), side, along)
@@ -306,6 +322,27 @@ class Replayer:
         kept = {name: column[paid] for name, column in columns.items()}
         return CriticalPath(**kept, runtime=runtime / _NS)
 
+    def _shared(self, network: Network, *, moments: bool) -> Moments:
+        """When things happen on a network whose links messages share."""
+        carried = self._carried_on(network)
+        messages = self._classes.messages
+        if carried is not None:
+            messages = with_sizes(messages, carried[1])
+        rows = self._classes.message, self._classes.collective
+        plan = Plan(self.program, *rows, None if carried is None else carried[2])
+        charges = self._charges(network)
+        last, begin, end = carry_on(
+            plan, network, charges, messages, self._cpu(network), moments=moments
+        )
+        return Moments(begin, end, last)
+
+    def _contended(self, network: Network, places: NDArray[np.int32] | None) -> Execution:
+        found = self._shared(network, moments=places is not None)
+        spent = (
+            None if places is None else spent_in_calls(self.program, found.begin, found.end, places)
+        )
+        return self._execution(network, found.last, self.program.offsets[1:], spent)
+
     def _on(self, mapping: RankMapping) -> Replayer:
         """The same program with its processes on other nodes."""
         if mapping not in self._placed:
@@ -340,11 +377,10 @@ class Replayer:
 
     def _cpu(self, network: Network) -> NDArray[np.float64]:
         """What multiplies the bursts of each sequence."""
-        program = self.program
-        of_processes = 1 / network.cpu(program.processes)
-        return of_processes[program.owner] if len(program.threads) else of_processes
+        of_processes = 1 / network.cpu(self.program.processes)
+        return of_processes[self.program.owner] if len(self.program.threads) else of_processes
 
-    def _carried_on(self, network: Network) -> tuple[_kernel.Carried, Sizes] | None:
+    def _carried_on(self, network: Network) -> tuple[_kernel.Carried, Sizes, Carried] | None:
         """How collectives are carried out as messages, if they are."""
         if network.collectives != "algorithm":
             return None
@@ -353,7 +389,7 @@ class Replayer:
             carried, sizes = carry_out(
                 self.program, len(self._classes.messages), network.algorithms, tiers=key[1]
             )
-            self._carried[key] = _kernel.Carried(**vars(carried)), sizes
+            self._carried[key] = _kernel.Carried(**vars(carried)), sizes, carried
         return self._carried[key]
 
     def _messages_of(self, network: Network) -> _kernel.Carried | None:

@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from popmodel.network.network import PRESETS
+from popmodel.network.topology import FatTree
 from popmodel.simulator import Program, replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op
@@ -103,6 +105,31 @@ def algorithms() -> None:
         print(f"{members:<28}{count:>12}{seconds:>10.3f}{memory:>8}{ratio:>20}")
 
 
+def contended() -> None:
+    """Print operations per second where messages share links: the ring on 64 and on 16 nodes."""
+    print(f"\n{'on shared links':<28}{'nodes':<12}{'operations':>12}{'CPU s':>10}{'M op/s':>10}")
+    one_each = PRESETS["alpha-beta"].with_(output_links=1, input_links=1)
+    tree = FatTree((8, 8), (1, 4), (1, 1), (10e9, 10e9), (0.0, 0.0))
+    networks = {
+        "one link in, one out": one_each,
+        "the same, and 8 buses": one_each.with_(buses=8),
+        "the same links, fair": one_each.with_(sharing="fair"),
+        "fat tree, 2:1": PRESETS["alpha-beta"].with_(topology=tree),
+    }
+    program = ring(10)
+    for nodes in (PROCESSES, PROCESSES // 4):
+        placed = replace(program, nodes=np.arange(PROCESSES, dtype=np.int32) * nodes // PROCESSES)
+        for name, network in networks.items():
+            times = []
+            for _ in range(ROUNDS):
+                start = time.process_time()
+                replay(placed, network)
+                times.append(time.process_time() - start)
+            median = statistics.median(times)
+            rate = program.operations / median / 1e6
+            print(f"{name:<28}{nodes:<12}{program.operations:>12}{median:>10.4f}{rate:>10.1f}")
+
+
 def median(call: Callable[[], object]) -> float:
     """CPU seconds."""
     times = []
@@ -114,7 +141,7 @@ def median(call: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    """Print a table of medians, and one of collectives as messages."""
+    """Print a table of medians, one of collectives as messages, and one of shared links."""
     print(
         f"{'program':<28}{'network':<12}{'operations':>12}{'ready, s':>10}{'replay, s':>10}"
         f"{'M op/s':>8}{'8 at once':>10}{'path':>7}"
@@ -133,6 +160,7 @@ def main() -> None:
                 f"{rate:>8.0f}{rates:>10.0f}{path / one:>5.1f} x"
             )
     algorithms()
+    contended()
 
 
 if __name__ == "__main__":

@@ -35,6 +35,9 @@ COMMANDS = (
     "--algorithm allreduce=ring --rank-speed 0=2",
     "replay tests/data/comd.4.prv.gz --send-overhead 1us --receive-overhead 1us",
     "replay tests/data/comd.4.prv.gz --machine examples/profiles/two-core-vm.json",
+    "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 --links 1 --intra-links 1",
+    "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 "
+    "--topology tests/data/fat_tree.toml",
     f"sensitivity {TRACE}",
     "sensitivity tests/data/is.S.4.prv.gz --machine sandybridge-fdr",
     "predict --procs 16 --threads 4",

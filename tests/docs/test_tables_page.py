@@ -32,6 +32,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
             rank_speed="0=2",
         ),
         popmodel.replay(TRACE, send_overhead=1e-6, receive_overhead=1e-6),
+        popmodel.replay(TRACE, mapping="block:1", topology="tests/data/fat_tree.toml"),
     ],
     "sensitivity": lambda: [popmodel.sensitivity(TRACE)],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],

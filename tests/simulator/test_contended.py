@@ -1,0 +1,447 @@
+"""Replays on networks whose links messages share: Dimemas' answers, closed forms, properties."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import contended as oracle
+from oracle import dim
+from oracle.random_programs import networks, programs
+
+from popmodel.errors import ReplayError, UsageError
+from popmodel.kernel import _kernel
+from popmodel.network.network import PRESETS, Network
+from popmodel.simulator import Program, from_trace, replay
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op
+from popmodel.simulator.replayer import Moments, Replayer
+from popmodel.trace import read
+
+DATA = Path(__file__).parent.parent / "data"
+CASES = json.loads((DATA / "dimemas_micro.json").read_text())
+TRACES = json.loads((DATA / "dimemas_traces.json").read_text())
+MEGABYTE = 2**20
+FACTORS = {1: "constant", 2: "linear", 3: "logarithmic"}
+
+
+def apart(program: Program) -> Program:
+    """The program with each process on a node of its own."""
+    return replace(program, nodes=np.arange(program.processes, dtype=np.int32))
+
+
+def in_order_of_time(program: Program, network: Network) -> Moments:
+    """The replay on shared links, of a network without limits as well."""
+    return Replayer(program)._shared(network, moments=True)
+
+
+# -- Dimemas ---------------------------------------------------------------------------------------
+
+HAND_MADE = {
+    "exchange_duplex_1_1": {"output_links": 1, "input_links": 1},
+    "exchange_halfduplex_1_0": {"input_links": 1},
+    "two_pairs_bus0": {"output_links": 1, "input_links": 1},
+    "two_pairs_bus1": {"output_links": 1, "input_links": 1, "buses": 1},
+    "two_sends_outlink_1": {"output_links": 1, "input_links": 1},
+    "two_sends_out2_in1": {"output_links": 2, "input_links": 1},
+    "two_to_one_inlink_1": {"output_links": 1, "input_links": 1},
+}
+
+
+@pytest.mark.parametrize("name", HAND_MADE)
+def test_a_hand_made_case_of_dimemas(name: str) -> None:
+    case = CASES[name]
+    network = PRESETS["dimemas"].with_(
+        latency=case["net"]["lat"],
+        bandwidth=case["net"]["bw"] * MEGABYTE,
+        eager_threshold=math.inf,
+        **HAND_MADE[name],
+    )
+    found = replay(apart(dim.read(case["dim"])), network)
+    assert found.end.tolist() == pytest.approx(case["ends"], abs=1e-9)
+    assert found.runtime == pytest.approx(case["runtime"], abs=1e-9)
+
+
+def test_the_hand_made_case_of_dimemas_inside_a_node() -> None:
+    case = CASES["intra_node"]
+    network = PRESETS["dimemas"].with_(
+        latency=case["net"]["ilat"],
+        bandwidth=case["net"]["ibw"] * MEGABYTE,
+        eager_threshold=math.inf,
+        links_within=1,
+    )
+    found = replay(dim.read(case["dim"]), network)
+    assert found.end.tolist() == pytest.approx(case["ends"], abs=1e-9)
+
+
+def of_row(row: dict) -> Network:
+    params = row["params"]
+    return PRESETS["dimemas"].with_(
+        latency=params["lat"],
+        bandwidth=params["bw"] * MEGABYTE,
+        collective_cost=FACTORS[params.get("collmodel", 1)],
+        cpu_factor=params.get("cpu", 1.0),
+        output_links=1,
+        input_links=1,
+        buses=params.get("buses", 0),
+    )
+
+
+# A link in and a link out per node: what the reference has unless it says otherwise.
+LINKED = [row for row in TRACES if row["params"]["bw"] and row["params"].get("links") != 0]
+# Where Dimemas read the run or the rules in another way, the largest part of its runtime that the
+# replay is off: without -S bits of its own trace format say who waits for a receiver; and of a
+# hybrid run it simulates the parallel regions anew.
+OFF = {"noS": 0.016, "bt-mz.S.2x2": 0.004}
+
+
+def cause(row: dict) -> str | None:
+    if row["trace"].startswith("bt-mz"):
+        return "bt-mz.S.2x2"
+    return "noS" if row["config"].endswith("noS") else None
+
+
+@pytest.mark.parametrize("trace", sorted({row["trace"] for row in LINKED}))
+def test_dimemas_runtimes_with_links_and_buses(
+    trace: str, real_trace: Callable[[str], Path]
+) -> None:
+    program = apart(from_trace(read(real_trace(trace))))
+    rows = [row for row in LINKED if row["trace"] == trace]
+    assert rows
+    for row in rows:
+        runtime = replay(program, of_row(row)).runtime
+        if (why := cause(row)) is None:
+            assert runtime == pytest.approx(row["runtime"], abs=1e-9), row["config"]
+        else:
+            assert runtime == pytest.approx(row["runtime"], rel=OFF[why]), row["config"]
+
+
+# -- what must hold on any network -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@settings(max_examples=200, deadline=None)
+@given(program=programs(), network=networks())
+def test_without_limits_it_is_the_replay_without_contention(
+    sharing: str, program: Program, network: Network
+) -> None:
+    program = apart(program)
+    try:
+        expected = replay(program, network).end.tolist()
+    except ReplayError as error:
+        with pytest.raises(ReplayError) as caught:
+            in_order_of_time(program, network.with_(sharing=sharing))
+        assert caught.value.message == error.message
+        return
+    found = in_order_of_time(program, network.with_(sharing=sharing))
+    assert (found.last / 1e9).tolist() == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(programs(), networks(), st.sampled_from(["fifo", "fair"]))
+def test_more_links_than_messages_change_nothing(
+    program: Program, network: Network, sharing: str
+) -> None:
+    many = network.with_(
+        **dict.fromkeys(("output_links", "input_links", "links_within", "buses"), 99),
+        sharing=sharing,
+    )
+    for placed in (program, apart(program)):
+        try:
+            expected = replay(placed, network).end
+        except ReplayError:
+            with pytest.raises(ReplayError):
+                replay(placed, many)
+            continue
+        assert replay(placed, many).end == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", ["cg.S.2", "comd.4", "mix.4", "mixnbc.4", "mixpers.4"])
+@pytest.mark.parametrize("reading", ["dimemas", "algorithm"])
+def test_without_limits_a_real_run_ends_as_without_contention(
+    name: str, reading: str, real_trace: Callable[[str], Path]
+) -> None:
+    program = apart(from_trace(read(real_trace(name))))
+    network = PRESETS["alpha-beta"].with_(collectives=reading)
+    expected = replay(program, network).end.tolist()
+    for sharing in ("fifo", "fair"):
+        found = in_order_of_time(program, network.with_(sharing=sharing))
+        assert (found.last / 1e9).tolist() == expected
+
+
+# -- the plain replay as the oracle ----------------------------------------------------------------
+
+
+@st.composite
+def exchanges(draw: st.DrawFn) -> Program:
+    """Messages between a few processes on a few nodes at times that are all different."""
+    processes = draw(st.integers(2, 6))
+    several = st.lists(st.integers(0, 3), min_size=processes, max_size=processes)
+    nodes = draw(st.one_of(st.just(list(range(processes))), several))
+    program = ProgramBuilder(processes, nodes)
+    ranks = st.integers(0, processes - 1)
+    waits: list[tuple[int, Op, int]] = []
+    steps: list[tuple[int, Op, int]] = []
+    for _ in range(draw(st.integers(1, 30))):
+        sender, receiver = draw(ranks), draw(ranks)
+        m = program.message(sender, receiver, draw(st.sampled_from([300, 1000, 5000, 9000])))
+        blocking = sender != receiver and draw(st.integers(0, 3)) == 0
+        steps.append((receiver, Op.POST, m))
+        waits.append((receiver, Op.WAIT_RECEIVE, m))
+        steps.append((sender, Op.SEND if blocking else Op.ISEND, m))
+        if not blocking:
+            waits.append((sender, Op.WAIT_SEND, m))
+        if draw(st.integers(0, 7)) == 0:
+            steps.append(waits.pop(draw(st.integers(0, len(waits) - 1))))
+    if draw(st.booleans()):
+        c = program.collective("barrier")
+        steps += [(p, Op.COLLECTIVE, c) for p in range(processes)]
+    # Primes: sums of some of them are no sums of others.
+    for n, (p, op, target) in enumerate(steps + waits):
+        program.compute(p, (draw(st.sampled_from([0, 0, 1, 9])) * 97 + n / 128 + p / 8192) * 1e-9)
+        program.do(p, op, target)
+    return program.build()
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> Network:
+    return PRESETS["alpha-beta"].with_(
+        rules=draw(st.sampled_from(["alpha-beta", "dimemas"])),
+        latency=draw(st.sampled_from([0.0, 0.3e-6])),
+        bandwidth=1e9,
+        eager_threshold=draw(st.sampled_from([0, 1000, math.inf])),
+        collectives="synchronising",
+        output_links=draw(st.integers(0, 2)),
+        input_links=draw(st.integers(0, 2)),
+        buses=draw(st.integers(0, 3)),
+    )
+
+
+def plain(program: Program, network: Network, arguments: dict) -> tuple[list[float], list[int]]:
+    """What the oracle finds, with the costs that the compiled engine got."""
+    costs = {name: getattr(c, "tolist", lambda c=c: c)() for name, c in arguments.items()}
+    costs["cpu"] = costs["cpu"][0]
+    rows = costs["message_class"]
+    for name in ("transfer", "busy", "bytes", "rendezvous", "send_overhead", "receive_before"):
+        costs[name] = [costs[name][row] for row in rows]
+    for name in ("collective_cost", "request_cost"):
+        costs[name] = [costs[name][row] for row in costs["collective_class"]]
+    node = costs["place"]
+    if network.sharing == "fifo":
+        limit = (network.output_links, network.input_links, network.buses)
+        return oracle.Replay(program, costs, oracle.Fifo(node, *limit)).run()
+    far = network.bandwidth / 1e9
+    both = network.output_links and network.input_links
+    # Links: out of each node, into each (the same ones if half duplex), all buses.
+    nodes = max(node) + 1
+    capacity = [(network.output_links or network.input_links) * far] * nodes
+    capacity += [network.input_links * far] * nodes + [network.buses * far]
+    ways = {}
+    for row, (p, q) in enumerate(zip(costs["sender"], costs["receiver"], strict=True)):
+        way = [node[p], node[q] + (nodes if both else 0)] if any(capacity[:nodes]) else []
+        way += [2 * nodes] * (network.buses > 0)
+        if node[p] != node[q] and way:
+            ways[row] = way
+    size = dict(enumerate(costs["bytes"]))
+    return oracle.Replay(
+        program, costs, None, (ways, capacity, dict.fromkeys(size, far), size)
+    ).run()
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@settings(max_examples=120, deadline=None)
+@given(program=exchanges(), network=limits())
+def test_the_compiled_engine_agrees_with_the_plain_one(
+    sharing: str, program: Program, network: Network
+) -> None:
+    network = network.with_(sharing=sharing)
+    seen: list = []
+    kernel = _kernel.replay_contended
+
+    def watched(**arguments):
+        found = kernel(**arguments)
+        seen.append((arguments, found))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_kernel, "replay_contended", watched)
+        with suppress(ReplayError):
+            in_order_of_time(program, network)
+    [(arguments, (clock, stuck_at, *_))] = seen
+    end, at = plain(program, network, arguments)
+    assert stuck_at.tolist() == at
+    assert clock.tolist() == pytest.approx(end, rel=1e-9)
+
+
+def renumbered(program: Program, order: list[int]) -> Program:
+    """The same program with other numbers: process p becomes order[p]."""
+    nodes = np.empty(program.processes, np.int32)
+    nodes[order] = program.nodes
+    built = ProgramBuilder(program.processes, nodes.tolist())
+    m = program.messages
+    for sender, receiver, size in zip(m.sender, m.receiver, m.size, strict=True):
+        built.message(order[sender], order[receiver], int(size))
+    for _ in range(len(program.collectives)):
+        built.collective("barrier")
+    for p, new in enumerate(order):
+        for i in range(program.offsets[p], program.offsets[p + 1]):
+            built.compute(new, float(program.burst[i]) / 1e9)
+            built.do(new, Op(program.kind[i]), int(program.target[i]))
+    return built.build()
+
+
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+@settings(max_examples=100, deadline=None)
+@given(program=exchanges(), network=limits(), data=st.data())
+def test_the_numbers_of_ranks_do_not_matter(
+    sharing: str, program: Program, network: Network, data: st.DataObject
+) -> None:
+    order = data.draw(st.permutations(range(program.processes)))
+    # Messages that are ready at the same time start by rank: let none be.
+    apart_in_time = np.arange(program.operations) / 64 + np.sqrt(np.arange(program.operations))
+    program = replace(program, burst=program.burst + apart_in_time)
+    network = network.with_(sharing=sharing)
+    try:
+        end = replay(program, network).end
+    except ReplayError:
+        with pytest.raises(ReplayError):
+            replay(renumbered(program, order), network)
+        return
+    again = replay(renumbered(program, order), network).end
+    assert again[order] == pytest.approx(end, rel=1e-9)
+
+
+# -- closed forms ----------------------------------------------------------------------------------
+
+# 1 us and 1 B/ns, everything eager.
+SIMPLE = PRESETS["alpha-beta"].with_(latency=1e-6, bandwidth=1e9, eager_threshold=math.inf)
+ONE_EACH = SIMPLE.with_(output_links=1, input_links=1)
+
+
+def all_to(receiver: int, senders: int, size: int) -> Program:
+    """Senders that all send to one process at once; it is the last."""
+    program = ProgramBuilder(senders + 1, range(senders + 1))
+    for p in range(senders):
+        m = program.message(p, receiver, size)
+        program.do(p, Op.ISEND, m)
+        program.do(receiver, Op.RECEIVE, m)
+    return program.build()
+
+
+@pytest.mark.parametrize("flows", [1, 2, 7, 100])
+def test_a_link_fairly_shared_by_n_equal_messages_is_n_times_slower(flows: int) -> None:
+    found = replay(all_to(flows, flows, 10**6), ONE_EACH.with_(sharing="fair"))
+    assert found.runtime == pytest.approx(1e-6 + flows * 1e-3, rel=1e-12)
+
+
+@pytest.mark.parametrize("flows", [1, 2, 7, 100])
+def test_a_link_serves_n_messages_one_after_the_other(flows: int) -> None:
+    program = ProgramBuilder(flows + 1, range(flows + 1))
+    for p in range(flows):
+        m = program.message(p, flows, 10**6)
+        program.compute(p, 1e-9 * p)
+        program.do(p, Op.ISEND, m)
+        program.compute(flows, 0.0)
+        program.do(flows, Op.RECEIVE, m)
+    found = replay(program.build(), ONE_EACH)
+    assert found.end[-1] == pytest.approx(1e-6 + flows * 1e-3, rel=1e-12)
+
+
+def test_latency_does_not_hold_a_link() -> None:
+    slow = ONE_EACH.with_(latency=1.0)
+    assert replay(all_to(2, 2, 10**6), slow).runtime == pytest.approx(1.002, rel=1e-12)
+
+
+def test_links_inside_a_node_are_those_of_each_process() -> None:
+    program = replace(all_to(2, 2, 10**6), nodes=np.zeros(3, np.int32))
+    within = SIMPLE.with_(links_within=1)
+    for sharing in ("fifo", "fair"):
+        found = replay(program, within.with_(sharing=sharing)).runtime
+        assert found == pytest.approx(1e-6 + 2e-3, rel=1e-12)
+        # Links of nodes have nothing to do with it.
+        assert replay(program, ONE_EACH.with_(sharing=sharing)).runtime == pytest.approx(1.001e-3)
+
+
+def test_a_message_that_waits_for_its_input_link_lets_others_pass() -> None:
+    # 0 -> 2 waits behind 1 -> 2; 0 -> 3, which comes later, takes the output link over.
+    program = ProgramBuilder(4, range(4))
+    first = program.message(1, 2, 3000)
+    waits, passes = program.message(0, 2, 1000), program.message(0, 3, 1000)
+    program.do(1, Op.ISEND, first)
+    program.compute(0, 1e-6)
+    program.do(0, Op.ISEND, waits)
+    program.do(0, Op.ISEND, passes)
+    program.do(2, Op.RECEIVE, first)
+    program.do(2, Op.RECEIVE, waits)
+    program.do(3, Op.RECEIVE, passes)
+    found = replay(program.build(), ONE_EACH.with_(latency=0.0))
+    assert found.end.tolist() == pytest.approx([1e-6, 0, 4e-6, 2e-6], rel=1e-12)
+
+
+def test_a_short_message_leaves_its_share_to_a_long_one() -> None:
+    program = ProgramBuilder(3, range(3))
+    long, short = program.message(0, 2, 3000), program.message(1, 2, 1000)
+    program.do(0, Op.ISEND, long)
+    program.do(1, Op.ISEND, short)
+    program.do(2, Op.RECEIVE, short)
+    program.do(2, Op.RECEIVE, long)
+    network = ONE_EACH.with_(latency=0.0, sharing="fair")
+    moments = Replayer(program.build()).moments(network)
+    # Both at half the rate until the short one is through at 2 us; 2000 B are left then.
+    assert moments.end[-2:].tolist() == pytest.approx([2000, 4000])
+
+
+def test_buses_limit_the_messages_between_nodes() -> None:
+    program = ProgramBuilder(4, range(4))
+    for p in (0, 2):
+        m = program.message(p, p + 1, 10**6)
+        program.do(p, Op.ISEND, m)
+        program.do(p + 1, Op.RECEIVE, m)
+    one = SIMPLE.with_(buses=1)
+    for sharing in ("fifo", "fair"):
+        assert replay(program.build(), one.with_(sharing=sharing)).runtime == pytest.approx(
+            2.001e-3, rel=1e-12
+        )
+
+
+def test_a_deadlock_on_shared_links_is_named() -> None:
+    program = ProgramBuilder(2, range(2))
+    there, back = program.message(0, 1, 64, tag=7), program.message(1, 0, 64, tag=8)
+    for p, first, second in ((0, back, there), (1, there, back)):
+        program.do(p, Op.RECEIVE, first)
+        program.do(p, Op.SEND, second)
+    with pytest.raises(ReplayError) as caught:
+        replay(program.build(), ONE_EACH)
+    assert "2 of 2 ranks wait forever" in caught.value.message
+    assert "for 64 B, tag 8 from rank 1" in caught.value.message
+
+
+def test_shared_links_have_no_critical_path() -> None:
+    with pytest.raises(UsageError, match="has no critical path that adds up"):
+        Replayer(all_to(1, 1, 8)).path(ONE_EACH)
+
+
+def test_scenarios_with_and_without_shared_links_are_single_replays() -> None:
+    program = all_to(3, 3, 10**6)
+    networks = [SIMPLE, ONE_EACH, SIMPLE.with_(latency=2e-6), ONE_EACH.with_(sharing="fair")]
+    found = Replayer(program).scenarios(networks)
+    assert [one.network for one in found] == networks
+    for one in found:
+        assert one.end.tolist() == replay(program, one.network).end.tolist()
+
+
+def test_time_in_calls_is_found_on_shared_links() -> None:
+    program = all_to(2, 2, 10**6)
+    found = replay(program, ONE_EACH, places=np.empty(0, np.int32))
+    assert found.spent is not None
+    names = {op.name.lower(): row for op, row in zip(Op, found.spent[0], strict=True)}
+    assert names["receive"] == pytest.approx(2.001e-3)
+    assert names["isend"] == 0
