@@ -74,7 +74,7 @@ def test_cannon_is_correct(mpi: Mpi, built: dict[str, Path], ranks: int, threads
         ("stencil3d", 1, ("x",), "usage: stencil3d [CELLS [STEPS]], both whole numbers above 0"),
         ("stencil3d", 1, ("8", "1", "1"), "usage: stencil3d [CELLS [STEPS]]"),
         ("stencil3d", 4, ("1",), "more processes than cells along a dimension"),
-        ("cannon", 1, ("0",), "usage: cannon [N], a whole number above 0"),
+        ("cannon", 1, ("0",), "usage: cannon [N [PRODUCTS]], both whole numbers above 0"),
         ("cannon", 2, (), "the number of processes has to be a square: 1, 4, 9, 16, ..."),
         ("cannon", 4, ("7",), "the root of the number of processes has to divide N"),
     ],
