@@ -389,6 +389,9 @@ class Replay:
     def run(
         self, costs: Costs, carried: Carried | None
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]: ...
+    def slopes(
+        self, costs: Costs, carried: Carried | None
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]: ...
     def spent(
         self,
         costs: Costs,

@@ -181,13 +181,32 @@ template <size_t N> struct Last<Lanes<N>> {
     Last() { std::fill_n(process, N, NOBODY); }
     int32_t process[N];
 
+    bool decides(size_t k, int32_t p, const Lanes<N> &t, const Lanes<N> &latest) {
+        if (t.v[k] < latest.v[k] || (t.v[k] == latest.v[k] && p <= process[k]))
+            return false;
+        process[k] = p;
+        return true;
+    }
+
     void arrives(int32_t p, const Lanes<N> &t, Lanes<N> &latest, Lanes<N> &cost,
                  const Lanes<N> &brought) {
         for (size_t k = 0; k < N; k++)
-            if (t.v[k] > latest.v[k] || (t.v[k] == latest.v[k] && p > process[k])) {
-                process[k] = p;
+            if (decides(k, p, t, latest)) {
                 latest.v[k] = t.v[k];
                 cost.v[k] = brought.v[k];
+            }
+    }
+};
+
+template <size_t N> struct Last<Slopes<N>> : Last<Lanes<N>> {
+    void arrives(int32_t p, const Slopes<N> &t, Slopes<N> &latest, Slopes<N> &cost,
+                 const Slopes<N> &brought) {
+        for (size_t k = 0; k < N; k++)
+            if (this->decides(k, p, t.t, latest.t)) {
+                latest.t.v[k] = t.t.v[k];
+                latest.dt.v[k] = t.dt.v[k];
+                cost.t.v[k] = brought.t.v[k];
+                cost.dt.v[k] = brought.dt.v[k];
             }
     }
 };
@@ -385,13 +404,15 @@ template <typename Time, typename Asked = Nothing> class Engine {
     // A process goes on at its own time or at one that another decided, whichever is later.
     void meet(const At &at, Time &t, const Time &other, Join join, bool posted = false) {
         if constexpr (TRACED) {
-            if (!after(other, t))
+            const double exact = later(t.t, other.t);
+            if (!after(other, t)) {
+                t.t = exact;
                 return;
+            }
             if (trail_.size() >= size_t(std::numeric_limits<int32_t>::max()))
                 throw std::length_error("the critical path has too many candidates");
             trail_.push_back({at.operation, other.entry, at.process, at.step, join, posted});
-            t = other;
-            t.entry = int32_t(trail_.size() - 1);
+            t = {exact, other.dt, int32_t(trail_.size() - 1)};
         } else {
             t = later(t, other);
         }

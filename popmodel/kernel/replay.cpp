@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t LANES = 8;
 using Lane = Lanes<LANES>;
+using Sloped = Slopes<LANES>;
 
 // A row of times for each network, or one of times and one of derivatives.
 using Rows =
@@ -74,6 +75,15 @@ template <> Lane duration(const Rows &table, size_t column) {
     Lane found;
     for (size_t k = 0; k < LANES; k++)
         found.v[k] = at(table, k, column);
+    return found;
+}
+
+template <> Sloped duration(const Rows &table, size_t column) {
+    Sloped found;
+    for (size_t k = 0; k < LANES; k++) {
+        found.t.v[k] = at(table, k, column);
+        found.dt.v[k] = at(table, LANES + k, column);
+    }
     return found;
 }
 
@@ -202,6 +212,16 @@ class Prepared {
         return ends(engine);
     }
 
+    // The same of as many networks as there are lanes, from a row of times and one of derivatives of
+    // each: rows of times, then rows of derivatives.
+    nb::tuple slopes(const Costs &costs, const CarriedColumns *carried) const {
+        check_fits(costs, carried);
+        check(costs.rows() == 2 * LANES, "not a row of times and one of derivatives of each lane");
+        const auto net = network<Sloped>(costs);
+        Engine<Sloped> engine(program(), net, columns(carried));
+        return ends(engine);
+    }
+
     // The same of one network, and the time in the calls of each place and name.
     nb::object spent(const Costs &costs, const CarriedColumns *carried, In<int32_t> call,
                     In<int16_t> call_name, In<int32_t> call_place, size_t names,
@@ -303,13 +323,18 @@ class Prepared {
     static double plain(double t, size_t) { return t; }
     static double plain(const Traced &t, size_t) { return t.t; }
     static double plain(const Lane &t, size_t k) { return t.v[k]; }
+    static double plain(const Sloped &t, size_t k) {
+        return k < LANES ? t.t.v[k] : t.dt.v[k - LANES];
+    }
 
     template <typename Time, typename Asked> static nb::tuple ends(Engine<Time, Asked> &engine) {
         std::vector<double> end;
         {
             nb::gil_scoped_release released;
             engine.run();
-            const size_t rows = std::is_same_v<Time, Lane> ? LANES : 1;
+            const size_t rows = std::is_same_v<Time, Lane>     ? LANES
+                                : std::is_same_v<Time, Sloped> ? 2 * LANES
+                                                               : 1;
             for (size_t k = 0; k < rows; k++)
                 for (const Time &t : engine.clock())
                     end.push_back(plain(t, k));
@@ -357,6 +382,8 @@ void bind_replay(nb::module_ &module) {
              nb::arg("members"), nb::arg("root"), nb::arg("uneven_operation"))
         .def("run", &Prepared::run, nb::arg("costs"), nb::arg("carried").none(),
              "On one network, or on as many as there are lanes.")
+        .def("slopes", &Prepared::slopes, nb::arg("costs"), nb::arg("carried").none(),
+             "On as many networks as there are lanes, and the derivatives of these times.")
         .def("spent", &Prepared::spent, nb::arg("costs"), nb::arg("carried").none(),
              nb::arg("call"), nb::arg("call_name"), nb::arg("call_place"), nb::arg("names"),
              nb::arg("places"), "And the time in the calls of each place and name, ns.")

@@ -9,6 +9,9 @@
 namespace popmodel {
 
 constexpr double UNKNOWN = -1.0; // times are never negative
+// Where slopes decide between equal times: sums of the same durations in another order are equal
+// but for rounding.
+constexpr double ROUNDING = 1e-13;
 
 // One network.
 inline bool known(double t) { return t != UNKNOWN; }
@@ -46,6 +49,35 @@ template <size_t N> Lanes<N> unknown(const Lanes<N> &) {
     return t;
 }
 
+// Several networks side by side, each with the derivative in one direction of its parameters. Of two
+// equal times the one that grows faster is later: that is so a little further in that direction.
+template <size_t N> struct Slopes {
+    Lanes<N> t, dt;
+
+    Slopes &operator+=(const Slopes &x) {
+        t += x.t;
+        dt += x.dt;
+        return *this;
+    }
+    friend Slopes operator+(Slopes a, const Slopes &b) { return a += b; }
+    friend Slopes operator*(double a, Slopes b) { return {a * b.t, a * b.dt}; }
+
+    bool after(const Slopes &x, size_t k) const {
+        const double rounding = ROUNDING * x.t.v[k];
+        return t.v[k] > x.t.v[k] + rounding ||
+               (t.v[k] >= x.t.v[k] - rounding && dt.v[k] > x.dt.v[k]);
+    }
+};
+
+template <size_t N> bool known(const Slopes<N> &t) { return known(t.t); }
+template <size_t N> Slopes<N> later(Slopes<N> a, const Slopes<N> &b) {
+    for (size_t k = 0; k < N; k++)
+        a.dt.v[k] = b.after(a, k) ? b.dt.v[k] : a.dt.v[k];
+    a.t = later(a.t, b.t);
+    return a;
+}
+template <size_t N> Slopes<N> unknown(const Slopes<N> &t) { return {unknown(t.t), {}}; }
+
 // A duration and its derivative in one direction of the network's parameters.
 struct Slope {
     double t, dt;
@@ -70,9 +102,15 @@ struct Traced {
 inline bool known(const Traced &t) { return t.t != UNKNOWN; }
 inline double time_of(const Traced &t) { return t.t; }
 inline bool after(const Traced &a, const Traced &b) {
-    return a.t > b.t || (a.t == b.t && a.dt > b.dt);
+    const double rounding = ROUNDING * b.t;
+    return a.t > b.t + rounding || (a.t >= b.t - rounding && a.dt > b.dt);
 }
-inline Traced later(const Traced &a, const Traced &b) { return after(b, a) ? b : a; }
+// The time is the larger one to the last bit, as without a trail.
+inline Traced later(const Traced &a, const Traced &b) {
+    Traced found = after(b, a) ? b : a;
+    found.t = later(a.t, b.t);
+    return found;
+}
 inline Traced unknown(const Traced &) { return {UNKNOWN, 0, -1}; }
 
 template <typename Time> struct DurationOf { using type = Time; };

@@ -47,7 +47,9 @@ _TABLES = (
     "request_cost",
     "uneven_cost",
 )
+_ROUNDING = 1e-13  # as the engine: what differs less is equal
 Along = Literal["latency", "bytes"]
+Side = Literal["right", "left"]
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,71 @@ class Replayer:
                     found |= zip(some, self._together([given[k] for k in some]), strict=True)
         return [found[k] for k in range(len(given))]
 
+    def slopes(
+        self, networks: Sequence[Network], side: Side = "right", along: Along = "latency"
+    ) -> list[tuple[float, float]]:
+        """Replay the program on several networks; runtime, s, and its derivative of each.
+
+        Eight at once, as `scenarios`: in place of a path each, which tells what the derivative is
+        made of.
+
+        Parameters
+        ----------
+        networks : sequence of Network
+            What communication costs.
+        side, along
+            As of `path`: by the latency (1), or by the time per byte (B), of all tiers.
+
+        Raises
+        ------
+        ReplayError
+            On a deadlock or an unmatched message on one of them.
+        UsageError
+            If messages share links.
+        """
+        sign = 1.0 if side == "right" else -1.0
+        found: dict[int, tuple[float, float]] = {}
+        alone = [k for k, one in enumerate(networks) if self._is_alone(one)]
+        for k in alone:
+            path = self.path(networks[k], side, along)
+            column = path.latency if along == "latency" else path.bytes
+            found[k] = path.runtime, float(column.sum())
+        others = [k for k in range(len(networks)) if k not in alone]
+        for alike in self._alike([networks[k] for k in others]):
+            for first in range(0, len(alike), _kernel.LANES):
+                some = [others[k] for k in alike[first : first + _kernel.LANES]]
+                at_once = self._slopes([networks[k] for k in some], sign, Quantity(along))
+                found |= zip(some, at_once, strict=True)
+        return [found[k] for k in range(len(networks))]
+
+    def _slopes(
+        self, networks: Sequence[Network], sign: float, by: Quantity
+    ) -> list[tuple[float, float]]:
+        filled = _filled(networks)
+        cpu = [self._cpu(n) for n in filled]
+        given = costs(
+            [self._charges(n) for n in filled] + [self._charges(n, by) for n in filled],
+            cpu + [np.zeros_like(one) for one in cpu],
+            signs=[1.0] * len(filled) + [sign] * len(filled),
+        )
+        end, stuck_at = self._core.slopes(given, self._messages_of(networks[0]))
+        times, slopes = end.reshape(2, _kernel.LANES, -1)
+        if (error := stopped(self.program, stuck_at, times[0])) is not None:
+            raise error
+        last = times.max(axis=1, initial=0.0)
+        near = times >= last[:, None] * (1 - _ROUNDING)
+        steepest = np.where(near, slopes, -np.inf).max(axis=1, initial=-np.inf)
+        return [
+            (float(t) / _NS, sign * float(dt))
+            for t, dt in zip(last[: len(networks)], steepest, strict=False)
+        ]
+
+    def _is_alone(self, network: Network) -> bool:
+        """Whether a network has no lane beside others."""
+        return (
+            network.contended or network.mapping is not None or self._at_once(network) is not None
+        )
+
     def _alike(self, networks: Sequence[Network]) -> list[list[int]]:
         """Numbers of networks that differ in times only."""
         groups: dict[tuple[object, ...], list[int]] = {}
@@ -196,7 +263,7 @@ class Replayer:
         """Replays of up to as many networks as the engine has lanes; the last one fills them."""
         if len(networks) == 1:
             return [self.run(networks[0])]
-        filled = [*networks, *[networks[-1]] * (_kernel.LANES - len(networks))]
+        filled = _filled(networks)
         given = costs([self._charges(n) for n in filled], [self._cpu(n) for n in filled])
         end, stuck_at = self._core.run(given, self._messages_of(networks[0]))
         rows = end.reshape(_kernel.LANES, -1)
@@ -230,7 +297,7 @@ class Replayer:
     def path(
         self,
         network: Network,
-        side: Literal["right", "left"] = "right",
+        side: Side = "right",
         along: Along = "latency",
     ) -> CriticalPath:
         """Replay the program on a network and tell what its runtime is made of.
@@ -428,6 +495,11 @@ class Replayer:
         program = self.program
         compute = (self._compute * self._cpu(network) / _NS)[: program.processes]
         return Execution(network, program.latest(end / _NS), compute, program.operations, spent)
+
+
+def _filled(networks: Sequence[Network]) -> list[Network]:
+    """As many networks as the engine has lanes; the last one fills them."""
+    return [*networks, *[networks[-1]] * (_kernel.LANES - len(networks))]
 
 
 def core(

@@ -38,12 +38,12 @@ class Tangent:
 class Curve(Protocol):
     """A convex piecewise linear function that does not fall."""
 
-    def values(self, points: Sequence[float]) -> Sequence[float]:
-        """Value at each point."""
-        ...
-
     def tangent(self, point: float, *, from_right: bool = True) -> Tangent:
         """The tangent at a point; at a breakpoint that of the piece to its right or left."""
+        ...
+
+    def tangents(self, points: Sequence[float]) -> Sequence[Tangent]:
+        """Those of the pieces to the right of some points."""
         ...
 
 
@@ -118,15 +118,14 @@ def pieces(curve: Curve, low: float, high: float, *, most: int = MOST) -> Pieces
             if x is not None
         ]
         unknown = []
-        found = curve.values([x for _, _, x in crossings])
-        for (left, right, x), value in zip(crossings, found, strict=True):
-            above = value - max(left(x), right(x))
+        found = curve.tangents([x for _, _, x in crossings])
+        for (left, right, x), middle in zip(crossings, found, strict=True):
+            above = middle.value - max(left(x), right(x))
             if above <= near:
                 continue
             if len(tangents) >= most:
                 error = max(error, above)
                 continue
-            middle = curve.tangent(x)
             tangents.append(middle)
             unknown += [(left, middle), (middle, right)]
     return _greatest(tangents, low, high, near, error)

@@ -125,6 +125,24 @@ class Runtimes:
             self._heights |= {point: one.runtime for point, one in zip(new, found, strict=True)}
         return [self._heights[point] for point in points]
 
+    def slopes(
+        self, points: Sequence[tuple[float, float]], along: Along
+    ) -> list[tuple[float, float]]:
+        """Runtime at some latencies and times per byte, s, and its derivative by one of both.
+
+        Where distances differ in what they cost, from a critical path each: the derivative is that
+        of the longest distance only.
+        """
+        if self._network.tiers is not None:
+            touches = [self.touch(*point, along=along) for point in points]
+            by = [one.by_latency if along == "latency" else one.by_gap for one in touches]
+            return [(one.runtime, slope) for one, slope in zip(touches, by, strict=True)]
+        found = self._replayer.slopes(
+            [moved(self._network, *point) for point in points], "right", along
+        )
+        self._heights |= {point: runtime for point, (runtime, _) in zip(points, found, strict=True)}
+        return found
+
     def plane(self, point: tuple[float, float]) -> Plane:
         """Of the critical path at a latency (s) and a time per byte (s/B)."""
         touch = self.touch(*point)
@@ -157,9 +175,10 @@ class OverLatency:
     runtimes: Runtimes
     gap: float
 
-    def values(self, points: Sequence[float]) -> list[float]:
-        """Runtime at some latencies, s."""
-        return self.runtimes.heights([(point, self.gap) for point in points])
+    def tangents(self, points: Sequence[float]) -> list[Tangent]:
+        """Runtime at some latencies and its derivatives by them, to the right."""
+        found = self.runtimes.slopes([(point, self.gap) for point in points], "latency")
+        return [Tangent(point, *one) for point, one in zip(points, found, strict=True)]
 
     def tangent(self, point: float, *, from_right: bool = True) -> Tangent:
         """Runtime at a latency and its derivative by it."""
@@ -174,9 +193,10 @@ class OverGap:
     runtimes: Runtimes
     latency: float
 
-    def values(self, points: Sequence[float]) -> list[float]:
-        """Runtime at some times per byte, s."""
-        return self.runtimes.heights([(self.latency, point) for point in points])
+    def tangents(self, points: Sequence[float]) -> list[Tangent]:
+        """Runtime at some times per byte and its derivatives by them, to the right."""
+        found = self.runtimes.slopes([(self.latency, point) for point in points], "bytes")
+        return [Tangent(point, *one) for point, one in zip(points, found, strict=True)]
 
     def tangent(self, point: float, *, from_right: bool = True) -> Tangent:
         """Runtime at a time per byte and its derivative by it."""

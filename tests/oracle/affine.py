@@ -29,6 +29,7 @@ class Costs(NamedTuple):
     rendezvous: list[bool]
     send_overhead: list[Cost]
     receive_before: list[Cost]
+    receive_after: list[Cost]
     collective_cost: list[Cost]
     member_cost: list[Cost]
     collective_rule: list[int]
@@ -40,7 +41,7 @@ FREE = Cost()
 
 
 def costs(program: Program, network: Network) -> Costs:
-    """Costs on a network; its collectives are not carried out as messages."""
+    """Costs on a network without overheads; collectives are not carried out as messages."""
     dimemas = network.rules == "dimemas"
     transfer, rendezvous, overhead = [], [], []
     m = program.messages
@@ -67,7 +68,16 @@ def costs(program: Program, network: Network) -> Costs:
         rule.append(_rule(name, root, network.collectives))
         request.append(Cost(1.0) if dimemas and members > 1 else FREE)
     return Costs(
-        transfer, rendezvous, overhead, overhead, of_all, of_member, rule, request, not dimemas
+        transfer=transfer,
+        rendezvous=rendezvous,
+        send_overhead=overhead,
+        receive_before=overhead,
+        receive_after=[FREE] * len(transfer),
+        collective_cost=of_all,
+        member_cost=of_member,
+        collective_rule=rule,
+        request_cost=request,
+        sender_waits_for_transfer=not dimemas,
     )
 
 

@@ -146,6 +146,26 @@ def test_many_networks_at_once_give_what_each_gives_alone(
         assert np.array_equal(one.compute, other.compute)
 
 
+@settings(max_examples=100, deadline=None)
+@given(programs(uneven=False), st.lists(networks(), max_size=11), SIDES)
+def test_slopes_of_many_networks_are_those_of_their_paths(
+    program: Program, several: list[Network], side: str
+) -> None:
+    replayer = Replayer(program)
+    for along in ("latency", "bytes"):
+        paths = []
+        for network in several:
+            try:
+                paths.append(replayer.path(network, side, along))
+            except ReplayError:
+                return
+        found = replayer.slopes(several, side, along)
+        for path, (runtime, slope) in zip(paths, found, strict=True):
+            counts = path.latency if along == "latency" else path.bytes
+            assert runtime == path.runtime
+            assert slope == pytest.approx(counts.sum(), rel=1e-9, abs=1e-9)
+
+
 def test_a_deadlock_on_one_of_many_networks_is_an_error() -> None:
     program = ProgramBuilder(2)
     first, second = program.message(0, 1, 1000), program.message(1, 0, 1000)
@@ -156,3 +176,17 @@ def test_a_deadlock_on_one_of_many_networks_is_an_error() -> None:
     eager, waits = Network(eager_threshold=math.inf), Network(eager_threshold=0)
     with pytest.raises(ReplayError, match="deadlock"):
         replayer.scenarios([eager, waits])
+
+
+def test_paths_whose_sums_differ_by_rounding_are_equally_long() -> None:
+    # 0.1 ns + 0.2 ns is more than 0.3 ns by the last bit.
+    program = ProgramBuilder(2)
+    m = program.message(0, 1, 0)
+    program.compute(0, 0.1e-9)
+    program.do(0, Op.SEND, m)
+    program.compute(1, 0.3e-9)
+    program.do(1, Op.RECEIVE, m)
+    replayer, network = Replayer(program.build()), PRESETS["ideal"].with_(latency=0.2e-9)
+    assert replayer.path(network).latency.sum() == 1
+    assert replayer.path(network, side="left").latency.sum() == 0
+    assert replayer.path(network, side="left").runtime == replayer.run(network).runtime

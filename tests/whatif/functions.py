@@ -19,15 +19,14 @@ class Lines:
     def value(self, x: float) -> float:
         return max(value + slope * x for value, slope in self.lines)
 
-    def values(self, points: Sequence[float]) -> list[float]:
-        self.asked += points
-        return [self.value(x) for x in points]
-
     def tangent(self, point: float, *, from_right: bool = True) -> Tangent:
         self.asked.append(point)
         value = self.value(point)
         slopes = [s for v, s in self.lines if v + s * point >= value * (1 - 1e-14)]
         return Tangent(point, value, max(slopes) if from_right else min(slopes))
+
+    def tangents(self, points: Sequence[float]) -> list[Tangent]:
+        return [self.tangent(x) for x in points]
 
 
 @dataclass
