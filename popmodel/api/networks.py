@@ -12,12 +12,14 @@ from popmodel.api.shared import Counts, TopologyLike, shared
 from popmodel.documents import read_text
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.grids import read_values
+from popmodel.network.dimemas_cfg import Machine, is_configuration, read
 from popmodel.network.fan import Fans, read_fans
 from popmodel.network.mapping import RankMapping, listed, parse_mapping
-from popmodel.network.network import COST_FACTORS, Network, preset
+from popmodel.network.network import COST_FACTORS, PRESETS, Network, preset
 from popmodel.network.selection import Selection, parse_selection
 from popmodel.network.speeds import parse_speeds
 from popmodel.units import parse_bandwidth, parse_size, parse_time
+from popmodel.values import dataclass
 
 NetworkLike: TypeAlias = "str | Network"
 Values: TypeAlias = "float | str | Iterable[float | str] | None"
@@ -32,13 +34,40 @@ _PARSERS: Mapping[str, Callable[[str], float]] = {
 }
 
 
-def networks(network: NetworkLike | Iterable[NetworkLike], **given: Any) -> list[Network]:
+@dataclass(frozen=True)
+class OnMachine:
+    """A network that waits to know how many processes run on its machine.
+
+    Attributes
+    ----------
+    machine : Machine
+        The machine, read from a configuration of Dimemas.
+    change : mapping
+        Changes of `Network`.
+    """
+
+    machine: Machine
+    change: Mapping[str, Any]
+
+    def between(self, processes: int) -> Network:
+        """Return the network between some processes; raises as `Machine.network`."""
+        change = dict(self.change)
+        threshold = change.pop("eager_threshold", PRESETS["dimemas"].eager_threshold)
+        found = self.machine.network(processes, threshold)
+        if "cpu_factor" in change:
+            change["cpu_factor"] *= found.cpu_factor
+        return found.with_(**change)
+
+
+def networks(
+    network: NetworkLike | Iterable[NetworkLike], **given: Any
+) -> list[Network | OnMachine]:
     """Return one network for each combination of the values.
 
     Parameters
     ----------
     network : str or Network, or several of them
-        Names of presets or networks to start from.
+        Names of presets, configurations of Dimemas (``.cfg``), or networks to start from.
     **given
         As of `combinations`.
 
@@ -46,11 +75,30 @@ def networks(network: NetworkLike | Iterable[NetworkLike], **given: Any) -> list
     ------
     UsageError
         If a network is unknown or a value is invalid.
+    FileError
+        If a configuration cannot be read.
     """
     changes = combinations(**given)
     return [
-        base.with_(**change) for base in map(network_of, several(network)) for change in changes
+        _changed(base, change) for base in map(_base_of, several(network)) for change in changes
     ]
+
+
+def _changed(base: Network | Machine, change: dict[str, Any]) -> Network | OnMachine:
+    if isinstance(base, Network):
+        return base.with_(**change)
+    for name in ("latency", "bandwidth", "mapping", "collective_cost"):
+        if name in change:
+            raise UsageError(
+                f"{name.replace('_', ' ')}: already set by {base.path}",
+                "leave it out, or change the configuration",
+            )
+    return OnMachine(base, change)
+
+
+def settled(asked: Iterable[Network | OnMachine], processes: int) -> list[Network]:
+    """Return the networks between some processes; raises as `OnMachine.between`."""
+    return [one if isinstance(one, Network) else one.between(processes) for one in asked]
 
 
 def combinations(
@@ -187,6 +235,13 @@ def network_of(given: NetworkLike) -> Network:
         If there is no such preset.
     """
     return given if isinstance(given, Network) else preset(str(given))
+
+
+def _base_of(given: NetworkLike) -> Network | Machine:
+    """A network, or the machine of a configuration of Dimemas."""
+    if not isinstance(given, Network) and is_configuration(given):
+        return read(given)
+    return network_of(given)
 
 
 def _numbers(name: str, given: Values) -> list[object]:

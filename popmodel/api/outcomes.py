@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from popmodel.efficiency.family import Evaluation
@@ -11,7 +11,7 @@ from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.replayed import FAMILIES, of_execution
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import Execution
+from popmodel.simulator import Execution, Replayer
 from popmodel.units import format_time
 from popmodel.values import dataclass
 
@@ -24,6 +24,7 @@ __all__ = [
     "baseline",
     "evaluate",
     "outcome",
+    "replays_once",
     "values_of",
 ]
 
@@ -93,6 +94,31 @@ class Outcome:
             "ranks": [{"compute": compute, "end": end} for compute, end in times],
             **({"metrics": values_of(self.evaluations)} if self.evaluations else {}),
         }
+
+
+def replays_once(replayer: Replayer, networks: Iterable[Network]) -> Replay:
+    """Replay a program on each network once: on many in few passes, on others when asked for.
+
+    Parameters
+    ----------
+    replayer : Replayer
+        The program.
+    networks : iterable of Network
+        Those that are going to be asked for. Where the replay on one of them stops, each is
+        replayed on its own, so that the error is told where it belongs.
+    """
+    given = list(dict.fromkeys(networks))
+    try:
+        found = dict(zip(given, replayer.scenarios(given), strict=True))
+    except ReplayError:
+        found = {}
+
+    def once(network: Network) -> Execution:
+        if network not in found:
+            found[network] = replayer.run(network)
+        return found[network]
+
+    return once
 
 
 def outcome(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache as cache_of
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import ProfileLike, TraceLike, path_of, profile_of, several, trace_of
-from popmodel.api.networks import NetworkLike, combinations, networks
+from popmodel.api.networks import NetworkLike, OnMachine, combinations, networks, settled
 from popmodel.api.outcomes import (
     BASELINES,
     Against,
@@ -19,6 +18,7 @@ from popmodel.api.outcomes import (
     baseline,
     evaluate,
     outcome,
+    replays_once,
     values_of,
 )
 from popmodel.api.results import Result
@@ -210,7 +210,8 @@ def replay(
     trace : path or Trace
         The trace.
     network : str or Network, or several of them, optional
-        Base networks; default, unless `machine` is given: the ideal one, with no latency and
+        Base networks: names, files of Dimemas (``.cfg``, with its machine and mapping), or loaded;
+        default, unless `machine` is given: the ideal one, with no latency and
         infinite bandwidth.
     machine : str or Profile, or several of them, optional
         Machine profiles (files, names of presets) whose networks to use, with the placement of
@@ -337,18 +338,19 @@ def replay(
                     "leave it out, or name a network as well, such as ideal",
                 )
     asked = [] if network is None and profiles else networks(network or "ideal", **given, **chosen)
-    _refuse_idle_mapping(asked)
+    _refuse_idle_mapping([one for one in asked if isinstance(one, Network)])
     whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
     if against == "measured" and not whole.timed:
         raise UsageError(f"{path}: no measured times to compare with", "against: ideal or first")
     source, focus = focused(whole, part)
     program = from_trace(source)
     changes = combinations(cpu_factor=cpu_factor, **chosen)
+    known = settled(asked, program.processes)
     scenarios = [
-        *asked,
+        *known,
         *(
             network_of(profile, _nodes(program, change)).with_(name=name, **change)
-            for profile, name in zip(profiles, _names(profiles, asked), strict=True)
+            for profile, name in zip(profiles, _names(profiles, known), strict=True)
             for change in changes
         ),
     ]
@@ -366,7 +368,8 @@ def replay(
         unknown = unknown_families(observed)
         evaluations = evaluate(observed, unknown) if whole.timed else {}
     # Scenarios share their ideal network, which is the usual baseline, too.
-    once = cache_of(Replayer(program).run)
+    ideal = [network.ideal() for network in scenarios] if metrics else []
+    once = replays_once(Replayer(program), [*scenarios, *ideal])
     outcomes = tuple(
         outcome(once, network, observed, unknown, alone=len(scenarios) == 1)
         for network in scenarios
@@ -384,7 +387,12 @@ def replay(
         program.notes,
         evaluations,
         unknown,
-        (path, *(profile.path for profile in profiles), *_files(topology)),
+        (
+            path,
+            *(profile.path for profile in profiles),
+            *_files(topology),
+            *dict.fromkeys(one.machine.path for one in asked if isinstance(one, OnMachine)),
+        ),
         None if output is None else os.fspath(output),
     )
 

@@ -18,7 +18,7 @@ from popmodel.api.inputs import (
     several,
     trace_of,
 )
-from popmodel.api.networks import NetworkLike, combinations, networks
+from popmodel.api.networks import NetworkLike, OnMachine, combinations, networks, settled
 from popmodel.api.results import Result
 from popmodel.efficiency.measure import runtime
 from popmodel.errors import UsageError
@@ -321,15 +321,16 @@ def sensitivity(
     wanted = _slowdowns(slowdowns)
     if profile is not None:
         _refuse_beside_machine(network=network, **changes)
-    asked = None if profile is not None else networks(network or DEFAULT_NETWORK, **changes)[0]
+    given = [] if profile is not None else networks(network or DEFAULT_NETWORK, **changes)
     source, focus = focused(
         trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True), part
     )
     program = from_trace(source)
-    if profile is not None:
+    if profile is None:
+        asked = settled(given, program.processes)[0]
+    else:
         same = combinations(collectives=collectives, cpu_factor=cpu_factor)[0]
         asked = network_of(profile, program.nodes).with_(**same)
-    assert asked is not None
     _refuse_sharing(asked)
     program, notes = _convex(program, asked)
     critical = Replayer(program).path(asked)
@@ -345,7 +346,11 @@ def sensitivity(
         window=focus,
         caveats=(*caveats(source, focus), *([] if program.operations else [NO_MPI])),
         notes=(*notes, *program.notes),
-        files=(path, *([] if profile is None else [profile.path])),
+        files=(
+            path,
+            *([] if profile is None else [profile.path]),
+            *(one.machine.path for one in given if isinstance(one, OnMachine)),
+        ),
         dependence=dependence(program, asked, critical, source),
         written=None if output is None else os.fspath(output),
         **_found(program, asked, latency_range, bandwidth_range, wanted),
@@ -363,7 +368,7 @@ def _refuse_beside_machine(**given: object) -> None:
 
 def _refuse_sharing(network: Network) -> None:
     """Where messages wait for each other, more latency can make a run faster: no convex pieces."""
-    if getattr(network, "contended", False):
+    if network.contended:
         raise UsageError(
             f"{network.name}: messages share links or buses, so that the runtime is not convex in "
             "latency and bandwidth and has no exact tolerances",

@@ -55,7 +55,8 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help=f"Base network: {_PRESETS}. Default: ideal, unless --machine is given.",
+            help=f"Base network: {_PRESETS}; or a configuration of Dimemas (.cfg), with its "
+            "machine and mapping. Default: ideal, unless --machine is given.",
             show_default=False,
         ),
     ] = None,
@@ -222,7 +223,7 @@ def command(
     base = None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
     found = replay(
         trace,
-        None if network is None else _values("--network", network, preset),
+        None if network is None else _values("--network", network, _base),
         machine=None if machine is None else _values("--machine", machine, str),
         latency=_range("--latency", latency, parse_time),
         bandwidth=_range("--bandwidth", bandwidth, parse_bandwidth),
@@ -259,6 +260,11 @@ def command(
             raise _stopped(named, next(iter(failures.values())))
 
     goal.write(result, VIEWS, found.files, report_failures)
+
+
+def _base(text: str) -> Network | str:
+    """A preset, or the name of a configuration of Dimemas."""
+    return text if text.endswith(".cfg") else preset(text)
 
 
 def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:

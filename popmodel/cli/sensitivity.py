@@ -51,7 +51,8 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"Network of the run: {_PRESETS}. Default: alpha-beta, unless --machine is given.",
+            help=f"Network of the run: {_PRESETS}; or a configuration of Dimemas (.cfg). Default: "
+            "alpha-beta, unless --machine is given.",
             show_default=False,
         ),
     ] = None,
@@ -143,7 +144,7 @@ def command(
     which = whole_number("--application", application)
     found = sensitivity(
         trace,
-        None if network is None else choice("--network", network, tuple(PRESETS)),
+        None if network is None else _base(network),
         machine=machine,
         latency=_read("--latency", latency, parse_time),
         bandwidth=_read("--bandwidth", bandwidth, parse_bandwidth),
@@ -162,6 +163,11 @@ def command(
         flop_rate=flop_rate_of(flop_rate),
     )
     goal.write(found.to_dict(), VIEWS, found.files)
+
+
+def _base(name: str) -> str:
+    """A preset, or the name of a configuration of Dimemas."""
+    return name if name.endswith(".cfg") else choice("--network", name, tuple(PRESETS))
 
 
 def _read(option: str, text: str | None, read: Callable[[str], float]) -> float | None:

@@ -144,7 +144,7 @@ def _of_messages(messages: MessageClasses, network: Network, by: Price) -> dict[
     else:
         waits = network.tiers.waits(size, far)
     time = by.of(size, far, bare=dimemas)
-    before = np.where(remote, by.latency if dimemas else 0.0, 0.0)
+    before = np.where(remote, by.latency(far), 0.0) if dimemas else np.zeros(len(size))
     send, after = (np.where(remote, busy, 0.0) for busy in by.overheads(far))
     return {
         "transfer": np.where(remote, time, by.to_itself(size)),
@@ -179,7 +179,7 @@ def _of_collectives(
         row = classes.collective[uneven.collective]
         of_uneven = many.kind[row], many.members[row], many.apart[row]
         brought = times(*of_uneven, uneven.sent, uneven.received)
-    busy = by.latency if network.rules == "dimemas" else 0.0
+    busy = by.latency(many.apart) if network.rules == "dimemas" else nothing
     return {
         "collective_cost": times(many.kind, many.members, many.apart, at_root, many.received),
         "member_cost": times(many.kind, many.members, many.apart, many.sent, many.sent),

@@ -69,9 +69,9 @@ class Price:
         network, quantity = self.network, self.quantity
         if network.rules == "smpi":
             size = size + HEADER
-        if network.tiers is not None:
-            bare = False  # a tier tells nothing of who pays its latency
         if quantity is Quantity.TIME:
+            if bare and network.tiers is not None:
+                return _time(network, size, far, 0.0) * _NS - self.latency(far)
             return _time(network, size, far, 0.0 if bare else network.latency) * _NS
         if quantity is Quantity.LATENCY:
             return np.full(np.shape(size), 0.0 if bare else 1.0)
@@ -94,12 +94,11 @@ class Price:
             return np.zeros(np.shape(size))
         return (size + HEADER) / TO_ITSELF * _NS
 
-    @property
-    def latency(self) -> float:
+    def latency(self, far: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Price of the latency alone."""
-        if self.quantity in (Quantity.TIME, Quantity.LATENCY_TIME):
-            return self.network.latency * _NS
-        return float(self.quantity is Quantity.LATENCY)
+        if self.quantity not in (Quantity.TIME, Quantity.LATENCY_TIME):
+            return np.full(far.shape, float(self.quantity is Quantity.LATENCY))
+        return _time(self.network, np.zeros(far.shape), far, self.network.latency) * _NS
 
 
 def _time(

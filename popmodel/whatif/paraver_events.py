@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Changes = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
-__all__ = ["COMPUTING", "IN_MPI", "path_events", "replayed_events", "write_path"]
+__all__ = ["COMPUTING", "IN_MPI", "path_events", "write_path"]
 
 COMPUTING, IN_MPI = 1, 2
 _VALUES = {0: "not on it", COMPUTING: "computing", IN_MPI: "in MPI"}
@@ -83,14 +83,6 @@ def path_events(path: CriticalPath, program: Program, trace: Trace) -> Changes:
         Of each change, by process and in order of time, ns.
     """
     return _changes(*_measured(path, program, trace))
-
-
-def replayed_events(path: CriticalPath) -> Changes:
-    """The same in the replay itself, in whole nanoseconds."""
-    end = np.rint(np.cumsum(path.time)).astype(np.int64)
-    begin = np.concatenate([np.zeros(min(len(end), 1), np.int64), end[:-1]])
-    value = np.where(path.part == Part.COMPUTE, COMPUTING, IN_MPI)
-    return _changes(path.process.astype(np.int64), begin, end, value)
 
 
 def _changes(

@@ -33,11 +33,11 @@ MEMBERS = (256, 512, 1024, 2048, 4096)
 LAID_OUT = 1024  # beyond it the plain layout takes minutes and gigabytes
 
 
-def ring(every: int) -> Program:
+def ring(every: int, steps: int = STEPS) -> Program:
     """Nonblocking exchange with both neighbours, an allreduce every so many steps (0: never)."""
     program = ProgramBuilder(PROCESSES)
-    bursts = np.random.default_rng(1).uniform(1e-6, 2e-6, (STEPS, PROCESSES))
-    for step in range(STEPS):
+    bursts = np.random.default_rng(1).uniform(1e-6, 2e-6, (steps, PROCESSES))
+    for step in range(steps):
         size = 1024 if step % 7 else 65536
         right = [program.message(p, (p + 1) % PROCESSES, size) for p in range(PROCESSES)]
         left = [program.message(p, (p - 1) % PROCESSES, size) for p in range(PROCESSES)]

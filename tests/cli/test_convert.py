@@ -108,3 +108,24 @@ def test_the_sensitivity_of_a_program_without_times(popmodel: Call) -> None:
     # SimGrid's runtime on this network, whose shares add up to it.
     assert document["runtime"] == pytest.approx(0.180093939, rel=1e-9)
     assert sum(document["shares"].values()) == pytest.approx(document["runtime"], rel=1e-9)
+
+
+def test_a_program_of_dimemas_on_a_machine_of_dimemas(popmodel: Call, tmp_path: Path) -> None:
+    program, machine = tmp_path / "case.dim", tmp_path / "case.cfg"
+    program.write_text(
+        '#DIMEMAS:"x":1,0:2(1,1),1,0,0\nd:1:1:2:0:1\n'
+        "2:0:0:1:-1:1048576:7:1:0\n3:1:0:0:-1:1048576:7:1:0\n"
+    )
+    machine.write_text(
+        '"environment information" {"", 0, "", 2, 100, 0, 1};;\n'
+        '"multi node information" {0, 2, "n", 1, 1, 0, 0, 0, 1, 1, 1e-3, 1, 1, 0.0};;\n'
+    )
+    call = ("replay", str(program), "--network", str(machine), "--format", "json")
+    document = json.loads(popmodel(*call)[1])
+    # The latency on both sides, at the same time, and a MB of 2**20 at 100 MB/s.
+    assert document["runs"][0]["runtime"] == pytest.approx(1e-3 + 1e-2)
+    assert document["runs"][0]["network"]["name"] == str(machine)
+    read = {each["path"] for each in document["provenance"]["inputs"]}
+    assert read == {str(program), str(machine)}
+    status, _, err = popmodel("replay", str(program), "--network", str(tmp_path / "no.cfg"))
+    assert (status, "cannot be read: no such file or directory" in err) == (1, True)

@@ -17,7 +17,6 @@ from popmodel.whatif.paraver_events import (
     COMPUTING,
     IN_MPI,
     path_events,
-    replayed_events,
     write_path,
 )
 
@@ -68,17 +67,6 @@ def test_in_a_window_computing_begins_with_it(trace):
     found = path_events(path_of(*STEPS), from_trace(part), part)
     assert rows(found)[0] == (0, 60, COMPUTING)
     assert rows(found)[-1] == (1, 180, 0)
-
-
-def test_in_the_replay_every_step_has_its_own_time():
-    assert rows(replayed_events(path_of(*STEPS))) == [
-        (0, 0, COMPUTING),
-        (0, 100, 0),
-        (1, 100, IN_MPI),
-        (1, 110, COMPUTING),
-        (1, 160, 0),
-    ]
-    assert rows(replayed_events(path_of())) == []
 
 
 def test_an_empty_path_marks_nothing(trace):

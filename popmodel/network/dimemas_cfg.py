@@ -1,0 +1,373 @@
+"""Reads the machine that a configuration of Dimemas (``.cfg``) describes, and its network.
+
+A configuration has records such as ``"environment information" {"", 0, "", 4, 100, 0, 1};;``. What
+they say of one machine is read: nodes, their links, latencies and speed, the bandwidth and the
+buses between them, the model of collectives, and which node each task is on. Bandwidths are MB/s
+with MB = 2**20; 0 stands for what has no limit. The eager threshold is no part of a configuration,
+but an option of Dimemas (``-S``).
+
+Source: the definition of the records at the head of Dimemas' ``cfgs/ideal.cfg``, and
+``Simulator/input/new_configuration.c``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from popmodel.errors import FileError
+from popmodel.network.fan import Fans, read_fans
+from popmodel.network.mapping import RankMapping
+from popmodel.network.network import COST_FACTORS, PRESETS, Network
+from popmodel.network.point_to_point import SizeClass
+from popmodel.network.tiers import Tier, Tiers
+from popmodel.values import dataclass
+
+__all__ = ["Machine", "Node", "is_configuration", "read"]
+
+MEGABYTE = 2**20
+_RECORD = re.compile(r'"([a-z ]+)"\s*\{((?:[^{}]|\{[^{}]*\})*)\}\s*;;')
+_FIELD = re.compile(r'\s*("[^"]*"|\[\d+\]\s*\{[^{}]*\}|[^,]*)\s*(?:,|$)')
+_MOST_NODES = 10**7
+_ADVICE = "give a configuration as Dimemas reads it (#DIMEMAS_CONFIGURATION)"
+_REFUSED = {
+    "dedicated connection information": "dedicated connections",
+    "accelerator node information": "accelerators",
+    "modules information": "modules",
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a machine.
+
+    Attributes
+    ----------
+    processors : int
+        Processors.
+    speed : float
+        CPU speed relative to the traced run.
+    latency_within, latency : float
+        Of messages inside the node and to other nodes, s.
+    bandwidth_within : float
+        Of a message inside the node, B/s; infinite where it has no limit.
+    buses_within, input_links_within, output_links_within : int
+        What messages inside the node share; 0: as many as needed.
+    input_links, output_links : int
+        Links that messages from and to other nodes share; 0: as many as needed.
+    """
+
+    processors: int
+    speed: float
+    latency_within: float
+    bandwidth_within: float
+    buses_within: int
+    input_links_within: int
+    output_links_within: int
+    latency: float
+    input_links: int
+    output_links: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of Dimemas.
+
+    Attributes
+    ----------
+    path : str
+        Where it was read from.
+    nodes : tuple of Node
+        By number.
+    bandwidth : float
+        Of a message between nodes, B/s; infinite where it has no limit.
+    buses : int
+        Messages between nodes that are under way at the same time at most; 0: any number.
+    collective_cost : str
+        One of `popmodel.network.network.COST_FACTORS`.
+    mapping : str or tuple of int
+        ``fill`` (a process for each processor of a node), ``interleaved``, the number of processes
+        on each node, or the node of each process.
+    collectives : str
+        File with the models of collectives; empty where there is none.
+    """
+
+    path: str
+    nodes: tuple[Node, ...]
+    bandwidth: float
+    buses: int
+    collective_cost: str
+    mapping: str | tuple[int, ...]
+    collectives: str
+
+    def placement(self, processes: int) -> list[int]:
+        """Return the node of each process.
+
+        Raises
+        ------
+        FileError
+            If the machine has no place for so many.
+        """
+        count = len(self.nodes)
+        if isinstance(self.mapping, tuple):
+            if len(self.mapping) != processes:
+                raise self._wrong(f"maps {len(self.mapping)} tasks, not {processes}")
+            placed = list(self.mapping)
+        elif self.mapping == "interleaved":
+            placed = [process % count for process in range(processes)]
+        elif self.mapping == "fill":
+            places = [n for n, node in enumerate(self.nodes) for _ in range(node.processors)]
+            placed = places[:processes]
+        else:
+            placed = [process // int(self.mapping) for process in range(processes)]
+        if len(placed) < processes or max(placed, default=0) >= count:
+            raise self._wrong(f"has no place for {processes} processes on {count} nodes")
+        return placed
+
+    def network(self, processes: int, eager_threshold: float) -> Network:
+        """Return the network between some processes.
+
+        Parameters
+        ----------
+        processes : int
+            How many there are; the machine says on which nodes they run.
+        eager_threshold : float
+            Smallest message, B, whose blocking send waits for its receive (``-S`` of Dimemas).
+
+        Raises
+        ------
+        FileError
+            If the machine has what this network does not: nodes that differ, buses inside nodes.
+        """
+        placed = self.placement(processes)
+        used = [self.nodes[number] for number in sorted(set(placed))]
+        node, several = used[0], len(used) > 1
+        if any(other != node for other in used):
+            raise self._wrong("has nodes that differ from each other", "give all the same values")
+        within = _tier(node.latency_within, node.bandwidth_within, eager_threshold)
+        between = _tier(node.latency, self.bandwidth, eager_threshold)
+        shared = len(used) < len(placed)
+        limits: dict[str, int] = {}
+        if several:
+            limits |= {"input_links": node.input_links, "output_links": node.output_links}
+            limits |= {"buses": self.buses}
+        if shared:
+            limits |= {"links_within": self._links_within(node)}
+        far = between if several else within
+        return PRESETS["dimemas"].with_(
+            name=self.path,
+            latency=far.latency,
+            bandwidth=far.bandwidth,
+            eager_threshold=eager_threshold,
+            collective_cost=self._collective_cost(),
+            cpu_factor=node.speed,
+            tiers=Tiers(within, between) if several and shared else None,
+            mapping=RankMapping(self.path, "listed", nodes=tuple(placed)),
+            **limits,
+        )
+
+    def _collective_cost(self) -> str | Fans:
+        """The model of all collectives, or of each as a file beside the configuration says."""
+        if not self.collectives:
+            return self.collective_cost
+        file = Path(self.path).parent / self.collectives
+        fans = read_fans(os.fspath(file), _text(os.fspath(file)))
+        return replace(fans, otherwise=self.collective_cost)
+
+    def _links_within(self, node: Node) -> int:
+        if node.buses_within:
+            raise self._wrong("limits the buses inside a node, which is not modelled")
+        if node.input_links_within != node.output_links_within:
+            raise self._wrong(
+                "has other numbers of input and output links inside a node, which is not modelled"
+            )
+        return node.input_links_within
+
+    def _wrong(self, problem: str, hint: str = _ADVICE) -> FileError:
+        return FileError(self.path, problem, hint=hint)
+
+
+def _tier(latency: float, bandwidth: float, eager_threshold: float) -> Tier:
+    return Tier((SizeClass(None, latency, 1 / bandwidth),), eager_threshold)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_bytes().decode("utf-8", "backslashreplace")
+    except OSError as error:
+        problem = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        raise FileError(path, problem) from None
+
+
+def is_configuration(name: str | os.PathLike[str]) -> bool:
+    """Whether a network is named by the file of a configuration."""
+    return os.fspath(name).endswith(".cfg")
+
+
+def read(path: str | os.PathLike[str]) -> Machine:
+    """Read a configuration of Dimemas.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read, or is not such a configuration; it names the record.
+    """
+    return _Reader(os.fspath(path)).machine()
+
+
+class _Reader:
+    """Records of a file, by what they are about."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        plain = re.sub(r"/\*.*?\*/", "", _text(path), flags=re.DOTALL)
+        self.records: dict[str, list[list[str]]] = {}
+        for what, fields in _RECORD.findall(plain):
+            self.records.setdefault(what, []).append(_fields(fields))
+
+    def machine(self) -> Machine:
+        """The machine that the records describe."""
+        environment = self.only("environment information", (7,))
+        for what, named in _REFUSED.items():
+            if what in self.records:
+                raise self.wrong(f"has {named}, which are not modelled")
+        wide = self.records.get("wide area network information", [])
+        if any(int(self.number(what, 1, "wide area network information")) > 1 for what in wide):
+            raise self.wrong("has several machines in a wide area network, which are not modelled")
+        nodes = self.nodes()
+        count = self.count(environment, 3, "environment information")
+        if count != len(nodes):
+            raise self.wrong(f"announces {count} nodes, but describes {len(nodes)}")
+        model = self.count(environment, 6, "environment information")
+        if not 1 <= model <= len(COST_FACTORS):
+            raise self.wrong(f"model {model} of collectives is not known (1 to 3 are)")
+        files = self.records.get("configuration files", [[]])[-1]
+        return Machine(
+            self.path,
+            nodes,
+            self.bandwidth(environment, 4, "environment information"),
+            self.count(environment, 5, "environment information"),
+            COST_FACTORS[model - 1],
+            self.mapping(len(nodes)),
+            files[2].strip('"') if len(files) > 2 else "",
+        )
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Nodes, those of several at once repeated."""
+        found = []
+        for fields in self.records.get("node information", []):
+            # an older form has the number of the node in the second place
+            skip = {13: 2, 14: 3}.get(len(fields))
+            if skip is None:
+                raise self.wrong(f"node information has {len(fields)} fields, not 13 or 14")
+            found.append(self.node(fields, skip, "node information"))
+        for fields in self.records.get("multi node information", []):
+            what = "multi node information"
+            if len(fields) != 14:
+                raise self.wrong(f"{what} has {len(fields)} fields, not 14")
+            several = self.count(fields, 1, what)
+            if several > _MOST_NODES:
+                raise self.wrong(f"describes {several:.3g} nodes, more than {_MOST_NODES:,}")
+            found += [self.node(fields, 3, what)] * several
+        if not found:
+            raise self.wrong("describes no nodes")
+        return tuple(found)
+
+    def node(self, fields: list[str], at: int, what: str) -> Node:
+        """A node whose processors are in some place."""
+        speed = self.number(fields, at + 1, what)
+        if not speed > 0:
+            raise self.wrong(
+                f"{what}: a speed of {speed:g}, which stands for bursts of no or of fixed length, "
+                "is not modelled"
+            )
+        return Node(
+            processors=self.count(fields, at, what),
+            speed=speed,
+            latency_within=self.seconds(fields, at + 2, what),
+            bandwidth_within=self.bandwidth(fields, at + 3, what),
+            buses_within=self.count(fields, at + 4, what),
+            input_links_within=self.count(fields, at + 5, what),
+            output_links_within=self.count(fields, at + 6, what),
+            latency=self.seconds(fields, at + 7, what),
+            input_links=self.count(fields, at + 8, what),
+            output_links=self.count(fields, at + 9, what),
+        )
+
+    def mapping(self, nodes: int) -> str | tuple[int, ...]:
+        """Which node each task is on; filled where nobody says."""
+        listed = self.records.get("mapping information", [])
+        if listed:
+            what, (*_, places) = "mapping information", listed[-1]
+            numbers = places.partition("{")[2].rstrip("} ").split(",")
+            found = tuple(self.count(numbers, i, what) for i in range(len(numbers)))
+            if max(found) >= nodes:
+                raise self.wrong(f"maps a task to node {max(found)} of {nodes}")
+            return found
+        for fields in self.records.get("predefined mapping information", []):
+            words = fields[-1].strip('"').split()
+            if words == ["FILL_NODES"]:
+                return "fill"
+            if words == ["INTERLEAVED"]:
+                return "interleaved"
+            number = words[0] if words[1:] == ["TASKS_PER_NODE"] else ""
+            if number.isdecimal() and len(number) < 10 and int(number):
+                return number
+            raise self.wrong(f"unknown mapping {fields[-1][:40]}")
+        return "fill"
+
+    def only(self, what: str, counts: tuple[int, ...]) -> list[str]:
+        """The one record about something."""
+        found = self.records.get(what, [])
+        if len(found) != 1:
+            number = len(found) or "no"
+            raise self.wrong(f'has {number} records "{what}", not one')
+        if len(found[0]) not in counts:
+            raise self.wrong(f"{what} has {len(found[0])} fields, not {counts[0]}")
+        return found[0]
+
+    def number(self, fields: list[str], place: int, what: str) -> float:
+        """A number."""
+        try:
+            value = float(fields[place])
+        except (ValueError, IndexError):
+            value = math.nan
+        if not math.isfinite(value):
+            given = fields[place][:40] if place < len(fields) else "missing"
+            raise self.wrong(f"{what}: field {place + 1} must be a number, not {given}")
+        return value
+
+    def count(self, fields: list[str], place: int, what: str) -> int:
+        """A whole number from 0."""
+        value = self.number(fields, place, what)
+        if value < 0 or value != int(value):
+            raise self.wrong(f"{what}: field {place + 1} must be a whole number from 0")
+        return int(value)
+
+    def seconds(self, fields: list[str], place: int, what: str) -> float:
+        """A latency, or a bandwidth in the file's unit."""
+        value = self.number(fields, place, what)
+        if value < 0:
+            raise self.wrong(f"{what}: field {place + 1} must not be below 0")
+        return value
+
+    def bandwidth(self, fields: list[str], place: int, what: str) -> float:
+        """A bandwidth, B/s."""
+        return self.seconds(fields, place, what) * MEGABYTE or math.inf
+
+    def wrong(self, problem: str) -> FileError:
+        """An error about the file."""
+        return FileError(self.path, problem, hint=_ADVICE)
+
+
+def _fields(text: str) -> list[str]:
+    """Fields of a record, which commas separate; a list and a text in quotes is one field."""
+    return [found.strip() for found in _FIELD.findall(text.strip() + ",")][:-1]
