@@ -1,8 +1,8 @@
 """Cost of sensitivities: ``python tests/benchmarks/sensitivity.py [TRACE...]``.
 
 Of a ring of 64 processes with a million operations and random computing, and of given traces: CPU
-seconds of a replay, of a critical path, and of all breakpoints over 0 to 100 us of latency, with how
-many there are. The random ring has far more breakpoints than programs do.
+seconds of a replay, of a critical path, and of finding all breakpoints over 0 to 100 us of latency,
+with how many there are. The random ring has far more breakpoints than programs do.
 """
 
 from __future__ import annotations
