@@ -134,7 +134,7 @@ def predict(
     >>> run = popmodel.predict("stencil3d", procs=16, threads=4, settings={"N": 512})
     >>> run.runtime.low < run.runtime.value < run.runtime.high
     True
-    >>> run.metrics["hybrid-additive"]["parallel_efficiency"].value > 0.8
+    >>> run.metrics["hybrid-additive"]["parallel_efficiency"].value > 0.7
     True
     >>> table = run.to_dataframe()
     >>> list(table.columns[-3:])

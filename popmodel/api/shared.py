@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from popmodel.api.inputs import several
 from popmodel.errors import UsageError
-from popmodel.network.links import check_sharing
+from popmodel.network.limits import check_sharing
 from popmodel.network.topology import FatTree, Topology, Torus
 from popmodel.network.topology_file import read_topology
 

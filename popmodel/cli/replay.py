@@ -36,7 +36,7 @@ EXAMPLES = (
     "popmodel replay run.prv --network dimemas --format json",
     "popmodel replay run.prv --cpu-factor 0.5,1,2 --metrics",
     "popmodel replay run.prv --network ideal --machine m.json",
-    "popmodel replay run.prv --latency 0.1us:100us:log13 --bandwidth 0.1GB/s:100GB/s:log13",
+    "popmodel replay run.prv --latency 1us:100us:log9 --bandwidth 1GB/s,9GB/s",
     "popmodel replay run.prv --machine m.json --mapping traced,block:8,cyclic:8",
     "popmodel replay run.prv --network alpha-beta --algorithm allreduce=ring",
     "popmodel replay run.prv --latency 5us -o replayed.prv.gz",

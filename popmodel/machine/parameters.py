@@ -347,7 +347,6 @@ REGISTER: tuple[Parameter, ...] = (
         short="or",
         zero=True,
         changes="sending",
-        unused=_LOGGP,
         shown="receive overhead",
     ),
     Parameter(

@@ -44,7 +44,7 @@ def load(source: str | os.PathLike[str]) -> Signature:
     --------
     >>> import popmodel
     >>> popmodel.load_signature("stencil3d")
-    <Signature stencil3d (bundled): 6 items, N=512 steps=100>
+    <Signature stencil3d (bundled): 8 items, N=512 steps=100>
     """
     path, is_bundled, text = read(source)
     return from_text(text, path, is_bundled=is_bundled)

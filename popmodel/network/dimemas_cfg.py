@@ -204,7 +204,7 @@ def _text(path: str) -> str:
 
 def is_configuration(name: str | os.PathLike[str]) -> bool:
     """Whether a network is named by the file of a configuration."""
-    return os.fspath(name).endswith(".cfg")
+    return isinstance(name, (str, os.PathLike)) and os.fspath(name).endswith(".cfg")
 
 
 def read(path: str | os.PathLike[str]) -> Machine:

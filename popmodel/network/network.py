@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.network.links import check_count, check_sharing
+from popmodel.network.limits import check_count, check_sharing
 from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
@@ -110,7 +110,7 @@ class Network:
     buses : int
         Messages between nodes that are under way at the same time at most; 0: any number.
     sharing : str
-        How messages share a link: one of `popmodel.network.links.SHARING`.
+        How messages share a link: one of `popmodel.network.limits.SHARING`.
     topology : FatTree or Torus, optional
         Switches and links between the nodes, which messages share fairly: their time there comes
         on top of the latency, and `bandwidth` is the most that one message gets. Instead of links

@@ -52,8 +52,12 @@ def test_the_largest_number_of_cores_is_nearly_that_of_a_search_through_all(
     for target in (0.95, 0.85, 0.7):
         found = largest_cores(study(application, SIXTEEN_NODES), target)
         largest = max(cores for cores, value in every.items() if value >= target)
-        # numbers far from the root that divide better than those around it may be missed
-        assert largest / 2 <= found.cores <= largest
+        # Numbers far from the root that divide better than those around it may be missed: a prime
+        # number of processes cuts the stencil into slabs, whose layers are packed row by row.
+        powers = [cores for cores in every if cores.bit_count() == 1 and every[cores] >= target]
+        assert max(powers) <= found.cores <= largest
+        if application is CANNON:
+            assert largest / 2 <= found.cores
         assert found.efficiency == pytest.approx(every[found.cores])
         assert found.efficiency >= target
         following = [cores for cores in every if cores > found.cores]

@@ -127,11 +127,11 @@ def test_a_sweep_of_any_program_says_what_predict_says(
 
 
 def test_splits_are_not_told_apart_by_less_than_the_laws_are_sure_of() -> None:
-    """Three splits of the bundled stencil are within 1 % of each other."""
+    """Three splits of the bundled stencil are within 5 % of each other."""
     found = sweep(STENCIL, PRESET, [64])
     fastest = min(one.runtime.value for one in found.candidates)
-    near = [one for one in found.candidates if one.runtime.value < 1.01 * fastest]
-    assert len(near) >= 2
+    near = [one for one in found.candidates if one.runtime.value < 1.05 * fastest]
+    assert len(near) >= 3
     assert all((one.probability_best or 0) < 0.6 for one in near)
     assert all(one.split in [each.split for each in found.choices[0].tied] for one in near)
     assert 0.01 < (found.choices[0].taken.regret or 0) < 0.06
@@ -400,7 +400,7 @@ def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
     for one, other in zip(some.candidates, all_of_them.candidates, strict=True):
         if one.split == (64, 1):
             assert one.source == "closed form"
-            assert one.runtime.value == pytest.approx(1.254, abs=0.01)
+            assert one.runtime.value == pytest.approx(1.599, abs=0.01)
             assert (one.probability_best, one.probability_tied, one.regret) == (None, None, None)
         else:
             assert (one.source, one.runtime) == ("replay", other.runtime)
