@@ -127,13 +127,13 @@ def classes(program: Program) -> Classes:
 
 
 def _over_nodes(program: Program) -> NDArray[np.bool_]:
-    """Whether each collective has members on several nodes."""
+    """Whether each collective has members on several nodes; of unlisted ones, where a run has."""
     several = bool(len(distinct(program.nodes)) > 1)
     found = np.full(len(program.collectives), several)
     if several:
         communicator = program.collectives.communicator
         for number in distinct(communicator).tolist():
-            if number:
-                nodes = program.nodes[program.communicators[number]]
-                found[communicator == number] = len(distinct(nodes)) > 1
+            listed = program.communicators.get(number)
+            if number and listed is not None:
+                found[communicator == number] = len(distinct(program.nodes[listed])) > 1
     return found

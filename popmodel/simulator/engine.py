@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.simulator.core import core, costs
 from popmodel.simulator.execution import stopped
-from popmodel.simulator.replayer import Replayer, core, costs
+from popmodel.simulator.replayer import Replayer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,6 +16,7 @@ from popmodel.simulator.algorithms import carry_out
 from popmodel.simulator.charges import Charges, charge, with_sizes
 from popmodel.simulator.classes import BETWEEN, SELF, Classes, classes
 from popmodel.simulator.contended import Plan, carry_on, spent_in_calls
+from popmodel.simulator.core import TABLES, core, costs, filled
 from popmodel.simulator.execution import Execution, stopped
 from popmodel.simulator.laid_out import LaidOut, lay_out
 from popmodel.simulator.mapped_back import moments_of, path_of
@@ -32,21 +33,10 @@ if TYPE_CHECKING:
     from popmodel.simulator.algorithms import Carried, Sizes
     from popmodel.simulator.program import Program
 
-__all__ = ["Moments", "Replayer", "core", "costs"]
+__all__ = ["Along", "Moments", "Replayer", "Side"]
 
 _NS = 1e9
 
-# Columns of charges that are times, in the order of the compiled walk's tables, from 1.
-_TABLES = (
-    "send_overhead",
-    "receive_before",
-    "receive_after",
-    "transfer",
-    "collective_cost",
-    "member_cost",
-    "request_cost",
-    "uneven_cost",
-)
 _ROUNDING = 1e-13  # as the engine: what differs less is equal
 Along = Literal["latency", "bytes"]
 Side = Literal["right", "left"]
@@ -91,9 +81,10 @@ class Replayer:
 
     Notes
     -----
-    Memory beyond the program: 4 B for each message and each collective. During a replay another
-    24 B for each message and 56 B for each collective; 8 networks at once take 136 B for each
-    message, and a critical path 56 B, and 24 B for every wait that another process ended.
+    Memory beyond the program: 4 B for each message and each collective. A replay takes another 4 B
+    for each message and 48 B for each collective, eight networks at once 280 B for each collective;
+    the states of messages (32 B, or 160 B) are there while they are under way. A critical path takes
+    24 B for every wait that another process ended.
     """
 
     def __init__(self, program: Program) -> None:
@@ -218,7 +209,7 @@ class Replayer:
     def _slopes(
         self, networks: Sequence[Network], sign: float, by: Quantity
     ) -> list[tuple[float, float]]:
-        filled = _filled(networks)
+        filled = filled(networks)
         cpu = [self._cpu(n) for n in filled]
         given = costs(
             [self._charges(n) for n in filled] + [self._charges(n, by) for n in filled],
@@ -263,7 +254,7 @@ class Replayer:
         """Replays of up to as many networks as the engine has lanes; the last one fills them."""
         if len(networks) == 1:
             return [self.run(networks[0])]
-        filled = _filled(networks)
+        filled = filled(networks)
         given = costs([self._charges(n) for n in filled], [self._cpu(n) for n in filled])
         end, stuck_at = self._core.run(given, self._messages_of(networks[0]))
         rows = end.reshape(_kernel.LANES, -1)
@@ -342,13 +333,13 @@ class Replayer:
         )
         if (error := stopped(self.program, stuck_at, end)) is not None:
             raise error
-        first = np.cumsum([0, *(len(getattr(times, name)) for name in _TABLES)])
+        first = np.cumsum([0, *(len(getattr(times, name)) for name in TABLES)])
         charged = table > 0
         entry = first[table[charged].astype(np.int64) - 1] + index[charged]
 
         def column(charges: Charges) -> NDArray[np.float64]:
             found = np.zeros(len(table))
-            found[charged] = np.concatenate([getattr(charges, name) for name in _TABLES])[entry]
+            found[charged] = np.concatenate([getattr(charges, name) for name in TABLES])[entry]
             return found
 
         time = column(times)
@@ -495,69 +486,3 @@ class Replayer:
         program = self.program
         compute = (self._compute * self._cpu(network) / _NS)[: program.processes]
         return Execution(network, program.latest(end / _NS), compute, program.operations, spent)
-
-
-def _filled(networks: Sequence[Network]) -> list[Network]:
-    """As many networks as the engine has lanes; the last one fills them."""
-    return [*networks, *[networks[-1]] * (_kernel.LANES - len(networks))]
-
-
-def core(
-    program: Program, message_class: NDArray[np.int32], collective_class: NDArray[np.int32]
-) -> _kernel.Replay:
-    """Hand a program to the compiled engine, which checks it once.
-
-    Parameters
-    ----------
-    program : Program
-        What every process does.
-    message_class, collective_class : int32[M], int32[C]
-        Rows of the charges of its messages and collectives.
-
-    Raises
-    ------
-    ValueError
-        If its columns do not fit each other.
-    """
-    return _kernel.Replay(
-        offsets=program.offsets,
-        kind=program.kind,
-        target=program.target,
-        burst=program.burst,
-        tail=program.tail,
-        message_class=message_class,
-        collective_class=collective_class,
-        members=program.collectives.members,
-        root=program.collectives.root,
-        uneven_operation=program.uneven.operation,
-    )
-
-
-def costs(
-    charges: Sequence[Charges],
-    cpu: Sequence[NDArray[np.float64]],
-    signs: Sequence[float] | None = None,
-) -> _kernel.Costs:
-    """Hand the charges of one or several networks to the compiled engine.
-
-    Parameters
-    ----------
-    charges : sequence of Charges
-        A row each; what is no time is taken of the first.
-    cpu : sequence of float64[P]
-        What multiplies the bursts of each process.
-    signs : sequence of float, optional
-        Multiplies the rows.
-    """
-    sign = np.ones((len(charges), 1)) if signs is None else np.array(signs)[:, None]
-    rows: dict[str, Any] = {
-        name: np.stack([getattr(one, name) for one in charges]) * sign for name in _TABLES
-    }
-    first = charges[0]
-    return _kernel.Costs(
-        cpu=np.stack(cpu),
-        rendezvous=first.rendezvous,
-        collective_rule=first.collective_rule,
-        sender_waits_for_transfer=first.sender_waits_for_transfer,
-        **rows,
-    )

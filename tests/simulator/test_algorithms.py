@@ -24,6 +24,7 @@ from popmodel.simulator import algorithms, replay, replayer
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.charges import charge
 from popmodel.simulator.classes import classes
+from popmodel.simulator.core import core, costs
 from popmodel.simulator.patterns import ALGORITHMS, Pattern
 from popmodel.simulator.program import Op, Program
 
@@ -193,10 +194,9 @@ def test_the_core_refuses_columns_of_different_lengths(
 def test_ends_of_a_program_that_nobody_carries_out_are_refused() -> None:
     program = alone("bcast", 4, 8, 8)
     found = classes(program)
-    core = replayer.core(program, found.message, found.collective)
-    costs = replayer.costs([charge(program, found, NETWORK)], [np.ones(4)])
+    paid = costs([charge(program, found, NETWORK)], [np.ones(4)])
     with pytest.raises(ValueError, match="columns of different lengths"):
-        core.run(costs, None)
+        core(program, found.message, found.collective).run(paid, None)
 
 
 # -- programs that are laid out --------------------------------------------------------------------

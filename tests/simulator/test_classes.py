@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,6 +47,14 @@ def test_collectives_of_a_class_differ_in_nothing_that_costs() -> None:
     assert len({a, c, d}) == 3
     assert found.collectives.apart[[a, c]].tolist() == [True, False]
     assert found.collectives.rooted[[a, d]].tolist() == [False, True]
+
+
+def test_a_communicator_that_nobody_lists_may_be_anywhere() -> None:
+    program = ProgramBuilder(4, nodes=[0, 0, 1, 1])
+    inside = program.communicator([0, 1])
+    program.collective("barrier", communicator=inside)
+    unlisted = replace(program.build(), communicators={})
+    assert classes(unlisted).collectives.apart.tolist() == [True]
 
 
 def test_the_core_refuses_processes_that_are_not_there() -> None:
