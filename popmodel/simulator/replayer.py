@@ -83,8 +83,8 @@ class Replayer:
     -----
     Memory beyond the program: 4 B for each message and each collective. A replay takes another 4 B
     for each message and 48 B for each collective, eight networks at once 280 B for each collective;
-    the states of messages (32 B, or 160 B) are there while they are under way. A critical path takes
-    24 B for every wait that another process ended.
+    the states of messages (32 B, or 160 B) are there while they are under way. A critical path
+    takes 24 B for every wait that another process ended.
     """
 
     def __init__(self, program: Program) -> None:
@@ -209,12 +209,12 @@ class Replayer:
     def _slopes(
         self, networks: Sequence[Network], sign: float, by: Quantity
     ) -> list[tuple[float, float]]:
-        filled = filled(networks)
-        cpu = [self._cpu(n) for n in filled]
+        lanes = filled(networks)
+        cpu = [self._cpu(n) for n in lanes]
         given = costs(
-            [self._charges(n) for n in filled] + [self._charges(n, by) for n in filled],
+            [self._charges(n) for n in lanes] + [self._charges(n, by) for n in lanes],
             cpu + [np.zeros_like(one) for one in cpu],
-            signs=[1.0] * len(filled) + [sign] * len(filled),
+            signs=[1.0] * len(lanes) + [sign] * len(lanes),
         )
         end, stuck_at = self._core.slopes(given, self._messages_of(networks[0]))
         times, slopes = end.reshape(2, _kernel.LANES, -1)
@@ -254,8 +254,8 @@ class Replayer:
         """Replays of up to as many networks as the engine has lanes; the last one fills them."""
         if len(networks) == 1:
             return [self.run(networks[0])]
-        filled = filled(networks)
-        given = costs([self._charges(n) for n in filled], [self._cpu(n) for n in filled])
+        lanes = filled(networks)
+        given = costs([self._charges(n) for n in lanes], [self._cpu(n) for n in lanes])
         end, stuck_at = self._core.run(given, self._messages_of(networks[0]))
         rows = end.reshape(_kernel.LANES, -1)
         return [
