@@ -40,6 +40,7 @@ from popmodel.trace.focus import Focus, focused
 from popmodel.trace.part import Part, Window
 from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
+from popmodel.whatif.region_speeds import at_speeds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -188,6 +189,7 @@ def replay(
     mapping: str | Iterable[str] | None = None,
     cpu_factor: float | str | Iterable[float | str] | None = None,
     rank_speed: str | Iterable[str] | None = None,
+    region_speed: Mapping[str, float] | None = None,
     links: Counts | None = None,
     buses: Counts | None = None,
     links_within: Counts | None = None,
@@ -245,6 +247,9 @@ def replay(
     rank_speed : str or several, optional
         CPU speeds of single ranks relative to the traced run, ``"0=2,4-7=0.5"``; one replay for
         each text.
+    region_speed : mapping of str to float, optional
+        CPU speeds in regions on all ranks, relative to the traced run, in all replays; the names
+        are those of `popmodel.sensitivity`.
     links : int or str, or several, optional
         Links of each node, in and out, that its messages to and from other nodes share; ``"2:1"``
         are two out and one in, ``"1:0"`` one that carries messages in or out (half duplex); 0 are
@@ -344,6 +349,13 @@ def replay(
         raise UsageError(f"{path}: no measured times to compare with", "against: ideal or first")
     source, focus = focused(whole, part)
     program = from_trace(source)
+    if region_speed:
+        if output is not None:
+            raise UsageError(
+                f"{os.fspath(output)}: the records of a region cannot be stretched",
+                "leave out the speeds of regions, or name another format",
+            )
+        program = at_speeds(program, source, region_speed)
     changes = combinations(cpu_factor=cpu_factor, **chosen)
     known = settled(asked, program.processes)
     scenarios = [
@@ -384,7 +396,7 @@ def replay(
         baseline(against, once, outcomes, measured),
         focus,
         (*caveats(source, focus), *_caveats(program, scenarios)),
-        program.notes,
+        (*_told_speeds(region_speed or {}), *program.notes),
         evaluations,
         unknown,
         (
@@ -395,6 +407,15 @@ def replay(
         ),
         None if output is None else os.fspath(output),
     )
+
+
+def _told_speeds(speeds: Mapping[str, float]) -> list[str]:
+    """What replays take regions for."""
+    return [
+        f"computing in {name} is taken as {speed:g} times as fast as traced, in the replays on the "
+        "ideal network, too"
+        for name, speed in speeds.items()
+    ]
 
 
 def _caveats(program: Program, networks: Sequence[Network]) -> list[str]:

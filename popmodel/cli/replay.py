@@ -135,6 +135,14 @@ def command(
             "further replays.",
         ),
     ] = None,
+    region_speed: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FACTOR",
+            help="CPU speed in a region on all ranks, relative to the traced run: solve=2. Regions "
+            "are those that popmodel sensitivity lists. Repeat it for other regions.",
+        ),
+    ] = None,
     links: Annotated[
         str | None,
         typer.Option(
@@ -216,6 +224,7 @@ def command(
     from popmodel.network.speeds import parse_speeds
     from popmodel.report.networks import differences
     from popmodel.report.replay import VIEWS
+    from popmodel.whatif.region_speeds import parse_region_speeds
 
     to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
     goal = target(ctx.obj, None if to_trace else output, format, force=force)
@@ -235,6 +244,7 @@ def command(
         algorithm=_texts("--algorithm", algorithm, parse_selection),
         mapping=_several("--mapping", mapping, str),
         rank_speed=_texts("--rank-speed", rank_speed, parse_speeds),
+        region_speed=parse_region_speeds(region_speed or []),
         cpu_factor=_range("--cpu-factor", cpu_factor, _parse_factor),
         links=_several("--links", links, _links),
         buses=_several("--buses", buses, _count),

@@ -696,3 +696,13 @@ def test_only_one_replay_makes_a_trace(trace: str, tmp_path: Path, popmodel: Cal
 def test_a_trace_has_the_name_of_one(trace: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"must end in \.prv or \.prv\.gz"):
         replay(trace, output=tmp_path / "replayed.trace")
+
+
+def test_regions_of_other_speed(popmodel: Call) -> None:
+    given = ("--region-speed", "before MPI_Sendrecv=2", "--format", "json")
+    document = json.loads(popmodel("replay", PURE, *given)[1])
+    plain = json.loads(popmodel("replay", PURE, "--format", "json")[1])
+    assert document["runs"][0]["runtime"] < plain["runs"][0]["runtime"]
+    assert "taken as 2 times as fast as traced" in document["notes"][0]
+    status, _, err = popmodel("replay", PURE, "--region-speed", "2")
+    assert (status, "'2' is no speed of a region" in err) == (2, True)
