@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from popmodel.network.fan import Fans, read_fans
 from popmodel.network.mapping import RankMapping
 from popmodel.network.network import COST_FACTORS, PRESETS, Network
 from popmodel.network.point_to_point import SizeClass
+from popmodel.network.speeds import Speeds
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.values import dataclass
 
@@ -145,8 +147,10 @@ class Machine:
         placed = self.placement(processes)
         used = [self.nodes[number] for number in sorted(set(placed))]
         node, several = used[0], len(used) > 1
-        if any(other != node for other in used):
-            raise self._wrong("has nodes that differ from each other", "give all the same values")
+        if any(replace(other, speed=node.speed) != node for other in used):
+            raise self._wrong(
+                "has nodes that differ in more than their speed", "give all the same values"
+            )
         within = _tier(node.latency_within, node.bandwidth_within, eager_threshold)
         between = _tier(node.latency, self.bandwidth, eager_threshold)
         shared = len(used) < len(placed)
@@ -163,11 +167,20 @@ class Machine:
             bandwidth=far.bandwidth,
             eager_threshold=eager_threshold,
             collective_cost=self._collective_cost(),
-            cpu_factor=node.speed,
+            cpu_factor=self.nodes[placed[0]].speed,
             tiers=Tiers(within, between) if several and shared else None,
+            speeds=self._speeds(placed),
             mapping=RankMapping(self.path, "listed", nodes=tuple(placed)),
             **limits,
         )
+
+    def _speeds(self, placed: Sequence[int]) -> Speeds | None:
+        """Speed of each process relative to the first, where their nodes differ."""
+        speeds = [self.nodes[number].speed for number in placed]
+        if len(set(speeds)) < 2:
+            return None
+        parts = tuple((rank, rank, speed / speeds[0]) for rank, speed in enumerate(speeds))
+        return Speeds(self.path, parts)
 
     def _collective_cost(self) -> str | Fans:
         """The model of all collectives, or of each as a file beside the configuration says."""

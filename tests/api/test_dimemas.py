@@ -131,11 +131,25 @@ def test_machines_that_are_not_modelled(exchange: Path, tmp_path: Path) -> None:
     machine.write_text(text.replace(" 1, 1, 0.001", " 1, 2, 0.001"))
     with pytest.raises(FileError, match="other numbers of input and output links inside a node"):
         popmodel.replay(exchange, machine)
-    one = next(line for line in text.splitlines() if line.startswith('"multi'))
-    slow = one.replace('"n", 2, 1,', '"n", 2, 3,').replace("{0, 2,", "{0, 1,")
-    machine.write_text(text.replace(one, one.replace("{0, 2,", "{0, 1,") + "\n" + slow))
-    with pytest.raises(FileError, match="has nodes that differ from each other"):
+    machine.write_text(two_nodes(configuration(NET, 4), " 0.001, 1, 1,", " 0.001, 2, 2,"))
+    with pytest.raises(FileError, match="has nodes that differ in more than their speed"):
         popmodel.replay(exchange, machine)
+
+
+def test_nodes_of_different_speed(exchange: Path, tmp_path: Path) -> None:
+    machine = tmp_path / "x.cfg"
+    text = configuration(NET, 4, speed=2.0)
+    machine.write_text(two_nodes(text, '"n", 2, 2.0,', '"n", 2, 0.5,'))
+    found = popmodel.replay(exchange, machine).outcomes[0].found
+    assert found.compute.tolist() == [pytest.approx(1e-3 / s) for s in (2, 2, 0.5, 0.5)]
+
+
+def two_nodes(text: str, first: str, second: str) -> str:
+    """A configuration of two like nodes, the second of which is another one."""
+    both = next(line for line in text.splitlines() if line.startswith('"multi'))
+    one = both.replace("{0, 2,", "{0, 1,")
+    assert first in one
+    return text.replace(both, one + "\n" + one.replace(first, second))
 
 
 def test_what_a_configuration_says_is_not_said_again(exchange: Path, tmp_path: Path) -> None:
