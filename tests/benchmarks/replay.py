@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,7 +26,7 @@ from popmodel.network.network import PRESETS
 from popmodel.network.topology import FatTree
 from popmodel.simulator import Program, replay
 from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Messages, Op
 from popmodel.simulator.replayer import Replayer
 
 PROCESSES, STEPS, ROUNDS = 64, 4000, 5
@@ -56,6 +57,48 @@ def ring(every: int, steps: int = STEPS) -> Program:
             if c >= 0:
                 program.do(p, Op.COLLECTIVE, c)
     return program.build()
+
+
+def large(processes: int = 1000, steps: int = 1250) -> Program:
+    """The exchange of `ring`, laid out as columns: 8 operations of each process in each step."""
+    p, step = np.arange(processes), np.arange(steps)[:, None]
+    right = 2 * (step * processes + p)  # messages of a step, to the right and to the left
+    left = right + 1
+    of_process = [
+        right[:, p - 1],
+        left[:, (p + 1) % processes],
+        right,
+        left,
+        right[:, p - 1],
+        left[:, (p + 1) % processes],
+        right,
+        left,
+    ]
+    target = np.stack(of_process, axis=-1).transpose(1, 0, 2).ravel().astype(np.int32)
+    kinds = [Op.POST] * 2 + [Op.ISEND] * 2 + [Op.WAIT_RECEIVE] * 2 + [Op.WAIT_SEND] * 2
+    number = 8 * steps * processes
+    burst = np.zeros((number // 8, 8))
+    burst[:, 4] = np.random.default_rng(1).integers(1000, 2000, number // 8)
+    sender = np.repeat(np.tile(p, steps), 2).astype(np.int32)
+    receiver = (sender + np.tile([1, -1], steps * processes)) % processes
+    size = np.where(np.arange(len(sender)) // (2 * processes) % 7, 1024, 65536)
+    return replace(
+        ProgramBuilder(processes).build(),
+        offsets=np.arange(processes + 1, dtype=np.int64) * 8 * steps,
+        kind=np.tile(np.array(kinds, np.uint8), number // 8),
+        target=target,
+        burst=burst.ravel(),
+        messages=Messages(
+            sender,
+            receiver.astype(np.int32),
+            size.astype(np.int64),
+            np.zeros(len(sender), np.int64),
+            np.zeros(len(sender), np.int8),
+        ),
+        call=np.arange(number, dtype=np.int32),
+        call_code=np.zeros(number, np.int32),
+        call_time=np.zeros(number, np.int64),
+    )
 
 
 def alltoall(members: int) -> Program:
@@ -146,7 +189,12 @@ def main() -> None:
         f"{'program':<28}{'network':<12}{'operations':>12}{'ready, s':>10}{'replay, s':>10}"
         f"{'M op/s':>8}{'8 at once':>10}{'path':>7}"
     )
-    for name, program in (("ring", ring(0)), ("ring + allreduce / 10 steps", ring(10))):
+    programs = (
+        ("ring", ring(0)),
+        ("ring + allreduce / 10 steps", ring(10)),
+        ("ring of 1000", large()),
+    )
+    for name, program in programs:
         ready = median(partial(Replayer, program))
         replayer = Replayer(program)
         for network in map(PRESETS.get, ("ideal", "alpha-beta", "dimemas")):
