@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
