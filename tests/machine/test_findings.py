@@ -219,7 +219,7 @@ def test_what_the_model_does_not_use_is_told_with_the_reason() -> None:
     texts = found(document(), "unused")
     assert "not used: core.smt_factor (simultaneous multithreading)" in texts
     assert (
-        "not used: net.intra.G, net.intra.g, net.intra.or (LogGP; messages cost alpha + beta m)"
+        "not used: net.intra.G, net.intra.g (LogGP; messages cost alpha + beta m)"
     ) in texts
     assert "not used: noise (noise is not modelled)" in texts
     assert not [text for text in texts if "coll." in text]

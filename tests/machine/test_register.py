@@ -40,7 +40,8 @@ def test_a_path_leads_to_its_entry(path: str, entry: str | None) -> None:
 def test_what_is_not_used_says_why() -> None:
     assert register.unused("net.intra.classes[0].alpha") == ""
     assert register.unused("net.socket.classes[0].alpha").startswith("messages within a socket")
-    assert register.unused("net.inter.or").startswith("LogGP")
+    assert register.unused("net.inter.g").startswith("LogGP")
+    assert register.unused("net.inter.or") == ""
     assert register.unused("params.N") == ""
 
 

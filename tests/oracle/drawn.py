@@ -115,3 +115,32 @@ def programs_with_collectives(draw: st.DrawFn) -> Program:
         program.compute(p, draw(st.integers(0, 50)) * 1e-9)
         program.do(p, Op.WAIT_COLLECTIVE, c)
     return program.build()
+
+
+def renumbered(program: Program, order: list[int]) -> Program:
+    """The same program with other numbers: process p becomes order[p]."""
+    new, old = np.array(order, np.int32), np.argsort(order)
+    counts = np.diff(program.offsets)[old]
+    parts = [np.arange(program.offsets[p], program.offsets[p + 1]) for p in old]
+    rows = np.concatenate(parts).astype(np.int64)
+    roots = program.collectives.root
+    return replace(
+        program,
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        kind=program.kind[rows],
+        target=program.target[rows],
+        burst=program.burst[rows],
+        tail=program.tail[old],
+        call=program.call[rows],
+        messages=replace(
+            program.messages,
+            sender=new[program.messages.sender],
+            receiver=new[program.messages.receiver],
+        ),
+        collectives=replace(
+            program.collectives,
+            root=np.where(roots >= 0, new[roots], roots).astype(np.int32),
+        ),
+        communicators={key: new[members] for key, members in program.communicators.items()},
+        nodes=program.nodes[old],
+    )

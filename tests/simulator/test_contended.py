@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import contended as oracle
 from oracle import dim
-from oracle.random_programs import networks, programs
+from oracle.drawn import networks, programs, renumbered
 
 from popmodel.errors import ReplayError, UsageError
 from popmodel.kernel import _kernel
@@ -279,23 +279,6 @@ def test_the_compiled_engine_agrees_with_the_plain_one(
     end, at = plain(program, network, arguments)
     assert stuck_at.tolist() == at
     assert clock.tolist() == pytest.approx(end, rel=1e-9)
-
-
-def renumbered(program: Program, order: list[int]) -> Program:
-    """The same program with other numbers: process p becomes order[p]."""
-    nodes = np.empty(program.processes, np.int32)
-    nodes[order] = program.nodes
-    built = ProgramBuilder(program.processes, nodes.tolist())
-    m = program.messages
-    for sender, receiver, size in zip(m.sender, m.receiver, m.size, strict=True):
-        built.message(order[sender], order[receiver], int(size))
-    for _ in range(len(program.collectives)):
-        built.collective("barrier")
-    for p, new in enumerate(order):
-        for i in range(program.offsets[p], program.offsets[p + 1]):
-            built.compute(new, float(program.burst[i]) / 1e9)
-            built.do(new, Op(program.kind[i]), int(program.target[i]))
-    return built.build()
 
 
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracle import replay as oracle
-from oracle.drawn import networks, programs
+from oracle.drawn import networks, programs, renumbered
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
-from popmodel.network.network import PRESETS
+from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import NONE_UNEVEN, Op, Program, Uneven
@@ -205,6 +206,21 @@ def test_a_slower_network_never_ends_earlier(program: Program, network) -> None:
     except ReplayError:
         return
     assert (replay(program, slower).end >= fast.end - 1e-15).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(programs(uneven=False), networks(), st.data())
+def test_the_numbers_of_ranks_do_not_matter(
+    program: Program, network: Network, data: st.DataObject
+) -> None:
+    order = data.draw(st.permutations(range(program.processes)))
+    try:
+        end = replay(program, network).end
+    except ReplayError:
+        with pytest.raises(ReplayError):
+            replay(renumbered(program, order), network)
+        return
+    assert np.array_equal(replay(renumbered(program, order), network).end[order], end)
 
 
 @settings(max_examples=100, deadline=None)
