@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.api.inputs import number, several
 from popmodel.api.shared import Counts, TopologyLike, shared
@@ -20,6 +20,12 @@ from popmodel.network.selection import Selection, parse_selection
 from popmodel.network.speeds import parse_speeds
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from popmodel.simulator import Program
 
 NetworkLike: TypeAlias = "str | Network"
 Values: TypeAlias = "float | str | Iterable[float | str] | None"
@@ -257,3 +263,24 @@ def _number(name: str, value: float | str) -> list[float]:
         return read_values(value, _PARSERS[name])
     except UsageError as error:
         raise UsageError(f"{name}: {error.message}", error.hint) from error
+
+
+def nodes_of(program: Program, change: Mapping[str, object]) -> NDArray[np.int32]:
+    """Node of each process under a change."""
+    mapping = change.get("mapping")
+    if isinstance(mapping, RankMapping):
+        return mapping.nodes_of(program.processes)
+    return program.nodes[: program.processes]
+
+
+def refuse_idle_mapping(networks: Iterable[Network | OnMachine]) -> None:
+    """Refuse a mapping that cannot change anything."""
+    known = [one for one in networks if isinstance(one, Network)]
+    told = {one.mapping for one in known if one.tiers is not None or one.contended}
+    for network in known:
+        if network.mapping is not None and network.mapping not in told:
+            raise UsageError(
+                f"mapping {network.mapping.name}: changes nothing on {network.name}, where a "
+                "message costs the same inside a node and between nodes",
+                "name a machine, whose profile tells both apart, or limit links",
+            )

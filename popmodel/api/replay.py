@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.inputs import ProfileLike, TraceLike, path_of, profile_of, several, trace_of
-from popmodel.api.networks import NetworkLike, OnMachine, combinations, networks, settled
+from popmodel.api.networks import (
+    NetworkLike,
+    OnMachine,
+    combinations,
+    networks,
+    nodes_of,
+    refuse_idle_mapping,
+    settled,
+)
 from popmodel.api.outcomes import (
     BASELINES,
     Against,
@@ -29,7 +37,6 @@ from popmodel.efficiency.replayed import unknown_families
 from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
 from popmodel.machine.profile import Profile
-from popmodel.network.mapping import RankMapping
 from popmodel.network.network import Network
 from popmodel.plain import document
 from popmodel.report.networks import differences
@@ -43,9 +50,6 @@ from popmodel.values import cut, dataclass
 from popmodel.whatif.region_speeds import at_speeds
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from popmodel.report.views import Record, Views
     from popmodel.simulator import Program
 
@@ -343,7 +347,7 @@ def replay(
                     "leave it out, or name a network as well, such as ideal",
                 )
     asked = [] if network is None and profiles else networks(network or "ideal", **given, **chosen)
-    _refuse_idle_mapping([one for one in asked if isinstance(one, Network)])
+    refuse_idle_mapping(asked)
     whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
     if against == "measured" and not whole.timed:
         raise UsageError(f"{path}: no measured times to compare with", "against: ideal or first")
@@ -361,7 +365,7 @@ def replay(
     scenarios = [
         *known,
         *(
-            network_of(profile, _nodes(program, change)).with_(name=name, **change)
+            network_of(profile, nodes_of(program, change)).with_(name=name, **change)
             for profile, name in zip(profiles, _names(profiles, known), strict=True)
             for change in changes
         ),
@@ -437,26 +441,6 @@ def _files(topology: TopologyLike | Iterable[TopologyLike] | None) -> list[str]:
     """Files that describe topologies."""
     given = [] if topology is None else several(topology)
     return [os.fspath(one) for one in given if isinstance(one, str | os.PathLike)]
-
-
-def _nodes(program: Program, change: Mapping[str, object]) -> NDArray[np.int32]:
-    """Node of each process under a change."""
-    mapping = change.get("mapping")
-    if isinstance(mapping, RankMapping):
-        return mapping.nodes_of(program.processes)
-    return program.nodes[: program.processes]
-
-
-def _refuse_idle_mapping(networks: Sequence[Network]) -> None:
-    """Refuse a mapping that cannot change anything."""
-    told = {one.mapping for one in networks if one.tiers is not None or one.contended}
-    for network in networks:
-        if network.mapping is not None and network.mapping not in told:
-            raise UsageError(
-                f"mapping {network.mapping.name}: changes nothing on {network.name}, where a "
-                "message costs the same inside a node and between nodes",
-                "name a machine, whose profile tells both apart, or limit links",
-            )
 
 
 def _names(profiles: Sequence[Profile], networks: Sequence[Network]) -> list[str]:

@@ -18,7 +18,15 @@ from popmodel.api.inputs import (
     several,
     trace_of,
 )
-from popmodel.api.networks import NetworkLike, OnMachine, combinations, networks, settled
+from popmodel.api.networks import (
+    NetworkLike,
+    OnMachine,
+    combinations,
+    networks,
+    nodes_of,
+    refuse_idle_mapping,
+    settled,
+)
 from popmodel.api.results import Result
 from popmodel.efficiency.measure import runtime
 from popmodel.errors import UsageError
@@ -238,8 +246,14 @@ def sensitivity(
     latency: float | str | None = None,
     bandwidth: float | str | None = None,
     eager_threshold: float | str | None = None,
+    send_overhead: float | str | None = None,
+    receive_overhead: float | str | None = None,
     collectives: str | None = None,
+    collective_cost: str | None = None,
+    algorithm: str | Sequence[str] | None = None,
+    mapping: str | None = None,
     cpu_factor: float | None = None,
+    rank_speed: str | None = None,
     latency_range: str | tuple[float | str, float | str] | None = None,
     bandwidth_range: str | tuple[float | str, float | str] | None = None,
     slowdowns: float | Sequence[float] = SLOWDOWNS,
@@ -267,8 +281,9 @@ def sensitivity(
         Machine profile (file, name of a preset) whose network to use, with the placement of
         processes on nodes as traced. Latency and bandwidth change between nodes, or inside the
         node of a run on one.
-    latency, bandwidth, eager_threshold, collectives, cpu_factor : optional
-        What is different on the network; as for `popmodel.replay`.
+    latency, bandwidth, eager_threshold, send_overhead, receive_overhead : optional
+    collectives, collective_cost, algorithm, mapping, cpu_factor, rank_speed : optional
+        What is different on the network, one value each; as for `popmodel.replay`.
     latency_range : pair or str, optional
         Latencies to look at, s, or text such as ``"0:100us"``, which is the default (twice the
         latency of the network if that is more).
@@ -310,18 +325,33 @@ def sensitivity(
     """
     part = Part.of(window, region, from_start)
     path = path_of(trace)
-    changes = {
+    own: dict[str, Any] = {
         "latency": latency,
         "bandwidth": bandwidth,
         "eager_threshold": eager_threshold,
+        "send_overhead": send_overhead,
+        "receive_overhead": receive_overhead,
+    }
+    chosen: dict[str, Any] = {
         "collectives": collectives,
+        "collective_cost": collective_cost,
+        "algorithm": algorithm,
+        "mapping": mapping,
         "cpu_factor": cpu_factor,
+        "rank_speed": rank_speed,
     }
     profile = None if machine is None else profile_of(machine)
     wanted = _slowdowns(slowdowns)
     if profile is not None:
-        _refuse_beside_machine(network=network, **changes)
-    given = [] if profile is not None else networks(network or DEFAULT_NETWORK, **changes)
+        _refuse_beside_machine(network=network, **own)
+    given = [] if profile is not None else networks(network or DEFAULT_NETWORK, **own, **chosen)
+    changes = combinations(**chosen)
+    if len(given) > 1 or len(changes) > 1:
+        raise UsageError(
+            f"one network at a time, not {max(len(given), len(changes))}",
+            "give one value each; popmodel replay takes several",
+        )
+    refuse_idle_mapping(given)
     source, focus = focused(
         trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True), part
     )
@@ -329,8 +359,7 @@ def sensitivity(
     if profile is None:
         asked = settled(given, program.processes)[0]
     else:
-        same = combinations(collectives=collectives, cpu_factor=cpu_factor)[0]
-        asked = network_of(profile, program.nodes).with_(**same)
+        asked = network_of(profile, nodes_of(program, changes[0])).with_(**changes[0])
     _refuse_sharing(asked)
     program, notes = _convex(program, asked)
     critical = Replayer(program).path(asked)
@@ -340,7 +369,7 @@ def sensitivity(
         trace=path,
         measured=runtime(source) if source.timed else None,
         processes=program.processes,
-        nodes=len(set(program.nodes.tolist())),
+        nodes=len(set(nodes_of(program, {"mapping": asked.mapping}).tolist())),
         operations=program.operations,
         network=asked,
         window=focus,
@@ -358,8 +387,8 @@ def sensitivity(
 
 
 def _refuse_beside_machine(**given: object) -> None:
-    for name in ("network", "latency", "bandwidth", "eager_threshold"):
-        if given[name] is not None:
+    for name, value in given.items():
+        if value is not None:
             raise UsageError(
                 f"{name.replace('_', ' ')}: already set by the machine profile",
                 "leave it out, or the machine",

@@ -77,11 +77,34 @@ def command(
             help="A blocking send of at least this size waits for its receive. Default: 32KiB.",
         ),
     ] = None,
+    send_overhead: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="CPU time to send a message, beside the latency."),
+    ] = None,
+    receive_overhead: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="CPU time to receive a message, likewise."),
+    ] = None,
     collectives: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help=f"Which ranks wait for which in collectives: {', '.join(READINGS)}.",
+        ),
+    ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPERATION=NAME",
+            help="Carry collectives out as messages, an operation by this algorithm: "
+            "allreduce=ring. Repeat it for other operations.",
+        ),
+    ] = None,
+    mapping: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Nodes of ranks: block:4, cyclic:4, or a file with the node of one rank per line.",
         ),
     ] = None,
     cpu_factor: Annotated[
@@ -150,6 +173,10 @@ def command(
         bandwidth=_read("--bandwidth", bandwidth, parse_bandwidth),
         eager_threshold=_read("--eager-threshold", eager_threshold, parse_size),
         collectives=None if collectives is None else choice("--collectives", collectives, READINGS),
+        send_overhead=_read("--send-overhead", send_overhead, parse_time),
+        receive_overhead=_read("--receive-overhead", receive_overhead, parse_time),
+        algorithm=algorithm,
+        mapping=mapping,
         cpu_factor=None if cpu_factor is None else number_of(cpu_factor),
         latency_range=latency_range,
         bandwidth_range=bandwidth_range,

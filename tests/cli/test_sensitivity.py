@@ -321,3 +321,40 @@ def test_the_path_is_not_written_over_the_trace(trace: str, popmodel: Call) -> N
     status, _, err = popmodel("sensitivity", trace, "-o", trace, "--force")
     assert status == 2
     assert "is the trace itself" in err
+
+
+@pytest.mark.parametrize(
+    ("given", "network"),
+    [
+        (("--algorithm", "allreduce=ring"), {"collectives": "algorithm"}),
+        (("--send-overhead", "1us", "--receive-overhead", "2us"), {"send_overhead": 1e-6}),
+        (("--machine", "sandybridge-fdr", "--mapping", "block:1"), {"name": "sandybridge-fdr"}),
+    ],
+)
+def test_networks_are_chosen_as_for_a_replay(
+    given: tuple[str, ...], network: dict[str, object], popmodel: Call, trace: str
+) -> None:
+    found = json.loads(popmodel("sensitivity", trace, *given, "--format", "json")[1])
+    base = () if "--machine" in given else ("--network", "alpha-beta")
+    replayed = json.loads(popmodel("replay", trace, *base, *given, "--format", "json")[1])
+    assert found["runtime"] == pytest.approx(replayed["runs"][0]["runtime"], rel=1e-12)
+    assert sum(found["shares"].values()) == pytest.approx(found["runtime"], rel=1e-9)
+    assert network.items() <= found["network"].items()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ("--algorithm", "allreduce=ring", "--algorithm", "allreduce=recursive_doubling"),
+            "one network at a time, not 2",
+        ),
+        (("--mapping", "block:1"), "mapping block:1: changes nothing on alpha-beta"),
+        (("--machine", "sandybridge-fdr", "--send-overhead", "1us"), "send overhead: already set"),
+    ],
+)
+def test_what_makes_no_single_network_is_refused(
+    given: tuple[str, ...], message: str, popmodel: Call, trace: str
+) -> None:
+    status, _, err = popmodel("sensitivity", trace, *given)
+    assert (status, message in err) == (2, True), err

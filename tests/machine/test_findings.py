@@ -218,8 +218,6 @@ def test_launches_that_failed_are_told() -> None:
 def test_what_the_model_does_not_use_is_told_with_the_reason() -> None:
     texts = found(document(), "unused")
     assert "not used: core.smt_factor (simultaneous multithreading)" in texts
-    assert (
-        "not used: net.intra.G, net.intra.g (LogGP; messages cost alpha + beta m)"
-    ) in texts
+    assert ("not used: net.intra.G, net.intra.g (LogGP; messages cost alpha + beta m)") in texts
     assert "not used: noise (noise is not modelled)" in texts
     assert not [text for text in texts if "coll." in text]
