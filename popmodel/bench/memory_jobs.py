@@ -144,15 +144,15 @@ def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]
     sets |= {size for step in steps if 0 < (size := int(last * step) // KIB * KIB) < clear}
     knee = {int(last * part) // KIB * KIB for part in parts}
     short: list[Job] = []
-    for size in sorted(sets | {memory}):
-        where = short if size <= 4 * MIB else long
-        where += [job("load", threads=1, bytes=size), job("chase", bytes=size)]
     knee |= _ends(topology, full=full)
-    for size in sorted(knee - sets - {memory}):
-        (short if size <= 4 * MIB else long).append(job("load", threads=1, bytes=size))
+    # A pass over some MiB takes a millisecond or two; of dependent loads, a hundred times as long.
+    for size in sorted(sets | knee | {memory}):
+        (short if size <= 16 * MIB else long).append(job("load", threads=1, bytes=size))
+    for size in sorted(sets | {memory}):
+        (short if size <= 4 * MIB else long).append(job("chase", bytes=size))
     # beside reads of the same sets: what is written back to a cache
     for size in sorted(set(working_sets(topology)[1:]) & sets):
-        (short if size <= 4 * MIB else long).append(job("update", threads=1, bytes=size))
+        (short if size <= 16 * MIB else long).append(job("update", threads=1, bytes=size))
     cores = topology.cores_per_node
     if cores > 1:
         short += [job("line_transfer", threads=2, distance=far) for far in ("near", "far")]
