@@ -219,6 +219,8 @@ def limits(draw: st.DrawFn) -> Network:
     return PRESETS["alpha-beta"].with_(
         rules=draw(st.sampled_from(["alpha-beta", "dimemas"])),
         latency=draw(st.sampled_from([0.0, 0.3e-6])),
+        send_overhead=draw(st.sampled_from([0.0, 0.11e-6])),
+        receive_overhead=draw(st.sampled_from([0.0, 0.23e-6])),
         bandwidth=1e9,
         eager_threshold=draw(st.sampled_from([0, 1000, math.inf])),
         collectives="synchronising",
