@@ -423,3 +423,13 @@ class Replay:
         npt.NDArray[np.uint8],
         npt.NDArray[np.int32],
     ]: ...
+def repetition(
+    tokens: npt.NDArray[np.int32],
+) -> tuple[
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+]: ...
