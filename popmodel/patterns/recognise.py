@@ -76,8 +76,8 @@ def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
     if ways is None and any(periodic):  # an exchange of two, in one direction only
         periodic = tuple(wraps and extent > 2 for wraps, extent in zip(periodic, dims, strict=True))
         ways = directions(messages, dims, periodic)
-    if not ways or not any(sum(map(abs, way.move)) == 1 for way in ways):
-        return None  # corners alone may be anything
+    if not ways or not _has_faces([way.move for way in ways]):
+        return None
     facts: dict[str, Any] = {"dims": tuple(dims), "periodic": periodic, "directions": []}
     if themselves:
         facts["with_itself"] = themselves
@@ -92,6 +92,16 @@ def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
         dim = int(np.flatnonzero(ways[0].move)[0])
         return Reading("shift", {**facts, "dim": dim, "by": ways[0].move[dim]}, even)
     return Reading("halo", facts, even)
+
+
+def _has_faces(moves: Sequence[tuple[int, ...]]) -> bool:
+    """Whether there are messages straight along every dimension that others go along aslant."""
+    straight = {move.index(step) for move in moves for step in (1, -1) if _faces(move, step)}
+    return all(axis in straight for move in moves for axis, step in enumerate(move) if step)
+
+
+def _faces(move: tuple[int, ...], step: int) -> bool:
+    return sum(map(abs, move)) == 1 and step in move
 
 
 def _size(sizes: NDArray[np.int64]) -> float:
@@ -187,16 +197,17 @@ def _ring(messages: Messages, processes: int) -> Iterator[Reading]:
     """Every rank sends to the rank at the same offsets, modulo P."""
     offset = (messages.receiver - messages.sender) % processes
     steps, often = np.unique(offset, return_counts=True)
-    if not len(steps) or len(steps) > processes // 2 or np.any(often != processes):
+    if not len(steps) or len(steps) > max(processes // 2, 1) or np.any(often % processes):
         return
-    for step in steps:
-        if len(np.unique(messages.sender[offset == step])) != processes:
+    for step, times in zip(steps, often // processes, strict=True):
+        if np.any(np.bincount(messages.sender[offset == step], minlength=processes) != times):
             return
     sizes = _by_key(offset, messages.size)
     facts = {
         "offsets": tuple(
             int(step) - processes if 2 * step > processes else int(step) for step in steps
         ),
+        "times": tuple(int(times) for times in often // processes),
         "bytes": [_size(each) for each in sizes],
     }
     yield Reading("ring", facts, all(_even(each) for each in sizes))
