@@ -14,6 +14,7 @@ from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
     FlopRateOption,
+    FoaOption,
     ForceOption,
     FormatOption,
     FromStartOption,
@@ -205,6 +206,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
 ) -> None:
     """Simulate a run on another network.
 
@@ -257,6 +259,7 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
         application=which,
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),

@@ -14,6 +14,7 @@ from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
     FlopRateOption,
+    FoaOption,
     ForceOption,
     FromStartOption,
     RegionOption,
@@ -148,6 +149,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
 ) -> None:
     """Find what the runtime of a run depends on.
 
@@ -185,6 +187,7 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
         application=which,
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
