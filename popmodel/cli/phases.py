@@ -14,6 +14,7 @@ from popmodel.cli.options import (
     FoaOption,
     ForceOption,
     FromStartOption,
+    TraceArgument,
     WindowOption,
     flop_rate_of,
     format_option,
@@ -32,9 +33,7 @@ EXAMPLES = (
 
 def command(
     ctx: typer.Context,
-    trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
-    ],
+    trace: TraceArgument,
     format: Annotated[
         str | None, format_option(DRAWN, "Output format. Default: by the suffix of -o, else table.")
     ] = None,
