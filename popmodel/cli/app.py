@@ -31,6 +31,7 @@ VERBS = (
     "bench",
     "machine",
     "signature",
+    "study",
     "doctor",
     "docs",
 )
