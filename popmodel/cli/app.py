@@ -32,6 +32,7 @@ VERBS = (
     "bench",
     "machine",
     "signature",
+    "study",
     "doctor",
     "docs",
 )
