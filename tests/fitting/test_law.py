@@ -207,6 +207,13 @@ def test_points_that_no_form_fits_are_said() -> None:
     assert there.low < 1.5 < there.high
 
 
+def test_residuals_that_refute_the_stated_errors_stand_alone() -> None:
+    samples = measured(lambda p, _: 1 / p, (2, 4, 8, 16), noise=0.1, error=0.0, seed=3)
+    there = law(samples, forms=["1/P"]).at(8, 1)
+    assert there.low < 1 / 8 < there.high
+    assert 0.05 < there.high / there.value - 1 < 0.4
+
+
 def test_contradicting_repeats_are_said() -> None:
     samples = [
         Sample(2, 1, 1.0, {}, 0.01),
