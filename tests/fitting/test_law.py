@@ -247,6 +247,12 @@ def test_zeros_where_no_form_is_0_are_left_out_and_said() -> None:
     assert found.notes[0] == "0 at P = 4, T = 1, left out: no form is 0 there and nowhere else"
 
 
+def test_zeros_beside_one_point_do_not_replace_its_hint() -> None:
+    found = law([Sample(1, 1, 0.0), Sample(4, 1, 2.0)], hints=["1/P"])
+    assert (found.form, found.origin) == ("1/P", "assumed")
+    assert found.notes[0].startswith("0 at P = 1, T = 1, left out")
+
+
 def test_a_quantity_that_is_always_0_stays_0() -> None:
     found = law([Sample(2, 1, 0.0), Sample(4, 1, 0.0)])
     assert (found.form, found.text("x_"), found.constants) == ("0", "0", {})
