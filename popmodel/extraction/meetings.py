@@ -119,10 +119,10 @@ def _members(program: Program, rows: NDArray[np.int64], number: int) -> NDArray[
     mine = rows[program.collectives.communicator[rows] == number]
     size = int(program.collectives.members[mine[0]])
     listed = program.communicators.get(number)
-    if listed is not None and len(listed) == size:
-        return listed
-    if size == program.processes:
-        return np.arange(size, dtype=np.int32)
+    if listed is not None:
+        return listed  # at the edge of a window not all of them call it
+    if size == program.processes or not number:
+        return np.arange(program.processes, dtype=np.int32)
     about = np.flatnonzero((program.kind >= Op.COLLECTIVE) & (program.target == mine[0]))
     ranks = np.searchsorted(program.offsets, about, side="right") - 1
     return np.unique(ranks).astype(np.int32)

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["outline"]
+__all__ = ["laid_out"]
 
 _OWN = 0.002  # share of all computing from which on a burst is an item of its own
 _TINY = 2e-5  # below which it joins the next one
 
 
-def outline(structure: Structure, trace: Trace) -> Outline:
-    """Lay out the program of a run.
+def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
+    """Lay out the program of a run; gives the structure as lists of calls can say it, too.
 
     Parameters
     ----------
@@ -58,13 +58,14 @@ def outline(structure: Structure, trace: Trace) -> Outline:
     builder = _Builder(changed, CallLists(changed), timing(structure.events), trace)
     body = builder.nodes(structure.nest, 1, np.zeros(1, dtype=np.int64))
     body += builder.behind()
-    return Outline(
+    found = Outline(
         tuple(body),
         tuple(builder.points),
         tuple(builder.labels),
         tuple(builder.teams),
         (*notes, *dict.fromkeys(builder.notes)),
     )
+    return found, changed
 
 
 @dataclass
@@ -186,7 +187,7 @@ class _Builder:
         self, places: tuple[int, ...], which: NDArray[np.int64], computed: dict[int, Computing]
     ) -> Calls:
         """List point-to-point calls."""
-        found = self.lists.rows(places, execution=int(which[0]), compute=tuple(computed))
+        found = self.lists.rows(places, int(which[0]), tuple(computed), inside=True)
         if found.why:
             raise PopmodelError(f"{self.trace.path}: calls cannot be listed: {found.why}")
         exact = bool(np.isin(which, found.executions).all())

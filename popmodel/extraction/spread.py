@@ -102,7 +102,7 @@ def _relative(
 ) -> NDArray[np.float64]:
     """Times of every execution over the mean of its process, of those that have several."""
     several = (count > 1) & (total > 0)
-    own = np.divide(total, count, out=np.ones_like(total), where=count > 0)
+    own = np.divide(total, count, out=np.ones_like(total), where=several)
     return (times / own[:, None])[several][there[several]]
 
 
