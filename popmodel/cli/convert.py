@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
@@ -13,6 +11,7 @@ from popmodel.cli.options import (
     ForceOption,
     FromStartOption,
     RegionOption,
+    TraceArgument,
     WindowOption,
     flop_rate_of,
     output_option,
@@ -27,9 +26,7 @@ EXAMPLES = (
 
 
 def command(
-    trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
-    ],
+    trace: TraceArgument,
     output: Annotated[
         str | None,
         output_option(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from popmodel.cli.options import (
@@ -15,6 +13,7 @@ from popmodel.cli.options import (
     FromStartOption,
     OutputOption,
     RegionOption,
+    TraceArgument,
     WindowOption,
     flop_rate_of,
     whole_number,
@@ -29,9 +28,7 @@ EXAMPLES = (
 
 def command(
     ctx: typer.Context,
-    trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
-    ],
+    trace: TraceArgument,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,

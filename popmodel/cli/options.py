@@ -53,6 +53,9 @@ CacheOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+TraceArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
+]
 ApplicationOption: TypeAlias = Annotated[
     str, typer.Option("--application", metavar="N", help="Number of the application in the trace.")
 ]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["laid_out"]
 
 _OWN = 0.002  # share of all computing from which on a burst is an item of its own
-_TINY = 2e-5  # below which it joins the next one
+_TINY = 2e-4  # below which it joins the next one
 
 
 def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
@@ -145,12 +145,10 @@ class _Builder:
                 here, pending = merged(pending, here), None
             is_call = self.segment[place] >= 0
             inside = bool(stretch) and is_call and self.segment[stretch[-1]] == self.segment[place]
-            if here.total < _TINY * self.all:
-                if place != there[-1] and is_call and here.total > 0:
-                    pending = here
-                elif here.total > 0:
-                    close()
-                    found.append(self.work(here))
+            if not here.total:
+                pass
+            elif here.total < _TINY * self.all and place != there[-1]:
+                pending = here
             elif inside and (self.busy[place] or here.total < _OWN * self.all):
                 computed[place] = here
             else:
