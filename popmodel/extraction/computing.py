@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -141,7 +142,7 @@ def retimed(program: Program, events: Events, times: Timing) -> Program:
     tail = np.zeros(program.sequences)
     spent = np.cumsum(times.before + times.inside)
     acts = np.diff(events.first) > 0
-    for sequence, (begin, end) in enumerate(_spans(events.offsets)):
+    for sequence, (begin, end) in enumerate(pairwise(events.offsets.tolist())):
         start = spent[begin - 1] if begin else 0.0
         acting = begin + np.flatnonzero(acts[begin:end])
         # what an event computes itself comes behind its operations
@@ -151,8 +152,3 @@ def retimed(program: Program, events: Events, times: Timing) -> Program:
         last = spent[end - 1] if end > begin else start
         tail[sequence] = last - left[-1] + times.after[sequence]
     return replace(program, burst=np.maximum(burst, 0.0), tail=np.maximum(tail, 0.0))
-
-
-def _spans(offsets: NDArray[np.int64]) -> Iterable[tuple[int, int]]:
-    bounds: list[int] = offsets.tolist()
-    return zip(bounds[:-1], bounds[1:], strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from popmodel.extraction.assumed import amounts, let
 from popmodel.extraction.fidelity import Fidelity, kept

@@ -58,8 +58,12 @@ class Figures:
     def off(self, other: Figures) -> float:
         """By how much they are off what another replay found, the most of all."""
         relative = abs(self.runtime / other.runtime - 1) if other.runtime else 0.0
-        names = "load_balance", "communication", "parallel"
-        return max(relative, *(abs(getattr(self, one) - getattr(other, one)) for one in names))
+        return max(
+            relative,
+            abs(self.load_balance - other.load_balance),
+            abs(self.communication - other.communication),
+            abs(self.parallel - other.parallel),
+        )
 
 
 @dataclass(frozen=True)
@@ -137,9 +141,7 @@ def kept(
     return Fidelity(descriptions, recorded, goal, found(recorded, _SEEDS[0]))
 
 
-def _by_variation(
-    points: Sequence[Computing], descriptions: Sequence[Description]
-) -> list[int]:
+def _by_variation(points: Sequence[Computing], descriptions: Sequence[Description]) -> list[int]:
     """Points whose times vary, by how many seconds they are beside their means."""
     beside = np.zeros(len(points))
     for number, (point, one) in enumerate(zip(points, descriptions, strict=True)):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator import Program
+    from popmodel.simulator.program import Messages
     from popmodel.structure.structure import Structure
 
 __all__ = ["listable", "open_before", "segments"]
@@ -96,7 +97,7 @@ def _event_of(structure: Structure, kinds: tuple[Op, ...]) -> NDArray[np.int64]:
     return found
 
 
-def _mean_sizes(structure: Structure) -> tuple[object, int]:
+def _mean_sizes(structure: Structure) -> tuple[Messages, int]:
     """Sizes of messages as their means over the executions of the call that sends them."""
     messages = structure.program.messages
     sent = _event_of(structure, (Op.SEND, Op.ISEND))
@@ -155,9 +156,7 @@ def _blocking(structure: Structure, crossing: NDArray[np.bool_]) -> Structure:
         burst=_moved(program, kept),
         call=program.call[kept],
     )
-    return replace(
-        structure, program=changed, events=replace(events, first=passed[events.first])
-    )
+    return replace(structure, program=changed, events=replace(events, first=passed[events.first]))
 
 
 def _moved(program: Program, kept: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,9 +73,7 @@ def _collectives(structure: Structure, event: NDArray[np.int64]) -> NDArray[np.i
     return np.unique(program.target[operation[arrives]]).astype(np.int64)
 
 
-def _meeting(
-    program: Program, rows: NDArray[np.int64], name: str, notes: list[str]
-) -> Meeting:
+def _meeting(program: Program, rows: NDArray[np.int64], name: str, notes: list[str]) -> Meeting:
     """One item for collectives of one kind, in all communicators."""
     many = program.collectives
     op = COLLECTIVES[int(many.kind[rows[0]])]
@@ -89,7 +88,9 @@ def _meeting(
     root = -1
     if op in _ROOTED:
         roots = {
-            int(np.flatnonzero(ranks == many.root[row])[0]) if (ranks == many.root[row]).any() else 0
+            int(np.flatnonzero(ranks == many.root[row])[0])
+            if (ranks == many.root[row]).any()
+            else 0
             for ranks, number in zip(members, numbers.tolist(), strict=True)
             for row in rows[many.communicator[rows] == number].tolist()
         }
@@ -149,6 +150,6 @@ def _chain(of: NDArray[np.int64]) -> str:
     """A formula that gives each rank its number, by stretches of equal ones."""
     edges = [0, *(np.flatnonzero(np.diff(of)) + 1).tolist(), len(of)]
     text = str(int(of[-1]) + 1)
-    for begin, end in list(zip(edges[:-1], edges[1:], strict=True))[-2::-1]:
+    for begin, end in list(pairwise(edges))[-2::-1]:
         text = f"{int(of[begin]) + 1} if rank < {end} else {text}"
     return text

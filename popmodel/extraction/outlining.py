@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,8 +216,14 @@ class _Builder:
         if after.sum() < _TINY * self.all:
             return []
         event = np.full((len(after), 1), -1, dtype=np.int64)
-        return [Work("at the end", self._point(Computing(-1, False, event, after[:, None]),
-                                               "behind the last call", None))]
+        return [
+            Work(
+                "at the end",
+                self._point(
+                    Computing(-1, False, event, after[:, None]), "behind the last call", None
+                ),
+            )
+        ]
 
     def _computes(self, event: NDArray[np.int64]) -> bool:
         before = np.where(event >= 0, self.structure.events.before[event], 0.0)

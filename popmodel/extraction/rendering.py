@@ -10,7 +10,7 @@ from popmodel.extraction.amounts import table_of
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
 from popmodel.extraction.written import Item, Table, number, text_of
 from popmodel.model.recorded import encode
-from popmodel.units import count, format_size, plural
+from popmodel.units import count, format_size
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -85,9 +85,8 @@ def rendered(draft: Draft, outline: Outline, fidelity: Fidelity) -> str:
 
 
 _RECORDED = (
-    "Times of each process in each execution, relative to their mean, where no law of chance gives "
-    "the runtime back. Used at the number of processes that they are of; elsewhere, and if an entry "
-    "is deleted together with the keys that name it, the quantiles beside them stand."
+    "Times of each process in each execution, relative to their mean, where no law of chance "
+    "gives the runtime back; at another number of processes the quantiles beside them stand."
 )
 
 
@@ -156,8 +155,3 @@ class _Writer:
             seconds = np.nan_to_num(self.outline.points[point].seconds)
             self.recorded[name] = encode(seconds / one.mean)
         return found
-
-
-def summary(outline: Outline) -> str:
-    """How large an outline is, in words."""
-    return plural(len(outline.points), "phase")

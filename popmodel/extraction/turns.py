@@ -7,6 +7,7 @@ period; a few stretches of equal iterations become loops one after the other.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -164,4 +165,4 @@ def _runs(kinds: NDArray[np.int64]) -> list[tuple[int, int]]:
     if not len(kinds):
         return []
     edges = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), len(kinds)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
