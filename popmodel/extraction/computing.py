@@ -39,12 +39,15 @@ class Computing:
         Its event on each sequence at each execution; -1 where there is none.
     seconds : float64[S, n]
         How long; nan where there is none.
+    along : tuple of int
+        Further places, before it, whose computing is in it.
     """
 
     place: int
     in_region: bool
     event: NDArray[np.int64]
     seconds: NDArray[np.float64]
+    along: tuple[int, ...] = ()
 
     @property
     def there(self) -> NDArray[np.bool_]:
@@ -123,7 +126,8 @@ def merged(first: Computing, then: Computing) -> Computing:
     """Put what is computed at a point to what is computed at a later one of the same executions."""
     seconds = np.nan_to_num(first.seconds) + np.nan_to_num(then.seconds)
     event = np.where(then.event >= 0, then.event, first.event)
-    return replace(then, event=event, seconds=np.where(event >= 0, seconds, np.nan))
+    along = (*first.along, first.place, *then.along)
+    return replace(then, event=event, seconds=np.where(event >= 0, seconds, np.nan), along=along)
 
 
 def retimed(program: Program, events: Events, times: Timing) -> Program:

@@ -55,6 +55,15 @@ class Figures:
         """Their product: the parallel efficiency."""
         return self.load_balance * self.communication
 
+    def to_dict(self) -> dict[str, float]:
+        """Return them by the names that metrics have."""
+        return {
+            "runtime": self.runtime,
+            "parallel_efficiency": self.parallel,
+            "load_balance": self.load_balance,
+            "communication_efficiency": self.communication,
+        }
+
     def off(self, other: Figures) -> float:
         """By how much they are off what another replay found, the most of all."""
         relative = abs(self.runtime / other.runtime - 1) if other.runtime else 0.0
@@ -112,7 +121,8 @@ def kept(
     points : sequence of Computing
         Everything that is computed.
     """
-    descriptions = tuple(describe(point.seconds) for point in points)
+    all_of_them = sum(point.total for point in points) or 1.0
+    descriptions = tuple(describe(point.seconds, point.total / all_of_them) for point in points)
     goal = figures(traced)
 
     def found(recorded: Collection[int], seed: int) -> Figures:
@@ -145,7 +155,7 @@ def _by_variation(points: Sequence[Computing], descriptions: Sequence[Descriptio
     """Points whose times vary, by how many seconds they are beside their means."""
     beside = np.zeros(len(points))
     for number, (point, one) in enumerate(zip(points, descriptions, strict=True)):
-        if one.quantiles:
+        if one.transient_cv > 0:
             own = _means(point.seconds)
             beside[number] = float(np.nansum(np.abs(point.seconds - own[:, None])))
     order = np.argsort(-beside, kind="stable")

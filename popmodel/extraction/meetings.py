@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ def meetings(
     kinds = program.collectives.kind[rows]
     for kind in np.unique(kinds).tolist():
         mine = rows[kinds == kind]
-        found.append(_meeting(program, mine, name, notes))
+        found.append(replace(_meeting(program, mine, name, notes), place=place))
     return tuple(found), tuple(notes)
 
 

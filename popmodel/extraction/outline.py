@@ -48,13 +48,10 @@ class Work:
         In the signature.
     point : int
         Which of the outline's points.
-    every : int
-        In which iterations of the loop around it.
     """
 
     name: str
     point: int
-    every: int = 1
 
 
 @dataclass(frozen=True)
@@ -69,18 +66,18 @@ class Calls:
         As in a signature, but a row ``compute`` has the number of its ``point``.
     messages, bytes : float
         How many are sent by all processes in one execution, and of how many bytes together.
-    every : int
-        In which iterations of the loop around it.
     exact : bool
         Whether every execution does exactly this.
+    places : tuple of int
+        Where.
     """
 
     name: str
     rows: tuple[dict[str, Any], ...]
     messages: float
     bytes: float
-    every: int = 1
     exact: bool = True
+    places: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,8 @@ class Meeting:
         ``world`` or the colour of the rank.
     root : int
         Rank in its communicator, or -1.
-    every : int
-        In which iterations of the loop around it.
+    place : int
+        Where.
     """
 
     name: str
@@ -106,7 +103,7 @@ class Meeting:
     bytes: float
     comm: str
     root: int
-    every: int = 1
+    place: int = -1
 
 
 Node: TypeAlias = "Repeat | Work | Calls | Meeting"

@@ -208,7 +208,7 @@ class _Builder:
         messages, volume = self._volume(places, which)
         first = self._named(places[0])
         name = first if len(places) == 1 else f"{first} to {self.structure.places[places[-1]].name}"
-        return Calls(name, tuple(rows), messages, volume, exact=exact)
+        return Calls(name, tuple(rows), messages, volume, exact, places)
 
     def behind(self) -> list[Node]:
         """What processes compute behind their last call."""

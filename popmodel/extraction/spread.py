@@ -26,7 +26,8 @@ __all__ = ["Description", "describe", "drawn"]
 PARTS = (2, 3, 5, 9, 17, 33, 65)
 """Numbers of quantiles that are tried, the fewest first."""
 _KEPT = 0.02  # of the expected excess of the slowest process that quantiles may lose
-_STEADY = 0.003  # coefficient of variation below which nothing is written
+_STEADY = 0.003  # coefficient of variation that no quantiles are asked to keep
+_SLIGHT = 1e-4  # share of the time of a program times coefficient of variation: not written below
 _FEW = (6.3138, 2.9200, 2.3534)
 _NORMAL = 1.6448536269514715  # 5 % of a normal distribution lie above
 
@@ -61,13 +62,15 @@ class Description:
     transient_cv: float
 
 
-def describe(times: NDArray[np.float64]) -> Description:
+def describe(times: NDArray[np.float64], share: float = 1.0) -> Description:
     """Describe times of processes and executions.
 
     Parameters
     ----------
     times : float64[P, n]
         Seconds; nan where a process did not execute it.
+    share : float
+        Of the time of the program that they are: the less, the fewer values describe how they vary.
     """
     there = np.isfinite(times)
     count = there.sum(axis=1)
@@ -87,8 +90,8 @@ def describe(times: NDArray[np.float64]) -> Description:
         low,
         high,
         turns,
-        tuple((each / mean).tolist()) if float((each / mean).std()) > _STEADY else (),
-        quantiles(relative, len(times)) if cv > _STEADY else (),
+        tuple((each / mean).tolist()) if share * float((each / mean).std()) > _SLIGHT else (),
+        quantiles(relative, len(times), _most(share * cv)) if share * cv > _SLIGHT else (),
         persistent,
         cv,
     )
@@ -128,7 +131,14 @@ def _student(freedom: int) -> float:
     return z + (z**3 + z) / (4 * n) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
 
 
-def quantiles(relative: NDArray[np.float64], processes: int) -> tuple[float, ...]:
+def _most(varying: float) -> int:
+    """Return how many quantiles are worth it: each step of ten in what varies doubles them."""
+    return PARTS[min(max(round(2 * math.log10(varying / _SLIGHT)), 0), len(PARTS) - 1)]
+
+
+def quantiles(
+    relative: NDArray[np.float64], processes: int, most: int = PARTS[-1]
+) -> tuple[float, ...]:
     """Return the fewest values that keep how slow the slowest of some processes is.
 
     Parameters
@@ -137,18 +147,18 @@ def quantiles(relative: NDArray[np.float64], processes: int) -> tuple[float, ...
         Times over their mean.
     processes : int
         How many draw one of them at a time.
+    most : int
+        How many values at most.
     """
     ordered = np.sort(relative)
     goal = _slowest(ordered, processes)
     for parts in PARTS:
-        if parts >= len(ordered):
+        if parts >= min(len(ordered), most):
             break
         found = _parts(ordered, parts)
         if abs(_slowest(found, processes) - goal) <= _KEPT * max(goal - 1, _STEADY):
             return tuple(found.tolist())
-    else:
-        return tuple(_parts(ordered, min(PARTS[-1], len(ordered))).tolist())
-    return tuple(ordered.tolist())
+    return tuple(_parts(ordered, min(most, len(ordered))).tolist())
 
 
 def _parts(ordered: NDArray[np.float64], parts: int) -> NDArray[np.float64]:
