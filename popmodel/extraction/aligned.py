@@ -56,7 +56,7 @@ class Totals:
         """The same for the places of another run, by where each of these belongs there."""
         whole = np.append(home, places)
         summed = {
-            name: np.bincount(whole, getattr(self, name), minlength=places + 1)
+            name: np.bincount(whole, getattr(self, name), places + 1).astype(np.float64)
             for name in ("computing", "inside", "messages", "bytes")
         }
         executions = np.zeros(places + 1)
@@ -76,7 +76,7 @@ def totals(structure: Structure) -> Totals:
     executions = [event.shape[1] for event in table(structure).event]
 
     def by_place(where: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(where, values, minlength=places + 1)
+        return np.bincount(where, values, minlength=places + 1).astype(np.float64)
 
     computing = by_place(place, times.before) / _NS
     computing[places] = times.after.sum() / _NS

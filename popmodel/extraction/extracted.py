@@ -7,11 +7,17 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from popmodel.extraction.aligned import homes, totals
 from popmodel.extraction.assumed import amounts, let
 from popmodel.extraction.fidelity import Fidelity, kept
+from popmodel.extraction.laws import Beside, fitted
 from popmodel.extraction.outline import Repeat, walk
 from popmodel.extraction.outlining import laid_out
 from popmodel.extraction.rendering import Draft, rendered
+from popmodel.extraction.teams import useful_of
+from popmodel.extraction.written import number
 from popmodel.structure.find import find
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -19,6 +25,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.extraction.amounts import Amount, Key
     from popmodel.extraction.outline import Outline
+    from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
 __all__ = ["Extracted", "Run", "signature_from"]
@@ -65,7 +72,7 @@ class Extracted:
     text : str
         The signature as TOML.
     runs : tuple of Run
-        What it was found in; the times and messages of the first are kept.
+        What it was found in, that on the most cores first: its times and messages are kept.
     outline : Outline
         Its program.
     fidelity : Fidelity
@@ -74,6 +81,8 @@ class Extracted:
         What was found, with where it comes from.
     notes : tuple of str
         What could not be known or is not as it was traced, one line each.
+    laws : tuple of dict
+        Laws of several runs: what they are of, form, origin and error.
     """
 
     name: str
@@ -83,6 +92,7 @@ class Extracted:
     fidelity: Fidelity
     amounts: Mapping[Key, Amount]
     notes: tuple[str, ...]
+    laws: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was found as JSON types."""
@@ -94,7 +104,7 @@ class Extracted:
             "constants": [
                 one.to_dict() for amount in self.amounts.values() for one in amount.constants
             ],
-            "laws": [],
+            "laws": [dict(law) for law in self.laws],
             "replay": {
                 "traced": self.fidelity.traced.to_dict(),
                 "written": self.fidelity.written.to_dict(),
@@ -140,27 +150,52 @@ def signature_from(
     PopmodelError
         If a signature cannot say what the program does.
     """
-    every = tuple(run if isinstance(run, Run) else Run(run) for run in runs)
+    every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     trace, threads = every[0].trace, every[0].threads
     structure = find(trace)
     outline, changed = laid_out(structure, trace)
     fidelity = kept(structure.program, changed.program, changed.events, outline.points)
     processes = structure.program.processes
     found = amounts(outline, fidelity.descriptions, processes, scaling)
+    notes = [*structure.notes, *outline.notes]
+    laws: tuple[dict[str, Any], ...] = ()
+    if len(every) > 1:
+        besides = [_beside(run, structure, outline) for run in every]
+        fit = fitted(outline, fidelity.descriptions, besides, found, scaling)
+        found, laws = dict(fit.amounts), fit.laws
+        notes += fit.notes
     called = name or _name_of(trace.path)
-    notes = (*structure.notes, *outline.notes)
     draft = Draft(
         name=called,
-        head=_head(called, trace, processes, threads, fidelity, notes),
-        params={},
-        let=let(outline, processes, threads, scaling),
+        head=_head(called, every, fidelity, notes),
+        params={key: number(value) for key, value in every[0].parameters.items()},
+        let=let(outline, processes, threads, scaling) if len(every) == 1 else {},
         limits={},
         decomp={},
         amounts=found,
         processes=processes,
     )
     text = rendered(draft, outline, fidelity)
-    return Extracted(called, text, every, outline, fidelity, found, notes)
+    return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws)
+
+
+def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """The run on the most cores first: what is kept of one is nearest to what is predicted."""
+    return tuple(sorted(runs, key=lambda run: -run.trace.processes * run.threads))
+
+
+def _beside(run: Run, base: Structure, outline: Outline) -> Beside:
+    """Lay a run beside the first."""
+    structure = find(run.trace)
+    home = homes(base, structure)
+    useful = {}
+    for point, (computing, threads) in enumerate(zip(outline.points, outline.teams, strict=True)):
+        if threads is not None:
+            mine = np.flatnonzero(home == computing.place)
+            useful[point] = useful_of(run.trace, structure, mine)
+    moved = totals(structure).moved(home, len(base.places))
+    parameters = {key: float(value) for key, value in run.parameters.items()}
+    return Beside(run.trace.processes, run.threads, parameters, moved, useful)
 
 
 def _name_of(path: str) -> str:
@@ -168,22 +203,23 @@ def _name_of(path: str) -> str:
 
 
 def _head(
-    name: str,
-    trace: Trace,
-    processes: int,
-    threads: int,
-    fidelity: Fidelity,
-    notes: Sequence[str],
+    name: str, runs: Sequence[Run], fidelity: Fidelity, notes: Sequence[str]
 ) -> tuple[str, ...]:
-    size = plural(processes, "process", "processes")
-    size += f" x {plural(threads, 'thread')}" if threads > 1 else ""
     traced, written = fidelity.traced, fidelity.written
-    recorded = len(fidelity.recorded)
+    recorded, phases = len(fidelity.recorded), plural(len(fidelity.descriptions), "phase")
+    files = "; ".join(_said(run) for run in runs)
     return (
-        f"Signature of {name}, found by popmodel in {PurePath(trace.path).name} ({size}).",
-        f"Replayed on the ideal network, the trace takes {traced.runtime:.6g} s and these times "
-        f"{written.runtime:.6g} s; parallel efficiency {traced.parallel:.3f} and "
-        f"{written.parallel:.3f}. Recorded times are kept of {recorded} of "
-        f"{plural(len(fidelity.descriptions), 'phase')}.",
+        f"Signature of {name}, found by popmodel in {files}.",
+        f"Replayed on the ideal network, the {'first ' if len(runs) > 1 else ''}trace takes "
+        f"{traced.runtime:.6g} s and these times {written.runtime:.6g} s; parallel efficiency "
+        f"{traced.parallel:.3f} and {written.parallel:.3f}. Recorded times are kept of {recorded} "
+        f"of {phases}.",
         *(f"Note: {note}." for note in notes),
     )
+
+
+def _said(run: Run) -> str:
+    size = plural(run.trace.processes, "process", "processes")
+    size += f" x {plural(run.threads, 'thread')}" if run.threads > 1 else ""
+    values = "".join(f", {name}={value:g}" for name, value in run.parameters.items())
+    return f"{PurePath(run.trace.path).name} ({size}{values})"

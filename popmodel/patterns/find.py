@@ -36,17 +36,23 @@ class Communication:
 
     Attributes
     ----------
-    grid : Grid or None
-        Of its ranks.
+    grids : tuple of Grid
+        Of its ranks: the first explains most bytes, each further one most of what is left, where a
+        program arranges its ranks anew.
     why : str
-        Why there is no grid, or what else it could be.
+        Why there is no grid, or what else the first could be.
     patterns : tuple of Pattern
         In the order of their places.
     """
 
-    grid: Grid | None
+    grids: tuple[Grid, ...]
     why: str
     patterns: tuple[Pattern, ...]
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid that explains most bytes; None if there is none."""
+        return self.grids[0] if self.grids else None
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ def patterns(structure: Structure) -> tuple[Pattern, ...]:
 
 def grid(structure: Structure) -> Grid | None:
     """Grid of the ranks of a run; None where its messages tell none."""
-    return _grid(units(structure), structure.program.processes)[0]
+    return find(structure).grid
 
 
 def find(structure: Structure) -> Communication:
@@ -82,52 +88,96 @@ def find(structure: Structure) -> Communication:
         Of the run or of a part of it.
     """
     processes = structure.program.processes
-    groups = units(structure)
-    chosen, why = _grid(groups, processes)
-    found = _merged([each for unit in groups for each in _read(unit, processes, chosen)])
-    if chosen is not None:
-        wraps = [each for one in found for _, reading in one.classes for each in _wraps(reading)]
-        chosen = replace(chosen, periodic=tuple(np.any(wraps, axis=0).tolist()))
+    groups = _apart(structure, processes)
+    grids, why = _grids(groups, processes)
+    dims = [each.dims for each in grids]
+    found = _merged([each for unit in groups for each in _read(unit, processes, dims)])
+    grids = [_with_periods(each, found) for each in grids]
     described = [_described(structure, each) for each in found]
     every = [*described, *collectives(structure)]
     every.sort(key=lambda pattern: pattern.places)
-    return Communication(chosen, why, tuple(every))
+    return Communication(tuple(grids), why, tuple(every))
 
 
-def _grid(groups: Iterable[Unit], processes: int) -> tuple[Grid | None, str]:
-    """Choose the grid on which most bytes go between neighbours."""
+def _grids(groups: Iterable[Unit], processes: int) -> tuple[list[Grid], str]:
+    """Choose the grid on which most bytes go between neighbours, then one for what is left."""
     classes = [each for unit in groups for each in unit.classes]
     if not classes:
-        return None, "no process sends messages to another"
+        return [], "no process sends messages to another"
     weights = [len(each.executions) * _weight(each) for each in classes]
     total = sum(weights)
-    heaviest = sorted(range(len(classes)), key=lambda row: -weights[row])[:_CLASSES]
-    best: tuple[float, tuple[int, ...], tuple[bool, ...]] | None = None
-    ties: list[tuple[int, ...]] = []
-    for dims in extents_of(processes):
-        score, used, periodic = 0.0, np.zeros(len(dims), bool), np.zeros(len(dims), bool)
-        for row in heaviest:
-            reading = on_grid(classes[row].messages, dims)
-            if reading is not None:
-                score += weights[row]
-                periodic |= reading.facts["periodic"]
-                for way in reading.facts["directions"]:
-                    used |= np.array(way["move"]) != 0
-        if not used.all() or (best is not None and score < best[0]):
-            continue
-        if best is None or score > best[0]:
-            best, ties = (score, dims, tuple(periodic.tolist())), []
+    rest = sorted(range(len(classes)), key=lambda row: -weights[row])[:_CLASSES]
+    read = {
+        dims: {
+            row: reading
+            for row in rest
+            if (reading := on_grid(classes[row].messages, dims)) is not None
+        }
+        for dims in extents_of(processes)
+    }
+    grids: list[Grid] = []
+    why = ""
+    while rest:
+        scores = {
+            dims: sum(weights[row] for row in rest if row in found)
+            for dims, found in read.items()
+            if _uses_all(dims, [found[row] for row in rest if row in found])
+        }
+        if not scores:
+            break
+        best = max(scores, key=lambda dims: scores[dims])  # of equal ones that with few dimensions
+        mine = [row for row in rest if row in read[best]]
+        wraps = np.any([read[best][row].facts["periodic"] for row in mine], axis=0)
+        grids.append(Grid(best, tuple(wraps.tolist()), scores[best] / total))
+        if len(grids) == 1:
+            ties = [
+                dims for dims, score in scores.items() if score == scores[best] and dims != best
+            ]
+            why = _or_else(processes, ties)
+        rest = [row for row in rest if row not in mine]
+    return grids, why if grids else "no grid of the ranks explains who sends to whom"
+
+
+def _uses_all(dims: Sequence[int], found: Sequence[Reading]) -> bool:
+    """Whether messages go along every dimension."""
+    used = np.zeros(len(dims), bool)
+    for reading in found:
+        for way in reading.facts["directions"]:
+            used |= np.array(way["move"]) != 0
+    return bool(used.all())
+
+
+def _apart(structure: Structure, processes: int) -> list[Unit]:
+    """Group places; what only open requests hold together is divided if no pattern generates it."""
+    smaller: dict[int, Unit] = {}
+    for unit in units(structure, requests=False):
+        smaller |= dict.fromkeys(unit.places, unit)
+    found: list[Unit] = []
+    for unit in units(structure):
+        inside = list({id(one): one for p in unit.places if (one := smaller.get(p))}.values())
+        if len(inside) > 1 and _is_list(unit, processes):
+            found += inside
         else:
-            ties.append(dims)
-    if best is None:
-        return None, "no grid of the ranks explains who sends to whom"
-    score, dims, periods = best
-    return Grid(dims, periods, score / total), _or_else(processes, ties)
+            found.append(unit)
+    return found
 
 
-def _wraps(reading: Reading) -> list[tuple[bool, ...]]:
-    """Which dimensions of the grid a reading wraps around."""
-    return [reading.facts["periodic"]] if "periodic" in reading.facts else []
+def _is_list(unit: Unit, processes: int) -> bool:
+    return any(
+        readings(each.messages, processes, tuple(extents_of(processes)))[0].kind == "list"
+        for each in unit.classes
+    )
+
+
+def _with_periods(grid: Grid, found: Iterable[_Found]) -> Grid:
+    """The grid with all dimensions that a pattern on it wraps around."""
+    wraps = [
+        reading.facts["periodic"]
+        for one in found
+        for _, reading in one.classes
+        if reading.facts.get("dims") == grid.dims
+    ]
+    return replace(grid, periodic=tuple(np.any([grid.periodic, *wraps], axis=0).tolist()))
 
 
 def _or_else(processes: int, ties: Sequence[tuple[int, ...]]) -> str:
@@ -142,9 +192,8 @@ def _weight(each: Class) -> int:
     return int(each.messages.size.sum()) + len(each.messages)
 
 
-def _read(unit: Unit, processes: int, chosen: Grid | None) -> list[_Found]:
+def _read(unit: Unit, processes: int, dims: Sequence[tuple[int, ...]]) -> list[_Found]:
     """Patterns of one unit: one for each kind that its executions are."""
-    dims = chosen.dims if chosen else None
     kinds: dict[Any, list[tuple[Class, Reading]]] = {}
     also: dict[Any, tuple[str, ...]] = {}
     for each in unit.classes:
@@ -226,7 +275,7 @@ def _union(one: Reading, other: Reading) -> Reading | None:
     """Two readings as one: a halo of several directions, a butterfly of several stages."""
     even = one.even and other.even
     sides = {"halo", "shift"}
-    if {one.kind, other.kind} <= sides:
+    if {one.kind, other.kind} <= sides and one.facts["dims"] == other.facts["dims"]:
         first, second = one.facts, other.facts
         moves = [way["move"] for way in (*first["directions"], *second["directions"])]
         if len(set(moves)) < len(moves):

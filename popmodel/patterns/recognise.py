@@ -39,7 +39,7 @@ class Reading:
     even: bool
 
 
-def readings(messages: Messages, processes: int, dims: Sequence[int] | None) -> list[Reading]:
+def readings(messages: Messages, processes: int, grids: Sequence[Sequence[int]]) -> list[Reading]:
     """All patterns that messages are, the most telling first; always ends with a list.
 
     Parameters
@@ -48,12 +48,14 @@ def readings(messages: Messages, processes: int, dims: Sequence[int] | None) -> 
         Of one execution.
     processes : int
         P.
-    dims : sequence of int or None
-        The grid of ranks, if there is one.
+    grids : sequence of sequence of int
+        Extents of the grids of ranks, of which the first that fits is taken.
     """
     found = []
-    if dims is not None and (reading := on_grid(messages, dims)) is not None:
-        found.append(reading)
+    for dims in grids:
+        if (reading := on_grid(messages, dims)) is not None:
+            found.append(reading)
+            break
     for each in (_transpose, _butterfly, _root, _pairwise, _ring):
         found += each(messages, processes)
     return [*found, Reading("list", {}, even=True)]

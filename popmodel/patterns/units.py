@@ -102,12 +102,22 @@ def loop_paths(structure: Structure) -> list[list[NDArray[np.int64]]]:
     return found
 
 
-def units(structure: Structure) -> list[Unit]:
-    """Group the places of point-to-point calls."""
+def units(structure: Structure, *, requests: bool = True) -> list[Unit]:
+    """Group the places of point-to-point calls.
+
+    Parameters
+    ----------
+    structure : Structure
+        What repeats.
+    requests : bool
+        Whether no request is open between two groups, either; else only no message is sent before
+        and received behind.
+    """
     program = structure.program
     if not len(program.messages):
         return []
     ends, event = _ends(structure)
+    ends = ends if requests else ends[:2]
     known = (ends >= 0).any(axis=0)
     first_place = np.where(ends >= 0, ends, len(structure.places)).min(axis=0)[known]
     last_place = ends.max(axis=0)[known]
