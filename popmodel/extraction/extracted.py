@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +154,8 @@ def signature_from(
     trace, threads = every[0].trace, every[0].threads
     structure = find(trace)
     outline, changed = laid_out(structure, trace)
-    fidelity = kept(structure.program, changed.program, changed.events, outline.points)
+    sized = replace(structure.program, messages=changed.program.messages)
+    fidelity = kept(structure.program, sized, structure.events, outline.points)
     processes = structure.program.processes
     found = amounts(outline, fidelity.descriptions, processes, scaling)
     notes = [*structure.notes, *outline.notes]

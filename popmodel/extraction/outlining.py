@@ -54,18 +54,19 @@ def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
             f"{trace.path}: threads call MPI on their own, which no signature can say",
             "trace a run in which only masters call MPI",
         )
-    changed, notes = listable(structure)
-    builder = _Builder(changed, CallLists(changed), timing(structure.events), trace)
+    found = listable(structure)
+    changed = found.structure
+    builder = _Builder(changed, CallLists(changed), timing(structure.events), trace, found.late)
     body = builder.nodes(structure.nest, 1, np.zeros(1, dtype=np.int64))
     body += builder.behind()
-    found = Outline(
+    whole = Outline(
         tuple(body),
         tuple(builder.points),
         tuple(builder.labels),
         tuple(builder.teams),
-        (*notes, *dict.fromkeys(builder.notes)),
+        (*found.notes, *dict.fromkeys(builder.notes)),
     )
-    return found, changed
+    return whole, changed
 
 
 @dataclass
@@ -76,6 +77,7 @@ class _Builder:
     lists: CallLists
     times: Timing
     trace: Trace
+    late: NDArray[np.bool_]
     points: list[Computing] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     teams: list[Team | None] = field(default_factory=list)
@@ -205,6 +207,7 @@ class _Builder:
             for place in in_order
         }
         rows = _referring(found.calls, [points[place] for place in in_order])
+        rows += self._received(places, int(which[0]))
         messages, volume = self._volume(places, which)
         first = self._named(places[0])
         name = first if len(places) == 1 else f"{first} to {self.structure.places[places[-1]].name}"
@@ -224,6 +227,32 @@ class _Builder:
                 ),
             )
         ]
+
+    def _received(self, places: tuple[int, ...], execution: int) -> list[dict[str, Any]]:
+        """Rows that receive what is sent at some places and received elsewhere in the run."""
+        if not self.late.any():
+            return []
+        program, first = self.structure.program, self.structure.events.first
+        rows: list[dict[str, Any]] = []
+        for place in places:
+            events = self.table.event[place][:, execution]
+            for event in events[events >= 0].tolist():
+                here = slice(int(first[event]), int(first[event + 1]))
+                sends = np.isin(program.kind[here], (Op.SEND, Op.ISEND))
+                message = program.target[here][sends]
+                rows += [self._receive(one) for one in message[self.late[message]].tolist()]
+        return rows
+
+    def _receive(self, message: int) -> dict[str, Any]:
+        """A row that receives one message."""
+        told = self.structure.program.messages
+        row = {
+            "on": f"rank == {told.receiver[message]}",
+            "do": "recv",
+            "from": int(told.sender[message]),
+            "bytes": int(told.size[message]),
+        }
+        return row | ({"tag": int(told.tag[message])} if self.table.needs_tags else {})
 
     def _computes(self, event: NDArray[np.int64]) -> bool:
         before = np.where(event >= 0, self.structure.events.before[event], 0.0)

@@ -171,6 +171,8 @@ def _bare(value: Any) -> Any:
         return _bare(value.value)
     if isinstance(value, Mapping):
         return {key: _bare(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_bare(one) for one in value]
     return value
 
 
