@@ -89,22 +89,31 @@ def totals(structure: Structure) -> Totals:
     )
 
 
-def homes(structure: Structure, other: Structure) -> NDArray[np.int64]:
-    """Return the place of the first run that each place of another one belongs to: int64[places].
+def homes(structure: Structure, other: Structure) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Lay the places of another run beside those of the first.
 
-    One that the first run lacks belongs to what comes next there, the last ones to the end.
+    Returns
+    -------
+    home : int64[places of the other run]
+        The place of the first run that each belongs to. One that the first run lacks belongs to
+        what comes next there, the last ones to the end.
+    both : bool[places of the first run + 1]
+        Which places both runs have; the end is one.
     """
     mine, theirs = _keys(structure), _keys(other)
     found = np.full(len(theirs), _NONE, dtype=np.int64)
     matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
     for a, b, size in matcher.get_matching_blocks():
         found[b : b + size] = np.arange(a, a + size)
+    both = np.zeros(len(mine) + 1, dtype=bool)
+    both[found[found >= 0]] = True
+    both[-1] = True
     behind = len(mine)
     for index in range(len(found) - 1, -1, -1):
         if found[index] == _NONE:
             found[index] = behind
         behind = int(found[index])
-    return found
+    return found, both
 
 
 def _keys(structure: Structure) -> list[tuple[str, str, bool, int]]:

@@ -188,7 +188,7 @@ def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:
 def _beside(run: Run, base: Structure, outline: Outline) -> Beside:
     """Lay a run beside the first."""
     structure = find(run.trace)
-    home = homes(base, structure)
+    home, both = homes(base, structure)
     useful = {}
     for point, (computing, threads) in enumerate(zip(outline.points, outline.teams, strict=True)):
         if threads is not None:
@@ -196,7 +196,7 @@ def _beside(run: Run, base: Structure, outline: Outline) -> Beside:
             useful[point] = useful_of(run.trace, structure, mine)
     moved = totals(structure).moved(home, len(base.places))
     parameters = {key: float(value) for key, value in run.parameters.items()}
-    return Beside(run.trace.processes, run.threads, parameters, moved, useful)
+    return Beside(run.trace.processes, run.threads, parameters, moved, both, useful)
 
 
 def _name_of(path: str) -> str:

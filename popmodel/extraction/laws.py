@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.expressions import parse
 from popmodel.extraction.amounts import Amount, Constant
 from popmodel.extraction.assumed import paths
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
@@ -17,6 +18,8 @@ from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from popmodel.extraction.aligned import Totals
     from popmodel.extraction.amounts import Key
@@ -44,6 +47,8 @@ class Beside:
         Of the problem.
     totals : Totals
         Of the places of the first run.
+    both : bool[places + 1]
+        Which places it has, too.
     useful : mapping of int to float
         By point that is a parallel region, its useful time of an average thread per execution, s.
     """
@@ -52,6 +57,7 @@ class Beside:
     threads: int
     parameters: Mapping[str, float]
     totals: Totals
+    both: NDArray[np.bool_]
     useful: Mapping[int, float]
 
     def sample(self, value: float, error: float | None = None) -> Sample:
@@ -137,15 +143,25 @@ def _seconds(
     error = _error(one)
     if team is not None:
         return [run.sample(run.useful.get(point, 0.0), error) for run in runs]
-    places = np.array([computing.place, *computing.along])  # -1 is the end, the last one
-    values = []
-    for run in runs:
-        spent = float(run.totals.computing[places].sum())
-        times = float(run.totals.executions[computing.place])
-        values.append(spent / (run.processes * times) if times else 0.0)
-    # a point may be some of the executions of its place only
-    part = one.mean / values[0] if values[0] else 1.0
-    return [run.sample(value * part, error) for run, value in zip(runs, values, strict=True)]
+    base, group = runs[0], _group(computing.place, runs)
+    behind = int(group[-1])
+    own = computing.place if all(run.both[computing.place] for run in runs) else behind
+
+    def of(run: Beside) -> float:
+        spent = float(run.totals.computing[group].sum()) / run.processes
+        return spent / max(float(run.totals.executions[own]), 1.0)
+
+    whole = of(base)
+    return [run.sample(one.mean * of(run) / whole if whole else 0.0, error) for run in runs]
+
+
+def _group(place: int, runs: Sequence[Beside]) -> NDArray[np.int64]:
+    """Places around one that end where all runs have a place: their times are known together."""
+    common = np.flatnonzero(np.logical_and.reduce([run.both for run in runs]))
+    place = len(runs[0].both) - 1 if place < 0 else place
+    last = int(common[np.searchsorted(common, place)])
+    before = common[common < last]
+    return np.arange(int(before[-1]) + 1 if len(before) else 0, last + 1)
 
 
 def _error(one: Description) -> float | None:
@@ -220,16 +236,8 @@ def _amount(name: str, found: Law, label: str, whole: bool, unit: str = "s") -> 
         return Amount(0, note="0 in all runs")
     if not whole:
         value = found.constants["a"]
-        base = found.at(
-            int(found.reference["P"]), int(found.reference["T"]), _others(found.reference)
-        ).value
-        kept = Constant(name, base, value.low, value.high, unit, value.origin, source)
-        names = {"a": name, **{key: None for key in found.constants if key != "a"}}
-        text = found.formula.replace("{a}", str(names["a"]))
-        for key, one in found.constants.items():
-            if key != "a":
-                text = text.replace(f"{{{key}}}", f"{number(one.value):g}")
-        return Amount(text, (kept,), f"{found.origin}: {found.form}")
+        kept = Constant(name, value.value, value.low, value.high, unit, value.origin, source)
+        return Amount(_plain(name, found), (kept,), f"{found.origin}: {found.form}")
     constants = tuple(
         Constant(
             f"{name}_{key}" if key != "a" else name,
@@ -248,8 +256,24 @@ def _amount(name: str, found: Law, label: str, whole: bool, unit: str = "s") -> 
     return Amount(text, constants, f"{found.origin}: {found.form}")
 
 
-def _others(reference: Mapping[str, float]) -> dict[str, float]:
-    return {name: value for name, value in reference.items() if name not in ("P", "T")}
+def _plain(name: str, found: Law) -> str:
+    """A formula of a law without how sure its form is: constant, and terms over their values."""
+    terms = found.form.split(" + ")
+    reference = dict(found.reference)
+    shares = (
+        [1.0] if len(terms) == 1 else [1 - found.constants["b"].value, found.constants["b"].value]
+    )
+    written = []
+    for term, share in zip(terms, shares, strict=True):
+        expression = parse(term)
+        here = float(expression.evaluate(reference))
+        factor = number(share / here)
+        if not factor:
+            continue
+        written.append(f"{factor:g}" if not expression.names else f"{factor:g}*({term})")
+    if written == ["1"]:
+        return name
+    return f"{name}*{written[0]}" if len(written) == 1 else f"{name}*({' + '.join(written)})"
 
 
 def _told(label: str, unit: str, found: Law, share: float | None) -> dict[str, Any]:

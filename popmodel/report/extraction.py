@@ -6,14 +6,12 @@ from typing import Any
 
 from popmodel import shell
 from popmodel.report.blocks import (
-    Bar,
     Code,
     Facts,
+    Listing,
     Role,
     Row,
     Section,
-    Table,
-    heads,
     texts,
     titled,
 )
@@ -75,23 +73,20 @@ def _phases(document: Document) -> Section:
     rows = tuple(
         Row(
             one["label"],
-            (
-                *texts(
-                    (
-                        format_time(one["seconds"]),
-                        count(one["executions"]),
-                        f"{100 * one['total'] / total:.1f}",
-                        f"{100 * one['persistent_cv']:.1f}",
-                        f"{100 * one['transient_cv']:.1f}",
-                    )
-                ),
-                Bar(one["total"] / total),
+            texts(
+                (
+                    format_time(one["seconds"]),
+                    count(one["executions"]),
+                    f"{100 * one['total'] / total:.1f}",
+                    f"{100 * one['persistent_cv']:.1f}",
+                    f"{100 * one['transient_cv']:.1f}",
+                )
             ),
         )
         for one in most
     )
-    names = ("each", "times", "% of all", "lasting cv %", "varying cv %")
-    return (Table(heads(names), rows, title="computing"),) if rows else ()
+    names = ("each", "times", "% of all", "lasting %", "varying %")
+    return (Listing("computing, and how it varies over processes and executions", names, rows),)
 
 
 def _law(one: dict[str, Any]) -> str:
