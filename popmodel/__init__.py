@@ -22,6 +22,7 @@ from popmodel._version import __version__
 if TYPE_CHECKING:
     from popmodel.api.analyse import analyse
     from popmodel.api.convert import convert
+    from popmodel.api.extraction import signature_from
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
     from popmodel.api.replay import replay
@@ -48,6 +49,7 @@ _HOMES = {
     "read": "popmodel.trace.read",
     "replay": "popmodel.api.replay.replay",
     "sensitivity": "popmodel.api.sensitivity.sensitivity",
+    "signature_from": "popmodel.api.extraction.signature_from",
     "sweep": "popmodel.api.sweep.sweep",
     "validate": "popmodel.api.validate.validate",
 }
@@ -66,6 +68,7 @@ __all__ = [
     "read",
     "replay",
     "sensitivity",
+    "signature_from",
     "sweep",
     "validate",
 ]
