@@ -10,7 +10,7 @@ neither fault: parts share its constants but for their own size, unless their po
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,33 +21,33 @@ from popmodel.fitting.samples import END, UNKNOWN_ERROR, Sample
 from popmodel.values import dataclass
 
 SMALL = 0.005
-"""Share of the sum below which a part always follows the law of the sum."""
+"""Share of the sum below which a part has no say in laws."""
 _CONTRADICTS = 3.0  # standard deviations
 _UNSTATED = 0.05  # relative error of a part that nobody stated: between runs and within
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The law of a sum, and its parts.
+    """Parts that grow alike.
 
     Attributes
     ----------
-    law : Law or None
-        Of the sum of the parts that follow it; None if none does, or all of them are 0.
-    sizes : tuple of Constant or None
-        By part, its value at the law's reference; None for parts with a law of their own, and for
-        those that are always 0.
-    own : tuple of Law or None
-        By part, its own law if it has one.
+    law : Law
+        Of their sum.
+    sizes : mapping of int to Constant
+        By part, its value at the reference of the law.
     """
 
-    law: Law | None
-    sizes: tuple[Constant | None, ...]
-    own: tuple[Law | None, ...]
+    law: Law
+    sizes: Mapping[int, Constant]
 
 
-def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> Pool:
-    """Fit the law of a sum, and find out which parts follow it.
+def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> tuple[Pool, ...]:
+    """Find out which parts of a program grow alike, and by which laws.
+
+    Parts that agree with the first hint come first, then those that agree with the law of what is
+    left, and so on; a part that agrees with none has a law of its own. Parts below `SMALL` that
+    agree with no other follow the first law.
 
     Parameters
     ----------
@@ -56,6 +56,11 @@ def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> Pool
         which says nothing. Their errors are those within a run; what runs differ by is added.
     hints : sequence of str
         As of `law`.
+
+    Returns
+    -------
+    tuple of Pool
+        Parts that are always 0 are in none.
 
     Raises
     ------
@@ -69,33 +74,46 @@ def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> Pool
         if [(one.processes, one.threads, dict(one.parameters)) for one in part] != runs:
             raise ValueError("parts must have values of the same runs, in the same order")
     values = np.array([[one.value for one in part] for part in parts])
-    some = values.sum(axis=1) > 0
-    following = some.copy()
+    some = np.flatnonzero(values.sum(axis=1) > 0).tolist()
     shares = values.max(axis=1) / max(float(values.sum(axis=0).max()), 1e-300)
-    found: Law | None = None
-    for _ in parts:
-        if not following.any():
-            found = None
-            break
-        found = law(_summed(parts[0], values[following].sum(axis=0)), hints=hints)
-        against = {
-            i: excess
-            for i in np.flatnonzero(following).tolist()
-            if shares[i] >= SMALL and (excess := _excess(parts[i], found)) > 1
-        }
-        if not against or int(following.sum()) == 1:
-            break
-        # one after the other: without the worst the sum is another
-        following[max(against, key=lambda i: against[i])] = False
-    apart = some & ~following
-    return Pool(
-        found,
-        tuple(
-            _size(part, found) if found is not None and following[i] else None
-            for i, part in enumerate(parts)
-        ),
-        tuple(law(part, hints=hints) if apart[i] else None for i, part in enumerate(parts)),
+    large = [i for i in some if shares[i] >= SMALL] or some
+    pools: list[tuple[Law, list[int]]] = []
+    left = set(large)
+    while left:
+        members, found = _alike(parts, sorted(left), hints, first=not pools)
+        pools.append((found, members))
+        left -= set(members)
+    for i in sorted(set(some) - set(large)):
+        agreeing = [members for found, members in pools if _excess(parts[i], found) <= 1]
+        (agreeing[0] if agreeing else pools[0][1]).append(i)
+    return tuple(
+        Pool(found, {i: _size(parts[i], found) for i in sorted(members)})
+        for found, members in pools
     )
+
+
+def _alike(
+    parts: Sequence[Sequence[Sample]], left: Sequence[int], hints: Sequence[str], *, first: bool
+) -> tuple[list[int], Law]:
+    """Parts that agree with the law of their sum, and that law."""
+    members = list(left)
+    if first and hints:
+        agreeing = [i for i in left if _excess(parts[i], _hinted(parts[i], hints)) <= 1]
+        members = agreeing or members
+    while True:
+        values = np.array([[one.value for one in parts[i]] for i in members]).sum(axis=0)
+        found = law(_summed(parts[members[0]], values), hints=hints)
+        against = {i: excess for i in members if (excess := _excess(parts[i], found)) > 1}
+        if not against or len(members) == 1:
+            return members, found
+        # one after the other: without the worst the sum is another
+        members.remove(max(against, key=lambda i: against[i]))
+
+
+def _hinted(part: Sequence[Sample], hints: Sequence[str]) -> Law:
+    """The first hinted form through one point of a part."""
+    there = [one for one in part if one.value > 0]
+    return law(there[-1:], forms=hints[:1], hints=hints[:1])
 
 
 def _summed(like: Sequence[Sample], values: np.typing.NDArray[np.float64]) -> list[Sample]:

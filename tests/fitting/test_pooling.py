@@ -19,24 +19,36 @@ def part(truth: Callable[[int], float], error: float | None = 0.01) -> list[Samp
 
 
 def test_parts_that_grow_alike_have_one_law_and_a_size_each() -> None:
-    found = pooled([part(lambda p: 3 / p), part(lambda p: 1.5 / p)], hints=["1/P"])
-    assert found.law is not None and found.law.form == "1/P"
-    assert found.law.at(64, 1).value == pytest.approx(4.5 / 64)
-    assert [round(one.value, 9) for one in found.sizes if one] == [3 / 4, 1.5 / 4]
-    assert found.own == (None, None)
+    (pool,) = pooled([part(lambda p: 3 / p), part(lambda p: 1.5 / p)], hints=["1/P"])
+    assert pool.law.form == "1/P"
+    assert pool.law.at(64, 1).value == pytest.approx(4.5 / 64)
+    assert {i: round(one.value, 9) for i, one in pool.sizes.items()} == {0: 3 / 4, 1: 1.5 / 4}
 
 
-def test_a_part_that_contradicts_the_sum_has_a_law_of_its_own() -> None:
-    found = pooled([part(lambda p: 3 / p), part(lambda _: 0.2)], hints=["1/P"])
-    assert found.law is not None and found.law.form == "1/P"
-    assert found.sizes[1] is None
-    assert found.own[1] is not None and found.own[1].form == "1"
-    assert found.law.at(64, 1).value == pytest.approx(3 / 64, rel=0.01)
+def test_parts_that_grow_otherwise_have_another_law() -> None:
+    parts = [part(lambda p: 3 / p), part(lambda _: 0.2), part(lambda _: 0.7), part(lambda p: 1 / p)]
+    first, second = pooled(parts, hints=["1/P"])
+    assert (first.law.form, set(first.sizes)) == ("1/P", {0, 3})
+    assert (second.law.form, set(second.sizes)) == ("1", {1, 2})
+    assert first.law.at(64, 1).value == pytest.approx(4 / 64, rel=0.01)
 
 
-def test_small_parts_follow_the_sum_whatever_they_do() -> None:
-    found = pooled([part(lambda p: 3 / p), part(lambda p: 0.0004 * p**0.5)], hints=["1/P"])
-    assert found.own == (None, None)
+def test_parts_that_all_contradict_the_hint_share_another_law() -> None:
+    parts = [part(lambda p: 1 / p + 0.4), part(lambda p: 2 / p + 0.8)]
+    (pool,) = pooled(parts, hints=["1/P"])
+    assert pool.law.form == "1/P + 1"
+
+
+def test_small_parts_follow_the_law_they_agree_with_or_the_first() -> None:
+    parts = [
+        part(lambda p: 3 / p),
+        part(lambda _: 0.2),
+        part(lambda _: 0.0004),
+        part(lambda p: 0.0001 * p**0.5),
+    ]
+    first, second = pooled(parts, hints=["1/P"])
+    assert set(first.sizes) == {0, 3}
+    assert set(second.sizes) == {1, 2}
 
 
 def test_many_noisy_parts_do_not_add_up_to_too_much() -> None:
@@ -45,30 +57,30 @@ def test_many_noisy_parts_do_not_add_up_to_too_much() -> None:
         [Sample(p, 1, 0.1 / p * math.exp(0.05 * rng.normal()), {}, 0.01) for p in RUNS]
         for _ in range(50)
     ]
-    found = pooled(parts, hints=["1/P"])
-    assert found.law is not None
-    sizes = sum(one.value for one in found.sizes if one)
-    foretold = found.law.at(256, 1).value / found.law.constants["a"].value * sizes
-    own = sum(one.at(256, 1).value for one in found.own if one)
-    assert foretold + own == pytest.approx(50 * 0.1 / 256, rel=0.05)
+    pools = pooled(parts, hints=["1/P"])
+    foretold = sum(
+        pool.law.at(256, 1).value
+        / pool.law.constants["a"].value
+        * sum(one.value for one in pool.sizes.values())
+        for pool in pools
+    )
+    assert foretold == pytest.approx(50 * 0.1 / 256, rel=0.05)
 
 
 def test_parts_that_some_runs_lack_take_their_size_from_the_others() -> None:
     absent = [Sample(1, 1, 0.0), *part(lambda p: 0.4 / p)[1:]]
-    found = pooled([part(lambda p: 3 / p), absent], hints=["1/P"])
-    assert found.sizes[1] is not None
-    assert found.sizes[1].value == pytest.approx(0.1)
+    (pool,) = pooled([part(lambda p: 3 / p), absent], hints=["1/P"])
+    assert pool.sizes[1].value == pytest.approx(0.1)
 
 
-def test_parts_that_are_never_there_have_neither_size_nor_law() -> None:
-    found = pooled([part(lambda _: 0.0), part(lambda _: 0.0)], hints=["1/P"])
-    assert (found.law, found.sizes, found.own) == (None, (None, None), (None, None))
+def test_parts_that_are_never_there_have_no_law() -> None:
+    assert pooled([part(lambda _: 0.0), part(lambda _: 0.0)], hints=["1/P"]) == ()
 
 
 def test_one_run_gives_the_hinted_law_and_all_sizes() -> None:
-    found = pooled([[Sample(4, 1, 2.0)], [Sample(4, 1, 1.0)]], hints=["1/P"])
-    assert found.law is not None and found.law.origin == "assumed"
-    assert [one.origin for one in found.sizes if one] == ["trace", "trace"]
+    (pool,) = pooled([[Sample(4, 1, 2.0)], [Sample(4, 1, 1.0)]], hints=["1/P"])
+    assert pool.law.origin == "assumed"
+    assert [one.origin for one in pool.sizes.values()] == ["trace", "trace"]
 
 
 def test_parts_must_be_of_the_same_runs() -> None:
