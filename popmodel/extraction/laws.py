@@ -127,11 +127,11 @@ def fitted(
             let |= part.let
             laws += part.laws
             notes += part.notes
-    for key, values, what, hints in _counted(outline, runs):
+    for key, samples, what, hints in _counted(outline, runs):
+        values = [one.value for one in samples]
         if max(values) - min(values) <= _SAME * max(values):
-            amounts[key] = _unchanged(amounts, key, outline)
+            amounts[key] = _unchanged(amounts, key, len(samples) == len(runs))
             continue
-        samples = [run.sample(value, 0.0) for run, value in zip(runs, values, strict=True)]
         found = law(samples, hints=hints)
         name = f"{'n' if key[0] == 'count' else 'b'}{'_'.join(map(str, key[1]))}"
         amounts[key] = _amount(name, found, what, True, unit="1" if key[0] == "count" else "B")
@@ -243,17 +243,20 @@ def _error(one: Description) -> float | None:
 
 def _counted(
     outline: Outline, runs: Sequence[Beside]
-) -> list[tuple[Key, list[float], str, tuple[str, ...]]]:
-    """Counts of loops and sizes of collectives in every run, with what is likely of them."""
-    found: list[tuple[Key, list[float], str, tuple[str, ...]]] = []
+) -> list[tuple[Key, list[Sample], str, tuple[str, ...]]]:
+    """Counts of loops in every run that has them, with what is likely of them."""
+    found: list[tuple[Key, list[Sample], str, tuple[str, ...]]] = []
     names = tuple(runs[0].parameters)
     for path, node in paths(outline.body):
         if isinstance(node, Repeat):
             inside, around = _places(outline, node.body), _around(outline, path)
             base = _often(runs[0], inside) / _often(runs[0], around)
-            ratios = [_often(run, inside) / _often(run, around) / base for run in runs]
-            values = [node.count * ratio for ratio in ratios]
-            found.append((("count", path), values, f"iterations of {node.name}", ("1", *names)))
+            samples = [
+                run.sample(node.count * _often(run, inside) / _often(run, around) / base, 0.0)
+                for run in runs
+                if not inside or run.totals.executions[inside].any()
+            ]
+            found.append((("count", path), samples, f"iterations of {node.name}", ("1", *names)))
     return found
 
 
@@ -294,8 +297,9 @@ def _often(run: Beside, places: Sequence[int]) -> float:
     return max(float(np.median(run.totals.executions[list(places)])), 1.0)
 
 
-def _unchanged(amounts: Mapping[Key, Amount], key: Key, _: Outline) -> Amount:
-    return Amount(amounts[key].formula, note="the same in all runs")
+def _unchanged(amounts: Mapping[Key, Amount], key: Key, in_all: bool) -> Amount:
+    note = "the same in all runs" if in_all else "the same in all runs that have it"
+    return Amount(amounts[key].formula, note=note)
 
 
 def _amount(name: str, found: Law, label: str, whole: bool, unit: str = "s") -> Amount:
