@@ -425,6 +425,7 @@ class Replay:
     ]: ...
 def repetition(
     tokens: npt.NDArray[np.int32],
+    way: int,
 ) -> tuple[
     npt.NDArray[np.int32],
     npt.NDArray[np.int32],
