@@ -143,8 +143,9 @@ void shortest_first(int32_t size, std::vector<Run> runs, int32_t least, std::vec
     }
 }
 
-// Which of the loops that overlap are taken.
-enum Way : int32_t { LONGEST_FIRST, SHORTEST_FIRST, NO_PAIRS_FIRST, WAYS };
+// Which of the loops that overlap are taken, and whether their bodies are known again where they
+// stand alone: wherever counts vary they can be 1.
+enum Way : int32_t { CONSTANT, LONGEST_FIRST, SHORTEST_FIRST, NO_PAIRS_FIRST, WAYS };
 
 // Loops of a sequence, none inside another.
 std::vector<Found> loops_of(const std::vector<int32_t> &level, const Stretches &stretches,
@@ -152,11 +153,11 @@ std::vector<Found> loops_of(const std::vector<int32_t> &level, const Stretches &
     const int32_t size = int32_t(level.size());
     std::vector<Run> runs = runs_of(level, stretches);
     std::vector<Found> found;
-    if (way == LONGEST_FIRST)
+    if (way <= LONGEST_FIRST)
         longest_first(0, size, size, ByPlace(std::move(runs)), found);
     if (way == NO_PAIRS_FIRST)
         shortest_first(size, runs, 3, found);
-    if (way != LONGEST_FIRST && found.empty())
+    if (way > LONGEST_FIRST && found.empty())
         shortest_first(size, std::move(runs), 2, found);
     std::sort(found.begin(), found.end(),
               [](const Found &a, const Found &b) { return a.begin < b.begin; });
@@ -231,7 +232,7 @@ class Levels {
         const auto key = std::make_pair(loop.period, stretches.hash(loop.begin, end));
         if (known_.emplace(key, symbols_ + int32_t(bodies_.size())).second) {
             bodies_.emplace_back(level.begin() + loop.begin, level.begin() + end);
-            if (loop.period <= LONGEST)
+            if (way_ != CONSTANT && loop.period <= LONGEST)
                 lengths_.insert(loop.period);
         }
     }

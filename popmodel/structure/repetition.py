@@ -26,9 +26,10 @@ __all__ = ["Repetition", "Way", "repetition", "repetitions"]
 class Way(IntEnum):
     """Which of the repetitions that overlap are loops; the compiled core has the same numbers."""
 
-    LONGEST_FIRST = 0  #: the longest, then those in their bodies: best where counts are constant
-    SHORTEST_FIRST = 1  #: those of the shortest periods: best where counts vary
-    NO_PAIRS_FIRST = 2  #: the same, those of two turns only where there are no others
+    CONSTANT = 0  #: the longest, then those in their bodies: best where counts are constant
+    LONGEST_FIRST = 1  #: the same, with bodies of loops known again where they stand alone
+    SHORTEST_FIRST = 2  #: those of the shortest periods: best where counts vary
+    NO_PAIRS_FIRST = 3  #: the same, those of two turns only where there are no others
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ class Repetition:
         return found
 
 
-def repetition(tokens: NDArray[np.int32], way: Way = Way.LONGEST_FIRST) -> Repetition:
+def repetition(tokens: NDArray[np.int32], way: Way = Way.CONSTANT) -> Repetition:
     """Find the loops of a sequence.
 
     Parameters

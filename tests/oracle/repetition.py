@@ -37,7 +37,7 @@ class Slot:
     passed: int = 0
 
 
-def repetition(tokens: Sequence[int], way: Way = Way.LONGEST_FIRST) -> Repetition:
+def repetition(tokens: Sequence[int], way: Way = Way.CONSTANT) -> Repetition:
     """Find the loops of a sequence."""
     items = [Item(int(token)) for token in tokens]
     symbols = max((item.symbol for item in items), default=-1) + 1
@@ -50,7 +50,8 @@ def repetition(tokens: Sequence[int], way: Way = Way.LONGEST_FIRST) -> Repetitio
         for begin, period, _ in loops:
             if level[begin : begin + period] not in bodies:
                 bodies.append(level[begin : begin + period])
-        items = _collapsed(items, level, loops, bodies, symbols)
+        known = [] if way is Way.CONSTANT else [b for b in bodies if len(b) <= LONGEST]
+        items = _collapsed(items, level, loops, bodies, known, symbols)
     return _numbered(len(tokens), items, bodies, symbols)
 
 
@@ -61,7 +62,7 @@ def _worth(length: int, period: int) -> bool:
 def _loops(level: list[int], way: Way) -> list[tuple[int, int, int]]:
     """Begin, period and count of loops, none inside another."""
     runs = _runs(level)
-    if way is Way.LONGEST_FIRST:
+    if way in (Way.CONSTANT, Way.LONGEST_FIRST):
         return sorted(_longest_first(0, len(level), runs))
     found = _shortest_first(level, runs, 3) if way is Way.NO_PAIRS_FIRST else []
     return sorted(found or _shortest_first(level, runs, 2))
@@ -139,12 +140,13 @@ def _collapsed(
     level: list[int],
     loops: list[tuple[int, int, int]],
     bodies: list[list[int]],
+    known: list[list[int]],
     symbols: int,
 ) -> list[Item]:
     """The items above: loops, and single bodies of loops that are known."""
     loop_at = {begin: (period, period * count) for begin, period, count in loops}
     until = [min([b for b in loop_at if b >= at], default=len(level)) for at in range(len(level))]
-    known = sorted((b for b in bodies if len(b) <= LONGEST), key=len, reverse=True)
+    known = sorted(known, key=len, reverse=True)
     above, at = [], 0
     while at < len(level):
         body = None

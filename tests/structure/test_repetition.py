@@ -117,4 +117,4 @@ def test_refuses_what_is_no_token():
 
 def test_refuses_what_is_no_way():
     with pytest.raises(ValueError, match="no such way"):
-        _kernel.repetition(np.array([0, 1], np.int32), 3)
+        _kernel.repetition(np.array([0, 1], np.int32), 4)
