@@ -226,7 +226,8 @@ def derive(
     """
     run = study.run(placement, study.sources(draws=0), agreement=agreement)
     expected = _result(family, metric)(run.modelled)
-    units = {f"params.{name}": unit for name, unit in study.signature.units.items()}
+    paths = study.signature.paths
+    units = {paths[name]: unit for name, unit in study.signature.units.items()}
     notebook = Notebook(study.profile, _quantities(study), units)
     aggregates = _aggregates(study, placement, notebook, agreement)
     if family is None:
@@ -293,7 +294,7 @@ def _aggregates(
         )
         for name, number in (("P", placement.processes), ("T", placement.threads))
     }
-    inputs = {**request, **{name: notebook[f"params.{name}"] for name in study.params}}
+    inputs = {**request, **{name: notebook[path] for name, path in signature.paths.items()}}
     numbers, _ = names(signature, placement.processes, placement.threads, inputs)
     values = dict(inputs)
     for name, value in numbers.items():

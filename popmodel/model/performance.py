@@ -105,7 +105,7 @@ def prepare(
     signature, placement, parameters
         Program, where it runs, machine.
     params : mapping of str to value
-        A value for every parameter of the signature.
+        A value for every parameter and constant of the signature.
     overlap : str, optional
         Of all loops, instead of what they and the machine profile say.
     growth : mapping of str to value, optional

@@ -86,14 +86,17 @@ class Study:
         self.draws = draws
         self.seed = seed
         self.settings = dict(settings)
-        self.params = signature.with_settings(settings).params
+        asked = signature.with_settings(settings)
+        asked.require_known()
+        self.params, self.constants = asked.params, asked.constants
+        self._paths = asked.paths
         self.quantities: dict[str, Quantity] = {
             **profile.assumed,
             **disturbed(profile.quantities, profile.noisy),
             measured.LAW: measured.CARRIED,
             remote.LAW: remote.UNBOUND,
             **profile.plain,
-            **{f"params.{name}": value for name, value in self.params.items()},
+            **{self._paths[name]: value for name, value in asked.inputs.items()},
             **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},
         }
         self.factors = expand(factors or {}, self.quantities)
@@ -117,8 +120,17 @@ class Study:
 
     @property
     def values(self) -> dict[str, float]:
-        """Value of every parameter of the application."""
-        return {name: quantity.value for name, quantity in self.params.items()}
+        """Value of every parameter of the application, and of the constants that were set."""
+        return {
+            name: one.value
+            for name, one in {**self.params, **self.constants}.items()
+            if name in self.params or name in self.settings
+        }
+
+    @property
+    def _numbers(self) -> dict[str, float]:
+        """Value of every parameter and constant."""
+        return {name: one.value for name, one in {**self.params, **self.constants}.items()}
 
     def with_settings(self, settings: Mapping[str, float]) -> Study:
         """Return the same study with some parameters changed; all others are drawn alike."""
@@ -169,7 +181,7 @@ class Study:
             If it needs several nodes, and the profile knows no network between them.
         """
         placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
-        check_requirements(self.signature, processes, threads, self.values)
+        check_requirements(self.signature, processes, threads, self._numbers)
         self._check_memory(placement)
         if placement.nodes > 1 and self.has_mpi and "inter" not in self.profile.tiers():
             raise self.profile.missing("net.inter")
@@ -271,7 +283,7 @@ class Study:
             across_sockets=placement.sockets_spanned > 1,
             unchanged=drawn.unchanged if drawn.factors else None,
         )
-        params = {name: drawn[f"params.{name}"] for name in self.params}
+        params = {name: drawn[path] for name, path in self._paths.items()}
         growth = {
             name: self._at(placement, drawn, drawn.factor(f"imbalance.{name}"))
             for name in _own_spreads(self.signature)

@@ -132,6 +132,8 @@ def label(path: str) -> str:
     """
     if path.startswith("params."):
         return f"parameter {path.removeprefix('params.')} of the application"
+    if path.startswith("constants."):
+        return f"constant {path.removeprefix('constants.')} of the application"
     construct = re.match(r"openmp\.(\w+)", path)
     known = explain(path)
     if construct:

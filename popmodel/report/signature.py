@@ -40,8 +40,8 @@ def records(document: Document) -> list[Record]:
         for kind, findings in (("mistake", document["mistakes"]), ("remark", document["remarks"]))
         for finding in findings
     ]
-    explained = document["explained"] or {"params": [], "let": [], "program": []}
-    for section in ("params", "let"):
+    explained = document["explained"] or {"params": [], "constants": [], "let": [], "program": []}
+    for section in ("params", "constants", "let"):
         rows += [
             {
                 **head,
@@ -107,6 +107,7 @@ def _sections(explained: Entry) -> Iterator[tuple[str, list[str]]]:
     """Titles and lines of what stands before the program; none of what is not there."""
     for title, entries in (
         ("parameters", [_parameter(entry) for entry in explained["params"]]),
+        ("constants", [_parameter(entry) for entry in explained["constants"]]),
         ("derived", [f"{entry['name']} = {equation(entry)}" for entry in explained["let"]]),
         ("decomposition", _decomposition(explained["decomposition"])),
         ("limits", _limits(explained["limits"])),
@@ -118,6 +119,8 @@ def _sections(explained: Entry) -> Iterator[tuple[str, list[str]]]:
 
 
 def _parameter(entry: Entry) -> str:
+    if entry["value"] is None:
+        return f"{entry['name']} is unknown"
     text = f"{entry['name']} = {value_text(entry)}"
     if "low" in entry:
         ends = (value_text({**entry, "value": entry[end]}) for end in ("low", "high"))
@@ -174,7 +177,7 @@ _IMBALANCE = {
 
 def _imbalance(known: Entry) -> list[str]:
     return [
-        words.format(f"{known[name]['value']:g}")
+        words.format("?" if known[name]["value"] is None else f"{known[name]['value']:g}")
         for name, words in _IMBALANCE.items()
         if name in known
     ]

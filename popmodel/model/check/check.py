@@ -85,7 +85,7 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
     if reader.mistakes:  # what the formulas give would follow from what stands for those not read
         return Checked(path, signature.name or None, findings.in_order(mistakes))
     signature = signature.with_settings(settings or {})
-    params = {name: quantity.value for name, quantity in signature.params.items()}
+    params = {name: quantity.value for name, quantity in signature.inputs.items()}
     require = {path: one for path, one in formulas.items() if path[:2] == ("limits", "require")}
     runs = possible(signature, require, params)
     written = {path: one for path, one in formulas.items() if path in lines}

@@ -21,10 +21,11 @@ from popmodel.expressions import Expression
 from popmodel.expressions.algebra import NumericAlgebra
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar.machine_names import of_machine
+from popmodel.model.grammar.reading import OPEN
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.run.grid import best_grid
 from popmodel.model.run.placement import MOST_PROCESSES, ImpossibleSplit
-from popmodel.model.signature.names import closure, derived
+from popmodel.model.signature.names import closure, derived, unknown
 from popmodel.model.signature.program import EXTENTS, Grid, Signature
 from popmodel.model.signature.tables import key_at
 from popmodel.values import dataclass
@@ -154,6 +155,12 @@ def possible(
     """
     grid = signature.grid
     dims = () if grid is None or grid.dims is None else grid.dims
+    without = unknown(signature)  # what depends on it excludes nothing
+    require = {
+        path: one for path, one in require.items() if not without & closure(signature, [one])
+    }
+    if without & closure(signature, dims):
+        dims = ()
     used = closure(signature, [*require.values(), *dims])
     searches = grid is not None and grid.dims is None and bool(EXTENTS & used)
     with_threads = "T" in used
@@ -195,12 +202,15 @@ def outcomes(
             processes, threads = processes[there], threads[there]
             values = environment(signature, processes, threads, params)
     values |= {"rank": np.zeros(1)}
+    without = unknown(signature)
     found = []
     for path, expression in formulas.items():
         key = key_at(path)
         if key is not None and not key.unit:  # a condition
             continue
         if of_machine(expression.names):  # its value is known on a machine only
+            continue
+        if without & closure(signature, [expression]):
             continue
         branches = (1, 2) if "if_fits" in expression.calls else (1,)
         for branch in branches:
@@ -313,6 +323,8 @@ def _truth(expression: Expression, values: Mapping[str, Value], rows: int) -> Tr
 def _evaluate(expression: Expression, values: Mapping[str, Value], branch: int = 1) -> Value:
     """Evaluate a formula elementwise; what has no value is not finite."""
     algebra = NumericAlgebra({"if_fits": lambda *given: given[branch]})
+    if OPEN in expression.names:
+        return math.nan
     with np.errstate(all="ignore"):
         found: Value = expression.walk(values, algebra)
     return found

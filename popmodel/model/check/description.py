@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from popmodel.expressions import Expression
+from popmodel.machine.quantity import Quantity
 from popmodel.model.check.constraints import Possible
 from popmodel.model.check.dimensions import Dimensions
 from popmodel.model.grammar.keys import Key
 from popmodel.model.kinds.item import CELLS, COMMON, Item, Table
-from popmodel.model.signature.names import closure, derived
+from popmodel.model.signature.names import closure, derived, unknown
 from popmodel.model.signature.program import Grid, Signature, items
 
 SHOWN = 8
@@ -42,8 +44,12 @@ def described(
     return {
         "description": description,
         "params": [
-            {"name": name, **quantity.to_dict(), "unit": _name_unit(signature, dimensions, name)}
+            _named(name, quantity, _name_unit(signature, dimensions, name))
             for name, quantity in signature.params.items()
+        ],
+        "constants": [
+            _named(name, quantity, _name_unit(signature, dimensions, name))
+            for name, quantity in signature.constants.items()
         ],
         "let": [
             {"name": name, **writer.formula(one, _name_unit(signature, dimensions, name))}
@@ -56,7 +62,7 @@ def described(
             "possible": runs.smallest(SHOWN),
             "excludes": not bool(runs.allowed.all()),
         },
-        "imbalance": {name: one.to_dict() for name, one in signature.imbalance.items()},
+        "imbalance": {name: _known(one) for name, one in signature.imbalance.items()},
         "first_touch": signature.first_touch,
         "program": [writer.item(item) for item in signature.program],
         "depends": {name: writer.depending(name) for name in "PT"},
@@ -70,12 +76,27 @@ def _name_unit(signature: Signature, dimensions: Dimensions, name: str) -> str |
     return str(dimensions.decisions[name].unit) if name in dimensions.decisions else None
 
 
+def _known(quantity: Quantity) -> dict[str, Any]:
+    """Return a quantity as JSON types; the value is null where it is unknown."""
+    entry = quantity.to_dict()
+    return {**entry, "value": None} if math.isnan(quantity.value) else entry
+
+
+def _named(name: str, quantity: Quantity, unit: str | None) -> dict[str, Any]:
+    return {"name": name, **_known(quantity), "unit": unit}
+
+
 class _Writer:
     """Knows the values of a signature's names that depend on parameters only."""
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
-        params = {name: quantity.value for name, quantity in signature.params.items()}
+        without = unknown(signature)
+        params = {
+            name: quantity.value
+            for name, quantity in signature.inputs.items()
+            if name not in without
+        }
         self.values = derived(signature, params, lambda one, values, _: _value(one, values), None)
 
     def formula(self, expression: Expression, unit: str | None) -> dict[str, Any]:

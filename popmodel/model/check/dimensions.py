@@ -23,6 +23,7 @@ from typing import TypeAlias
 from popmodel.expressions import Expression
 from popmodel.expressions.algebra import Algebra, Functions
 from popmodel.model.grammar.machine_names import of_machine, parameter_of
+from popmodel.model.grammar.reading import OPEN
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.signature.program import EXTENTS, Signature
 from popmodel.model.signature.tables import key_at, label_of
@@ -145,8 +146,8 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
     """
     equations = _Equations()
     values = {name: equations.known(NUMBER) for name in ("P", "T", "rank", *EXTENTS)}
-    values |= {name: equations.unknown(name) for name in signature.params}
-    named = list(signature.params)
+    values |= {name: equations.unknown(name) for name in signature.inputs}
+    named = list(signature.inputs)
     decisions: dict[str, Decision] = {}
     clashes: list[Clash] = []
     places: dict[str, Path] = {}  # where a name was used last, or what defines it
@@ -159,18 +160,19 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
 
     for name, text in signature.units.items():
         equations.equal(values[name], equations.known(_stated(text)), "is {0}, not {1}")
-        places[name] = ("params", name)
+        places[name] = tuple(signature.paths[name].split("."))
         decide()
     for path, expression in formulas.items():
         before = sorted(expression.names & decisions.keys(), key=expression.text.find)
         for name in of_machine(expression.names):
             if parameter := parameter_of(name):
                 values[name] = equations.known(_stated(parameter.unit))
+        values[OPEN] = equations.any()
         form = expression.walk(values, _UnitAlgebra(equations))
         key = key_at(path)
         if key is not None and key.unit:  # a condition has none
             equations.equal(form, equations.known(_stated(key.unit)), "gives {0}, not {1}")
-        places |= dict.fromkeys(expression.names & signature.params.keys(), path)
+        places |= dict.fromkeys(expression.names & signature.inputs.keys(), path)
         if path[0] == "let":
             name = str(path[1])
             values[name], places[name] = form, path

@@ -15,7 +15,7 @@ from popmodel.expressions import Expression
 from popmodel.machine.constructs import CONSTRUCTS
 from popmodel.model.check.constraints import Condition, Outcome, Possible
 from popmodel.model.check.dimensions import Clash, Dimensions
-from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.grammar.reading import OPEN, SignatureError
 from popmodel.model.grammar.toml_lines import Path, line_of
 from popmodel.model.run.placement import MOST_PROCESSES
 from popmodel.model.signature.names import closure
@@ -106,6 +106,7 @@ class Finder:
         yield from self._too_rare()
         yield from self._unused()
         yield from self._unfamiliar()
+        yield from self._unknown()
 
     def _at(self, path: Path, message: str, hint: str) -> Finding:
         return Finding(message, line_of(self.lines, path), hint=hint)
@@ -206,15 +207,24 @@ class Finder:
                 )
 
     def _unused(self) -> Iterator[Finding]:
-        """Parameters and names of let that no formula uses."""
+        """Parameters, constants and names of let that no formula uses."""
         used = {name for expression in self.formulas.values() for name in expression.names}
         named = [("params", name) for name in self.signature.params]
+        named += [("constants", name) for name in self.signature.constants]
         named += [("let", name) for name, _ in self.signature.let]
         for path in named:
             if path[1] not in used:
                 yield self._at(
                     path, f"{path[1]} is never used", "remove it, or use it in a formula"
                 )
+
+    def _unknown(self) -> Iterator[Finding]:
+        """What is written as unknown: predictions need a value of it."""
+        for one in self.signature.unknown:
+            hint = "no prediction without a value"
+            if one.is_name:
+                hint += f": write one, or --set {one.label.partition('.')[2]}=VALUE"
+            yield Finding(f'{one.label} is unknown ("{OPEN}")', one.line, hint=hint)
 
     def _unfamiliar(self) -> Iterator[Finding]:
         """Names of constructs and cache levels that machine profiles do not have."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,13 +22,18 @@ from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.symbols import RESERVED
 from popmodel.values import dataclass
 
-ORIGINS = ("user", "static", "trace", "fit")
+ORIGINS = ("user", "static", "trace", "fit", "assumed")
+"""Where the numbers of a signature may come from."""
 LEVELS = ("L1", "L2", "L3", "L4")
 LAST_LEVEL = "last"
 EXTRA_FUNCTIONS = {"if_fits": Takes(3, (*LEVELS, LAST_LEVEL))}
 
 Part = TypeVar("Part")
 UNREADABLE = parse("1")  # stands for a formula with a mistake while others are looked for
+OPEN = "?"
+"""Stands for a number or a formula that is known to be unknown."""
+UNKNOWN = Expression(OPEN, frozenset({OPEN}), frozenset(), ast.Name(OPEN))
+"""The formula of what is unknown: nothing gives its one name a value."""
 
 
 class SignatureError(FileError):
@@ -53,6 +60,8 @@ class Reading(ABC):
         Of the grid; 0 without one.
     has_cells : bool
         Whether the grid has cells.
+    unknown : list of path
+        Places of what is written as unknown.
     """
 
     path: str
@@ -62,6 +71,7 @@ class Reading(ABC):
     names: set[str] = field(default_factory=lambda: {"P", "T"})
     dimensions: int = 0
     has_cells: bool = False
+    unknown: list[Path] = field(default_factory=list)
 
     def note(self, mistake: SignatureError) -> None:
         """Collect a mistake that does not keep the rest from being read, or end the reading."""
@@ -181,8 +191,13 @@ class Reading(ABC):
     def quantity(self, value: object, where: Path) -> Quantity:
         """Read a number, or a table with value, low, high and origin."""
         entry = value if isinstance(value, Mapping) else {"value": value}
+        is_open = entry.get("value") == OPEN
+        if is_open:
+            self.unknown.append(where)
+            entry = {**entry, "value": 1}
         try:
-            return read_quantity(entry, "1", zero=True, origins=ORIGINS)
+            quantity = read_quantity(entry, "1", zero=True, origins=ORIGINS)
+            return replace(quantity, value=math.nan) if is_open else quantity
         except ValueError as error:
             raise self.error(where, f"{where[-1]}: {error}") from None
 
@@ -225,6 +240,9 @@ class Reading(ABC):
         key = next(part for part in reversed(where) if isinstance(part, str))
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.error(where, f"{key} must be a number or a formula, not {value!r}")
+        if value == OPEN:
+            self.unknown.append(where)
+            return UNKNOWN
         try:
             expression = parse(str(value), functions, MACHINE)
         except ExpressionError as error:

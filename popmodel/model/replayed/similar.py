@@ -182,7 +182,7 @@ def _fewer(signature: Signature, point: Point, most: int) -> Point:
         per_node=per_node,
         nodes=math.ceil(processes / per_node),
     )
-    params = {name: point.values[name] for name in signature.params}
+    params = {name: point.values[name] for name in signature.inputs}
     given = {"P": float(processes), "T": point.team, **params}
     try:
         ranked = derived(

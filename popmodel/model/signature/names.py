@@ -13,6 +13,7 @@ from typing import TypeAlias
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar import amounts
+from popmodel.model.grammar.reading import OPEN
 from popmodel.model.run.grid import best_grid
 from popmodel.model.run.placement import ImpossibleSplit
 from popmodel.model.signature.program import EXTENTS, Grid, Signature
@@ -81,7 +82,7 @@ def names(
     processes, threads : int
         P and T.
     params : mapping of str to value
-        A value for every parameter.
+        A value for every parameter and constant.
 
     Returns
     -------
@@ -181,6 +182,12 @@ def check_requirements(
         values, _ = names(signature, processes, threads, params)
         for condition in of_grid:
             require(condition, values)
+
+
+def unknown(signature: Signature) -> set[str]:
+    """Return the names that have no value, because the signature writes it as unknown."""
+    open_ = {name for name, one in signature.inputs.items() if math.isnan(one.value)}
+    return {OPEN, *open_}
 
 
 def closure(signature: Signature, expressions: Sequence[Expression]) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import field, replace
 from functools import cached_property
 
@@ -59,6 +59,30 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Unknown:
+    """What a signature writes as ``"?"``: known to be unknown.
+
+    Attributes
+    ----------
+    label : str
+        What it is, such as ``constants.c3`` or ``serial.trip``.
+    line : int or None
+        Where it stands.
+    """
+
+    label: str
+    line: int | None
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a parameter or a constant, which a prediction can set."""
+        return self.label.startswith(("params.", "constants."))
+
+    def __str__(self) -> str:
+        return self.label if self.line is None else f"{self.label} (line {self.line})"
+
+
+@dataclass(frozen=True)
 class Signature:
     """A checked signature.
 
@@ -72,6 +96,8 @@ class Signature:
         Whether it came with popmodel.
     params : mapping of str to Quantity
         Problem parameters with their defaults.
+    constants : mapping of str to Quantity
+        What was measured or fitted of the program.
     let : tuple of (str, Expression)
         Names derived from params, P, T and the grid, each after those that it needs.
     limits : Limits
@@ -84,15 +110,18 @@ class Signature:
     program : tuple of Item
         The region tree.
     units : mapping of str to str
-        Units that were stated for parameters: ``B``, ``s``, ``1`` or what is counted.
+        Units that were stated for parameters and constants: ``B``, ``s``, ``1`` or what is counted.
     first_touch : {'threads', 'master', 'interleaved'}
         Who touched the data of loops first that do not say it.
+    unknown : tuple of Unknown
+        What is written as ``"?"`` and was not set.
     """
 
     name: str
     path: str
     is_bundled: bool
     params: Mapping[str, Quantity]
+    constants: Mapping[str, Quantity]
     let: tuple[tuple[str, Expression], ...]
     limits: Limits
     grid: Grid | None
@@ -100,6 +129,7 @@ class Signature:
     program: tuple[Item, ...]
     units: Mapping[str, str] = field(default_factory=dict)
     first_touch: str = "threads"
+    unknown: tuple[Unknown, ...] = ()
 
     @cached_property
     def of_grid(self) -> frozenset[str]:
@@ -115,25 +145,70 @@ class Signature:
         """Whether processes exchange messages in the program."""
         return any(item.communicates for item in items(self.program))
 
+    @property
+    def inputs(self) -> dict[str, Quantity]:
+        """Every name that has a number of its own: parameters and constants."""
+        return {**self.params, **self.constants}
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Path of each of these among the quantities of a prediction, such as ``params.N``."""
+        return {
+            **{name: f"params.{name}" for name in self.params},
+            **{name: f"constants.{name}" for name in self.constants},
+        }
+
     def with_settings(self, settings: Mapping[str, float]) -> Signature:
-        """Return the signature with values that were set instead of its parameters.
+        """Return the signature with values that were set instead of its parameters and constants.
 
         Raises
         ------
         UsageError
-            If there is no such parameter, or the value is no number above 0.
+            If there is no such name, or the value is no number above 0, of a constant at least 0.
         """
-        params = dict(self.params)
+        params, constants = dict(self.params), dict(self.constants)
         for name, value in settings.items():
-            if name not in params:
+            if name in params:
+                table, least, holds = params, "above 0", value > 0
+            elif name in constants:
+                table, least, holds = constants, "of at least 0", value >= 0
+            else:
                 known = f"its parameters: {', '.join(params) or 'none'}"
+                if constants:
+                    known += f"; its constants: {', '.join(constants)}"
                 raise UsageError(
-                    f"{self.name} has no parameter {name!r}", did_you_mean(name, params, known)
+                    f"{self.name} has no parameter {name!r}",
+                    did_you_mean(name, self.inputs, known),
                 )
-            if not (math.isfinite(value) and value > 0):
-                raise UsageError(f"parameter {name} must be a number above 0, not {value:g}")
-            params[name] = Quantity(float(value), origin="user", source=SET)
-        return replace(self, params=params)
+            if not (math.isfinite(value) and holds):
+                noun = "parameter" if table is params else "constant"
+                raise UsageError(f"{noun} {name} must be a number {least}, not {value:g}")
+            table[name] = Quantity(float(value), origin="user", source=SET)
+        return self._now_known(
+            replace(self, params=params, constants=constants),
+            {self.paths[name] for name in settings},
+        )
+
+    def _now_known(self, changed: Signature, labels: Set[str]) -> Signature:
+        """Return a changed signature in which some names have a value now."""
+        left = tuple(one for one in self.unknown if one.label not in labels)
+        return replace(changed, unknown=left)
+
+    def require_known(self) -> None:
+        """Refuse to go on with what is unknown.
+
+        Raises
+        ------
+        UsageError
+            If something is written as ``"?"``; the message names all of it.
+        """
+        if self.unknown:
+            names = [one.label.partition(".")[2] for one in self.unknown if one.is_name]
+            hint = "write values instead of the question marks"
+            raise UsageError(
+                f"{self.name} has unknown values: {', '.join(map(str, self.unknown))}",
+                f"{hint}, or set some: --set {names[0]}=VALUE" if names else hint,
+            )
 
     def with_imbalance(self, spreads: Mapping[str, float]) -> Signature:
         """Return the signature with spreads that were set instead of those of ``[imbalance]``.
@@ -159,7 +234,8 @@ class Signature:
             if not (math.isfinite(value) and value >= 0):
                 raise UsageError(f"imbalance {name} must be a number, at least 0, not {value:g}")
             imbalance[SPREADS[name]] = Quantity(float(value), origin="user", source=SET)
-        return replace(self, imbalance=imbalance)
+        labels = {f"imbalance.{SPREADS[name]}" for name in spreads}
+        return self._now_known(replace(self, imbalance=imbalance), labels)
 
     @property
     def set_imbalance(self) -> dict[str, float]:

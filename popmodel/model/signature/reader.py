@@ -6,6 +6,7 @@ wrong without a sign.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
@@ -17,10 +18,17 @@ from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
 from popmodel.model.grammar.keys import Key
 from popmodel.model.grammar.reading import UNREADABLE, Part, SignatureError
-from popmodel.model.grammar.toml_lines import Path
-from popmodel.model.signature.program import EXTENTS, MAX_DIMENSIONS, Grid, Limits, Signature
+from popmodel.model.grammar.toml_lines import Path, line_of
+from popmodel.model.signature.program import (
+    EXTENTS,
+    MAX_DIMENSIONS,
+    Grid,
+    Limits,
+    Signature,
+    Unknown,
+)
 from popmodel.model.signature.program_reader import ProgramReader
-from popmodel.model.signature.tables import KEYS, key_of
+from popmodel.model.signature.tables import KEYS, key_of, label_of
 from popmodel.units import SIZE_UNITS, TIME_UNITS
 
 SCHEMA = "popmodel/signature/1"
@@ -63,7 +71,10 @@ class SignatureReader(ProgramReader):
         no_entries: tuple[Any, ...] = ()
         nothing: dict[str, Any] = {}
         name = self.section(document, "app", self.application, "")
-        params, units = self.section(document, "params", self.params, (nothing, nothing))
+        params, units = self.section(document, "params", self.numbers("params"), (nothing, nothing))
+        constants, more = self.section(
+            document, "constants", self.numbers("constants"), (nothing, nothing)
+        )
         formulas = self.section(document, "let", self.let_names, nothing)
         grid = self.any_decomposition(document)
         let = self.let(formulas)
@@ -72,8 +83,9 @@ class SignatureReader(ProgramReader):
         imbalance = self.section(document, "imbalance", self.imbalance, nothing)
         first_touch = self.section(document, "memory", self.first_touch, "threads")
         program = self.part(lambda: self.body(document["program"], ("program",)), no_entries)
-        before = (name, self.path, is_bundled, params, let, limits, grid, imbalance)
-        return Signature(*before, program, units, first_touch)
+        unknown = tuple(Unknown(label_of(path), line_of(self.lines, path)) for path in self.unknown)
+        before = (name, self.path, is_bundled, params, constants, let, limits, grid, imbalance)
+        return Signature(*before, program, {**units, **more}, first_touch, unknown)
 
     def section(
         self,
@@ -103,20 +115,25 @@ class SignatureReader(ProgramReader):
         except UsageError as error:
             raise self.error(("app", "name"), error.message, error.hint) from None
 
-    def params(self, table: Mapping[str, Any]) -> tuple[dict[str, Quantity], dict[str, str]]:
-        """Read the parameters, and the units that are stated for them."""
-        found: dict[str, Quantity] = {}
-        units: dict[str, str] = {}
-        for name, value in table.items():
-            where = ("params", name)
-            self.new_name(name, where)
-            if isinstance(value, Mapping) and "unit" in value:
-                value = dict(value)
-                unit = self.part(partial(self.unit, value.pop("unit"), where), None)
-                units |= {} if unit is None else {name: unit}
-            read = partial(self.quantity, value, where)
-            found[name] = self.part(read, Quantity(1.0))
-        return found, units
+    def numbers(
+        self, title: str
+    ) -> Callable[[Mapping[str, Any]], tuple[dict[str, Quantity], dict[str, str]]]:
+        """Return what reads a table of names with numbers, and the units that are stated."""
+
+        def read(table: Mapping[str, Any]) -> tuple[dict[str, Quantity], dict[str, str]]:
+            found: dict[str, Quantity] = {}
+            units: dict[str, str] = {}
+            for name, value in table.items():
+                where = (title, name)
+                self.new_name(name, where)
+                if isinstance(value, Mapping) and "unit" in value:
+                    value = dict(value)
+                    unit = self.part(partial(self.unit, value.pop("unit"), where), None)
+                    units |= {} if unit is None else {name: unit}
+                found[name] = self.part(partial(self.quantity, value, where), Quantity(1.0))
+            return found, units
+
+        return read
 
     def unit(self, value: object, where: Path) -> str | None:
         """Read the unit of a parameter: bytes, seconds, or what is counted."""
@@ -236,7 +253,8 @@ class SignatureReader(ProgramReader):
         """Read a number of ``imbalance``."""
         where = ("imbalance", key.name)
         quantity = self.quantity(value, where)
-        if key.domain is not None and not key.domain.holds(quantity.value):
+        is_known = math.isfinite(quantity.value)
+        if is_known and key.domain is not None and not key.domain.holds(quantity.value):
             problem = f"{key.name} must be {key.domain.text}, not {quantity.value:g}"
             raise self.error(where, problem)
         return quantity

@@ -19,6 +19,12 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         Key("app", "", None, "table: the application"),
         Key("params", "", "none", "table: parameters of the problem, numbers above 0"),
         Key(
+            "constants",
+            "",
+            "none",
+            "table: what was measured or fitted of the program, numbers of at least 0",
+        ),
+        Key(
             "let",
             "",
             "none",
