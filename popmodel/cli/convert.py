@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
     FlopRateOption,
+    FoaOption,
     ForceOption,
     FromStartOption,
     RegionOption,
+    TraceArgument,
     WindowOption,
     flop_rate_of,
     output_option,
@@ -27,9 +27,7 @@ EXAMPLES = (
 
 
 def command(
-    trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
-    ],
+    trace: TraceArgument,
     output: Annotated[
         str | None,
         output_option(
@@ -43,6 +41,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
 ) -> None:
     """Write a trace as a program for another simulator.
 
@@ -62,6 +61,7 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
         application=whole_number("--application", application),
         cache=not no_cache,
     )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
     FlopRateOption,
+    FoaOption,
     ForceOption,
     FormatOption,
     FromStartOption,
     OutputOption,
     RegionOption,
+    TraceArgument,
     WindowOption,
     flop_rate_of,
     whole_number,
@@ -29,9 +29,7 @@ EXAMPLES = (
 
 def command(
     ctx: typer.Context,
-    trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
-    ],
+    trace: TraceArgument,
     format: FormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
@@ -41,6 +39,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
 ) -> None:
     """Summarise a trace.
 
@@ -59,6 +58,7 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
         application=which,
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),

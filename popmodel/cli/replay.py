@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from popmodel.cli.network_options import (
+    base,
+    each,
+    factor,
+    network_option,
+    ranges,
+    reading,
+)
 from popmodel.cli.options import (
     FORMATS,
     ApplicationOption,
     CacheOption,
     FlopRateOption,
+    FoaOption,
     ForceOption,
     FormatOption,
     FromStartOption,
     RegionOption,
+    TraceArgument,
     WindowOption,
     choice,
     flop_rate_of,
@@ -25,8 +33,7 @@ from popmodel.cli.options import (
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
-from popmodel.grids import read_values
-from popmodel.network.network import PRESETS, READINGS, Network, describe, preset
+from popmodel.network.network import Network
 from popmodel.report import formats
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
@@ -43,61 +50,26 @@ EXAMPLES = (
 )
 
 
-_PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
-
-
 def command(
     ctx: typer.Context,
-    trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
-    ],
+    trace: TraceArgument,
     network: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME,...",
-            help=f"Base network: {_PRESETS}; or a configuration of Dimemas (.cfg), with its "
-            "machine and mapping. Default: ideal, unless --machine is given.",
-            show_default=False,
-        ),
+        network_option("network", "Default: ideal, unless --machine is given.", several=True),
     ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROFILE,...",
-            help="Replay on the network of a machine profile (.json) or preset, with the "
-            "placement of processes on nodes as traced.",
-        ),
-    ] = None,
+    machine: Annotated[str | None, network_option("machine", several=True)] = None,
     latency: Annotated[
-        str | None,
-        typer.Option(metavar="TIME,...", help="Latency: 5us, or a range, 0.1us:100us:log13."),
+        str | None, network_option("latency", "Or a range, 0.1us:100us:log13.", several=True)
     ] = None,
     bandwidth: Annotated[
-        str | None,
-        typer.Option(metavar="RATE,...", help="Bandwidth: 1GB/s, inf, or a range, as of latency."),
+        str | None, network_option("bandwidth", "Or a range, as of latency.", several=True)
     ] = None,
-    eager_threshold: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE,...",
-            help="A blocking send of at least this size waits for its receive. Default: 32KiB.",
-        ),
-    ] = None,
-    send_overhead: Annotated[
-        str | None,
-        typer.Option(metavar="TIME,...", help="CPU time to send a message, beside the latency."),
-    ] = None,
+    eager_threshold: Annotated[str | None, network_option("eager_threshold", several=True)] = None,
+    send_overhead: Annotated[str | None, network_option("send_overhead", several=True)] = None,
     receive_overhead: Annotated[
-        str | None,
-        typer.Option(metavar="TIME,...", help="CPU time to receive a message, likewise."),
+        str | None, network_option("receive_overhead", several=True)
     ] = None,
-    collectives: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,...",
-            help=f"Which ranks wait for which in collectives: {', '.join(READINGS)}.",
-        ),
-    ] = None,
+    collectives: Annotated[str | None, network_option("collectives", several=True)] = None,
     collective_cost: Annotated[
         str | None,
         typer.Option(
@@ -107,26 +79,10 @@ def command(
         ),
     ] = None,
     algorithm: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OPERATION=NAME",
-            help="Carry collectives out as messages, an operation by this algorithm: "
-            "allreduce=ring; by size: allreduce=recursive_doubling:8KiB,ring. Repeat it for other "
-            "operations; of one operation, one replay for each.",
-        ),
+        list[str] | None, network_option("algorithm", "Of one operation, one replay for each.")
     ] = None,
-    mapping: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,...",
-            help="Nodes of ranks: traced, block:4 (4 consecutive ranks on each node), cyclic:4 "
-            "(dealt out in turn to nodes of 4), or a file with the node of one rank per line.",
-        ),
-    ] = None,
-    cpu_factor: Annotated[
-        str | None,
-        typer.Option(metavar="FACTOR,...", help="CPU speed relative to the traced run."),
-    ] = None,
+    mapping: Annotated[str | None, network_option("mapping", several=True)] = None,
+    cpu_factor: Annotated[str | None, network_option("cpu_factor", several=True)] = None,
     rank_speed: Annotated[
         list[str] | None,
         typer.Option(
@@ -205,6 +161,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
 ) -> None:
     """Simulate a run on another network.
 
@@ -229,34 +186,37 @@ def command(
     to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
     goal = target(ctx.obj, None if to_trace else output, format, force=force)
     which = whole_number("--application", application)
-    base = None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
+    baseline = (
+        None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
+    )
     found = replay(
         trace,
-        None if network is None else _values("--network", network, _base),
-        machine=None if machine is None else _values("--machine", machine, str),
-        latency=_range("--latency", latency, parse_time),
-        bandwidth=_range("--bandwidth", bandwidth, parse_bandwidth),
-        eager_threshold=_range("--eager-threshold", eager_threshold, parse_size),
-        send_overhead=_range("--send-overhead", send_overhead, parse_time),
-        receive_overhead=_range("--receive-overhead", receive_overhead, parse_time),
-        collectives=_several("--collectives", collectives, _rule),
-        collective_cost=_several("--collective-cost", collective_cost, str),
+        each("--network", network, base),
+        machine=each("--machine", machine, str),
+        latency=ranges("--latency", latency, parse_time),
+        bandwidth=ranges("--bandwidth", bandwidth, parse_bandwidth),
+        eager_threshold=ranges("--eager-threshold", eager_threshold, parse_size),
+        send_overhead=ranges("--send-overhead", send_overhead, parse_time),
+        receive_overhead=ranges("--receive-overhead", receive_overhead, parse_time),
+        collectives=each("--collectives", collectives, reading),
+        collective_cost=each("--collective-cost", collective_cost, str),
         algorithm=_texts("--algorithm", algorithm, parse_selection),
-        mapping=_several("--mapping", mapping, str),
+        mapping=each("--mapping", mapping, str),
         rank_speed=_texts("--rank-speed", rank_speed, parse_speeds),
         region_speed=parse_region_speeds(region_speed or []),
-        cpu_factor=_range("--cpu-factor", cpu_factor, _parse_factor),
-        links=_several("--links", links, _links),
-        buses=_several("--buses", buses, _count),
-        links_within=_several("--intra-links", intra_links, _count),
-        sharing=_several("--sharing", sharing, _sharing),
-        topology=_several("--topology", topology, str),
-        against=base,
+        cpu_factor=ranges("--cpu-factor", cpu_factor, factor),
+        links=each("--links", links, _links),
+        buses=each("--buses", buses, _count),
+        links_within=each("--intra-links", intra_links, _count),
+        sharing=each("--sharing", sharing, _sharing),
+        topology=each("--topology", topology, str),
+        against=baseline,
         metrics=metrics,
         output=checked(output, force=force) if to_trace and output else None,
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
         application=which,
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
@@ -270,11 +230,6 @@ def command(
             raise _stopped(named, next(iter(failures.values())))
 
     goal.write(result, VIEWS, found.files, report_failures)
-
-
-def _base(text: str) -> Network | str:
-    """A preset, or the name of a configuration of Dimemas."""
-    return text if text.endswith(".cfg") else preset(text)
 
 
 def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:
@@ -293,27 +248,6 @@ def _texts(option: str, texts: list[str] | None, read: Callable[[str], object]) 
     return texts or None
 
 
-def _range(option: str, text: str | None, read: Callable[[str], float]) -> list[float] | None:
-    """The values of an option of which ranges can be given."""
-    found = _several(option, text, partial(read_values, read=read))
-    return None if found is None else [value for values in found for value in values]
-
-
-def _several(option: str, text: str | None, read: Callable[[str], Any]) -> list[Any] | None:
-    return None if text is None else _values(option, text, read)
-
-
-def _values(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
-    """The values of an option that are separated by commas."""
-    parts = [part.strip() for part in text.split(",")]
-    if "" in parts:
-        raise UsageError(f"{option} '{text}': a value is empty", "separate values by one comma")
-    try:
-        return [read(part) for part in parts]
-    except UsageError as error:
-        raise UsageError(f"{option}: {error.message}", error.hint) from error
-
-
 def _links(text: str) -> str:
     from popmodel.api.shared import links_of
 
@@ -329,22 +263,3 @@ def _count(text: str) -> int:
 
 def _sharing(text: str) -> str:
     return Network(sharing=text).sharing
-
-
-def _rule(text: str) -> str:
-    return Network(collectives=text).collectives
-
-
-def _parse_factor(text: str) -> float:
-    try:
-        factor = float(text)
-    except ValueError:
-        raise UsageError(
-            f"must be a number, not '{text}'", "write a number such as 0.5 or 2"
-        ) from None
-    if not 0 < factor < math.inf:
-        raise UsageError(
-            f"must be above 0 and finite, not '{text}'",
-            "write 2 for CPUs twice as fast as in the trace",
-        )
-    return factor

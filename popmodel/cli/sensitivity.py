@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
+from popmodel.cli.network_options import (
+    base,
+    factor,
+    network_option,
+    one,
+    reading,
+)
 from popmodel.cli.options import (
     FORMAT_HELP,
     FORMATS,
     ApplicationOption,
     CacheOption,
     FlopRateOption,
+    FoaOption,
     ForceOption,
     FromStartOption,
     RegionOption,
+    TraceArgument,
     WindowOption,
-    choice,
     flop_rate_of,
     format_option,
     number_of,
@@ -26,7 +33,6 @@ from popmodel.cli.options import (
     whole_number,
 )
 from popmodel.errors import UsageError
-from popmodel.network.network import PRESETS, READINGS, describe
 from popmodel.report import formats
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
@@ -39,78 +45,25 @@ EXAMPLES = (
     "popmodel sensitivity run.prv -o path.prv.gz",
 )
 
-_PRESETS = ", ".join(f"{name} ({describe(network)})" for name, network in PRESETS.items())
-
 
 def command(
     ctx: typer.Context,
-    trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti.txt, or with .gz).")
-    ],
+    trace: TraceArgument,
     network: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"Network of the run: {_PRESETS}; or a configuration of Dimemas (.cfg). Default: "
-            "alpha-beta, unless --machine is given.",
-            show_default=False,
-        ),
+        str | None, network_option("network", "Default: alpha-beta, unless --machine is given.")
     ] = None,
     machine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROFILE",
-            help="The network of a machine profile (.json) or preset, with the placement of "
-            "processes on nodes as traced. Latency and bandwidth are varied between nodes.",
-        ),
+        str | None, network_option("machine", "Latency and bandwidth are varied between nodes.")
     ] = None,
-    latency: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Latency, for example 5us.")
-    ] = None,
-    bandwidth: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Bandwidth, for example 1GB/s, or inf.")
-    ] = None,
-    eager_threshold: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="A blocking send of at least this size waits for its receive. Default: 32KiB.",
-        ),
-    ] = None,
-    send_overhead: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="CPU time to send a message, beside the latency."),
-    ] = None,
-    receive_overhead: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="CPU time to receive a message, likewise."),
-    ] = None,
-    collectives: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"Which ranks wait for which in collectives: {', '.join(READINGS)}.",
-        ),
-    ] = None,
-    algorithm: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="OPERATION=NAME",
-            help="Carry collectives out as messages, an operation by this algorithm: "
-            "allreduce=ring. Repeat it for other operations.",
-        ),
-    ] = None,
-    mapping: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Nodes of ranks: block:4, cyclic:4, or a file with the node of one rank per line.",
-        ),
-    ] = None,
-    cpu_factor: Annotated[
-        str | None,
-        typer.Option(metavar="FACTOR", help="CPU speed relative to the traced run."),
-    ] = None,
+    latency: Annotated[str | None, network_option("latency")] = None,
+    bandwidth: Annotated[str | None, network_option("bandwidth")] = None,
+    eager_threshold: Annotated[str | None, network_option("eager_threshold")] = None,
+    send_overhead: Annotated[str | None, network_option("send_overhead")] = None,
+    receive_overhead: Annotated[str | None, network_option("receive_overhead")] = None,
+    collectives: Annotated[str | None, network_option("collectives")] = None,
+    algorithm: Annotated[list[str] | None, network_option("algorithm")] = None,
+    mapping: Annotated[str | None, network_option("mapping")] = None,
+    cpu_factor: Annotated[str | None, network_option("cpu_factor")] = None,
     latency_range: Annotated[
         str | None,
         typer.Option(
@@ -148,6 +101,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
 ) -> None:
     """Find what the runtime of a run depends on.
 
@@ -167,43 +121,30 @@ def command(
     which = whole_number("--application", application)
     found = sensitivity(
         trace,
-        None if network is None else _base(network),
+        one("--network", network, base),
         machine=machine,
-        latency=_read("--latency", latency, parse_time),
-        bandwidth=_read("--bandwidth", bandwidth, parse_bandwidth),
-        eager_threshold=_read("--eager-threshold", eager_threshold, parse_size),
-        collectives=None if collectives is None else choice("--collectives", collectives, READINGS),
-        send_overhead=_read("--send-overhead", send_overhead, parse_time),
-        receive_overhead=_read("--receive-overhead", receive_overhead, parse_time),
+        latency=one("--latency", latency, parse_time),
+        bandwidth=one("--bandwidth", bandwidth, parse_bandwidth),
+        eager_threshold=one("--eager-threshold", eager_threshold, parse_size),
+        collectives=one("--collectives", collectives, reading),
+        send_overhead=one("--send-overhead", send_overhead, parse_time),
+        receive_overhead=one("--receive-overhead", receive_overhead, parse_time),
         algorithm=algorithm,
         mapping=mapping,
-        cpu_factor=None if cpu_factor is None else number_of(cpu_factor),
+        cpu_factor=one("--cpu-factor", cpu_factor, factor),
         latency_range=latency_range,
         bandwidth_range=bandwidth_range,
-        slowdowns=[_percent(one) for one in slowdown.split(",")],
+        slowdowns=[_percent(part) for part in slowdown.split(",")],
         output=checked(output, force=force) if to_trace and output else None,
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
         application=which,
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
     )
     goal.write(found.to_dict(), VIEWS, found.files)
-
-
-def _base(name: str) -> str:
-    """A preset, or the name of a configuration of Dimemas."""
-    return name if name.endswith(".cfg") else choice("--network", name, tuple(PRESETS))
-
-
-def _read(option: str, text: str | None, read: Callable[[str], float]) -> float | None:
-    if text is None:
-        return None
-    try:
-        return read(text)
-    except UsageError as error:
-        raise UsageError(f"{option}: {error.message}", error.hint) from error
 
 
 def _percent(text: str) -> float:

@@ -20,6 +20,7 @@ from popmodel.efficiency.call_sites import CallSite, measure_call_sites
 from popmodel.efficiency.evidence import Evidence, SerialCode, gather, serial_code
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.regions import RegionTimes, measure_regions
+from popmodel.efficiency.useful import useful_times
 from popmodel.errors import ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
@@ -29,12 +30,9 @@ from popmodel.trace.calls import call_times
 from popmodel.trace.caveats import caveats
 from popmodel.trace.event import Event
 from popmodel.trace.focus import Focus, focused
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.locks import WithoutWaits, summed_waits
+from popmodel.trace.intervals import Intervals
 from popmodel.trace.part import PROGRAM, Part
-from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_ends, state_times
-from popmodel.trace.states import RUNNING
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
@@ -165,23 +163,16 @@ def _measured(
     """
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
     masters = bounds[:-1]
-    is_master = np.zeros(bounds[-1], dtype=bool)
-    is_master[masters] = True
-
-    in_state = trace.records.in_state(RUNNING)
-    waits = summed_waits(trace, in_state)
-    running = WithoutWaits.of_running(in_state, waits)
-    found = parallel_regions(trace)
-    parallel, outlined = found.on_master, found.in_function
+    found = useful_times(trace)
+    running, parallel = found.running, found.regions.on_master
     calls, in_mpi = call_times(trace)
     in_calls = _in_calls(trace) if len(parallel) else Intervals.none(trace.locations)
-
-    omp_useful = np.where(is_master, running.within(parallel), running.within(outlined))
-    useful = running.total()
-    apart = alone([running.at(np.flatnonzero(~is_master & (useful > omp_useful)))], [outlined])
+    useful, omp_useful = running.total(), found.in_regions
     regions = None
     if len(parallel):
-        regions = measure_regions(trace, running, in_calls, found, apart, waits)
+        regions = measure_regions(
+            trace, running, in_calls, found.regions, found.apart, running.waits
+        )
     counters, broken = _counters(trace, running)
     losses = _losses(regions, int(total * bounds[-1] - useful.sum() - in_mpi.sum()))
     impossible = {name: _UNCOVERED for name in _IDLE if name not in losses}
@@ -201,7 +192,7 @@ def _measured(
         "cycles": counters.get("cycles"),
         **losses,
     }
-    return quantities, broken | impossible, serial_code(trace, running, found)
+    return quantities, broken | impossible, serial_code(trace, running, found.regions)
 
 
 def _in_calls(trace: Trace) -> Intervals:

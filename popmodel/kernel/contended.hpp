@@ -22,18 +22,9 @@ namespace popmodel::contended {
 
 constexpr double NEVER = -1.0; // times are never negative
 
-// What a program does; columns of others.
-struct Plan {
-    size_t processes, messages, collectives;
-    const int64_t *offsets;
-    const uint8_t *kind;
-    const int32_t *target;
-    Bursts burst;
-    const double *tail;
+// What is carried out, and between whom its messages go; columns of others.
+struct Plan : Program {
     const int32_t *sender, *receiver; // per message
-    const int32_t *message_class;     // per message: row of what messages cost
-    const int32_t *members, *root;    // per collective
-    const int32_t *collective_class;  // per collective: row of what collectives cost
 };
 
 // What it costs; times in ns.
@@ -50,9 +41,7 @@ struct Prices {
     const double *collective_cost, *member_cost; // per class of collectives
     const uint8_t *collective_rule;
     const double *request_cost;
-    size_t uneven;                   // arrivals that bring a cost
-    const int64_t *uneven_operation; // ascending
-    const double *uneven_cost;
+    const double *uneven_cost; // that arrivals bring
 };
 
 // When operations begin (after the computing before them) and end, ns; null if nobody asks.
@@ -291,11 +280,11 @@ template <typename Links> class Engine {
     }
 
     double cost_brought(int64_t i) const {
-        const int64_t *end = prices_.uneven_operation + prices_.uneven;
-        const int64_t *found = std::lower_bound(prices_.uneven_operation, end, i);
+        const int64_t *end = plan_.uneven_operation + plan_.uneven;
+        const int64_t *found = std::lower_bound(plan_.uneven_operation, end, i);
         if (found == end || *found != i)
             throw std::invalid_argument("an arrival lacks the cost that it brings");
-        return prices_.uneven_cost[found - prices_.uneven_operation];
+        return prices_.uneven_cost[found - plan_.uneven_operation];
     }
 
     bool leave(int32_t p, int32_t c, double &t) {

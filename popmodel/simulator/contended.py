@@ -11,9 +11,9 @@ from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
 from popmodel.network.links import over_links, within_nodes
 from popmodel.network.routes import NO_ROUTES, Routes
-from popmodel.simulator.algorithms import Carried
 from popmodel.simulator.charges import Rule
 from popmodel.simulator.classes import BETWEEN, SELF
+from popmodel.simulator.core import costs
 from popmodel.simulator.execution import stopped
 from popmodel.simulator.prices import Price, Quantity
 from popmodel.values import dataclass
@@ -55,16 +55,16 @@ class Plan:
     ----------
     program : Program
         What every process does.
-    message, collective : int32[M], int32[C]
-        Rows of the charges of its messages and collectives.
+    core : Replay
+        The same as the compiled engine has it, with the rows of the charges of its messages and
+        collectives.
     carried : Carried or None
         How its collectives are carried out as messages, if they are.
     """
 
     program: Program
-    message: NDArray[np.int32]
-    collective: NDArray[np.int32]
-    carried: Carried | None = None
+    core: _kernel.Replay
+    carried: _kernel.Carried | None = None
 
 
 @dataclass(frozen=True)
@@ -178,22 +178,12 @@ def carry(
     output, into, within, buses = (0 if fair else getattr(shared, name) for name in names)
     nodes = int(node.max(initial=-1)) + 1
     last, stuck_at, begin, end = _kernel.replay_contended(
-        offsets=program.offsets,
-        kind=program.kind,
-        target=program.target,
-        burst=program.burst,
-        tail=program.tail,
+        plan.core,
+        costs([charges], [cpu]),
+        plan.carried,
         sender=program.messages.sender,
         receiver=program.messages.receiver,
-        message_class=plan.message,
-        members=program.collectives.members,
-        root=program.collectives.root,
-        collective_class=plan.collective,
-        uneven_operation=program.uneven.operation,
-        cpu=cpu,
         **vars(load),
-        **vars(charges),
-        **vars(plan.carried or _not_carried_out(program)),
         place=node,
         fair=fair,
         output=output,
@@ -227,16 +217,6 @@ def spent_in_calls(
     place = places[program.call] if len(places) else np.int32(0)
     which = place * names + program.call_code[program.call]
     return np.bincount(which, end - begin, rows * names).reshape(rows, names) / _NS
-
-
-def _not_carried_out(program: Program) -> Carried:
-    """Say of a program that none of its collectives is carried out as messages."""
-    nothing = np.zeros(len(program.collectives), np.int32)
-    nobody, none, start = np.empty(0, np.int32), np.empty(0, np.int64), np.zeros(1, np.int64)
-    parts = none.astype(np.uint8), nobody, none
-    return Carried(
-        nothing, start, *parts, nothing, nothing, start, nobody, nobody, nobody, nobody, 0
-    )
 
 
 def _pairs(

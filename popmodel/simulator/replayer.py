@@ -386,8 +386,7 @@ class Replayer:
         messages = self._classes.messages
         if carried is not None:
             messages = with_sizes(messages, carried[1])
-        rows = self._classes.message, self._classes.collective
-        plan = Plan(self.program, *rows, None if carried is None else carried[2])
+        plan = Plan(self.program, self._core, None if carried is None else carried[0])
         charges = self._charges(network)
         last, begin, end = carry_on(
             plan, network, charges, messages, self._cpu(network), moments=moments

@@ -242,9 +242,10 @@ def test_a_range_is_looked_at_as_a_whole(popmodel: Call) -> None:
         (["--bandwidth-range", "0:1"], "range of bandwidth: '0': "),
         (["--slowdown", "0"], "--slowdown: must be per cent above 0, not '0'"),
         (["--slowdown", "1,x"], "--slowdown: must be per cent above 0, not 'x'"),
-        (["--network", "idael"], "--network: unknown value 'idael'"),
-        (["--collectives", "none"], "--collectives: unknown value 'none'"),
-        (["--cpu-factor", "x"], "CPU factor must be above 0 and finite, not nan"),
+        (["--network", "idael"], "--network: unknown network 'idael'"),
+        (["--collectives", "none"], "--collectives: unknown rule for collectives 'none'"),
+        (["--cpu-factor", "x"], "--cpu-factor: must be a number, not 'x'"),
+        (["--cpu-factor", "0"], "--cpu-factor: must be above 0 and finite, not '0'"),
         (
             ["--machine", "sandybridge-fdr", "--latency", "1us"],
             "latency: already set by the machine profile",

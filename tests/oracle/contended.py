@@ -219,6 +219,8 @@ class Replay:
         op, x = Op(self.program.kind[i]), int(self.program.target[i])
         if self.entered[p]:
             self.entered[p] = False
+            if op in (Op.RECEIVE, Op.WAIT_RECEIVE):
+                t += self.costs["receive_after"][x]
             self.clock[p] = t
             self.at[p] += 1
             self.compute(p)

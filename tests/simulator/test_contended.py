@@ -20,8 +20,11 @@ from oracle.drawn import networks, programs, renumbered
 from popmodel.errors import ReplayError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import Program, from_trace, replay
+from popmodel.simulator import Program, contended, core, from_trace, replay
 from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.charges import Charges
+from popmodel.simulator.classes import classes
+from popmodel.simulator.contended import Load
 from popmodel.simulator.program import Op
 from popmodel.simulator.replayer import Moments, Replayer
 from popmodel.trace import read
@@ -216,6 +219,8 @@ def limits(draw: st.DrawFn) -> Network:
     return PRESETS["alpha-beta"].with_(
         rules=draw(st.sampled_from(["alpha-beta", "dimemas"])),
         latency=draw(st.sampled_from([0.0, 0.3e-6])),
+        send_overhead=draw(st.sampled_from([0.0, 0.11e-6])),
+        receive_overhead=draw(st.sampled_from([0.0, 0.23e-6])),
         bandwidth=1e9,
         eager_threshold=draw(st.sampled_from([0, 1000, math.inf])),
         collectives="synchronising",
@@ -225,16 +230,20 @@ def limits(draw: st.DrawFn) -> Network:
     )
 
 
-def plain(program: Program, network: Network, arguments: dict) -> tuple[list[float], list[int]]:
+def plain(
+    program: Program, network: Network, charges: Charges, load: Load, node: list[int], cpu: float
+) -> tuple[list[float], list[int]]:
     """What the oracle finds, with the costs that the compiled engine got."""
-    costs = {name: getattr(c, "tolist", lambda c=c: c)() for name, c in arguments.items()}
-    costs["cpu"] = costs["cpu"][0]
-    rows = costs["message_class"]
-    for name in ("transfer", "busy", "bytes", "rendezvous", "send_overhead", "receive_before"):
-        costs[name] = [costs[name][row] for row in rows]
-    for name in ("collective_cost", "request_cost"):
-        costs[name] = [costs[name][row] for row in costs["collective_class"]]
-    node = costs["place"]
+    found = classes(program)
+    columns = {**vars(charges), **vars(load)}
+    waits = columns.pop("sender_waits_for_transfer")
+    of_collectives = {"collective_cost", "member_cost", "collective_rule", "request_cost"}
+    costs = {
+        name: column[found.collective if name in of_collectives else found.message].tolist()
+        for name, column in columns.items()
+        if name != "uneven_cost"
+    }
+    costs |= {"cpu": cpu, "sender_waits_for_transfer": waits}
     if network.sharing == "fifo":
         limit = (network.output_links, network.input_links, network.buses)
         return oracle.Replay(program, costs, oracle.Fifo(node, *limit)).run()
@@ -245,7 +254,9 @@ def plain(program: Program, network: Network, arguments: dict) -> tuple[list[flo
     capacity = [(network.output_links or network.input_links) * far] * nodes
     capacity += [network.input_links * far] * nodes + [network.buses * far]
     ways = {}
-    for row, (p, q) in enumerate(zip(costs["sender"], costs["receiver"], strict=True)):
+    messages = program.messages
+    ends = zip(messages.sender.tolist(), messages.receiver.tolist(), strict=True)
+    for row, (p, q) in enumerate(ends):
         way = [node[p], node[q] + (nodes if both else 0)] if any(capacity[:nodes]) else []
         way += [2 * nodes] * (network.buses > 0)
         if node[p] != node[q] and way:
@@ -263,20 +274,25 @@ def test_the_compiled_engine_agrees_with_the_plain_one(
     sharing: str, program: Program, network: Network
 ) -> None:
     network = network.with_(sharing=sharing)
-    seen: list = []
-    kernel = _kernel.replay_contended
+    asked: list = []
+    found: list = []
+    carry, kernel = contended.carry, _kernel.replay_contended
 
-    def watched(**arguments):
-        found = kernel(**arguments)
-        seen.append((arguments, found))
-        return found
+    def asking(plan: contended.Plan, charges, load, node, shared, cpu, *, moments):
+        asked.append((charges, load, node.tolist(), float(cpu[0])))
+        return carry(plan, charges, load, node, shared, cpu, moments=moments)
+
+    def finding(*given, **named):
+        found.append(kernel(*given, **named))
+        return found[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_kernel, "replay_contended", watched)
+        patch.setattr(contended, "carry", asking)
+        patch.setattr(_kernel, "replay_contended", finding)
         with suppress(ReplayError):
             in_order_of_time(program, network)
-    [(arguments, (clock, stuck_at, *_))] = seen
-    end, at = plain(program, network, arguments)
+    [(clock, stuck_at, *_)] = found
+    end, at = plain(program, network, *asked[0])
     assert stuck_at.tolist() == at
     assert clock.tolist() == pytest.approx(end, rel=1e-9)
 
@@ -428,3 +444,49 @@ def test_time_in_calls_is_found_on_shared_links() -> None:
     names = {op.name.lower(): row for op, row in zip(Op, found.spent[0], strict=True)}
     assert names["receive"] == pytest.approx(2.001e-3)
     assert names["isend"] == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("sender", [2], "a process that is not there"),
+        ("receiver", [-1], "a process that is not there"),
+        ("receiver", [0, 1], "columns of different lengths"),
+        ("busy", [], "columns of different lengths"),
+        ("place", [0, 2], "a node that is not there"),
+        ("pair", [1], "columns of different lengths"),
+        ("route_offsets", [0, 0], "offsets do not fit the routes"),
+        ("route_link", [0], "offsets do not cover the rows"),
+        ("output", -1, "a number below 0"),
+        ("costs", None, "not one network"),
+    ],
+)
+def test_the_core_refuses_what_does_not_fit(
+    column: str, value: object, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = _kernel.replay_contended
+
+    def spoilt(program, costs, carried, **named):
+        if column == "costs":
+            paid = asked[0]
+            costs = core.costs([paid] * len(core.filled([network])), [np.ones(2)] * 8)
+        else:
+            kept = getattr(named[column], "dtype", None)
+            named[column] = value if kept is None else np.array(value, kept)
+        return kernel(program, costs, carried, **named)
+
+    def asking(plan: contended.Plan, charges: Charges, *others, **named):
+        asked.append(charges)
+        return carry(plan, charges, *others, **named)
+
+    asked: list[Charges] = []
+    carry = contended.carry
+    network = PRESETS["alpha-beta"].with_(output_links=1)
+    program = ProgramBuilder(2)
+    m = program.message(0, 1, 1000)
+    program.do(0, Op.SEND, m)
+    program.do(1, Op.RECEIVE, m)
+    monkeypatch.setattr(contended, "carry", asking)
+    monkeypatch.setattr(_kernel, "replay_contended", spoilt)
+    with pytest.raises(ValueError, match=reason):
+        in_order_of_time(program.build(), network)

@@ -12,6 +12,7 @@ from oracle import smpi
 from popmodel.network.routes import Routes
 from popmodel.simulator.charges import Charges
 from popmodel.simulator.contended import Load, Plan, carry
+from popmodel.simulator.core import core
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
 ROWS = json.loads((DATA / "contended.json").read_text())
@@ -53,7 +54,7 @@ def test_every_rank_ends_when_smpi_says(row: dict) -> None:
     )
     rows = np.arange(len(messages), dtype=np.int32)
     end, _, _ = carry(
-        Plan(program, rows, np.empty(0, np.int32)),
+        Plan(program, core(program, rows, np.empty(0, np.int32))),
         charges,
         Load(size / bandwidth * 1e9, size),
         np.arange(processes, dtype=np.int32),

@@ -85,7 +85,7 @@ def _spots(
     """Marks with texts below and right of them, where there is room before the next one."""
     lines = []
     places = [(across(spot.x), up(spot.y)) for spot in spots]
-    ends = [*(x - 6 for x, _ in places[1:]), right]
+    ends = [*(x - 6 for x, _ in places[1:]), right][: len(places)]
     for number, (spot, (x, y), end) in enumerate(zip(spots, places, ends, strict=True)):
         shape = (
             f'<path class="first" d="M{x:.1f} {y - 7:.1f}l7 7l-7 7l-7 -7z"/>'

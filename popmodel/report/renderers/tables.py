@@ -111,8 +111,7 @@ def table_lines(table: Table, style: Style, least: Least) -> list[str]:
 
 def listing_lines(listing: Listing, style: Style) -> list[str]:
     """Figures first and names last, which are wrapped and never shortened."""
-    rows = [[_text(cell) for cell in row.cells] for row in listing.rows]
-    widths = [max(map(len, column)) for column in zip(listing.heads, *rows, strict=True)]
+    widths = _listing_widths(listing)
     blank = " " * sum(width + GAP for width in widths)
     names = max(display_width(row.label) for row in listing.rows)
     beside = style.width - len(blank) >= min(names, _NARROW)
@@ -128,6 +127,16 @@ def listing_lines(listing: Listing, style: Style) -> list[str]:
         else:
             drawn += [line, *paragraph(row.label, style.width, "  ", "   ")]
     return drawn
+
+
+def listing_fits(listing: Listing, width: int) -> bool:
+    """Whether the figures of a listing stand side by side; names may be below."""
+    return sum(size + GAP for size in _listing_widths(listing)) - GAP <= width
+
+
+def _listing_widths(listing: Listing) -> list[int]:
+    rows = [[_text(cell) for cell in row.cells] for row in listing.rows]
+    return [max(map(len, column)) for column in zip(listing.heads, *rows, strict=True)]
 
 
 @dataclass(frozen=True)

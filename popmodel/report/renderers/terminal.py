@@ -33,6 +33,7 @@ from popmodel.report.renderers.tables import (
     Style,
     fits,
     in_line,
+    listing_fits,
     listing_lines,
     pair_lines,
     table_lines,
@@ -181,8 +182,9 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
 
 
 def _fits(form: Sequence[Section], width: int) -> bool:
-    return all(
-        fits(block, width) for section in form for block in section if isinstance(block, Table)
+    blocks = [block for section in form for block in section]
+    return all(fits(block, width) for block in blocks if isinstance(block, Table)) and all(
+        listing_fits(block, width) for block in blocks if isinstance(block, Listing)
     )
 
 

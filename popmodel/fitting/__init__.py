@@ -1,0 +1,1 @@
+"""Laws of processes, threads and problem size from a few measured points; pure numerics."""

@@ -1,0 +1,206 @@
+"""Measured points, and numbers with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.plain import fields_of
+from popmodel.values import dataclass
+
+Array = NDArray[np.float64]
+
+END = 1.6448536269514715
+"""Quantile of 95 % of the standard normal distribution."""
+SMALLEST_ERROR = 1e-6
+"""Relative; a value without error, such as a count, is taken as known to this."""
+UNKNOWN_ERROR = 0.03
+"""Relative error of a value whose error nobody stated: what runs on a quiet machine repeat to."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A quantity at one configuration.
+
+    Attributes
+    ----------
+    processes, threads : int
+        P and T.
+    value : float
+        Of the quantity; not negative.
+    parameters : mapping of str to float
+        Of the problem, such as N; all above 0.
+    relative_error : float or None
+        Standard deviation of the logarithm of the value, other runs of the same configuration
+        considered; 0 for what is exact, None if it is not known.
+    """
+
+    processes: int
+    threads: int
+    value: float
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    relative_error: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.processes < 1 or self.threads < 1:
+            raise ValueError("processes and threads must be at least 1")
+        if not (math.isfinite(self.value) and self.value >= 0):
+            raise ValueError(f"a value must be finite and not negative, not {self.value!r}")
+        if self.relative_error is not None and not 0 <= self.relative_error < math.inf:
+            raise ValueError("a relative error must be finite and not negative")
+        for name, value in self.parameters.items():
+            if not 0 < value < math.inf:
+                raise ValueError(f"parameter {name} must be above 0, not {value!r}")
+
+    @property
+    def configuration(self) -> dict[str, float]:
+        """P, T and the parameters, by name."""
+        return {"P": float(self.processes), "T": float(self.threads), **self.parameters}
+
+    @property
+    def place(self) -> str:
+        """The configuration for people: ``P = 8, T = 2, N = 64``."""
+        return described(self.configuration)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number with the ends of its 90 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return value, low and high."""
+        return fields_of(self)
+
+
+def described(configuration: Mapping[str, float]) -> str:
+    """Name a configuration for people: ``P = 8, T = 2, N = 64``."""
+    return ", ".join(f"{name} = {value:.12g}" for name, value in configuration.items())
+
+
+@dataclass(frozen=True)
+class Points:
+    """Samples as arrays, those of the same configuration as one.
+
+    Attributes
+    ----------
+    configurations : mapping of str to ndarray of float64, shape (n,)
+        P, T and the parameters.
+    values, errors : ndarray of float64, shape (n,)
+        Values, and the standard deviations of their logarithms.
+    freedom : int
+        Degrees of freedom that stand behind the errors.
+    notes : tuple of str
+        Where samples of the same configuration contradict each other.
+    """
+
+    configurations: Mapping[str, Array]
+    values: Array
+    errors: Array
+    freedom: int
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def configuration(self, row: int) -> dict[str, float]:
+        """The configuration of one point."""
+        return {name: float(column[row]) for name, column in self.configurations.items()}
+
+    def chosen(self, rows: NDArray[np.bool_]) -> Points:
+        """Some of the points."""
+        columns = {name: column[rows] for name, column in self.configurations.items()}
+        return Points(columns, self.values[rows], self.errors[rows], self.freedom, self.notes)
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Names of what differs between points."""
+        return tuple(name for name, column in self.configurations.items() if np.ptp(column) > 0)
+
+
+_STATED_FREEDOM = 4  # degrees of freedom that a stated error is worth
+_UNKNOWN_FREEDOM = 1  # and `UNKNOWN_ERROR`
+_APART = 3.0  # standard deviations
+_FAR_APART = 0.2  # of the values, where no error is known
+
+
+def points_of(samples: Sequence[Sample]) -> Points:
+    """Merge samples of the same configuration; say which of them contradict each other.
+
+    Where errors are not stated, `UNKNOWN_ERROR` stands for them, together with the differences
+    between samples of the same configuration.
+
+    Raises
+    ------
+    ValueError
+        If there is no sample, or some lack a parameter that others have.
+    """
+    if not samples:
+        raise ValueError("a law needs at least one sample")
+    names = list(samples[0].configuration)
+    groups: dict[tuple[float, ...], list[Sample]] = {}
+    for sample in samples:
+        if set(sample.configuration) != set(names):
+            raise ValueError(f"{sample.place}: all samples must have the same parameters")
+        groups.setdefault(tuple(sample.configuration[name] for name in names), []).append(sample)
+    unknown, freedom = _error_of_unstated(list(groups.values()))
+    values, errors, notes = [], [], []
+    for group in groups.values():
+        stated = np.array(
+            [unknown if one.relative_error is None else one.relative_error for one in group]
+        )
+        stated = np.maximum(stated, SMALLEST_ERROR)
+        value, error, note = _merged(group, stated)
+        values.append(value)
+        errors.append(error)
+        notes += note
+    columns = np.array(list(groups)).T
+    return Points(
+        dict(zip(names, columns, strict=True)),
+        np.array(values),
+        np.array(errors),
+        freedom,
+        tuple(notes),
+    )
+
+
+def _error_of_unstated(groups: Sequence[Sequence[Sample]]) -> tuple[float, int]:
+    """Relative error of one sample from repeats, and its degrees of freedom."""
+    if all(one.relative_error is not None for group in groups for one in group):
+        return UNKNOWN_ERROR, _STATED_FREEDOM
+    squares, freedom = _UNKNOWN_FREEDOM * UNKNOWN_ERROR**2, _UNKNOWN_FREEDOM
+    for group in groups:
+        logs = [math.log(one.value) for one in group if one.value and one.relative_error is None]
+        if len(logs) > 1:
+            squares += float(np.var(logs)) * len(logs)
+            freedom += len(logs) - 1
+    return math.sqrt(squares / freedom), freedom
+
+
+def _merged(group: Sequence[Sample], errors: Array) -> tuple[float, float, list[str]]:
+    """Weighted geometric mean of samples of one configuration, its error, and a contradiction."""
+    values = np.array([one.value for one in group])
+    if len(group) == 1:
+        return float(values[0]), float(errors[0]), []
+    if not values.all():
+        note = [] if not values.any() else [f"{group[0].place}: once 0 and once not"]
+        return float(values.mean()), float(errors.min()), note
+    logs, weights = np.log(values), errors**-2
+    mean = float(logs @ weights / weights.sum())
+    error = float(weights.sum() ** -0.5)
+    pulls = np.abs(logs - mean) / errors
+    known = all(one.relative_error is not None for one in group)
+    apart = bool(pulls.max() > _APART) if known else float(np.ptp(logs)) > _FAR_APART
+    if not apart:
+        return math.exp(mean), error, []
+    error = max(error, float(np.std(logs, ddof=1)) / math.sqrt(len(group)))
+    listed = f"{values.min():.4g} and {values.max():.4g}"
+    return math.exp(mean), error, [f"{group[0].place}: values contradict each other: {listed}"]

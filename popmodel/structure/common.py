@@ -1,0 +1,178 @@
+"""The loop nest that all sequences have in common, and where each event stands in it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from popmodel.structure.merge import Node, merged, tree_of
+from popmodel.structure.nest import Leaf, Loop, Place
+from popmodel.structure.repetition import repetitions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.structure.events import Events
+    from popmodel.structure.nest import Nest
+    from popmodel.structure.repetition import Repetition
+
+__all__ = ["Common", "common_nest"]
+
+
+class Common(NamedTuple):
+    """A nest common to all sequences.
+
+    Attributes
+    ----------
+    nest : tuple of Loop or Leaf
+    places : tuple of Place
+    place, execution : int32[E]
+        Place of each event, and how many times it was passed before.
+    """
+
+    nest: Nest
+    places: tuple[Place, ...]
+    place: NDArray[np.int32]
+    execution: NDArray[np.int32]
+
+
+def common_nest(events: Events, tokens: NDArray[np.int32]) -> Common:
+    """Find the loops of each sequence, and what of them is the same.
+
+    Parameters
+    ----------
+    events : Events
+    tokens : int32[E]
+        Which of the tokens of the events are compared in search of what repeats.
+    """
+    groups: dict[bytes, int] = {}
+    of_sequence: list[int] = []
+    distinct: list[NDArray[np.int32]] = []
+    first: list[int] = []
+    bounds = events.offsets.tolist()
+    for begin, end in pairwise(bounds):
+        key = events.exact[begin:end].tobytes()
+        if key not in groups:
+            groups[key] = len(distinct)
+            distinct.append(tokens[begin:end])
+            first.append(begin)
+        of_sequence.append(groups[key])
+    found = repetitions(distinct)
+    trees = [
+        tree_of(each, _tokens(events, each, begin), group)
+        for group, (each, begin) in enumerate(zip(found, first, strict=True))
+    ]
+    order = sorted(range(len(trees)), key=lambda group: -trees[group].size())
+    root = trees[order[0]]
+    for group in order[1:]:
+        root = merged(root, trees[group])
+    return _Numbering(events, found, first, of_sequence).of(root)
+
+
+def _tokens(
+    events: Events, found: Repetition, begin: int
+) -> tuple[list[int], list[int], list[int]]:
+    """Coarse, tagged and exact token of each node: those of the first event there."""
+    event = np.full(len(found.token), 0)
+    event[found.node[::-1]] = np.arange(begin, begin + len(found.node))[::-1]
+    some = event if len(events) else event[:0]
+    coarse, tagged, exact = (
+        column[some].tolist() or [0] * len(event)
+        for column in (events.coarse, events.tagged, events.exact)
+    )
+    return coarse, tagged, exact
+
+
+class _Numbering:
+    """Numbers places, and counts their executions."""
+
+    def __init__(
+        self, events: Events, found: list[Repetition], first: list[int], of_sequence: list[int]
+    ) -> None:
+        self._events, self._found, self._first = events, found, first
+        self._of_sequence = of_sequence
+        self._places: list[Place] = []
+        self._leaf = 0
+        self._place = [np.zeros(len(each.token), np.int32) for each in found]
+        # Iterations of the loop around each node, in terms of the common nest.
+        self._turns: list[dict[int, NDArray[np.int64]]] = [{} for _ in found]
+
+    def of(self, root: Node) -> Common:
+        """The numbered nest."""
+        turns = {group: np.zeros(1, np.int64) for group in root.local}
+        nest = self._body(root, turns, 1)
+        place = np.empty(len(self._events), np.int32)
+        execution = np.empty(len(self._events), np.int32)
+        bounds = self._events.offsets.tolist()
+        for group, begin, end in zip(self._of_sequence, bounds[:-1], bounds[1:], strict=True):
+            each = self._found[group]
+            place[begin:end] = self._place[group][each.node]
+            execution[begin:end] = self._executions(group)
+        return Common(nest, tuple(self._places), place, execution)
+
+    def _executions(self, group: int) -> NDArray[np.int64]:
+        """Execution of each event of a group, node by node."""
+        each = self._found[group]
+        execution = np.empty(len(each.node), np.int64)
+        order = np.argsort(each.node, kind="stable")
+        nodes, begins = np.unique(each.node[order], return_index=True)
+        for node, rows in zip(nodes.tolist(), np.split(order, begins[1:]), strict=True):
+            execution[rows] = self._turns[group][node][each.iteration[rows]]
+        return execution
+
+    def _body(self, node: Node, turns: dict[int, NDArray[np.int64]], executions: int) -> Nest:
+        """The body of a node, executed so many times; `turns` are those of each group."""
+        body: list[Loop | Leaf] = []
+        places: list[int] = []
+        for child in node.children:
+            if child.is_loop:
+                self._close(places, body)
+                body.append(self._loop(child, turns, executions))
+            else:
+                places.append(self._add(child, turns))
+        self._close(places, body)
+        return tuple(body)
+
+    def _close(self, places: list[int], body: list[Loop | Leaf]) -> None:
+        if places:
+            body.append(Leaf(tuple(places)))
+            places.clear()
+            self._leaf += 1
+
+    def _add(self, node: Node, turns: dict[int, NDArray[np.int64]]) -> int:
+        number = len(self._places)
+        for group, mine in node.local.items():
+            self._place[group][mine] = number
+            self._turns[group][mine] = turns[group]
+        group, mine = next(iter(node.local.items()))
+        event = self._first[group] + int(np.argmax(self._found[group].node == mine))
+        events = self._events
+        self._places.append(
+            Place(
+                number,
+                events.names[events.name[event]],
+                self._leaf,
+                bool(events.is_region[event]),
+                events.insides[events.inside[event]],
+            )
+        )
+        return number
+
+    def _loop(self, node: Node, turns: dict[int, NDArray[np.int64]], executions: int) -> Loop:
+        counts = np.zeros(executions, np.int64)
+        mine = {
+            group: self._found[group].counts_of(local).astype(np.int64)
+            for group, local in node.local.items()
+        }
+        for group, times in mine.items():
+            np.maximum.at(counts, turns[group], times)
+        before = np.cumsum(counts) - counts
+        inner = {
+            group: np.repeat(before[turns[group]] - (np.cumsum(times) - times), times)
+            + np.arange(times.sum())
+            for group, times in mine.items()
+        }
+        body = self._body(node, inner, int(counts.sum()))
+        return Loop(float(counts.mean()), tuple(counts.tolist()), body)

@@ -1,0 +1,369 @@
+"""What each sequence of a run does, in order: calls of MPI that act, and parallel regions.
+
+An event is one call with all of its operations, or one outermost parallel region on a master.
+Calls without operations (probes and tests that find nothing, calls that manage objects, waits for
+nothing) are no events: they stand between them as part of what is neither computing nor an act.
+
+Tokens make events comparable, the finer ones for what repeats on one sequence, the coarser ones for
+what is alike on several:
+
+- `Events.coarse`: the name of the call or region, and the call site or user region where known;
+- `Events.tagged`: also what the operations are, their tags, and the shape of the communicator;
+- `Events.exact`: also partners relative to the own number, and sizes by powers of two.
+
+Waits count with the number of their operations only: in which order messages come is chance.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.arrays import numbered
+from popmodel.kernel import _kernel
+from popmodel.simulator.calls import sequence_calls
+from popmodel.simulator.program import Op
+from popmodel.trace.intervals import Intervals
+from popmodel.trace.pieces import joined
+from popmodel.trace.regions import parallel_regions
+from popmodel.trace.states import TRACING_DISABLED
+from popmodel.trace.tables import offsets_of
+from popmodel.trace.user_regions import user_regions
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from popmodel.simulator.program import Program
+    from popmodel.trace import Trace
+    from popmodel.trace.user_regions import Occurrences
+
+__all__ = ["Events", "events_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Events of the sequences of a program, those of one sequence after the other.
+
+    Attributes
+    ----------
+    offsets : int64[S + 1]
+        Events of sequence s are ``offsets[s] .. offsets[s + 1]``; sequences as in the program.
+    begin, end : int64[E]
+        In the time of the trace, ns; of untimed traces in that of computing alone.
+    before : float64[E]
+        Computing of the sequence since its previous event, outside MPI and regions, without time
+        in which tracing was disabled, ns.
+    after : float64[S]
+        Computing after its last event, ns.
+    is_region : bool[E]
+    first : int64[E + 1]
+        Operations of event e are rows ``first[e] .. first[e + 1]`` of the program; none of a
+        region.
+    name : int32[E]
+        Index into `names`.
+    names : tuple of str
+    inside : int32[E]
+        Index into `insides`.
+    insides : tuple of str
+        User regions and call sites; the first is empty, for where none is known.
+    coarse, tagged, exact : int32[E]
+        Tokens, ever finer.
+    """
+
+    offsets: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    is_region: NDArray[np.bool_]
+    first: NDArray[np.int64]
+    name: NDArray[np.int32]
+    names: tuple[str, ...]
+    inside: NDArray[np.int32]
+    insides: tuple[str, ...]
+    coarse: NDArray[np.int32]
+    tagged: NDArray[np.int32]
+    exact: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @property
+    def sequence(self) -> NDArray[np.int64]:
+        """Sequence of each event: int64[E]."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+
+def events_of(program: Program, trace: Trace | None = None) -> Events:
+    """Events of a program.
+
+    Parameters
+    ----------
+    program : Program
+    trace : Trace, optional
+        That the program was made of. Without one, times are those of computing alone and there are
+        no regions.
+    """
+    operations = _operations(program)
+    sequence = np.searchsorted(program.offsets, offsets_of(operations)[:-1], side="right") - 1
+    first = offsets_of(operations)[:-1]
+    call = program.call[first].astype(np.int64)
+    names, name = _distinct(program.call_name, program.call_code[call])
+    before = np.add.reduceat(program.burst, first) if len(first) else np.empty(0)
+    before, after = before.astype(np.float64), program.tail.astype(np.float64)
+    begin, end = _times(program, trace, call, sequence, before)
+    is_region = np.zeros(len(call), bool)
+    regions = None if trace is None else parallel_regions(trace)
+    if trace is not None and regions is not None and len(regions.on_master):
+        spans = regions.on_master
+        master = np.searchsorted(trace.process_offsets, spans.location)
+        none = np.zeros(len(spans), np.int64)
+        # A call that begins with a region is inside of it.
+        order = np.lexsort(
+            (
+                np.append(np.ones(len(call)), none),
+                np.append(_ascending(begin, sequence), spans.begin),
+                np.append(sequence, master),
+            )
+        )
+        sequence = np.append(sequence, master)[order]
+        begin, end = np.append(begin, spans.begin)[order], np.append(end, spans.end)[order]
+        name = np.append(name, len(names) + regions.label)[order]
+        names = (*names, *regions.names)
+        is_region = order >= len(call)
+        operations = np.append(operations, none)[order]
+        call = np.append(call, none - 1)[order]
+        before = np.append(before, none.astype(np.float64))[order]
+        _compute(trace, program.processes, sequence, begin, end, before, after)
+    insides: tuple[str, ...] = ("",)
+    inside = np.zeros(len(call), np.int64)
+    if trace is not None:
+        insides, inside = _insides(trace, sequence, begin, call)
+    coarse = _mix(name, inside)
+    tagged, exact = _finer(program, offsets_of(operations), sequence, coarse)
+    return Events(
+        offsets=np.searchsorted(sequence, np.arange(program.sequences + 1)),
+        begin=begin,
+        end=end,
+        before=before,
+        after=after,
+        is_region=is_region,
+        first=offsets_of(operations),
+        name=name.astype(np.int32),
+        names=names,
+        inside=inside.astype(np.int32),
+        insides=insides,
+        coarse=_numbers(coarse),
+        tagged=_numbers(tagged),
+        exact=_numbers(exact),
+    )
+
+
+def _operations(program: Program) -> NDArray[np.int64]:
+    """How many operations each call has that has any: int64[n]."""
+    new = np.ones(program.operations, bool)
+    new[1:] = program.call[1:] != program.call[:-1]
+    begins = program.offsets[:-1]
+    new[begins[begins < program.operations]] = True
+    return np.diff(np.append(np.flatnonzero(new), program.operations))
+
+
+def _distinct(
+    names: tuple[str, ...], code: NDArray[np.signedinteger[Any]]
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Names that occur, and the one of each call."""
+    found, which = numbered(code.astype(np.int64))
+    return tuple(names[each] for each in found.tolist()), which
+
+
+def _times(
+    program: Program,
+    trace: Trace | None,
+    call: NDArray[np.int64],
+    sequence: NDArray[np.int64],
+    before: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """When calls begin and end in the time of the trace."""
+    if trace is None:
+        passed = np.cumsum(before)
+        start = np.searchsorted(sequence, sequence)
+        time = np.rint(passed - (passed - before)[start]).astype(np.int64)
+        return time, time
+    whole = trace.whole or trace
+    begin = np.asarray(program.call_time, np.int64)[call]
+    calls = sequence_calls(whole)
+    exit_ = calls.calls.exit
+    if calls.threads is not None:
+        exit_ = np.empty_like(exit_)
+        exit_[calls.threads.row] = calls.calls.exit
+    end = exit_[call]
+    if trace.pieces is not None:
+        return trace.pieces.moved(begin), trace.pieces.moved(end)
+    return begin, end
+
+
+def _ascending(time: NDArray[np.int64], sequence: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Times that never fall on one sequence: the order of the events is that of the program."""
+    step = int(np.ptp(time)) + 1 if len(time) else 1
+    shift = sequence * step
+    raised: NDArray[np.int64] = np.maximum.accumulate(time + shift) - shift
+    return raised
+
+
+def _compute(
+    trace: Trace,
+    processes: int,
+    sequence: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    before: NDArray[np.float64],
+    after: NDArray[np.float64],
+) -> None:
+    """Set the computing of processes before and after events, now that regions are some of them."""
+    calls, disabled = trace.calls(), trace.records.in_state(TRACING_DISABLED)
+    regions = parallel_regions(trace).on_master
+    bounds = np.searchsorted(sequence, np.arange(processes + 1))
+    ends = trace.ends()
+    for process in range(processes):
+        master = int(trace.process_offsets[process])
+        sets = [
+            (each.begin[rows], each.end[rows])
+            for each in (disabled, regions)
+            for rows in (slice(*each.offsets[master : master + 2]),)
+        ]
+        rows = slice(*calls.offsets[master : master + 2])
+        sets.append((calls.entry[rows], calls.exit[rows]))
+        other = joined(*(np.concatenate(each) for each in zip(*sets, strict=True)))
+        held = Intervals(np.array([0, len(other[0])]), *other)
+        mine = slice(bounds[process], bounds[process + 1])
+        since = np.append(trace.begin, np.maximum.accumulate(end[mine]))
+        until = np.append(begin[mine], max(int(ends[process]), int(since[-1])))
+        until = np.maximum(until, since)
+        nowhere = np.zeros(len(since), np.int64)
+        computing = (until - since - held.inside(nowhere, since, until)).astype(np.float64)
+        before[mine], after[process] = computing[:-1], computing[-1]
+
+
+def _insides(
+    trace: Trace, sequence: NDArray[np.int64], begin: NDArray[np.int64], call: NDArray[np.int64]
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """User region, else call site, of each event; the first is empty, where none is known."""
+    sites = trace.sites()
+    insides, inside = [""], np.zeros(len(call), np.int64)
+    if len(sites.site):
+        known = (call >= 0) & (call < len(sites.site))
+        found, which = numbered(sites.site[call[known]].astype(np.int64))
+        shown = [_site(*sites.places[each]) for each in found.tolist()]
+        inside[known] = np.array([0, *range(1, len(shown) + 1)])[1:][which] if shown else 0
+        insides += shown
+    regions = user_regions(trace)
+    if len(regions.label):
+        _into_regions(trace, regions, sequence, begin, inside, insides)
+    return tuple(insides), inside
+
+
+def _site(function: str, place: str) -> str:
+    return f"{function} ({place})" if function and place else function or place
+
+
+def _into_regions(
+    trace: Trace,
+    regions: Occurrences,
+    sequence: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    inside: NDArray[np.int64],
+    insides: list[str],
+) -> None:
+    """Put events of masters into the innermost user region that they begin in."""
+    masters = np.asarray(trace.process_offsets[:-1])
+    length = np.full(len(begin), np.iinfo(np.int64).max)
+    for number, name in enumerate(regions.names):
+        mine = regions.label == number
+        spans = Intervals(
+            np.searchsorted(regions.location[mine], np.arange(trace.locations + 1)),
+            regions.begin[mine],
+            regions.end[mine],
+        )
+        some = np.flatnonzero(sequence < trace.processes)
+        location = masters[sequence[some]]
+        at = _kernel.locate(spans.offsets, spans.begin, location, begin[some])
+        held = at >= spans.offsets[location]
+        some, at = some[held], at[held]
+        here = (begin[some] < spans.end[at]) & (spans.end[at] - spans.begin[at] < length[some])
+        some, at = some[here], at[here]
+        length[some] = spans.end[at] - spans.begin[at]
+        inside[some] = len(insides)
+        insides.append(name)
+
+
+def _finer(
+    program: Program,
+    first: NDArray[np.int64],
+    sequence: NDArray[np.int64],
+    coarse: NDArray[np.uint64],
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Tokens with what the operations are, and with partners and sizes."""
+    kind, target = program.kind, program.target
+    event = np.repeat(np.arange(len(coarse)), np.diff(first))
+    me = sequence[event]
+    together = (kind == Op.COLLECTIVE) | (kind == Op.ARRIVE)
+    pair = (kind <= Op.POST) & ~together
+    tag, partner, size = (np.zeros(len(kind), np.int64) for _ in range(3))
+    messages, row = program.messages, target[pair]
+    sends = kind[pair] <= Op.ISEND
+    tag[pair] = messages.tag[row]
+    partner[pair] = np.where(sends, messages.receiver[row], messages.sender[row]) - me[pair]
+    size[pair] = messages.size[row]
+    collectives, row = program.collectives, target[together]
+    tag[together] = _shapes(program)[row]
+    partner[together] = collectives.root[row]
+    size[together] = collectives.sent[row] + collectives.received[row]
+    what = _mix(kind, tag)
+    with_partners = _mix(what, partner, _classes(size))
+    return _mix(coarse, _sums(what, first)), _mix(coarse, _sums(with_partners, first))
+
+
+def _shapes(program: Program) -> NDArray[np.int64]:
+    """A number for the form of the communicator of each collective, the same for all its like.
+
+    Those of the rows of a grid are alike: what counts is how far members lie apart.
+    """
+    numbers, which = np.unique(program.collectives.communicator, return_inverse=True)
+    forms: dict[bytes, int] = {}
+    form = np.empty(len(numbers), np.int64)
+    for place, number in enumerate(numbers.tolist()):
+        members = np.asarray(program.communicators.get(number, ()), np.int64)
+        form[place] = forms.setdefault(np.diff(members).tobytes(), len(forms))
+    return form[which]
+
+
+def _classes(size: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Power of two that each size lies below."""
+    return np.frexp(size.astype(np.float64))[1].astype(np.int64)
+
+
+def _mix(*columns: NDArray[Any]) -> NDArray[np.uint64]:
+    """A hash of each row of some columns of whole numbers (the finaliser of splitmix64)."""
+    mixed = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.uint64)
+        mixed += np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def _sums(values: NDArray[np.uint64], first: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Sums over the operations of each event, whatever their order."""
+    passed = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
+    sums: NDArray[np.uint64] = passed[first[1:]] - passed[first[:-1]]
+    return sums
+
+
+def _numbers(mixed: NDArray[np.uint64]) -> NDArray[np.int32]:
+    return np.unique(mixed, return_inverse=True)[1].astype(np.int32)
