@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import subprocess
 from collections.abc import Callable
@@ -9,9 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic import programs, run
+from synthetic import Program, programs, run
 
 from popmodel import files
+from popmodel.trace import read
+from popmodel.trace.event import Event
+from popmodel.trace.focus import focused
+from popmodel.trace.paraver.numbers import NUMBERS
+from popmodel.trace.part import Part
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -115,3 +121,41 @@ def test_a_narrow_screen_is_kept(
     monkeypatch.setenv("COLUMNS", "40")
     out = popmodel(verb, run_, "-o", "x.prv.gz")[1]
     assert max(map(len, out.splitlines())) <= 40
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        programs.jacobi((2, 3), 8, periodic=True),
+        programs.pipeline((3, 2), 4),
+        programs.rows_and_transposes(2, 4, 2, 3),
+        programs.transposes(5, 3),
+    ],
+    ids=["halos", "pipelines", "butterflies", "transposes"],
+)
+def test_the_path_of_a_replayed_run_is_on_a_rank_or_in_a_message_at_any_time(
+    program: Program, popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(program, persistent=0.1, transient=0.1).write(Path("run.prv"))
+    network = ("--network", "alpha-beta", "--latency", "20us", "--format", "json")
+    assert popmodel("replay", "run.prv", *network[:4], "-o", "replayed.prv")[0] == 0
+    status, out, _ = popmodel("sensitivity", "replayed.prv", *network, "-o", "path.prv")
+    assert status == 0
+    told = json.loads(out)
+    assert told["runtime"] == pytest.approx(told["measured_runtime"], abs=5e-9)
+    part = focused(read("path.prv", cache=False), Part.of(None, None, False))[0]
+    stretches = []
+    events = part.whole.records.events if part.whole else part.records.events
+    for location in range(part.processes):
+        mine = events.at(slice(location, location + 1))
+        on_path = mine.type == NUMBERS[Event.CRITICAL_PATH]
+        times, values = mine.time[on_path].tolist(), mine.value[on_path].tolist()
+        stretches += [
+            (a, b) for a, b, value in zip(times, times[1:], values, strict=False) if value
+        ]
+    until = part.begin
+    for begin, end in sorted(stretches):
+        assert begin <= until + 20_000 + 1_000  # latency, and at most 10 kB; ns
+        until = max(until, end)
+    assert until >= part.end - 5
