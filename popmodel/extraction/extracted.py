@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.extraction.aligned import homes, totals
-from popmodel.extraction.assumed import amounts, let
+from popmodel.extraction.assumed import amounts, exponent, let
 from popmodel.extraction.fidelity import Fidelity, kept
 from popmodel.extraction.laws import Beside, fitted
 from popmodel.extraction.outline import Repeat, walk
 from popmodel.extraction.outlining import laid_out
 from popmodel.extraction.rendering import Draft, rendered
 from popmodel.extraction.teams import useful_of
-from popmodel.extraction.written import number
+from popmodel.extraction.written import Noted, number
+from popmodel.model.run.grid import best_grid
 from popmodel.structure.find import find
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
 
 __all__ = ["Extracted", "Run", "signature_from"]
+
+_CELLS = 1000
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,8 @@ def signature_from(
         fit = fitted(outline, fidelity.descriptions, besides, found, scaling)
         found, laws, factors = dict(fit.amounts), fit.laws, dict(fit.let)
         notes += fit.notes
+    else:
+        found["grows",] = exponent()
     called = name or _name_of(trace.path)
     draft = Draft(
         name=called,
@@ -173,12 +178,24 @@ def signature_from(
         params={key: number(value) for key, value in every[0].parameters.items()},
         let=factors,
         limits={},
-        decomp={},
+        decomp=_decomp(outline),
         amounts=found,
         processes=processes,
     )
     text = rendered(draft, outline, fidelity)
     return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws)
+
+
+def _decomp(outline: Outline) -> dict[str, Any]:
+    """The grid on which lists of calls hold, for any number of processes where it is the best."""
+    grid = outline.grid
+    if grid is None:
+        return {}
+    cells = [_CELLS * extent for extent in grid.dims]
+    if best_grid(grid.processes, cells, grid.periodic) != grid.dims:
+        return {"grid": list(grid.dims)}
+    note = "cells are not known: as many per process along each dimension, to choose grids by"
+    return {"global": Noted(cells, note), "grid": "auto", "periodic": list(grid.periodic)}
 
 
 def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:

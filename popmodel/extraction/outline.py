@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import TypeAlias
 
     from popmodel.extraction.computing import Computing
+    from popmodel.extraction.general import Grid
 
 __all__ = ["Calls", "Meeting", "Node", "Outline", "Repeat", "Team", "Work", "walk"]
 
@@ -70,6 +71,11 @@ class Calls:
         Whether every execution does exactly this.
     places : tuple of int
         Where.
+    offsets : tuple of int
+        By how much ranks of receivers are above those of senders, modulo P, most bytes first.
+    moves : mapping of tuple of int to tuple of int, or None
+        For each row with partners, by where it stands, the step in the grid to its partner; None
+        where rows hold for the traced number of processes only.
     """
 
     name: str
@@ -78,6 +84,8 @@ class Calls:
     bytes: float
     exact: bool = True
     places: tuple[int, ...] = ()
+    offsets: tuple[int, ...] = ()
+    moves: Mapping[tuple[int, ...], tuple[int, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +152,8 @@ class Outline:
         For each of them, if it is a parallel region.
     notes : tuple of str
         What is not as it was traced.
+    grid : Grid or None
+        Of the processes, if lists of calls hold on one.
     """
 
     body: tuple[Node, ...]
@@ -151,6 +161,7 @@ class Outline:
     labels: tuple[str, ...]
     teams: tuple[Team | None, ...]
     notes: tuple[str, ...] = ()
+    grid: Grid | None = None
 
 
 def walk(body: tuple[Node, ...]) -> Iterator[Node]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from popmodel.errors import PopmodelError
 from popmodel.extraction.computing import Computing, Timing, at_place, merged, timing
+from popmodel.extraction.general import Grid, best_grid, general, tidy
 from popmodel.extraction.listable import listable, open_before, segments
 from popmodel.extraction.meetings import meetings
-from popmodel.extraction.outline import Calls, Node, Outline, Repeat, Team, Work
+from popmodel.extraction.outline import Calls, Node, Outline, Repeat, Team, Work, walk
 from popmodel.extraction.teams import team
 from popmodel.extraction.turns import turns
 from popmodel.patterns.rows import CallLists
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["laid_out"]
 
+_PARTNERS = 6  # at most, of a list that is written for one number of processes
 _OWN = 0.002  # share of all computing from which on a burst is an item of its own
 _TINY = 2e-4  # below which it joins the next one
 
@@ -59,14 +61,37 @@ def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
     builder = _Builder(changed, CallLists(changed), timing(structure.events), trace, found.late)
     body = builder.nodes(structure.nest, 1, np.zeros(1, dtype=np.int64))
     body += builder.behind()
+    on_grid, grid = _on_grid(tuple(body), structure.program.processes)
     whole = Outline(
-        tuple(body),
+        on_grid,
         tuple(builder.points),
         tuple(builder.labels),
         tuple(builder.teams),
         (*found.notes, *dict.fromkeys(builder.notes)),
+        grid,
     )
     return whole, changed
+
+
+def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], Grid | None]:
+    """Write lists of calls for any number of processes, where they hold on a grid."""
+    lists = [(one.rows, one.bytes + one.messages) for one in walk(body) if isinstance(one, Calls)]
+    if not lists or processes == 1:
+        return body, None
+    grid = best_grid(lists, processes)
+
+    def changed(node: Node) -> Node:
+        if isinstance(node, Repeat):
+            return replace(node, body=tuple(map(changed, node.body)))
+        if isinstance(node, Calls) and node.exact:
+            found = general(node.rows, grid)
+            if found is not None:
+                return replace(node, rows=found.rows, moves=found.moves)
+        return node
+
+    made = tuple(map(changed, body))
+    used = any(isinstance(one, Calls) and one.moves is not None for one in walk(made))
+    return made, grid if used else None
 
 
 @dataclass
@@ -137,7 +162,7 @@ class _Builder:
 
         def close() -> None:
             if stretch:
-                found.append(self.calls(tuple(stretch), which, dict(computed)))
+                found.extend(self.calls(tuple(stretch), which, dict(computed)))
                 stretch.clear()
                 computed.clear()
 
@@ -185,7 +210,7 @@ class _Builder:
 
     def calls(
         self, places: tuple[int, ...], which: NDArray[np.int64], computed: dict[int, Computing]
-    ) -> Calls:
+    ) -> list[Node]:
         """List point-to-point calls."""
         found = self.lists.rows(places, int(which[0]), tuple(computed), inside=True)
         if found.why:
@@ -208,10 +233,14 @@ class _Builder:
         }
         rows = _referring(found.calls, [points[place] for place in in_order])
         rows += self._received(places, int(which[0]))
-        messages, volume = self._volume(places, which)
+        messages, volume, offsets = self._volume(places, which)
         first = self._named(places[0])
         name = first if len(places) == 1 else f"{first} to {self.structure.places[places[-1]].name}"
-        return Calls(name, tuple(rows), messages, volume, exact, places)
+        processes = self.structure.program.processes
+        if not messages:  # what was waited for is received elsewhere
+            return [Work(self.labels[row["point"]], row["point"]) for row in rows if "point" in row]
+        rows = tidy(rows, processes)
+        return [Calls(name, tuple(rows), messages, volume, exact, places, offsets)]
 
     def behind(self) -> list[Node]:
         """What processes compute behind their last call."""
@@ -258,16 +287,26 @@ class _Builder:
         before = np.where(event >= 0, self.structure.events.before[event], 0.0)
         return bool(before.mean(axis=1).any())
 
-    def _volume(self, places: tuple[int, ...], which: NDArray[np.int64]) -> tuple[float, float]:
+    def _volume(
+        self, places: tuple[int, ...], which: NDArray[np.int64]
+    ) -> tuple[float, float, tuple[int, ...]]:
+        """Messages and bytes of an execution, and how far they go."""
         program, events = self.structure.program, self.structure.events
         rows = np.concatenate([self.table.event[place][:, which].reshape(-1) for place in places])
-        rows = rows[rows >= 0]
         mine = np.zeros(len(events.first), dtype=np.int64)
-        mine[rows] = 1
+        mine[rows[rows >= 0]] = 1
         operation = np.repeat(mine[:-1], np.diff(events.first)).astype(bool)
         sends = np.isin(program.kind, (Op.SEND, Op.ISEND)) & operation
-        sizes = program.messages.size[program.target[sends]]
-        return len(sizes) / len(which), float(sizes.sum()) / len(which)
+        message = program.target[sends]
+        told, processes = program.messages, program.processes
+        size = told.size[message].astype(np.float64)
+        away = (told.receiver[message].astype(np.int64) - told.sender[message]) % processes
+        by_offset = np.bincount(away, size + 1, processes)
+        by_offset[0] = 0  # to themselves
+        order = np.argsort(-by_offset, kind="stable")[:_PARTNERS]
+        offsets = tuple(int(one) for one in order if by_offset[one])
+        signed = tuple(one if 2 * one <= processes else one - processes for one in offsets)
+        return len(size) / len(which), float(size.sum()) / len(which), signed
 
     def _named(self, place: int) -> str:
         one = self.structure.places[place]

@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.extraction.amounts import table_of
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
-from popmodel.extraction.written import Item, Table, number, text_of
+from popmodel.extraction.written import Item, Noted, Table, number, text_of
 from popmodel.model.recorded import encode
 from popmodel.units import count, format_size
 from popmodel.values import dataclass
@@ -120,7 +120,18 @@ class _Writer:
                 entries = {"name": node.name, "calls": rows}
                 limit = amounts.get(("processes", path))
                 entries |= {"processes": limit.noted} if limit else {}
+                entries |= self.scaled(node, path)
                 return Item("messages", entries, notes=(said,))
+
+    def scaled(self, node: Calls, path: tuple[int, ...]) -> dict[str, Any]:
+        """What stands for a list at another number of processes."""
+        messages, size = (
+            self.draft.amounts.get((f"scaled {what}", path)) for what in ("messages", "bytes")
+        )
+        if messages is None or size is None:
+            return {}
+        table = {"messages": messages.formula, "bytes": size.formula, "offsets": [*node.offsets]}
+        return {"scaled": Noted(table, size.note)}
 
     def row(self, row: Mapping[str, Any], path: tuple[int, ...]) -> dict[str, Any]:
         if "point" in row:
