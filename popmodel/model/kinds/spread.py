@@ -203,7 +203,7 @@ class Spread(Table):
                 f"{plural(len(entry['quantiles']), 'value')} at random"
             )
         if entry["recorded"] is not None:
-            text += f"; its recorded times are kept ({entry['recorded']['name']})"
+            text += f"; its recorded times are kept ({entry['recorded']})"
         return text
 
 
