@@ -33,6 +33,7 @@ VERBS = (
     "bench",
     "machine",
     "signature",
+    "study",
     "doctor",
     "docs",
 )

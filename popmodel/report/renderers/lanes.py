@@ -59,7 +59,7 @@ def _panel(panel: Lanes, x: float, y: float) -> tuple[list[str], float]:
     for number, lane in enumerate(panel.lanes):
         if number % step == 0:
             lines.append(words(x - 6, top + (number + 0.5) * height + 4, lane.label, "end"))
-    marks = "".join(f"M{at:.1f} {top:.1f}V{bottom:.1f}" for at in _apart(panel.marks, across))
+    marks = "".join(f"M{at:.1f} {top - 6:.1f}V{bottom:.1f}" for at in _apart(panel.marks, across))
     if marks:
         lines.append(f'<path class="iteration" d="{marks}"/>')
     if panel.band is not None:
