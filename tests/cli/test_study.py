@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,29 @@ def arguments(mpi: Mpi, program: Path, *words: str, options: tuple[str, ...] = (
 OF_RING = ("--signature", "ring.toml", "--runs", "1x1,2x1", "-o", "here")
 
 
+def undocumented(value: Any, path: str) -> set[str]:
+    """Keys of a document that popmodel/docs/json.md does not have."""
+    page = (ROOT / "popmodel" / "docs" / "json.md").read_text()
+    rows = re.findall(r"^\| `([^`]+)` \| ([a-z]*)", page, re.MULTILINE)
+    known = {re.sub(r"\b[A-Z]+$", "NAME", key) for key, _ in rows}
+    shared = {key for key, unit in rows if unit in ("interval", "comparison")}
+
+    def missing(value: Any, path: str) -> Iterator[str]:
+        if path in known or any(path.startswith(f"{key}.") for key in shared):
+            return
+        if isinstance(value, dict):
+            free = any(key.startswith(f"{path}.NAME") for key in known)
+            for name, one in value.items():
+                yield from missing(one, f"{path}.{'NAME' if free else name}".lstrip("."))
+        elif isinstance(value, list):
+            for one in value:
+                yield from missing(one, f"{path}[]")
+        else:
+            yield path
+
+    return set(missing(value, path))
+
+
 def manifest(folder: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(Path(folder, "manifest.json").read_text())
     return found
@@ -147,6 +171,8 @@ def test_a_study_ends_with_a_validated_recommendation(
     (best,) = told["recommended"]
     assert best["processes"] * best["threads"] == 2
     assert best["runtime"]["low"] < best["runtime"]["value"] < best["runtime"]["high"]
+    assert not undocumented(told, "study")
+    assert not undocumented(manifest("stencil3d.study"), "")
     # What is kept is what the commands of the steps make.
     commands = {one["step"]: shlex.split(one["command"]) for one in told["commands"]}
     status, swept, _ = popmodel(*commands["sweep"][1:], "--format", "json")
@@ -293,6 +319,10 @@ def test_a_plan_is_shown_and_nothing_done(
         out.splitlines()[0] == "run,processes,threads,role,run_command,popmodel,time,host,command"
     )
     assert len(out.splitlines()) == 1 + 6
+    status, out, _ = popmodel(*call[:1], "--format", "json", *call[1:])
+    document = json.loads(out)
+    assert document["schema"] == "popmodel/study-plan/1"
+    assert not undocumented(document, "")
 
 
 @pytest.mark.parametrize(
