@@ -392,3 +392,19 @@ def replay_contended(
     npt.NDArray[np.float64],
     npt.NDArray[np.float64],
 ]: ...
+def repetition(
+    tokens: npt.NDArray[np.int32],
+    way: int,
+) -> tuple[
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+]: ...
+def align(
+    one: npt.NDArray[np.int64],
+    other: npt.NDArray[np.int64],
+    worth: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...

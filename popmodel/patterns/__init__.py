@@ -1,0 +1,1 @@
+"""What the communication of a run means: its patterns, its grid, and formulas of ranks."""

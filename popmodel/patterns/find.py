@@ -1,0 +1,392 @@
+"""From the messages of a run to its grid of ranks and the patterns in it.
+
+One grid is chosen for the whole program: that on which most bytes go between neighbours, if every
+dimension of it is used. Every group of places (`popmodel.patterns.units`) is then read as the most
+telling pattern that generates its messages; groups that follow one another become one pattern
+where together they are one, such as the sides of a halo that are exchanged after each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.patterns.collectives import collectives
+from popmodel.patterns.grid import Grid, extents_of
+from popmodel.patterns.pattern import Pattern
+from popmodel.patterns.recognise import Reading, on_grid, readings
+from popmodel.patterns.units import Class, Unit, units
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.structure.structure import Structure
+
+__all__ = ["Communication", "find", "grid", "patterns"]
+
+_CLASSES = 64
+"""Sets of messages, those with most bytes, that say which grid it is."""
+
+
+@dataclass(frozen=True)
+class Communication:
+    """What the communication of a run means.
+
+    Attributes
+    ----------
+    grids : tuple of Grid
+        Of its ranks: the first explains most bytes, each further one most of what is left, where a
+        program arranges its ranks anew.
+    why : str
+        Why there is no grid, or what else the first could be.
+    patterns : tuple of Pattern
+        In the order of their places.
+    """
+
+    grids: tuple[Grid, ...]
+    why: str
+    patterns: tuple[Pattern, ...]
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid that explains most bytes; None if there is none."""
+        return self.grids[0] if self.grids else None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A pattern of one unit, or of several that follow one another."""
+
+    units: tuple[Unit, ...]
+    kind: str
+    classes: tuple[tuple[Class, Reading], ...]
+    also: tuple[str, ...]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        return tuple(place for unit in self.units for place in unit.places)
+
+
+def patterns(structure: Structure) -> tuple[Pattern, ...]:
+    """Patterns of a run, in the order of their places; see `find`."""
+    return find(structure).patterns
+
+
+def grid(structure: Structure) -> Grid | None:
+    """Grid of the ranks of a run; None where its messages tell none."""
+    return find(structure).grid
+
+
+def find(structure: Structure) -> Communication:
+    """Find the grid of ranks and the patterns of a run.
+
+    Parameters
+    ----------
+    structure : Structure
+        Of the run or of a part of it.
+    """
+    processes = structure.program.processes
+    groups = _apart(structure, processes)
+    grids, why = _grids(groups, processes)
+    dims = [each.dims for each in grids]
+    found = _merged([each for unit in groups for each in _read(unit, processes, dims)])
+    grids = [_with_periods(each, found) for each in grids]
+    described = [_described(structure, each) for each in found]
+    every = [*described, *collectives(structure)]
+    every.sort(key=lambda pattern: pattern.places)
+    return Communication(tuple(grids), why, tuple(every))
+
+
+def _grids(groups: Iterable[Unit], processes: int) -> tuple[list[Grid], str]:
+    """Choose the grid on which most bytes go between neighbours, then one for what is left."""
+    classes = [each for unit in groups for each in unit.classes]
+    if not classes:
+        return [], "no process sends messages to another"
+    weights = [len(each.executions) * _weight(each) for each in classes]
+    total = sum(weights)
+    rest = sorted(range(len(classes)), key=lambda row: -weights[row])[:_CLASSES]
+    read = {
+        dims: {
+            row: reading
+            for row in rest
+            if (reading := on_grid(classes[row].messages, dims)) is not None
+        }
+        for dims in extents_of(processes)
+    }
+    grids: list[Grid] = []
+    why = ""
+    while rest:
+        scores = {
+            dims: sum(weights[row] for row in rest if row in found)
+            for dims, found in read.items()
+            if _uses_all(dims, [found[row] for row in rest if row in found])
+        }
+        if not scores:
+            break
+        best = max(scores, key=lambda dims: scores[dims])  # of equal ones that with few dimensions
+        mine = [row for row in rest if row in read[best]]
+        wraps = np.any([read[best][row].facts["periodic"] for row in mine], axis=0)
+        grids.append(Grid(best, tuple(wraps.tolist()), scores[best] / total))
+        if len(grids) == 1:
+            ties = [
+                dims for dims, score in scores.items() if score == scores[best] and dims != best
+            ]
+            why = _or_else(processes, ties)
+        rest = [row for row in rest if row not in mine]
+    return grids, why if grids else "no grid of the ranks explains who sends to whom"
+
+
+def _uses_all(dims: Sequence[int], found: Sequence[Reading]) -> bool:
+    """Whether messages go along every dimension."""
+    used = np.zeros(len(dims), bool)
+    for reading in found:
+        for way in reading.facts["directions"]:
+            used |= np.array(way["move"]) != 0
+    return bool(used.all())
+
+
+def _apart(structure: Structure, processes: int) -> list[Unit]:
+    """Group places; what only open requests hold together is divided if no pattern generates it."""
+    smaller: dict[int, Unit] = {}
+    for unit in units(structure, requests=False):
+        smaller |= dict.fromkeys(unit.places, unit)
+    found: list[Unit] = []
+    for unit in units(structure):
+        inside = list({id(one): one for p in unit.places if (one := smaller.get(p))}.values())
+        if len(inside) > 1 and _is_list(unit, processes):
+            found += inside
+        else:
+            found.append(unit)
+    return found
+
+
+def _is_list(unit: Unit, processes: int) -> bool:
+    return any(
+        readings(each.messages, processes, tuple(extents_of(processes)))[0].kind == "list"
+        for each in unit.classes
+    )
+
+
+def _with_periods(grid: Grid, found: Iterable[_Found]) -> Grid:
+    """The grid with all dimensions that a pattern on it wraps around."""
+    wraps = [
+        reading.facts["periodic"]
+        for one in found
+        for _, reading in one.classes
+        if reading.facts.get("dims") == grid.dims
+    ]
+    return replace(grid, periodic=tuple(np.any([grid.periodic, *wraps], axis=0).tolist()))
+
+
+def _or_else(processes: int, ties: Sequence[tuple[int, ...]]) -> str:
+    if ties:
+        others = " or ".join(" x ".join(map(str, dims)) for dims in ties)
+        return f"as good: {others}"
+    return "two processes are neighbours in whatever grid" if processes == 2 else ""
+
+
+def _weight(each: Class) -> int:
+    """Bytes of one execution; a message counts a little even if it is empty."""
+    return int(each.messages.size.sum()) + len(each.messages)
+
+
+def _read(unit: Unit, processes: int, dims: Sequence[tuple[int, ...]]) -> list[_Found]:
+    """Patterns of one unit: one for each kind that its executions are."""
+    kinds: dict[Any, list[tuple[Class, Reading]]] = {}
+    also: dict[Any, tuple[str, ...]] = {}
+    for each in unit.classes:
+        first, *others = readings(each.messages, processes, dims)
+        if unit.chained and _one_way(first):
+            first, others = replace(first, kind="pipeline"), [first, *others]
+        key = _shape(first)
+        kinds.setdefault(key, []).append((each, first))
+        also[key] = tuple(dict.fromkeys(other.kind for other in others if other.kind != "list"))
+    return [_Found((unit,), key[0], tuple(each), also[key]) for key, each in kinds.items()]
+
+
+def _one_way(reading: Reading) -> bool:
+    """Whether messages go one way along each dimension, and wrap around none."""
+    moves = [way["move"] for way in reading.facts.get("directions", ())]
+    return (
+        bool(moves)
+        and not any(reading.facts["periodic"])
+        and not any(tuple(-step for step in move) in moves for move in moves)
+    )
+
+
+def _shape(reading: Reading) -> tuple[Any, ...]:
+    """What readings of one pattern have in common: everything but sizes."""
+    facts = {key: value for key, value in reading.facts.items() if key != "bytes"}
+    ways = facts.pop("directions", ())
+    return reading.kind, tuple(way["move"] for way in ways), repr(sorted(facts.items()))
+
+
+def _merged(found: Sequence[_Found]) -> list[_Found]:
+    """Make one of patterns that follow one another and are one together."""
+    merged: list[_Found] = []
+    for each in found:
+        if merged and (both := _together(merged[-1], each)) is not None:
+            merged[-1] = both
+        else:
+            merged.append(each)
+    return merged
+
+
+def _together(one: _Found, other: _Found) -> _Found | None:
+    """Both as one pattern; None if they are not."""
+    adjacent = (
+        one.places[-1] + 1 == other.places[0]
+        and one.units[-1].leaf == other.units[0].leaf
+        and one.units[-1].leaf is not None
+        and len(one.classes) == len(other.classes)
+        and all(
+            np.array_equal(a.executions, b.executions)
+            for (a, _), (b, _) in zip(one.classes, other.classes, strict=True)
+        )
+    )
+    if not adjacent:
+        return None
+    pairs = [
+        (a, b, _union(reading, second) or _around(one, other, a, b, reading))
+        for (a, reading), (b, second) in zip(one.classes, other.classes, strict=True)
+    ]
+    classes = tuple(
+        (Class(a.executions, a.messages + b.messages), union)
+        for a, b, union in pairs
+        if union is not None
+    )
+    if len(classes) < len(pairs):
+        return None
+    also = tuple(kind for kind in one.also if kind in other.also)
+    return _Found((*one.units, *other.units), classes[0][1].kind, classes, also)
+
+
+def _around(one: _Found, other: _Found, a: Class, b: Class, reading: Reading) -> Reading | None:
+    """Two exchanges of pairs, each of one call, as the two ways around a dimension of two."""
+    if "dims" not in reading.facts or len(one.units[-1].places) + len(other.places) > 2:
+        return None
+    both = on_grid(a.messages + b.messages, reading.facts["dims"])
+    return both if both is not None and both.kind == "halo" else None
+
+
+def _union(one: Reading, other: Reading) -> Reading | None:
+    """Two readings as one: a halo of several directions, a butterfly of several stages."""
+    even = one.even and other.even
+    sides = {"halo", "shift"}
+    if {one.kind, other.kind} <= sides and one.facts["dims"] == other.facts["dims"]:
+        first, second = one.facts, other.facts
+        moves = [way["move"] for way in (*first["directions"], *second["directions"])]
+        if len(set(moves)) < len(moves):
+            return None
+        periodic = tuple(a or b for a, b in zip(first["periodic"], second["periodic"], strict=True))
+        if not _consistent(first, periodic) or not _consistent(second, periodic):
+            return None
+        facts = {
+            "dims": first["dims"],
+            "periodic": periodic,
+            "directions": [*first["directions"], *second["directions"]],
+        }
+        own = first.get("with_itself", 0) + second.get("with_itself", 0)
+        return Reading("halo", {**facts, **({"with_itself": own} if own else {})}, even)
+    if one.kind == other.kind == "butterfly":
+        first, second = one.facts, other.facts
+        if set(first["flips"]) & set(second["flips"]):
+            return None
+        facts = {key: (*first[key], *second[key]) for key in ("flips", "times", "bytes")}
+        return Reading("butterfly", facts, even)
+    return None
+
+
+def _consistent(facts: Any, periodic: Sequence[bool]) -> bool:
+    """Whether a part of a halo wraps around where the whole does, in the directions it has."""
+    for axis, wraps in enumerate(periodic):
+        goes = any(way["move"][axis] for way in facts["directions"])
+        if goes and wraps != facts["periodic"][axis]:
+            return False
+    return True
+
+
+def _described(structure: Structure, found: _Found) -> Pattern:
+    """Say what was found in plain values, and whether it is exact."""
+    executions = sum(len(each.executions) for each, _ in found.classes)
+    messages = sum(len(each.executions) * len(each.messages) for each, _ in found.classes)
+    size = sum(len(each.executions) * int(each.messages.size.sum()) for each, _ in found.classes)
+    _, first = found.classes[0]
+    facts: dict[str, Any] = dict(first.facts)
+    if found.kind == "list":
+        facts = _of_list(found.classes[0][0], structure.program.processes)
+    if found.kind == "pipeline":
+        facts |= _of_pipeline(structure, found, first)
+    if len(found.classes) > 1:
+        facts["sizes"] = [
+            {"executions": len(each.executions), "bytes": int(each.messages.size.sum())}
+            for each, _ in found.classes
+        ]
+    if found.also:
+        facts["also"] = list(found.also)
+    passes = found.units[0].passes
+    checks = [
+        (found.kind == "list", "no pattern generates these messages"),
+        (len(found.classes) > 1, f"{len(found.classes)} different sets of messages"),
+        (not all(reading.even for _, reading in found.classes), "sizes differ between processes"),
+        (executions < passes, f"at {executions} of {passes} executions only"),
+    ]
+    why = [text for holds, text in checks if holds]
+    return Pattern(
+        kind=found.kind,
+        places=found.places,
+        executions=executions,
+        messages=messages,
+        bytes=size,
+        facts=facts,
+        exact=not why,
+        why=", ".join(why),
+    )
+
+
+def _of_pipeline(structure: Structure, found: _Found, reading: Reading) -> dict[str, Any]:
+    """Which dimensions a wavefront crosses, which way, and in how many blocks."""
+    moves = np.array([way["move"] for way in reading.facts["directions"]])
+    dims = [int(axis) for axis in np.flatnonzero(moves.any(axis=0))]
+    ways = moves.sum(axis=0)
+    return {
+        "crosses": dims,
+        "direction": ["forward" if ways[axis] > 0 else "backward" for axis in dims],
+        "blocks": _blocks(structure, found.places[0]),
+    }
+
+
+def _blocks(structure: Structure, place: int) -> float:
+    """Iterations of the innermost loop around a place; 1 where there is none."""
+
+    def inner(nodes: Any, count: float) -> float | None:
+        for node in nodes:
+            if hasattr(node, "body"):
+                if (deeper := inner(node.body, node.count)) is not None:
+                    return deeper
+            elif place in node.places:
+                return count
+        return None
+
+    return inner(structure.nest, 1.0) or 1.0
+
+
+def _of_list(each: Class, processes: int) -> dict[str, Any]:
+    """Messages by offset of the receiver, modulo P, and how much processes send."""
+    messages = each.messages
+    offsets, often = np.unique(
+        (messages.receiver - messages.sender) % processes, return_counts=True
+    )
+    sent = np.bincount(messages.sender, minlength=processes)
+    return {
+        "offsets": [
+            {
+                "offset": int(offset) - processes if 2 * offset > processes else int(offset),
+                "messages": int(times),
+            }
+            for offset, times in zip(offsets, often, strict=True)
+        ],
+        "per_process": [int(sent.min()), int(sent.max())],
+    }

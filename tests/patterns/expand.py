@@ -1,0 +1,80 @@
+"""Carry out a list of calls by its words alone: what each rank does, operation by operation."""
+
+from __future__ import annotations
+
+from popmodel.expressions import parse
+
+
+def carried_out(calls, processes, times=1):
+    """Operations of each rank: (what, partner, bytes), waits as sets of what they complete."""
+    found = [[] for _ in range(processes)]
+    opened = [[] for _ in range(processes)]
+    for _ in range(times):
+        _carry_out(calls, processes, found, opened)
+    assert not any(opened)
+    return found
+
+
+def _carry_out(calls, processes, found, opened):
+    for call in calls:
+        if "repeat" in call:
+            for _ in range(call["repeat"]):
+                _carry_out(call["calls"], processes, found, opened)
+            continue
+        for rank in _ranks(call.get("on"), processes):
+            _do(call, rank, processes, found[rank], opened[rank])
+
+
+def _ranks(on, processes):
+    if on is None:
+        return range(processes)
+    if all(letter in "0123456789-," for letter in on):
+        ends = [[int(end) for end in part.split("-")] for part in on.split(",")]
+        return [rank for part in ends for rank in range(part[0], part[-1] + 1)]
+    holds = parse(on)
+    return [
+        rank
+        for rank in range(processes)
+        if holds.evaluate({"rank": float(rank), "P": float(processes)})
+    ]
+
+
+def _do(call, rank, processes, done, opened):
+    def partner(key):
+        value = parse(call[key]).evaluate({"rank": float(rank), "P": float(processes)})
+        assert value == int(value)
+        return int(value) if 0 <= value < processes else None
+
+    to = partner("to") if "to" in call else None
+    source = partner("from") if "from" in call else None
+    tag = call.get("tag", 0)
+    match call["do"]:
+        case "compute":
+            done.append(("compute", call["seconds"][rank]))
+        case "wait":
+            done.append(("wait", [opened.pop(0)]))
+        case "waitall":
+            if opened:
+                done.append(("wait", sorted(opened)))
+                opened.clear()
+        case "send" if to is not None:
+            done.append(("send", to, call["bytes"], tag))
+        case "recv" if source is not None:
+            done.append(("recv", source, tag))
+        case "isend" if to is not None:
+            done.append(("isend", to, call["bytes"], tag))
+            opened.append(("sent", to, tag))
+        case "irecv" if source is not None:
+            done.append(("irecv", source, tag))
+            opened.append(("received", source, tag))
+        case "sendrecv":
+            if to is not None and source is not None:
+                done.append(("sendrecv", to, source, call["bytes"], tag))
+            elif to is not None:
+                done.append(("send", to, call["bytes"], tag))
+            elif source is not None:
+                done.append(("recv", source, tag))
+        case "send" | "recv" | "isend" | "irecv":
+            pass
+        case other:
+            raise AssertionError(other)
