@@ -8,6 +8,7 @@ import numpy as np
 
 from popmodel.patterns.formulas import colour
 from popmodel.patterns.pattern import Pattern
+from popmodel.patterns.traffic import given
 from popmodel.simulator.program import COLLECTIVES, Op
 
 if TYPE_CHECKING:
@@ -33,12 +34,13 @@ def collectives(structure: Structure) -> list[Pattern]:
     place, row = structure.place[of], program.target[arrives]
     order = np.argsort(place, kind="stable")
     bounds = np.searchsorted(place[order], np.arange(len(structure.places) + 1))
+    amount = given(program)
     found = []
     for number in range(len(structure.places)):
         mine = order[bounds[number] : bounds[number + 1]]
         if len(mine):
             times = structure.execution[of[mine]]
-            found.append(_pattern(structure, number, arrives[mine], row[mine], times))
+            found.append(_pattern(structure, number, arrives[mine], row[mine], times, amount))
     return found
 
 
@@ -48,6 +50,7 @@ def _pattern(
     operations: NDArray[np.int64],
     rows: NDArray[np.int32],
     execution: NDArray[np.int32],
+    amount: NDArray[np.int64],
 ) -> Pattern:
     program = structure.program
     every = program.collectives
@@ -84,7 +87,7 @@ def _pattern(
         places=(place,),
         executions=passes,
         messages=len(used),
-        bytes=_given(program, operations, used),
+        bytes=int(amount[operations].sum()),
         facts=facts,
         exact=not why,
         why=", ".join(why),
@@ -120,14 +123,3 @@ def _uneven(program: Program, operations: NDArray[np.int64]) -> bool:
     return bool(len(program.uneven.operation)) and bool(
         np.any(program.uneven.operation[at] == operations)
     )
-
-
-def _given(program: Program, operations: NDArray[np.int64], used: NDArray[np.int32]) -> int:
-    """Bytes that members give: what each sends, and the root's where there is one."""
-    every = program.collectives
-    rooted = every.root[used] >= 0
-    per_member = every.sent[program.target[operations]]
-    own = per_member[every.root[program.target[operations]] < 0].sum()
-    one = np.where(rooted, every.root_sent[used], 0)
-    others = np.where(rooted, every.sent[used] * (every.members[used] - 1), 0)
-    return int(own + one.sum() + others.sum())

@@ -1,4 +1,4 @@
-"""What a drawing shows, as data: bars beside labels, points over categories, or curves."""
+"""What a drawing shows, as data: bars beside labels, points over categories, curves, or cells."""
 
 from __future__ import annotations
 
@@ -226,6 +226,32 @@ class Charts:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """A square table of shaded cells.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the rows and of the columns alike.
+    values : tuple of tuple of float
+        By row and column, 0 to 1: how dark.
+    told : tuple of tuple of str
+        Each in words, for viewers that can show them; empty for none.
+    rows, columns : str
+        What they are.
+    scale : str
+        What dark means.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    told: tuple[tuple[str, ...], ...]
+    rows: str
+    columns: str
+    scale: str
+
+
+@dataclass(frozen=True)
 class Picture:
     """A drawing.
 
@@ -235,7 +261,7 @@ class Picture:
         What is shown.
     facts : sequence of str
         Lines below the title.
-    shown : Bars, Points or Charts
+    shown : Bars, Points, Charts or Cells
         The drawing itself.
     remarks : sequence of str
         Stand at the bottom.
@@ -243,5 +269,5 @@ class Picture:
 
     title: str
     facts: Sequence[str]
-    shown: Bars | Points | Charts
+    shown: Bars | Points | Charts | Cells
     remarks: Sequence[str] = ()
