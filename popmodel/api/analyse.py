@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.api.networks import NetworkLike, network_of
 from popmodel.efficiency import measure
 from popmodel.efficiency.measure import Run
-from popmodel.trace.part import Part, Window
+from popmodel.trace.part import Window
 
 __all__ = ["analyse"]
 
@@ -18,6 +19,7 @@ def analyse(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    foa: Foa | None = None,
     application: int = 1,
     cache: bool = True,
 ) -> Run:
@@ -37,6 +39,9 @@ def analyse(
     from_start : bool
         Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
         MPI_Finalize on the first.
+    foa : str, optional
+        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10..20"``,
+        or times as ``"0.8s..1.2s"``.
     application : int
         Number of the application in the trace, from 1.
     cache : bool
@@ -68,6 +73,7 @@ def analyse(
     >>> round(evaluation.values["parallel_efficiency"], 3)
     0.205
     """
-    part = Part.of(window, region, from_start)
+    asked = Asked.of(window, region, from_start, foa)
     on = network_of(network)
-    return measure.analyse(trace_of(trace, application=application, cache=cache), on, part=part)
+    whole = trace_of(trace, application=application, cache=cache)
+    return measure.analyse(whole, on, part=asked.of_run(whole))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.errors import UsageError
 from popmodel.files import refuse_planted
 from popmodel.simulator import from_trace
 from popmodel.simulator.formats import format_of, write
 from popmodel.trace.focus import focused
-from popmodel.trace.part import Part, Window
+from popmodel.trace.part import Window
 from popmodel.units import count, plural
 from popmodel.values import dataclass
 
@@ -57,6 +58,7 @@ def convert(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    foa: Foa | None = None,
     application: int = 1,
     cache: bool = True,
 ) -> Converted:
@@ -73,7 +75,7 @@ def convert(
         Whether a file may be replaced.
     flop_rate : float, optional
         As for `popmodel.read`.
-    window, region, from_start, application, cache
+    window, region, from_start, foa, application, cache
         As for `popmodel.replay`, whose program it is.
 
     Raises
@@ -88,7 +90,7 @@ def convert(
     >>> import popmodel
     >>> written = popmodel.convert("tests/data/cg.S.2.prv.gz", "cg.goal.gz")  # doctest: +SKIP
     """
-    part = Part.of(window, region, from_start)
+    asked = Asked.of(window, region, from_start, foa)
     form, goal = format_of(output), Path(output)
     if goal.is_dir():
         raise UsageError(f"-o {output}: is a directory", "name a file in it")
@@ -96,7 +98,7 @@ def convert(
     if not force and (goal.exists() or goal.is_symlink()):
         raise UsageError(f"-o {output}: the file exists", "use --force to overwrite it")
     whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
-    source, focus = focused(whole, part)
+    source, focus = focused(whole, asked.of_run(whole))
     program = from_trace(source)
     notes = write(program, goal)
     return Converted(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.plain import document
 from popmodel.trace.info import info as facts_of
-from popmodel.trace.part import Part, Window
+from popmodel.trace.part import Window
 
 __all__ = ["info"]
 
@@ -18,6 +19,7 @@ def info(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    foa: Foa | None = None,
     application: int = 1,
     cache: bool = True,
     flop_rate: float | None = None,
@@ -26,7 +28,7 @@ def info(
 
     Parameters
     ----------
-    trace, window, region, from_start, application, cache
+    trace, window, region, from_start, foa, application, cache
         As for `popmodel.analyse`.
     flop_rate : float, optional
         As for `popmodel.read`.
@@ -40,6 +42,6 @@ def info(
     UsageError
         If options contradict each other.
     """
-    part = Part.of(window, region, from_start)
+    asked = Asked.of(window, region, from_start, foa)
     read = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate)
-    return document("popmodel/info/1", **facts_of(read, part))
+    return document("popmodel/info/1", **facts_of(read, asked.of_run(read)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.api.breakdown import VIEWS as BREAKDOWNS
 from popmodel.api.breakdown import Breakdown, By, break_down
+from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, choices, path_of, several, trace_of
 from popmodel.api.metrics_document import measured
 from popmodel.api.results import Result
@@ -21,7 +22,7 @@ from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.report.metrics import VIEWS
 from popmodel.report.names import run_names
 from popmodel.trace.info import as_data
-from popmodel.trace.part import Part, Window
+from popmodel.trace.part import Window
 from popmodel.units import format_time, plural, team
 from popmodel.values import cut, dataclass
 
@@ -142,6 +143,7 @@ def metrics(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    foa: Foa | None = None,
     by: By | None = None,
     application: int = 1,
     cache: bool = True,
@@ -170,6 +172,9 @@ def metrics(
     from_start : bool
         Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
         MPI_Finalize on the first.
+    foa : str, optional
+        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10..20"``,
+        or times as ``"0.8s..1.2s"``.
     by : {"process", "region"}, optional
         Also break each run down by process, or analyse each user region.
     application : int
@@ -198,7 +203,7 @@ def metrics(
     ['family', 'metric', 'value', 'absent']
     >>> picture = found.plot()  # picture.save("efficiencies.svg")
     """
-    part = Part.of(window, region, from_start)
+    asked = Asked.of(window, region, from_start, foa)
     chosen = choices(family, tuple(load_families()))
     given = several(traces)
     paths = [path_of(trace) for trace in given]
@@ -214,6 +219,7 @@ def metrics(
     for path, each in zip(paths, given, strict=True):
         trace = trace_of(each, application=application, cache=cache)
         with _named(path):
+            part = asked.of_run(trace)
             runs.append(analyse(trace, part=part))
             breakdowns.append(break_down(by, trace, runs[-1], part, outside_mpi))
         warnings.append(as_data((*trace.warnings, *trace.call_warnings())))

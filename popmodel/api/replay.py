@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import ProfileLike, TraceLike, path_of, profile_of, several, trace_of
 from popmodel.api.networks import (
     NetworkLike,
@@ -44,7 +45,7 @@ from popmodel.report.replay import VIEWS
 from popmodel.simulator import Replayer, from_trace
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
-from popmodel.trace.part import Part, Window
+from popmodel.trace.part import Window
 from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
 from popmodel.whatif.region_speeds import at_speeds
@@ -205,6 +206,7 @@ def replay(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    foa: Foa | None = None,
     application: int = 1,
     cache: bool = True,
     flop_rate: float | None = None,
@@ -283,6 +285,9 @@ def replay(
     from_start : bool
         Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
         MPI_Finalize on the first.
+    foa : str, optional
+        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10..20"``,
+        or times as ``"0.8s..1.2s"``.
     application : int
         Number of the application in the trace, from 1.
     cache : bool
@@ -314,7 +319,7 @@ def replay(
     >>> found.to_dataframe()["network_latency"].unique().tolist()
     [1e-06, 2e-05]
     """
-    part = Part.of(window, region, from_start)
+    asked_part = Asked.of(window, region, from_start, foa)
     path = path_of(trace)
     given = {
         "latency": latency,
@@ -351,6 +356,7 @@ def replay(
     whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
     if against == "measured" and not whole.timed:
         raise UsageError(f"{path}: no measured times to compare with", "against: ideal or first")
+    part = asked_part.of_run(whole)
     source, focus = focused(whole, part)
     program = from_trace(source)
     if region_speed:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import (
     ProfileLike,
     TraceLike,
@@ -39,7 +40,7 @@ from popmodel.simulator.program import NONE_UNEVEN, Program
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
-from popmodel.trace.part import Part, Window
+from popmodel.trace.part import Window
 from popmodel.units import parse_bandwidth, parse_time
 from popmodel.values import cut, dataclass
 from popmodel.whatif.breakpoints import Pieces, pieces
@@ -261,6 +262,7 @@ def sensitivity(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    foa: Foa | None = None,
     application: int = 1,
     cache: bool = True,
     flop_rate: float | None = None,
@@ -295,7 +297,7 @@ def sensitivity(
     output : path, optional
         A Paraver trace (``.prv`` or ``.prv.gz``) to write: the trace with the critical path as
         events.
-    window, region, from_start, application, cache, flop_rate
+    window, region, from_start, foa, application, cache, flop_rate
         The part of the trace; as for `popmodel.replay`.
 
     Raises
@@ -323,7 +325,7 @@ def sensitivity(
     >>> len(found.over_latency.breakpoints) > 100
     True
     """
-    part = Part.of(window, region, from_start)
+    asked_part = Asked.of(window, region, from_start, foa)
     path = path_of(trace)
     own: dict[str, Any] = {
         "latency": latency,
@@ -352,9 +354,8 @@ def sensitivity(
             "give one value each; popmodel replay takes several",
         )
     refuse_idle_mapping(given)
-    source, focus = focused(
-        trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True), part
-    )
+    whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+    source, focus = focused(whole, asked_part.of_run(whole))
     program = from_trace(source)
     if profile is None:
         asked = settled(given, program.processes)[0]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import (
     ProfileLike,
     SignatureLike,
@@ -29,7 +30,7 @@ from popmodel.plain import document
 from popmodel.prediction.prediction import MAIN_FAMILY, Prediction
 from popmodel.report.validate import views
 from popmodel.trace import Trace
-from popmodel.trace.part import PROGRAM, Part, Window
+from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import plural
 from popmodel.validation import subject
 from popmodel.validation.comparison import Row, compare, summary
@@ -143,6 +144,7 @@ def validate(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    foa: Foa | None = None,
     all_runs: bool = False,
     cache: bool = True,
 ) -> Validation:
@@ -172,6 +174,9 @@ def validate(
     from_start : bool
         Analyse the whole run. Default: from the end of MPI_Init on the last rank to the start of
         MPI_Finalize on the first.
+    foa : str, optional
+        Focus of analysis: ``"auto"`` for a few representative iterations, ``"iterations=10..20"``,
+        or times as ``"0.8s..1.2s"``.
     all_runs : bool
         Compare every run, also those that look as if their threads had no cores of their own.
     cache : bool
@@ -201,8 +206,8 @@ def validate(
     given = several(measured)
     if not given:
         raise UsageError("no measured run given", "name at least one trace or table")
-    part = Part.of(window, region, from_start)
-    if part != PROGRAM and all(_is_table(one) for one in given):
+    asked = Asked.of(window, region, from_start, foa)
+    if asked != Asked(PROGRAM) and all(_is_table(one) for one in given):
         raise UsageError(
             "a window, a region or the whole run can be taken of traces, not of tables of runtimes",
             "leave them out, or name a trace",
@@ -216,7 +221,8 @@ def validate(
             tables.append(read_table(one, about.parameters))
             runs += tables[-1].runs
         else:
-            runs.append(from_run(analyse(trace_of(one, cache=cache), part=part)))
+            trace = trace_of(one, cache=cache)
+            runs.append(from_run(analyse(trace, part=asked.of_run(trace))))
     _refuse_conflicts(runs, changes)
 
     def filled(run: Measurement) -> Measurement:

@@ -21,6 +21,7 @@ VERBS = (
     "info",
     "metrics",
     "communication",
+    "phases",
     "replay",
     "sensitivity",
     "predict",
@@ -32,6 +33,7 @@ VERBS = (
     "bench",
     "machine",
     "signature",
+    "study",
     "doctor",
     "docs",
 )

@@ -8,6 +8,7 @@ from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
     FlopRateOption,
+    FoaOption,
     ForceOption,
     FromStartOption,
     RegionOption,
@@ -40,6 +41,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
 ) -> None:
     """Write a trace as a program for another simulator.
 
@@ -59,6 +61,7 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
         application=whole_number("--application", application),
         cache=not no_cache,
     )

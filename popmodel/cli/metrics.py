@@ -9,6 +9,7 @@ import typer
 from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
+    FoaOption,
     ForceOption,
     FormatOption,
     FromStartOption,
@@ -89,6 +90,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -127,6 +129,7 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
         by=breakdown,
         application=which,
         cache=not no_cache,

@@ -84,6 +84,15 @@ FromStartOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+FoaOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--foa",
+        metavar="auto|A..B|iterations=A..B",
+        help="Focus of analysis: auto for a few representative iterations, times such as "
+        "0.8s..1.2s, or iterations such as iterations=10..20 (from 1; see popmodel structure).",
+    ),
+]
 FlopRateOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -265,15 +274,15 @@ def families(text: str, known: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def settings(texts: Sequence[str]) -> dict[str, float]:
-    """The values that ``--set`` gives.
+def settings(texts: Sequence[str], option: str = "--set") -> dict[str, float]:
+    """The values that ``--set``, or another option like it, gives.
 
     Raises
     ------
     UsageError
         If one is no number, or is given twice.
     """
-    return _settings("--set", texts)
+    return _settings(option, texts)
 
 
 def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, float]]:

@@ -10,6 +10,7 @@ from popmodel.cli.options import (
     BindOption,
     CacheOption,
     CoresPerNodeOption,
+    FoaOption,
     ForceOption,
     FormatOption,
     FromStartOption,
@@ -89,6 +90,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
 ) -> None:
     """Compare predictions with measured runs.
 
@@ -118,6 +120,7 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
         all_runs=all_runs,
         cache=not no_cache,
     )

@@ -17,38 +17,17 @@ import numpy as np
 
 from popmodel.fitting.choice import Choice, Tried, choose, expected_error, reference_of
 from popmodel.fitting.forms import given, stays_for
+from popmodel.fitting.formula import ASSUMED, FIT, Constant, formula_of
 from popmodel.fitting.samples import END, Interval, Points, Sample, described, points_of
 from popmodel.fitting.spread import ASSUMED_DRIFT, Beyond, Spread, spread_of
 from popmodel.fitting.telling import would_tell
-from popmodel.fitting.terms import Term, number, read_form
+from popmodel.fitting.terms import Term, read_form
 from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
-FIT, ASSUMED, TRACE = "fit", "assumed", "trace"
 _MISSES = 0.1  # relative, from which a form is said to miss points of unknown error
 _PULL = 2.6  # the same in standard deviations of known errors
 _SHOWN = 8  # other forms that a law tells of
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A number of a law with the ends of its 90 % interval.
-
-    Attributes
-    ----------
-    value, low, high : float
-        In the unit of the quantity for ``a``, else without one.
-    origin : str
-        ``fit``, ``assumed`` where no point tested it, ``trace`` for a single measured value.
-    meaning : str
-        For people.
-    """
-
-    value: float
-    low: float
-    high: float
-    origin: str
-    meaning: str
 
 
 @dataclass(frozen=True)
@@ -320,7 +299,7 @@ def _law(
     tells: Mapping[str, float] | None,
 ) -> Law:
     best, home = choice.best, points.configuration(reference)
-    formula, constants = _formula(points, choice, terms, spread, home)
+    formula, constants = formula_of(points, choice, terms, spread, home)
     others = [(one.form.text, one.error) for one in choice.tried if one.form is not best.form]
     return Law(
         form=best.form.text,
@@ -339,80 +318,9 @@ def _law(
     )
 
 
-def _formula(
-    points: Points,
-    choice: Choice,
-    terms: tuple[Term, ...],
-    spread: Spread,
-    home: Mapping[str, float],
-) -> tuple[str, dict[str, Constant]]:
-    """The formula with its constants."""
-    place, origin = described(home), FIT if choice.tested else ASSUMED
-    at_home = spread.at(1.0, 1.0, {}, {})
-    of_value = TRACE if len(points) == 1 else FIT
-    constants = {"a": Constant(*_ends(at_home), of_value, f"value at {place}")}
-    powers, beyond = dict(spread.powers), dict(spread.beyond)
-    first = terms[0].relative_to(home)
-    power = _only_power(terms[0]) if choice.best.size == 1 else None
-    if power is not None and power[0] in {**powers, **beyond}:
-        name, exponent = power
-        tested = name in powers
-        half = powers.pop(name) if tested else beyond.pop(name).half
-        size, key = abs(exponent), _key(name)
-        constants[key] = Constant(
-            size, max(size - half, 0.0), size + half, origin if tested else ASSUMED,
-            f"exponent of {name}",
-        )  # fmt: skip
-        reference = number(home[name])
-        ratio = f"{reference}/{name}" if exponent < 0 else f"{name}/{reference}"
-        first = f"({ratio})**{{{key}}}"
-    if len(terms) == 2:
-        share, shares = float(spread.shares[0]), spread.shares
-        constants["b"] = Constant(
-            share, float(shares.min()), float(shares.max()), origin,
-            f"share of {terms[1].text} at {place}",
-        )  # fmt: skip
-        second = terms[1].relative_to(home)
-        inner = [f"{part}*{term}" if term != "1" else part
-                 for part, term in (("(1 - {b})", first), ("{b}", second))]  # fmt: skip
-        factors = [f"({' + '.join(inner)})"]
-    else:
-        factors = [first] if first != "1" else []
-    for name, half in powers.items():
-        constants[_key(name)] = Constant(
-            1.0, max(1 - half, 0.0), 1 + half, origin, f"1 + exponent of {name} that is left open"
-        )
-        factors.append(f"({name}/{number(home[name])})**({{{_key(name)}}} - 1)")
-    for name, one in beyond.items():
-        constants[_key(name)] = Constant(
-            1.0, max(1 - one.half, 0.0), 1 + one.half,
-            origin if name in points.varied else ASSUMED,
-            f"1 + exponent of {name} that is left open outside of what was measured",
-        )  # fmt: skip
-        low, high = number(one.low), number(one.high)
-        factors.append(f"max({name}/{high}, {low}/{name}, 1)**({{{_key(name)}}} - 1)")
-    return "*".join(["{a}", *factors]), constants
-
-
-def _ends(interval: Interval) -> tuple[float, float, float]:
-    return interval.value, interval.low, interval.high
-
-
 def _with_nested(points: Points, best: Tried, hints: Sequence[str]) -> tuple[Term, ...]:
     """Terms of a law; a single one with a part that stays, which points may not rule out."""
     stays = stays_for(points, hints)
     if best.size == 2 or best.form.terms[0].text == stays.text:
         return best.form.terms
     return (*best.form.terms, stays)
-
-
-def _key(name: str) -> str:
-    return {"P": "p", "T": "t"}.get(name, f"e_{name}")
-
-
-def _only_power(term: Term) -> tuple[str, float] | None:
-    """The variable that a term is a power of, if it is one of one variable."""
-    if term.factors is None or len(term.factors) != 1:
-        return None
-    ((name, (power, logs)),) = term.factors.items()
-    return None if logs else (name, float(power))

@@ -392,3 +392,13 @@ def replay_contended(
     npt.NDArray[np.float64],
     npt.NDArray[np.float64],
 ]: ...
+def repetition(
+    tokens: npt.NDArray[np.int32],
+) -> tuple[
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int32],
+]: ...

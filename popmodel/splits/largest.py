@@ -1,13 +1,16 @@
 """How many cores are worth their cost: the largest number that keeps a parallel efficiency.
 
-SciPy searches on best estimates; the model has steps (threads that do not share a loop evenly,
-grids that fit badly), so that what the search of a continuous function finds is tried beside its
-neighbours.
+The model has steps (threads that do not share a loop evenly, grids that fit badly): a number of
+nodes that divides well may keep an efficiency that many smaller ones do not. So on few nodes every
+number is tried. On many SciPy searches on best estimates, as of a continuous function, and what it
+finds is tried beside its neighbours.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 from popmodel.errors import UsageError
@@ -18,6 +21,7 @@ from popmodel.splits.splits import evaluate_all
 from popmodel.units import plural
 from popmodel.values import dataclass
 
+_EACH = 16  # as many numbers are tried one by one
 _NEIGHBOURS = 4  # counts beside the root of the efficiency that are tried too
 _FARTHEST = 8  # steps between a count that is not possible and one taken instead
 
@@ -57,11 +61,12 @@ class Largest:
 def largest_cores(study: Study, target: float, max_memory: float | None = None) -> Largest:
     """Find the largest number of cores whose fastest split keeps a parallel efficiency.
 
-    Beyond one node only whole nodes are looked at. Powers of two, up to the size of the machine,
-    show where the efficiency falls below the target for the last time; the root in between is
-    found on the logarithm of the number of cores (Brent's method), and its neighbours are tried,
-    because numbers that divide well are better than those beside them. One that divides well and
-    lies farther beyond may be missed.
+    Beyond one node only whole nodes are looked at, from the whole machine down: each number of up
+    to 16 nodes, and each number of cores of a node that has no more. On larger machines powers of
+    two show where the efficiency falls below the target for the last time. Of up to 16 numbers in
+    between each is tried; else the root is found on the logarithm of the number of cores (Brent's
+    method), and its neighbours are tried, because numbers that divide well are better than those
+    beside them. There one that divides well and lies farther beyond may be missed.
 
     Parameters
     ----------
@@ -78,32 +83,46 @@ def largest_cores(study: Study, target: float, max_memory: float | None = None) 
         If no number of cores keeps it.
     """
     counts = _Counts(study, max_memory)
-    rungs = counts.ladder()
+    beyond: int | None = None
     # from above: what lies below the last one that keeps it is not replayed
-    low = next((rung for rung in reversed(rungs) if counts.efficiency(rung) >= target), None)
-    if low is None:
-        best = max(rungs, key=counts.efficiency, default=None)
-        hint = None
-        if best is not None:
-            most = f"{100 * counts.efficiency(best):.1f}"
-            near = float(most) >= 100 * target  # as it is printed it would be enough
-            hint = (
-                f"the highest is {'slightly less' if near else f'{most} %'}, on "
-                f"{plural(best, 'core')}"
-            )
-        raise UsageError(
-            f"{study.signature.name}: no number of cores has a parallel efficiency of "
-            f"{100 * target:g} %",
-            hint,
+    for rung in counts.ladder():
+        if counts.efficiency(rung) >= target:
+            last, beyond = _last_between(counts, target, rung, beyond)
+            above = None if beyond is None else (beyond, counts.efficiency(beyond))
+            return Largest(target, last, counts.efficiency(last), above)
+        beyond = rung
+    best = max(counts.known(), key=counts.efficiency, default=None)
+    hint = None
+    if best is not None:
+        most = f"{100 * counts.efficiency(best):.1f}"
+        near = float(most) >= 100 * target  # as it is printed it would be enough
+        hint = (
+            f"the highest is {'slightly less' if near else f'{most} %'}, on {plural(best, 'core')}"
         )
-    high = next((rung for rung in rungs if rung > low), None)
+    raise UsageError(
+        f"{study.signature.name}: no number of cores has a parallel efficiency of "
+        f"{100 * target:g} %",
+        hint,
+    )
+
+
+def _last_between(
+    counts: _Counts, target: float, low: int, high: int | None
+) -> tuple[int, int | None]:
+    """The last number that keeps the target below one that does not, and the next that does not."""
     if high is None:
-        return Largest(target, low, counts.efficiency(low), None)
+        return low, None
+    if (between := counts.few_between(low, high)) is not None:
+        for cores in reversed(between):
+            if counts.is_possible(cores):
+                if counts.efficiency(cores) >= target:
+                    return cores, high
+                high = cores
+        return low, high
     _search_root(counts, target, low, high)
     # what the search has seen on its way tells where the last one that keeps it may be
     last = max(n for n in counts.known() if n < high and counts.efficiency(n) >= target)
-    last, beyond = _last_of_neighbours(counts, target, last, high)
-    return Largest(target, last, counts.efficiency(last), (beyond, counts.efficiency(beyond)))
+    return _last_of_neighbours(counts, target, last, high)
 
 
 def _search_root(counts: _Counts, target: float, low: int, high: int) -> None:
@@ -115,8 +134,7 @@ def _search_root(counts: _Counts, target: float, low: int, high: int) -> None:
         return counts.efficiency(low if cores is None else cores) - target
 
     step = math.log(counts.further(low, 1) / low)
-    if counts.further(low, 1) < high:
-        brentq(excess, math.log(low), math.log(high), xtol=step / 4)
+    brentq(excess, math.log(low), math.log(high), xtol=step / 4)
 
 
 def _last_of_neighbours(counts: _Counts, target: float, last: int, high: int) -> tuple[int, int]:
@@ -187,11 +205,23 @@ class _Counts:
         near = (self.further(cores, sign * n) for n in range(_FARTHEST + 1) for sign in (-1, 1))
         return next((n for n in near if low <= n <= high and self.is_possible(n)), None)
 
-    def ladder(self) -> list[int]:
-        """Numbers near the powers of two within a node and of nodes, and near the whole machine."""
-        rungs = [*_powers(self._node), *(self._node * n for n in _powers(self._most // self._node))]
-        found = (self.nearest(rung, 1, self._most) for rung in [*rungs, self._most])
-        return sorted({cores for cores in found if cores is not None})
+    def few_between(self, low: int, high: int) -> list[int] | None:
+        """Numbers between two, ascending; None if they are many."""
+        steps = (self.further(low, step) for step in range(1, _EACH + 2))
+        found = list(takewhile(lambda cores: cores < high, steps))
+        return found if len(found) <= _EACH else None
+
+    def ladder(self) -> Iterator[int]:
+        """Numbers that have a split, descending: each of few, else near the powers of two."""
+        nodes = self._most // self._node
+        single = range(1, self._node) if self._node <= _EACH else _powers(self._node)
+        whole = range(1, nodes + 1) if nodes <= _EACH else [*_powers(nodes), nodes]
+        lower = self._most + 1
+        for rung in reversed([*single, *(self._node * n for n in whole)]):
+            found = self.nearest(rung, 1, self._most)
+            if found is not None and found < lower:
+                lower = found
+                yield found
 
 
 def _powers(limit: int) -> list[int]:

@@ -162,7 +162,7 @@ class _Numbering:
     def _loop(self, node: Node, turns: dict[int, NDArray[np.int64]], executions: int) -> Loop:
         counts = np.zeros(executions, np.int64)
         mine = {
-            group: np.array(self._found[group].counts[local], np.int64)
+            group: self._found[group].counts_of(local).astype(np.int64)
             for group, local in node.local.items()
         }
         for group, times in mine.items():

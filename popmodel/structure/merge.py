@@ -28,8 +28,8 @@ class Node:
         Tokens of the events at a place.
     exact : set of int
     children : list of Node
-    counts : set of tuple of int
-        Of a loop, how often it is repeated on the sequences that have it.
+    counts : set of bytes
+        Of a loop, how often it is repeated on the sequences that have it (`Repetition.counts`).
     local : dict of int to int
         Its node in the nest of each group of sequences.
     """
@@ -42,7 +42,7 @@ class Node:
         self.tagged: set[int] = set()
         self.exact: set[int] = set()
         self.children: list[Node] = []
-        self.counts: set[tuple[int, ...]] = set()
+        self.counts: set[bytes] = set()
         self.local: dict[int, int] = {}
 
     def size(self) -> int:
@@ -69,7 +69,7 @@ def tree_of(
     node = Node(is_loop=found.token[mine] < 0)
     node.local[group] = mine
     if node.is_loop:
-        node.counts.add(found.counts[mine])
+        node.counts.add(found.counts_of(mine).tobytes())
         node.children = [tree_of(found, tokens, group, each) for each in found.children[mine]]
     else:
         for one, column in zip((node.coarse, node.tagged, node.exact), tokens, strict=True):

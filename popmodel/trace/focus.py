@@ -126,7 +126,7 @@ def focused(trace: Trace, part: Part = PROGRAM) -> tuple[Trace, Focus]:
 def _window(trace: Trace, part: Part) -> tuple[Trace, Focus]:
     """A window of time that was asked for."""
     window = trace.window(*_limits(trace, part)[:2])
-    why = _span(window.begin, window.end)
+    why = _told(part, window.begin, window.end)
     return window, _chosen(trace, window, window.begin, window.end, why)
 
 
@@ -157,7 +157,7 @@ def _limits(trace: Trace, part: Part) -> tuple[int, int, str]:
     if part.has_window or part.from_start:
         begin = trace.begin if part.begin is None else part.begin
         end = trace.end if part.end is None else part.end
-        return begin, end, _span(begin, end)
+        return begin, end, _told(part, begin, end)
     program = trace.derived("program", find)
     return program.begin, program.end, program.why
 
@@ -305,6 +305,11 @@ def _apart(begins: dict[int, int], ends: dict[int, int], length: int) -> list[st
 def _extreme(times: dict[int, int], choose: Callable[..., int]) -> int:
     """The rank of the least or the greatest time."""
     return choose(times, key=times.__getitem__)
+
+
+def _told(part: Part, begin: int, end: int) -> str:
+    """What a window is, in words."""
+    return f"{part.why} ({_span(begin, end)})" if part.why else _span(begin, end)
 
 
 def _span(begin: int, end: int) -> str:

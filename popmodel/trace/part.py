@@ -32,12 +32,15 @@ class Part:
         else those from MPI_Init to MPI_Finalize.
     from_start : bool
         The whole run, or all of the region, with the start and the end of MPI.
+    why : str
+        What the window is, such as some iterations; empty for times that a user gave.
     """
 
     begin: int | None = None
     end: int | None = None
     region: str | None = None
     from_start: bool = False
+    why: str = ""
 
     @classmethod
     def of(

@@ -1,0 +1,119 @@
+"""What a run computes where, and why processes differ in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from popmodel.api.focus import Asked, Foa, structure_of
+from popmodel.api.inputs import TraceLike, path_of, trace_of
+from popmodel.api.phases_document import described
+from popmodel.api.results import Result
+from popmodel.phases import Phases, phases
+from popmodel.report.phases import VIEWS
+from popmodel.trace.caveats import caveats
+from popmodel.trace.focus import focused
+from popmodel.trace.part import Window
+from popmodel.units import format_time, plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.report.views import Views
+    from popmodel.structure.structure import Structure
+
+__all__ = ["FoundPhases", "find_phases"]
+
+
+@dataclass(frozen=True)
+class FoundPhases(Result):
+    """The phases of a run, as returned by `find_phases`.
+
+    Attributes
+    ----------
+    trace : str
+        Path of the trace.
+    structure : Structure
+        Where the phases are.
+    found : Phases
+        The bursts and parallel regions, by their place in the program.
+    document : dict
+        Schema ``popmodel/phases/1``, without provenance.
+    """
+
+    trace: str
+    structure: Structure
+    found: Phases
+    document: dict[str, Any]
+
+    def __repr__(self) -> str:
+        computing = format_time(self.found.seconds, digits=3)
+        return f"<Phases of {self.trace}: {plural(len(self.found), 'phase')}, {computing}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/phases/1``, without provenance."""
+        return self.document
+
+    @property
+    def views(self) -> Views:
+        """How the document is shown."""
+        return VIEWS
+
+    def _views(self) -> Views:
+        return VIEWS
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
+        return (self.trace,)
+
+
+def find_phases(
+    trace: TraceLike,
+    *,
+    window: Window | None = None,
+    from_start: bool = False,
+    foa: Foa | None = None,
+    application: int = 1,
+    cache: bool = True,
+    flop_rate: float | None = None,
+) -> FoundPhases:
+    """Find the phases of a run: its bursts of computing and parallel regions, by their place.
+
+    Bursts are told apart by where they stand (between which calls, in which loop), not by what they
+    are like. For each phase: how long and how often, how it differs between processes (always the
+    same ones, or other ones each time), and where hardware counters exist whether instructions,
+    IPC or frequency make the difference.
+
+    Parameters
+    ----------
+    trace : path or Trace
+        The run.
+    window, from_start, foa, application, cache
+        As for `popmodel.analyse`.
+    flop_rate : float, optional
+        As for `popmodel.read`.
+
+    Raises
+    ------
+    FileError
+        If the trace cannot be read, or has no iterations where these are asked for.
+    PartError
+        If the trace has no such window.
+    UsageError
+        If options contradict each other.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.find_phases("tests/data/ft.S.4.prv.gz")
+    >>> longest = max(found.to_dict()["phases"], key=lambda phase: phase["time"])
+    >>> longest["executions"]
+    6
+    """
+    asked = Asked.of(window, None, from_start, foa)
+    given = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+    part, focus = focused(given, asked.of_run(given))
+    structure, whole = structure_of(given)
+    found = phases(structure, whole, part)
+    told = caveats(part, focus) if part.timed else focus.caveats
+    document = described(path_of(trace), structure, found, part, focus, told)
+    return FoundPhases(path_of(trace), structure, found, document)

@@ -1,0 +1,424 @@
+"""A study: small runs, the signature and the profile made of them, the best split predicted.
+
+The rooms below do the work; here it is put in order, and every step is noted in the manifest of the
+study, so that a command that was ended goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from popmodel import provenance, shell
+from popmodel.api.inputs import profile_of, signature_of
+from popmodel.api.predict import predict
+from popmodel.api.sweep import Sweep, sweep
+from popmodel.api.validate import Validation, validate
+from popmodel.campaign import found, machine, manifest, runs, scripts
+from popmodel.campaign.found import Extract, Extracted
+from popmodel.campaign.manifest import Manifest, carried_out, is_done, opened
+from popmodel.campaign.plan import LEAST, Run, left_out
+from popmodel.campaign.request import CHANGEABLE, Prepared, Request, prepared
+from popmodel.campaign.traced import command_of, trace_of, words_of
+from popmodel.documents import parse_json, read_text
+from popmodel.errors import PopmodelError
+from popmodel.files import write_text
+from popmodel.machine.profile import Profile
+from popmodel.model.signature import files as signatures
+from popmodel.plain import document, plain
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.bench.suite import Progress
+    from popmodel.campaign.runs import Tell
+    from popmodel.tracer.library import Library
+
+__all__ = ["Watch", "default_folder", "job", "plan", "study"]
+
+SUFFIX = ".study"
+RESULT = "study.json"
+_FILES = {"sweep": "sweep.json", "validation": "validation.json"}
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who is told what happens.
+
+    Attributes
+    ----------
+    tell : callable
+        A line for each thing that happens.
+    measuring : callable
+        How far the measurement of the machine is.
+    building : callable
+        Gives the library that traces a command, which is built once.
+    """
+
+    tell: Tell
+    measuring: Callable[[Progress], None]
+    building: Callable[[Any], Library]
+
+
+def default_folder(request: Request) -> Path:
+    """Where a study goes if nobody says: named after its program."""
+    return Path(f"{prepared(request).name}{SUFFIX}")
+
+
+def plan(request: Request, folder: Path) -> dict[str, Any]:
+    """Return what would be done, ``popmodel/study-plan/1``, without doing any of it."""
+    about = prepared(request)
+    out = left_out(about.runs)
+    return document(
+        "popmodel/study-plan/1",
+        folder=folder,
+        program=about.name,
+        cores=request.cores,
+        cores_of_runs=about.cores,
+        budget=request.budget,
+        runs=[
+            {
+                "name": run.name,
+                **run.to_dict(),
+                "role": _role(run, out),
+                "command": command_of(folder, words_of(about.words, run, about.command), run),
+            }
+            for run in about.runs
+        ],
+        target=request.target,
+        machine=request.machine,
+        target_machine=request.target_machine,
+    )
+
+
+def study(
+    request: Request,
+    folder: Path,
+    extract: Extract,
+    watch: Watch,
+    *,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Carry a study out, or go on with it.
+
+    Parameters
+    ----------
+    request : Request
+        What is asked for.
+    folder : Path
+        Where everything is kept.
+    extract : callable
+        Makes a signature of traces.
+    watch : Watch
+        Who is told what happens.
+    force : bool
+        Whether to begin anew, in place of another study in the directory.
+
+    Returns
+    -------
+    dict
+        The document of the sweep, ``popmodel/sweep/1``, with the key ``study``.
+
+    Raises
+    ------
+    PopmodelError
+        A step fails; the same command goes on with it.
+    """
+    about = prepared(request)
+    with manifest.held(folder):
+        state = opened(
+            folder, request.to_dict(), _inputs(request, about), changeable=CHANGEABLE, force=force
+        )
+        if scripts.is_there(folder):
+            state = scripts.collected(state, about)
+        else:
+            state = runs.make(
+                state,
+                about.words,
+                about.command,
+                about.runs,
+                lambda: watch.building(about.command),
+                request.budget,
+                watch.tell,
+            )
+        return _concluded(state, request, about, extract, watch)
+
+
+def job(request: Request, folder: Path, watch: Watch, *, force: bool = False) -> Path | None:
+    """Write the runs of a study as a job; other parameters and errors as of `study`.
+
+    Returns
+    -------
+    Path or None
+        The job; None if it was written before.
+    """
+    about = prepared(request)
+    with manifest.held(folder):
+        opened(
+            folder, request.to_dict(), _inputs(request, about), changeable=CHANGEABLE, force=force
+        )
+        if scripts.is_there(folder) and not force:
+            return None
+        measure = request.machine is None
+        library = watch.building(about.command)
+        return scripts.write(folder, about, library, request.budget, measure=measure)
+
+
+def _concluded(
+    state: Manifest, request: Request, about: Prepared, extract: Extract, watch: Watch
+) -> dict[str, Any]:
+    """What follows from the runs: signature, machine, splits, validation."""
+    folder = state.folder
+    made = tuple(runs.done_runs(state, about.runs))
+    out = left_out(made)
+    if len(made) < LEAST or out is None:
+        raise PopmodelError(
+            f"{folder}: {len(made)} run is too few: one to learn from, one to predict",
+            "name the runs with --runs 1x1,2x1, or give sizes of the problem with --set",
+        )
+    learnt = [run for run in made if run != out]
+    state = _signature(state, request, about, learnt, extract, watch)
+    state = _profile(state, request, watch)
+    rests = _rests(state, request, made, learnt)
+    result = folder / RESULT
+    if is_done(state, "result") and state.steps["result"].facts == rests:
+        kept: dict[str, Any] = parse_json(read_text(result), result)
+        return kept
+    documents: dict[str, Any] = {}
+
+    def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
+        documents.update(_result(state, request, about, made, out))
+        for path, one in documents.items():
+            _keep(folder / path, one)
+        return [folder / path for path in documents], rests
+
+    carried_out(state, "result", f"popmodel study -o {shell.quote(str(folder))} ...", work)
+    whole: dict[str, Any] = documents[RESULT]
+    return whole
+
+
+def _inputs(request: Request, about: Prepared) -> list[Path]:
+    """Files that must not change while a study goes on."""
+    given = [request.machine, request.target_machine, request.signature]
+    named = [Path(name) for name in given if name is not None and Path(name).is_file()]
+    return [about.program, *named]
+
+
+def _signature(
+    state: Manifest,
+    request: Request,
+    about: Prepared,
+    learnt: Sequence[Run],
+    extract: Extract,
+    watch: Watch,
+) -> Manifest:
+    """The signature: given, or found in the traces of all runs but one."""
+    folder = state.folder
+    names = [run.name for run in learnt]
+    before = state.steps.get("signature")
+    if before is not None and before.state == manifest.DONE and (folder / found.SIGNATURE).exists():
+        if not is_done(state, "signature"):
+            watch.tell(f"{folder / found.SIGNATURE} was changed by hand: it is used as it is")
+            return state
+        if before.facts["runs"] == names:
+            return state
+    traces = {trace_of(folder, run): run for run in learnt}
+    if request.signature is not None:
+        source = request.signature
+        command = shell.join(["popmodel", "signature", "check", str(folder / found.SIGNATURE)])
+    else:
+        source, command = None, found.command(folder, traces)
+        watch.tell(f"signature from {len(traces)} traces")
+
+    def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
+        if source is None:
+            values = {path: dict(run.settings) for path, run in traces.items()}
+            one = extract(values, about.name)
+        else:
+            signature_of(source)  # a wrong one is refused before it is copied
+            one = Extracted(signatures.read(source)[2])
+        path = found.write(folder, one)
+        signature_of(path)
+        return [path], {"runs": names, "given": source, "notes": one.notes}
+
+    return carried_out(state, "signature", command, work)
+
+
+def _profile(state: Manifest, request: Request, watch: Watch) -> Manifest:
+    """The machine that the runs are made on: given, or measured."""
+    path = state.folder / machine.PROFILE
+    if request.machine is not None or ("machine" in state.steps and path.exists()):
+        return state
+    if not scripts.is_there(state.folder):
+        watch.tell("measuring this machine, about a minute (--machine FILE: use a profile)")
+
+    def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
+        if scripts.is_there(state.folder):
+            machine.of_samples(path)
+            return [path], {"failures": []}
+        failures = machine.measure(path, watch.measuring)
+        for failure in failures:
+            watch.tell(f"warning: {failure}")
+        return [path], {"failures": failures}
+
+    return carried_out(state, "machine", shell.join(machine.command(path)), work)
+
+
+def _rests(
+    state: Manifest, request: Request, made: Sequence[Run], learnt: Sequence[Run]
+) -> dict[str, Any]:
+    """What a result rests on: another one is made where any of it has changed."""
+    paths = [state.folder / found.SIGNATURE]
+    paths += [state.folder / machine.PROFILE] if request.machine is None else []
+    return {
+        "popmodel": provenance.collect(()).popmodel,
+        "files": [provenance.describe_input(path).head_sha256 for path in paths],
+        "runs": [run.name for run in made],
+        "learnt": [run.name for run in learnt],
+        "budget": request.budget,
+    }
+
+
+def _result(
+    state: Manifest, request: Request, about: Prepared, made: Sequence[Run], out: Run
+) -> dict[str, Any]:
+    """The documents of a study, by the names of their files."""
+    folder = state.folder
+    here = profile_of(request.machine or folder / machine.PROFILE)
+    there = machine.target(here, request.cores, folder / machine.TARGET)
+    if request.target_machine is not None:
+        given = profile_of(request.target_machine)
+        there = machine.Target(given, machine.word(given))
+    signature = signature_of(folder / found.SIGNATURE)
+    swept = sweep(signature, there.profile, request.cores, request.target)
+    checked = validate(
+        signature,
+        trace_of(folder, out),
+        machine=here,
+        settings=dict(out.settings),
+        all_runs=True,
+    )
+    documents: dict[str, Any] = {
+        _FILES["sweep"]: _stamped(swept.to_dict(), _sweep_command(folder, request, there)),
+        _FILES["validation"]: _stamped(checked.to_dict(), _validate_command(folder, out, here)),
+    }
+    told = _told(state, request, about, made, out)
+    told |= _judged(swept, checked, there, request)
+    told["commands"] = _commands(state, made, there, here, out, request)
+    documents[RESULT] = {**swept.to_dict(), "study": plain(told)}
+    return documents
+
+
+def _told(
+    state: Manifest, request: Request, about: Prepared, made: Sequence[Run], out: Run
+) -> dict[str, Any]:
+    """What was done, for the document."""
+    folder = state.folder
+    signature = state.steps["signature"]
+    return {
+        "folder": folder,
+        "program": about.name,
+        "words": request.command,
+        "runs": [
+            {
+                "name": run.name,
+                **run.to_dict(),
+                "role": _role(run, out),
+                "seconds": state.steps[runs.step_of(run)].facts["seconds"],
+                "trace": trace_of(folder, run),
+            }
+            for run in made
+        ],
+        "budget": request.budget,
+        "not_run": [run.name for run in about.runs if run not in made],
+        "signature": {
+            "path": folder / found.SIGNATURE,
+            "given": signature.facts["given"],
+            "notes": signature.facts["notes"],
+        },
+        "target": request.target,
+    }
+
+
+def _judged(
+    swept: Sweep, checked: Validation, there: machine.Target, request: Request
+) -> dict[str, Any]:
+    """What to think of the recommendation: the run that was left out, and what is uncertain."""
+    (compared,) = checked.to_dict()["splits"]
+    recommended = []
+    for choice in swept.choices:
+        taken = choice.taken
+        one = predict(swept.signature, there.profile, *taken.split, request.target)
+        recommended.append(
+            {
+                "cores": choice.cores,
+                "processes": taken.split[0],
+                "threads": taken.split[1],
+                "runtime": taken.runtime,
+                "doubtful": one.doubtful,
+                "measure": one.measure,
+            }
+        )
+    return {
+        "validation": {
+            "processes": compared["processes"],
+            "threads": compared["threads"],
+            "parameters": compared["parameters"],
+            "runtime": compared["runtime"],
+            "verdict": checked.to_dict()["verdict"],
+        },
+        "machine": {"path": there.file, "assumed": there.assumed},
+        "recommended": recommended,
+    }
+
+
+def _commands(
+    state: Manifest,
+    made: Sequence[Run],
+    there: machine.Target,
+    here: Profile,
+    out: Run,
+    request: Request,
+) -> list[dict[str, str]]:
+    """What does each step by itself, in order."""
+    steps = [runs.step_of(run) for run in made]
+    steps += [name for name in ("machine", "signature") if name in state.steps]
+    done = [{"step": name, "command": state.steps[name].command} for name in steps]
+    return [
+        *done,
+        {"step": "sweep", "command": _sweep_command(state.folder, request, there)},
+        {"step": "validation", "command": _validate_command(state.folder, out, here)},
+    ]
+
+
+def _sweep_command(folder: Path, request: Request, there: machine.Target) -> str:
+    words = ["popmodel", "sweep", str(folder / found.SIGNATURE), "--machine", there.file]
+    words += ["--cores", ",".join(map(str, request.cores))]
+    return shell.join([*words, *_set(request.target)])
+
+
+def _validate_command(folder: Path, out: Run, here: Profile) -> str:
+    words = ["popmodel", "validate", str(folder / found.SIGNATURE), str(trace_of(folder, out))]
+    words += ["--machine", machine.word(here), "--all-runs"]
+    return shell.join([*words, *_set(dict(out.settings))])
+
+
+def _set(values: Mapping[str, float]) -> list[str]:
+    return [word for name, value in values.items() for word in ("--set", f"{name}={value:.15g}")]
+
+
+def _role(run: Run, out: Run | None) -> str:
+    return "predicted" if run == out else "learnt from"
+
+
+def _stamped(one: Mapping[str, Any], command: str) -> dict[str, Any]:
+    stamp = plain(provenance.collect(()))
+    return {**one, "provenance": {**stamp, "command": command}}
+
+
+def _keep(path: Path, one: Mapping[str, Any]) -> None:
+    try:
+        write_text(path, json.dumps(one, indent=1) + "\n")
+    except OSError as error:
+        raise manifest.unwritable(path, error) from error

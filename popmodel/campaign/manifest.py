@@ -1,0 +1,387 @@
+"""The manifest of a study: what was asked for, and what has been done of it.
+
+::
+
+    app.study/
+        manifest.json          this
+        runs/2x1.prv.gz        a run: its trace (.prv.gz, .pcf, .row) and its output (.log)
+        signature.toml         what the program does, found in the traces
+        machine.json           profile of this machine, with its samples beside it
+        target.json            profile of the machine that the splits are for
+        sweep.json, validation.json, study.json   what came of it
+        .lock                  held by the command that works in the directory
+
+A step is noted when all of its files are there; they get their names when they are complete. So
+whatever ends the command, the next one goes on after the last complete step.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from popmodel import shell
+from popmodel._version import __version__
+from popmodel.documents import Kind, parse_json, read_text
+from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.files import append_to, refuse_planted, write_text
+from popmodel.plain import document, plain
+from popmodel.provenance import Input, describe_input
+from popmodel.shapes import Items, Named, Optional, Plain, Real, Text, Whole, record
+from popmodel.values import dataclass
+
+__all__ = [
+    "MANIFEST",
+    "SCHEMA",
+    "Manifest",
+    "Step",
+    "carried_out",
+    "held",
+    "is_done",
+    "note",
+    "opened",
+    "unwritable",
+]
+
+SCHEMA = "popmodel/study/1"
+MANIFEST = "manifest.json"
+LOCK = ".lock"
+DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+_OTHER = "choose another directory with -o"
+_FILE = record({"path": Text(), "size": Whole(0), "head_sha256": Text()})
+KIND = Kind(
+    SCHEMA,
+    "manifest of a study",
+    record(
+        {
+            "schema": Text(),
+            "popmodel": Text(),
+            "host": Text(),
+            "began": Text(),
+            "request": Named(Plain()),
+            "inputs": Items(_FILE),
+            "steps": Items(
+                record(
+                    {
+                        "name": Text(),
+                        "state": Text((DONE, FAILED, INTERRUPTED)),
+                        "command": Text(),
+                        "began": Text(),
+                        "seconds": Real(),
+                        "files": Items(_FILE),
+                        "facts": Named(Plain()),
+                        "error": Optional(Text()),
+                    }
+                )
+            ),
+        }
+    ),
+    "manifests are written by popmodel study",
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a study.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``run 2x1``, ``signature``, ``machine``.
+    state : str
+        ``done``, ``failed`` or ``interrupted``.
+    command : str
+        What does the same by itself.
+    began : str
+        When, UTC.
+    seconds : float
+        How long it took.
+    files : tuple of Input
+        What it made; paths are relative to the directory of the study.
+    facts : mapping
+        What the next steps need to know of it.
+    error : str or None
+        Why it failed.
+    """
+
+    name: str
+    state: str
+    command: str
+    began: str
+    seconds: float
+    files: tuple[Input, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What was asked for, and what has been done.
+
+    Attributes
+    ----------
+    folder : Path
+        The directory of the study.
+    request : mapping
+        What was asked for, as JSON types: a study goes on only with the same.
+    inputs : tuple of Input
+        The program and other files that the study rests on.
+    began : str
+        When, UTC.
+    host : str
+        The machine that the runs are made on.
+    steps : mapping of str to Step
+        By name, in the order in which they were done.
+    version : str
+        The popmodel that began it.
+    """
+
+    folder: Path
+    request: Mapping[str, Any]
+    inputs: tuple[Input, ...]
+    began: str
+    host: str
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    version: str = __version__
+
+
+def now() -> str:
+    """The present, UTC, ISO 8601 with seconds."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def opened(
+    folder: Path,
+    request: Mapping[str, Any],
+    inputs: Sequence[Path],
+    *,
+    changeable: Sequence[str] = (),
+    force: bool = False,
+) -> Manifest:
+    """Go on with the study in a directory, or begin one.
+
+    Parameters
+    ----------
+    folder : Path
+        The directory, held by this process.
+    request : mapping
+        What is asked for.
+    inputs : sequence of Path
+        Files that the study rests on.
+    changeable : sequence of str
+        Keys of the request that may differ from what was asked for before.
+    force : bool
+        Whether another study in the directory may be replaced.
+
+    Returns
+    -------
+    Manifest
+        Written to the directory.
+
+    Raises
+    ------
+    UsageError
+        Another study is there.
+    FileError
+        The manifest cannot be read, or the directory not be written.
+    """
+    asked = plain(request)
+    rests = tuple(describe_input(path) for path in inputs)
+    fresh = Manifest(folder, asked, rests, now(), os.uname().nodename)
+    found = None
+    try:
+        found = _read(folder)
+    except FileError:
+        if not force:
+            raise
+    if found is None or force or not any(one.state == DONE for one in found.steps.values()):
+        return _written(fresh)
+    if other := _difference(found, fresh, changeable):
+        raise UsageError(
+            f"{folder}: contains another study ({other})",
+            "choose another directory with -o, or begin anew with --force",
+        )
+    return _written(replace(found, request=asked))
+
+
+def note(manifest: Manifest, step: Step, files: Sequence[Path] = ()) -> Manifest:
+    """Note a step, with the files that it made in the directory.
+
+    Raises
+    ------
+    FileError
+        A file cannot be read, or the manifest not be written.
+    """
+    made = tuple(
+        replace(describe_input(path), path=str(path.relative_to(manifest.folder))) for path in files
+    )
+    others = {name: one for name, one in manifest.steps.items() if name != step.name}
+    return _written(replace(manifest, steps={**others, step.name: replace(step, files=made)}))
+
+
+def is_done(manifest: Manifest, name: str) -> bool:
+    """Whether a step is complete and its files are as it left them."""
+    step = manifest.steps.get(name)
+    if step is None or step.state != DONE:
+        return False
+    for one in step.files:
+        path = manifest.folder / one.path
+        try:
+            if describe_input(path) != replace(one, path=str(path)):
+                return False
+        except FileError:
+            return False
+    return True
+
+
+def carried_out(
+    manifest: Manifest,
+    name: str,
+    command: str,
+    work: Callable[[], tuple[Sequence[Path], Mapping[str, Any]]],
+) -> Manifest:
+    """Do a step and note how it went, also if it fails or is interrupted.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        What has been done.
+    name, command : str
+        Of the step.
+    work : callable
+        Does it, and gives the files that it made and what the next steps need to know.
+    """
+    step = Step(name, DONE, command, now(), 0.0)
+    begin = time.monotonic()
+
+    def ended(state: str, error: str | None = None) -> Step:
+        seconds = round(time.monotonic() - begin, 3)
+        return replace(step, state=state, seconds=seconds, error=error)
+
+    try:
+        files, facts = work()
+    except PopmodelError as error:
+        note(manifest, ended(FAILED, error.message))
+        raise
+    except (KeyboardInterrupt, SystemExit):
+        note(manifest, ended(INTERRUPTED))
+        raise
+    return note(manifest, replace(ended(DONE), facts=plain(facts)), files)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep a directory from other commands while one works in it; it is made if need be.
+
+    Raises
+    ------
+    FileError
+        Another command holds it, it cannot be written, or it holds files of something else.
+    """
+    refuse_planted(folder, _OTHER)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        present = sorted(path.name for path in folder.iterdir() if path.name != LOCK)
+        if present and MANIFEST not in present:
+            problem = f"contains files that popmodel study did not write, such as {present[0]}"
+            raise FileError(folder, problem, hint=_OTHER)
+        lock = append_to(folder / LOCK)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileError(
+                folder,
+                "is in use by another popmodel study",
+                hint=f"wait until it ends, or {_OTHER}",
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise unwritable(folder / LOCK, error) from error
+        yield
+
+
+def unwritable(path: Path, error: OSError) -> FileError:
+    """The error for a place in a study that cannot be written."""
+    return FileError(
+        path, f"cannot be written: {(error.strerror or str(error)).lower()}", hint=_OTHER
+    )
+
+
+def _read(folder: Path) -> Manifest | None:
+    path = folder / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        table = KIND.read(parse_json(read_text(path), path), path)
+    except FileError as error:
+        error.hint = "begin anew with --force"
+        raise
+    steps = [
+        Step(**{**one, "files": tuple(Input(**each) for each in one["files"])})
+        for one in table["steps"]
+    ]
+    return Manifest(
+        folder,
+        table["request"],
+        tuple(Input(**one) for one in table["inputs"]),
+        table["began"],
+        table["host"],
+        {one.name: one for one in steps},
+        table["popmodel"],
+    )
+
+
+def _written(manifest: Manifest) -> Manifest:
+    """Write the manifest as a whole or not at all, and give it back."""
+    table = document(
+        SCHEMA,
+        popmodel=manifest.version,
+        host=manifest.host,
+        began=manifest.began,
+        request=manifest.request,
+        inputs=manifest.inputs,
+        steps=list(manifest.steps.values()),
+    )
+    path = manifest.folder / MANIFEST
+    try:
+        write_text(path, json.dumps(table, indent=1) + "\n")
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return manifest
+
+
+def _difference(found: Manifest, asked: Manifest, changeable: Sequence[str]) -> str | None:
+    """In words what is another than what was asked for before; None if nothing is."""
+    for name in dict.fromkeys([*asked.request, *found.request]):
+        before, this = found.request.get(name), asked.request.get(name)
+        if before != this and name not in changeable:
+            return f"{name}: {_shown(before)}, not {_shown(this)}"
+    if found.host != asked.host:
+        return f"runs on {found.host}, not on {asked.host}"
+    for one, other in zip(found.inputs, asked.inputs, strict=False):
+        if one != other:
+            return f"another version of {one.path}"
+    return None
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return shell.join(f"{one:g}" if isinstance(one, float) else str(one) for one in value)
+    if isinstance(value, Mapping):
+        each = (f"{name}={_shown(one)}" for name, one in value.items())
+        return ", ".join(each) or "none"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

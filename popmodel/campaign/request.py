@@ -1,0 +1,166 @@
+"""What a user asks of a study, and what follows from it before the first run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from popmodel import shell
+from popmodel.campaign import command as commands
+from popmodel.campaign.plan import LEAST, Run, named_runs, plan
+from popmodel.errors import UsageError
+from popmodel.host import hardware
+from popmodel.tracer.commands import Command, refuse_as_rank, refuse_untraceable, understand
+from popmodel.values import dataclass
+
+__all__ = ["CHANGEABLE", "DEFAULT_BUDGET", "Prepared", "Request", "prepared"]
+
+DEFAULT_BUDGET = 300.0
+"""Seconds that the runs may take."""
+CHANGEABLE = ("runs", "budget")
+"""What may be asked for anew of a study that has begun: how many runs there are."""
+_IN_A_JOB = ("srun", "-n", "{P}", "-c", "{T}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for.
+
+    Attributes
+    ----------
+    command : tuple of str
+        Words with placeholders.
+    cores : tuple of int
+        Numbers of cores to find the best split of.
+    settings : mapping of str to tuple of float
+        Values of each parameter in the small runs.
+    at : mapping of str to float
+        Values for the splits; the last one of the small runs by default.
+    runs : str or None
+        The runs, ``1x1,2x1``; planned by default.
+    budget : float
+        Seconds for all runs.
+    max_cores : int or None
+        Cores that a run may use; those of this machine by default.
+    machine, target_machine, signature : str or None
+        Files that replace what the study would make.
+    script : bool
+        Whether runs are made by jobs of Slurm.
+    """
+
+    command: tuple[str, ...]
+    cores: tuple[int, ...]
+    settings: Mapping[str, tuple[float, ...]]
+    at: Mapping[str, float]
+    runs: str | None = None
+    budget: float = DEFAULT_BUDGET
+    max_cores: int | None = None
+    machine: str | None = None
+    target_machine: str | None = None
+    signature: str | None = None
+    script: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the request as JSON types."""
+        return {
+            "command": self.command,
+            "cores": self.cores,
+            "set": self.settings,
+            "target": self.at,
+            "runs": self.runs,
+            "budget": self.budget,
+            "max-cores": self.max_cores,
+            "machine": self.machine,
+            "target-machine": self.target_machine,
+            "signature": self.signature,
+        }
+
+    @property
+    def target(self) -> dict[str, float]:
+        """Values of the parameters for the splits."""
+        return {**{name: values[-1] for name, values in self.settings.items()}, **self.at}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What follows from a request.
+
+    Attributes
+    ----------
+    words : tuple of str
+        The command with placeholders, with what starts ranks in a job.
+    command : Command
+        What it starts.
+    program : Path
+        The file of the program.
+    cores : int
+        Cores that a run may use.
+    runs : tuple of Run
+        The plan, as long as nothing is known of the program.
+    """
+
+    words: tuple[str, ...]
+    command: Command
+    program: Path
+    cores: int
+    runs: tuple[Run, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the program."""
+        return self.program.name
+
+
+def prepared(request: Request) -> Prepared:
+    """Check a request, and plan its runs.
+
+    Raises
+    ------
+    UsageError
+        The command cannot be run so often, or there are too few runs.
+    """
+    refuse_as_rank()
+    if not request.command:
+        raise UsageError("study: no command given", f"try {commands.EXAMPLE}")
+    words = request.command
+    command = understand(commands.filled(words, _any(words, request)), os.environ)
+    if not command.is_launcher and request.script:
+        words = (*_IN_A_JOB, *words)
+        command = understand(commands.filled(words, _any(words, request)), os.environ)
+    commands.check(words, tuple(request.settings), starts_ranks=True)
+    for name in request.at:
+        if name not in request.settings:
+            raise UsageError(
+                f"--target {name}: the command has no such parameter",
+                f"give its values in the small runs: --set {name}=100,200",
+            )
+    if command.program is None:
+        raise UsageError(
+            f"{shell.join(command.words)}: no program found that it could start",
+            f"check its path; {commands.EXAMPLE}",
+        )
+    refuse_untraceable(command.program)
+    cores = request.max_cores or hardware.here().usable_cores
+    if request.runs is not None:
+        runs = named_runs(request.runs, request.settings)
+    else:
+        runs = plan(cores, request.settings)
+    if len(runs) < LEAST:
+        raise UsageError(
+            "one core allows one run, and a study needs two: one to learn from, one to predict",
+            "give several sizes of the problem with --set N=100,200, or use --script slurm "
+            "--max-cores 16",
+        )
+    return Prepared(words, command, command.program, cores, runs)
+
+
+def _any(words: Sequence[str], request: Request) -> dict[str, float]:
+    """Values that make the words a command that can be looked at, for all that have any."""
+    given = {name: values[0] for name, values in request.settings.items()}
+    names = dict.fromkeys(("P", "T"), 1.0)
+    unknown = {
+        name: 1.0 for name in commands.names(words) if name not in given and name not in names
+    }
+    return {**unknown, **names, **given}

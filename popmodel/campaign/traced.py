@@ -1,0 +1,210 @@
+"""One small run of a study: the program traced, its output kept, its records merged.
+
+The run is in a session of its own, so that Ctrl-C and a run that hangs leave nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from popmodel import shell
+from popmodel.campaign.command import filled
+from popmodel.campaign.manifest import unwritable
+from popmodel.campaign.plan import Run
+from popmodel.errors import PopmodelError
+from popmodel.host.launch import LaunchError, start
+from popmodel.tracer import raw_directory
+from popmodel.tracer.commands import Command, understand
+from popmodel.tracer.environment import Settings, place, variables
+from popmodel.tracer.library import Library
+from popmodel.tracer.merge import Merged, merge_runs
+from popmodel.tracer.source_lines import SourceLines
+from popmodel.values import dataclass
+
+__all__ = [
+    "Traced",
+    "command_of",
+    "facts_of",
+    "files_of",
+    "merged",
+    "trace_of",
+    "traced",
+    "words_of",
+]
+
+SUFFIX = ".prv.gz"
+_BINDING = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--rankfile", "-rf", "--cpus-per-proc")
+"""Options of Open MPI by which a user says where ranks and their threads are."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A run that was traced.
+
+    Attributes
+    ----------
+    seconds : float
+        From the start of the command to its end.
+    facts : mapping
+        What later steps need to know: seconds, whether OpenMP was seen, calls of MPI.
+    files : tuple of Path
+        The trace and what belongs to it, and the output of the program.
+    """
+
+    seconds: float
+    facts: Mapping[str, object]
+    files: tuple[Path, ...]
+
+
+def trace_of(folder: Path, run: Run) -> Path:
+    """The trace of a run in the directory of a study."""
+    return folder / "runs" / f"{run.name}{SUFFIX}"
+
+
+def words_of(words: Sequence[str], run: Run, command: Command) -> tuple[str, ...]:
+    """Return the words of a run.
+
+    Open MPI binds each of one or two ranks to one core, with all of its threads, unless it is told
+    otherwise: where the user does not say, threads are bound to nothing.
+    """
+    made = filled(words, run.values)
+    is_told = any(word.startswith(_BINDING) for word in words)
+    if command.family == "Open MPI" and run.threads > 1 and not is_told:
+        first = command.start + 1
+        made = (*made[:first], "--bind-to", "none", *made[first:])
+    return made
+
+
+def command_of(folder: Path, words: Sequence[str], run: Run) -> str:
+    """Return the command that traces a run by itself."""
+    call = ["popmodel", "trace", "-o", str(trace_of(folder, run)), "--", *words]
+    return f"OMP_NUM_THREADS={run.threads} {shell.join(call)}"
+
+
+def traced(folder: Path, words: Sequence[str], run: Run, library: Library, limit: float) -> Traced:
+    """Run a program traced, and merge its records.
+
+    Parameters
+    ----------
+    folder : Path
+        Directory of the study.
+    words : sequence of str
+        The command of this run.
+    run : Run
+        The run; its threads become ``OMP_NUM_THREADS``.
+    library : Library
+        What traces.
+    limit : float
+        Seconds after which it is ended.
+
+    Raises
+    ------
+    PopmodelError
+        The program cannot be started, fails or takes too long, or nothing is recorded.
+    """
+    target = trace_of(folder, run)
+    log = target.with_name(f"{run.name}.log")
+    raw = raw_directory.of_output(target)
+    try:
+        target.parent.mkdir(exist_ok=True)
+        log.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritable(target.parent, error) from error
+    raw_directory.create(raw, force=True)
+    command = understand(words)
+    given = {
+        **variables(library.path, raw, Settings()),
+        "OMP_NUM_THREADS": str(run.threads),
+    }
+    call = place(command, given, os.environ)
+    own = {"OMP_NUM_THREADS": str(run.threads)}  # of launchers that hand on their environment
+    begin = time.monotonic()
+    try:
+        with raw_directory.held(raw):
+            start(
+                command.path,
+                call.words[1:],
+                log=log,
+                environment={**own, **call.environment},
+                patience=limit,
+                limit=limit,
+            )
+            seconds = time.monotonic() - begin
+            return merged(raw, target, seconds, [log])
+    except LaunchError as error:
+        raise _failed(run, words, log, error) from error
+    finally:
+        raw_directory.clear(raw)
+
+
+def merged(raw: Path, target: Path, seconds: float | None, others: Sequence[Path] = ()) -> Traced:
+    """Make a trace of the records of a run.
+
+    Parameters
+    ----------
+    raw : Path
+        Where they are.
+    target : Path
+        The trace.
+    seconds : float or None
+        How long the run took; the trace tells if that is not known.
+    others : sequence of Path
+        More files that belong to the run.
+
+    Raises
+    ------
+    PopmodelError
+        There are none, or records of several programs.
+    """
+    if not raw_directory.files(raw):
+        raise PopmodelError(
+            f"{target.name.removesuffix(SUFFIX)}: nothing was recorded: no process called MPI_Init "
+            "or entered a parallel region with the tracer loaded",
+            "the program must link shared libraries of MPI or OpenMP (see ldd); popmodel trace "
+            "with the same command says more",
+        )
+    found = merge_runs(raw, target, locate=SourceLines())
+    if len(found) > 1:
+        raise PopmodelError(
+            f"{target.name.removesuffix(SUFFIX)}: the command ran {len(found)} programs",
+            "a study takes a command that runs one: trace them by hand, then popmodel signature "
+            "from",
+        )
+    (run,) = found
+    facts = facts_of(run)
+    return Traced(
+        run.duration * 1e-9 if seconds is None else seconds, facts, (*files_of(target), *others)
+    )
+
+
+def facts_of(run: Merged) -> dict[str, object]:
+    """Return what later steps need to know of a run."""
+    return {
+        "processes": run.processes,
+        "threads": max(run.threads),
+        "has_openmp": bool(run.openmp),
+        "has_mpi": bool(run.library),
+        "messages": run.messages,
+    }
+
+
+def files_of(target: Path) -> tuple[Path, ...]:
+    """The files of a trace."""
+    stem = raw_directory.stem(target)
+    return tuple(target.with_name(f"{stem}{suffix}") for suffix in (SUFFIX, ".pcf", ".row"))
+
+
+def _failed(run: Run, words: Sequence[str], log: Path, error: LaunchError) -> PopmodelError:
+    if error.is_hang:
+        return PopmodelError(
+            f"run {run.split}: {error.message}",
+            "allow more time with --budget 30min, or make the problem smaller with --set",
+        )
+    return PopmodelError(
+        f"run {run.split} failed: {error.message}",
+        f"its output is in {log}; without popmodel: {shell.join(words)}; to leave this run out, "
+        "name the others with --runs",
+    )

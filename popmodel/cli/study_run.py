@@ -1,0 +1,83 @@
+"""``popmodel study``: carrying one out, with lines of progress on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from popmodel.api.study import Watch
+    from popmodel.bench.suite import Progress
+    from popmodel.campaign.request import Request
+    from popmodel.cli.output import Target
+    from popmodel.cli.progress import Line
+
+__all__ = ["carry_out", "write_script"]
+
+
+def carry_out(request: Request, folder: Path, goal: Target, *, force: bool) -> None:
+    """Carry a study out, or go on with it, and show what came of it."""
+    from popmodel.api.study import study
+    from popmodel.campaign.extract import extract
+    from popmodel.cli.progress import Line
+    from popmodel.report.study import VIEWS
+    from popmodel.signals import as_exits
+
+    line = Line()
+    with _kept_when_interrupted(folder, line), as_exits():
+        document = study(request, folder, extract, _watch(line), force=force)
+    goal.write(document, VIEWS, [folder / "manifest.json"])
+
+
+def write_script(request: Request, folder: Path, *, force: bool) -> bool:
+    """Write the runs as a job; False if that was done before."""
+    from popmodel.api.study import job
+    from popmodel.campaign.scripts import submit
+    from popmodel.cli.progress import Line
+    from popmodel.cli.streams import remark, write_out
+    from popmodel.shell import visible
+
+    line = Line()
+    path = job(request, folder, _watch(line), force=force)
+    line.clear()
+    if path is None:
+        return False
+    write_out(f"{visible(str(path))}\n")
+    remark(f"to submit: {submit(folder)}")
+    remark("after the job: the same command goes on with its results")
+    return True
+
+
+def _watch(line: Line) -> Watch:
+    from popmodel.api.study import Watch
+    from popmodel.cli.streams import remark
+    from popmodel.cli.trace_target import tracer
+    from popmodel.report.bench import progress_line
+
+    def tell(text: str) -> None:
+        line.clear()
+        remark(text)
+
+    def draw(at: Progress) -> None:
+        line.draw(lambda width: progress_line(at.part, at.done, at.all, at.left, width))
+
+    return Watch(tell, draw, tracer)
+
+
+@contextmanager
+def _kept_when_interrupted(folder: Path, line: Line) -> Iterator[None]:
+    """Say how to go on when the user or the batch system ends the study."""
+    from popmodel.cli.streams import remark
+    from popmodel.errors import UsageError
+
+    try:
+        yield
+    except BaseException as reason:
+        line.clear()
+        if not isinstance(reason, UsageError):
+            remark(f"what is done is kept in {folder}: the same command goes on with it")
+        raise
+    finally:
+        line.clear()

@@ -1,0 +1,120 @@
+"""The formula of a law as signatures hold it, and the constants in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from popmodel.fitting.choice import Choice
+from popmodel.fitting.samples import Interval, Points, described
+from popmodel.fitting.spread import Spread
+from popmodel.fitting.terms import Term, number
+from popmodel.values import dataclass
+
+FIT, ASSUMED, TRACE = "fit", "assumed", "trace"
+"""Origins of constants."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number of a law with the ends of its 90 % interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        In the unit of the quantity for ``a``, else without one.
+    origin : str
+        ``fit``, ``assumed`` where no point tested it, ``trace`` for a single measured value.
+    meaning : str
+        For people.
+    """
+
+    value: float
+    low: float
+    high: float
+    origin: str
+    meaning: str
+
+
+def formula_of(
+    points: Points,
+    choice: Choice,
+    terms: tuple[Term, ...],
+    spread: Spread,
+    home: Mapping[str, float],
+) -> tuple[str, dict[str, Constant]]:
+    """Return the formula of a law, names of constants in braces, and the constants.
+
+    Parameters
+    ----------
+    points : Points
+        What it was fitted to.
+    choice : Choice
+        Its form.
+    terms : tuple of Term
+        Those of the form; after a single one a part that stays, which the points do not rule out.
+    spread : Spread
+        What is known of its coefficients.
+    home : mapping of str to float
+        The reference.
+    """
+    place, origin = described(home), FIT if choice.tested else ASSUMED
+    at_home = spread.at(1.0, 1.0, {}, {})
+    of_value = TRACE if len(points) == 1 else FIT
+    constants = {"a": Constant(*_ends(at_home), of_value, f"value at {place}")}
+    powers, beyond = dict(spread.powers), dict(spread.beyond)
+    first = terms[0].relative_to(home)
+    power = _only_power(terms[0]) if choice.best.size == 1 else None
+    if power is not None and power[0] in {**powers, **beyond}:
+        name, exponent = power
+        tested = name in powers
+        half = powers.pop(name) if tested else beyond.pop(name).half
+        size, key = abs(exponent), _key(name)
+        constants[key] = Constant(
+            size, max(size - half, 0.0), size + half, origin if tested else ASSUMED,
+            f"exponent of {name}",
+        )  # fmt: skip
+        reference = number(home[name])
+        ratio = f"{reference}/{name}" if exponent < 0 else f"{name}/{reference}"
+        first = f"({ratio})**{{{key}}}"
+    if len(terms) == 2:
+        share, shares = float(spread.shares[0]), spread.shares
+        constants["b"] = Constant(
+            share, float(shares.min()), float(shares.max()), origin,
+            f"share of {terms[1].text} at {place}",
+        )  # fmt: skip
+        second = terms[1].relative_to(home)
+        inner = [f"{part}*{term}" if term != "1" else part
+                 for part, term in (("(1 - {b})", first), ("{b}", second))]  # fmt: skip
+        factors = [f"({' + '.join(inner)})"]
+    else:
+        factors = [first] if first != "1" else []
+    for name, half in powers.items():
+        constants[_key(name)] = Constant(
+            1.0, max(1 - half, 0.0), 1 + half, origin, f"1 + exponent of {name} that is left open"
+        )
+        factors.append(f"({name}/{number(home[name])})**({{{_key(name)}}} - 1)")
+    for name, one in beyond.items():
+        constants[_key(name)] = Constant(
+            1.0, max(1 - one.half, 0.0), 1 + one.half,
+            origin if name in points.varied else ASSUMED,
+            f"1 + exponent of {name} that is left open outside of what was measured",
+        )  # fmt: skip
+        low, high = number(one.low), number(one.high)
+        factors.append(f"max({name}/{high}, {low}/{name}, 1)**({{{_key(name)}}} - 1)")
+    return "*".join(["{a}", *factors]), constants
+
+
+def _ends(interval: Interval) -> tuple[float, float, float]:
+    return interval.value, interval.low, interval.high
+
+
+def _key(name: str) -> str:
+    return {"P": "p", "T": "t"}.get(name, f"e_{name}")
+
+
+def _only_power(term: Term) -> tuple[str, float] | None:
+    """The variable that a term is a power of, if it is one of one variable."""
+    if term.factors is None or len(term.factors) != 1:
+        return None
+    ((name, (power, logs)),) = term.factors.items()
+    return None if logs else (name, float(power))

@@ -1,0 +1,102 @@
+"""Hardware counters of many stretches of time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.kernel import _kernel
+from popmodel.trace.blocks import walk_locations
+from popmodel.trace.event import Event
+from popmodel.trace.instants import Instants
+from popmodel.trace.tables import offsets_of
+from popmodel.units import plural
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.trace import Trace
+    from popmodel.trace.intervals import Intervals
+
+__all__ = ["COUNTERS", "counted"]
+
+COUNTERS = {Event.INSTRUCTIONS: "instructions", Event.CYCLES: "cycles"}
+_ROWS = 1 << 18  # useful times of the threads whose counters are read together
+
+
+def counted(
+    trace: Trace,
+    running: Intervals,
+    location: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+) -> tuple[dict[str, NDArray[np.float64]], tuple[str, ...]]:
+    """Count instructions and cycles in some stretches of threads' useful time.
+
+    A reading at time t belongs to the running record with begin < t <= end, and only the first one
+    at that t counts, as for the efficiencies (`popmodel.efficiency.measure`).
+
+    Parameters
+    ----------
+    trace : Trace
+    running : Intervals
+        Useful time of all threads.
+    location, begin, end : int64[N]
+        The stretches, ns.
+
+    Returns
+    -------
+    counts : dict of str to float64[N]
+        ``instructions`` and ``cycles``, those that the trace has.
+    notes : tuple of str
+        Why one that the trace has is not there.
+    """
+    counts = {event: np.zeros(len(location)) for event in COUNTERS}
+    readings, negative = dict.fromkeys(COUNTERS, 0), dict.fromkeys(COUNTERS, 0)
+    order = np.argsort(location, kind="stable")
+    ordered = location[order]
+    for block in walk_locations(running.offsets, rows=_ROWS):
+        first, last = np.searchsorted(ordered, (block.start, block.stop))
+        mine = order[first:last]
+        told = trace.records.counters(tuple(COUNTERS), block)
+        for event, found in zip(COUNTERS, told, strict=True):
+            useful = _in_useful_time(found, running, block)
+            readings[event] += len(found)
+            negative[event] += int(np.count_nonzero(useful.value < 0))
+            counts[event][mine] = useful.inside(
+                location[mine] - block.start, begin[mine], end[mine]
+            )
+    notes = tuple(
+        f"the hardware counter of {COUNTERS[event]} is negative in {plural(number, 'reading')}"
+        for event, number in negative.items()
+        if number
+    )
+    kept = {
+        COUNTERS[event]: counts[event]
+        for event in COUNTERS
+        if readings[event] and not negative[event]
+    }
+    return kept, notes
+
+
+def _in_useful_time(told: Instants, running: Intervals, block: slice) -> Instants:
+    """The readings that count."""
+    location = told.location
+    new = np.ones(len(told), bool)
+    new[1:] = (told.time[1:] != told.time[:-1]) | (location[1:] != location[:-1])
+    where = location + block.start
+    row = _kernel.locate(running.offsets, running.begin, where, told.time - 1)
+    counts = new & (row >= running.offsets[where])
+    rows = np.flatnonzero(counts)
+    rows = rows[told.time[rows] <= running.end[row[rows]]]
+    return _some(told, location, rows.astype(np.int64))
+
+
+def _some(told: Instants, location: NDArray[np.int64], rows: NDArray[np.int64]) -> Instants:
+    locations = len(told.offsets) - 1
+    return Instants(
+        offsets_of(np.bincount(location[rows], minlength=locations)),
+        told.time[rows],
+        told.value[rows],
+    )

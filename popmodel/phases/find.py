@@ -1,0 +1,172 @@
+"""From the structure of a run to its phases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.efficiency.useful import UsefulTimes, useful_times
+from popmodel.phases.counted import counted
+from popmodel.phases.phase import SMALL, Phase, Phases, Team
+from popmodel.phases.places import homes, name_of_burst, told_apart
+from popmodel.phases.settled import settled
+from popmodel.phases.stretches import Stretches, bursts, regions
+from popmodel.phases.teams import measured
+from popmodel.simulator.calls import sequence_calls
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.structure.structure import Structure
+    from popmodel.trace import Trace
+
+__all__ = ["phases"]
+
+_NS = 1e9
+
+
+def phases(structure: Structure, trace: Trace, window: Trace | None = None) -> Phases:
+    """Find the phases of a run.
+
+    Parameters
+    ----------
+    structure : Structure
+        Of the run.
+    trace : Trace
+        The run.
+    window : Trace, optional
+        A window of it, to which the phases are limited; bursts and regions that it cuts count with
+        the part inside.
+
+    Returns
+    -------
+    Phases
+        In the order of the program: a burst before a region comes before the region.
+    """
+    part = trace if window is None else window
+    serial, parallel = settled(structure, bursts(structure, trace)), regions(structure)
+    if window is not None:
+        serial, parallel = (each.within(window.begin, window.end) for each in (serial, parallel))
+    useful = useful_times(part) if trace.timed else None
+    found, notes = _serial(structure, part, serial, useful)
+    others, more = _parallel(structure, part, parallel, useful)
+    found = _in_order(structure, [*found, *others])
+    total = sum(float(phase.wall.sum()) for phase in found)
+    return Phases(
+        tuple(_named(structure, found, total)),
+        structure.program.processes,
+        structure.program.sequences,
+        part.begin,
+        part.end,
+        tuple(dict.fromkeys((*notes, *more))),
+    )
+
+
+def _serial(
+    structure: Structure, trace: Trace, rows: Stretches, useful: UsefulTimes | None
+) -> tuple[list[Phase], tuple[str, ...]]:
+    """Phases of bursts."""
+    columns: dict[str, NDArray[np.float64]] = {"useful": rows.wall}
+    notes: tuple[str, ...] = ()
+    if useful is not None:
+        location = _locations(structure, trace)[rows.sequence]
+        running = useful.running.inside(location, rows.begin, rows.end) / _NS
+        counts, notes = counted(trace, useful.running, location, rows.begin, rows.end)
+        columns = {"useful": running, **counts}
+    return [
+        _phase(
+            structure,
+            rows.at(mine),
+            "serial",
+            name_of_burst(structure, rows.previous[mine], place),
+            {name: values[mine] for name, values in columns.items()},
+        )
+        for place, mine in _by_place(rows)
+    ], notes
+
+
+def _parallel(
+    structure: Structure, trace: Trace, rows: Stretches, useful: UsefulTimes | None
+) -> tuple[list[Phase], tuple[str, ...]]:
+    """Phases of parallel regions."""
+    if useful is None or not len(rows):
+        return [], ()
+    owner = structure.program.owner.astype(np.int64)[rows.sequence]
+    found = measured(trace, rows, owner, useful)
+    summed = np.add.reduceat(found.team.useful, found.team.offsets[:-1])
+    columns = {"useful": summed, **found.counts}
+    return [
+        _phase(
+            structure,
+            rows.at(mine),
+            "parallel",
+            structure.places[place].name,
+            {name: values[mine] for name, values in columns.items()},
+            found.team.at(mine),
+        )
+        for place, mine in _by_place(rows)
+    ], found.notes
+
+
+def _phase(
+    structure: Structure,
+    rows: Stretches,
+    kind: str,
+    name: str,
+    columns: dict[str, NDArray[np.float64]],
+    team: Team | None = None,
+) -> Phase:
+    return Phase(
+        name=name,
+        kind="parallel" if kind == "parallel" else "serial",
+        place=int(rows.place[0]),
+        path=(),
+        part="",
+        sequences=structure.program.sequences,
+        sequence=rows.sequence,
+        execution=rows.execution,
+        begin=rows.begin,
+        wall=rows.wall,
+        useful=columns["useful"],
+        instructions=columns.get("instructions"),
+        cycles=columns.get("cycles"),
+        cut=rows.cut,
+        team=team,
+    )
+
+
+def _by_place(rows: Stretches) -> list[tuple[int, NDArray[np.int64]]]:
+    """Rows of each place, by its number."""
+    order = np.argsort(rows.place, kind="stable")
+    places, first = np.unique(rows.place[order], return_index=True)
+    return list(zip(places.tolist(), np.split(order, first[1:]), strict=True)) if len(rows) else []
+
+
+def _locations(structure: Structure, trace: Trace) -> NDArray[np.int64]:
+    """Thread of each sequence."""
+    if not len(structure.program.threads):
+        return np.asarray(trace.process_offsets[:-1], np.int64)
+    return np.asarray(sequence_calls(trace.whole or trace).location, np.int64)
+
+
+def _in_order(structure: Structure, found: list[Phase]) -> list[Phase]:
+    """Phases in the order of the program, with where they are in it."""
+    known = homes(structure)
+    placed = [
+        replace(phase, path=known[phase.place].path, part=known[phase.place].part)
+        for phase in found
+    ]
+    return sorted(placed, key=lambda phase: (phase.path, phase.place, phase.kind == "parallel"))
+
+
+def _named(structure: Structure, found: list[Phase], total: float) -> list[Phase]:
+    """Phases whose names are told apart; those that do not matter are marked."""
+    inside = [structure.places[phase.place].inside if phase.place >= 0 else "" for phase in found]
+    return [
+        replace(phase, name=name, small=float(phase.wall.sum()) < SMALL * total)
+        for phase, name in zip(
+            found, told_apart([phase.name for phase in found], inside), strict=True
+        )
+    ]

@@ -1,0 +1,126 @@
+"""How the time of a phase differs: for ever the same ranks, or other ones each time.
+
+The time of rank i in execution k is taken for ``m + a_i + b_k + e_ik`` (two-way analysis of
+variance without repetition, e.g. Scheffe, The Analysis of Variance, 1959, chapter 4): `a` is the
+persistent imbalance, `b` what all ranks have alike in an execution (no imbalance), `e` the
+transient one. ``Var(a)`` is that of the ranks' means less what the transient part adds to it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Imbalance", "split"]
+
+_SWEEPS = 50
+_CLOSE = 1e-12
+"""Change of the effects, relative to the mean, from which on further sweeps change no figure."""
+
+
+@dataclass(frozen=True, eq=False)
+class Imbalance:
+    """Differences between ranks, as coefficients of variation (standard deviation over mean).
+
+    Attributes
+    ----------
+    persistent : float or None
+        Of the same ranks in every execution; of one execution all of it; None of one rank alone.
+    transient : float or None
+        Of other ranks in every execution; None where there is one rank or one execution only.
+    common : float or None
+        Of executions, which all ranks have alike; no imbalance.
+    by_rank : float64[S]
+        Mean of each rank's executions relative to the mean over ranks, freed from which executions
+        it has; NaN where it has none.
+    """
+
+    persistent: float | None
+    transient: float | None
+    common: float | None
+    by_rank: NDArray[np.float64]
+
+
+def split(
+    rank: NDArray[np.int32],
+    execution: NDArray[np.int64],
+    values: NDArray[np.float64],
+    ranks: int,
+) -> Imbalance:
+    """Tell persistent from transient imbalance.
+
+    Parameters
+    ----------
+    rank : int32[k]
+    execution : int64[k]
+        Any numbers; equal ones are the same execution on all ranks.
+    values : float64[k]
+        At most one of each rank and execution.
+    ranks : int
+        How many ranks there are; some may have no value.
+
+    Returns
+    -------
+    Imbalance
+    """
+    by_rank = np.full(ranks, np.nan)
+    if not len(values):
+        return Imbalance(None, None, None, by_rank)
+    which = np.unique(execution, return_inverse=True)[1]
+    rows, columns = np.bincount(rank, minlength=ranks), np.bincount(which)
+    some = rows > 0
+    own, common = _effects(rank, which, values, rows, columns)
+    mean = float(own[some].mean())
+    if mean <= 0:
+        return Imbalance(None, None, None, by_rank)
+    by_rank[some] = own[some] / mean
+    many, often = int(some.sum()), len(columns)
+    if many < 2:
+        alone = float(np.std(values, ddof=1)) / mean if often > 1 else None
+        return Imbalance(None, None, alone, by_rank)
+    between = float(np.var(own[some], ddof=1))
+    if often < 2:
+        return Imbalance(np.sqrt(between) / mean, None, None, by_rank)
+    free = len(values) - many - often + 1
+    left = values - own[rank] - common[which]
+    transient = float(left @ left) / free if free > 0 else 0.0
+    persistent = max(between - transient * float(np.mean(1 / rows[some])), 0.0)
+    alike = max(float(np.var(common, ddof=1)) - transient * float(np.mean(1 / columns)), 0.0)
+    return Imbalance(
+        float(np.sqrt(persistent)) / mean,
+        float(np.sqrt(transient)) / mean if free > 0 else None,
+        float(np.sqrt(alike)) / mean,
+        by_rank,
+    )
+
+
+def _effects(
+    rank: NDArray[np.int32],
+    which: NDArray[np.int64],
+    values: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means of ranks, and what executions add to them (0 on average over values).
+
+    Least squares by turns; where each rank has each execution, the first turn is exact.
+    """
+    ranks = len(rows)
+    divisor = np.maximum(rows, 1)
+    common = np.zeros(len(columns))
+    own = np.bincount(rank, values, ranks) / divisor
+    scale = abs(float(values.mean())) or 1.0
+    for _ in range(_SWEEPS):
+        before = common
+        common = np.bincount(which, values - own[rank], len(columns)) / columns
+        common -= float(common @ columns) / len(values)
+        own = np.bincount(rank, values - common[which], ranks) / divisor
+        if np.abs(common - before).max() <= _CLOSE * scale:
+            break
+    return own, common

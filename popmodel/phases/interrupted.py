@@ -1,0 +1,122 @@
+"""Bursts that took far longer than their work explains: the process had no core meanwhile.
+
+Where more processes than cores run, or other programs on the same cores, a burst now and then
+includes a time slice of somebody else. Such bursts are told by what equal work takes the same
+process at other times: at least a slice longer and a multiple, while the other processes were not
+slow in the same execution, and (where counters exist) with no more instructions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.units import format_time, plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.phases.phase import Phase, Phases
+
+__all__ = ["Interruptions", "interruptions", "remark"]
+
+_SLICE = 1e-3
+"""Seconds for which a scheduler lets another process run at least."""
+_TIMES = 3.0
+"""By how much an interrupted burst exceeds the median of its process."""
+_ALIKE = 1.5
+"""By how much the median process exceeds its own median where all are slow at once: by work."""
+_SAME_WORK = 1.2
+_ENOUGH = 8
+"""Executions of a process from which on its median tells what is usual."""
+_NOTEWORTHY = 0.02
+
+
+@dataclass(frozen=True)
+class Interruptions:
+    """Bursts in which processes probably had no core.
+
+    Attributes
+    ----------
+    bursts : int
+        How many, of all phases.
+    lost : float
+        Their time beyond the median of the same process, s.
+    share : float
+        The same as a part of all computing.
+    longest : float
+        Most that one of them lost, s.
+    by_work : bool
+        Whether counters show that they did no more work.
+    """
+
+    bursts: int
+    lost: float
+    share: float
+    longest: float
+    by_work: bool
+
+
+def interruptions(found: Phases) -> Interruptions:
+    """Look for interrupted bursts in the phases of a run."""
+    lost = [_lost(phase) for phase in found.phases]
+    all_lost = np.concatenate([np.empty(0), *lost])
+    return Interruptions(
+        int(np.count_nonzero(all_lost)),
+        float(all_lost.sum()),
+        float(all_lost.sum()) / found.seconds if found.seconds else 0.0,
+        float(all_lost.max(initial=0.0)),
+        bool(found.phases) and all(phase.instructions is not None for phase in found.phases),
+    )
+
+
+def remark(found: Interruptions) -> str | None:
+    """What to know of them before numbers are read; None where they do not matter."""
+    if found.share < _NOTEWORTHY:
+        return None
+    work = "with no more instructions" if found.by_work else "of equal place in the program"
+    return (
+        f"{plural(found.bursts, 'burst')} {work} took up to "
+        f"{format_time(found.longest, digits=3)} longer than usual for their process, "
+        f"{100 * found.share:.2g} % of all computing: processes were probably without a core "
+        "meanwhile (more processes than cores, or other programs); medians tell more than means"
+    )
+
+
+def _lost(phase: Phase) -> NDArray[np.float64]:
+    """Time of each interrupted burst beyond what is usual, s; 0 for the others."""
+    nothing = np.zeros(len(phase.wall))
+    often = np.bincount(phase.sequence, minlength=phase.sequences)
+    if phase.executions < _ENOUGH or phase.wall.max() < _SLICE:
+        return nothing
+    usual = _medians(phase.sequence, phase.wall, phase.sequences)[phase.sequence]
+    excess = phase.wall - usual
+    slow = (excess > _SLICE) & (phase.wall > _TIMES * usual)
+    slow &= (often[phase.sequence] >= _ENOUGH) & ~phase.cut
+    if not slow.any():
+        return nothing
+    if phase.instructions is not None:
+        work = _medians(phase.sequence, phase.instructions, phase.sequences)[phase.sequence]
+        slow &= phase.instructions <= _SAME_WORK * work
+    elif np.count_nonzero(often) > 1:
+        relative = phase.wall / np.maximum(usual, 1e-9)
+        which = np.unique(phase.execution, return_inverse=True)[1]
+        slow &= _medians(which, relative, int(which.max()) + 1)[which] < _ALIKE
+    else:
+        return nothing  # one process alone, no counters: it may as well have had more to do
+    return np.where(slow, excess, 0.0)
+
+
+def _medians(
+    group: NDArray[np.signedinteger], values: NDArray[np.float64], groups: int
+) -> NDArray[np.float64]:
+    """Lower median of each group; NaN for those without values."""
+    order = np.lexsort((values, group))
+    counts = np.bincount(group, minlength=groups)
+    first = np.cumsum(counts) - counts
+    medians = np.full(groups, np.nan)
+    some = counts > 0
+    medians[some] = values[order][(first + (counts - 1) // 2)[some]]
+    return medians

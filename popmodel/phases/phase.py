@@ -1,0 +1,251 @@
+"""The computing of a run by where it stands, as data.
+
+A *burst* is what a sequence computes between two calls of MPI or parallel regions. Bursts before
+the same place of the program are executions of one *phase*; each parallel region is one as well.
+Rows are kept sparse: a place that few processes pass often costs what it holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from popmodel.phases.imbalance import Imbalance, split
+from popmodel.trace.pieces import spread
+from popmodel.trace.tables import offsets_of
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["SMALL", "Kind", "Phase", "Phases", "Team"]
+
+Kind: TypeAlias = Literal["serial", "parallel"]
+SMALL = 1e-3
+"""Share of all computing below which a phase does not matter by itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Team:
+    """What the threads of a process do in each execution of a parallel region.
+
+    Attributes
+    ----------
+    offsets : int64[k + 1]
+        Threads of execution e: rows ``offsets[e] .. offsets[e + 1]``, the master first.
+    useful : float64[m]
+        Useful time of each, s.
+    in_mpi : float64[m]
+        Its time in MPI calls inside, s.
+    """
+
+    offsets: NDArray[np.int64]
+    useful: NDArray[np.float64]
+    in_mpi: NDArray[np.float64]
+
+    def at(self, rows: NDArray[np.int64]) -> Team:
+        """Some of the executions."""
+        which, row = spread(self.offsets[rows], self.threads[rows])
+        counts = np.bincount(which, minlength=len(rows))
+        return Team(offsets_of(counts), self.useful[row], self.in_mpi[row])
+
+    @property
+    def threads(self) -> NDArray[np.int64]:
+        """Threads of each execution: int64[k]."""
+        return np.diff(self.offsets)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean useful time of the threads of each execution, s: float64[k]."""
+        return np.add.reduceat(self.useful, self.offsets[:-1]) / self.threads
+
+    @property
+    def busiest(self) -> NDArray[np.float64]:
+        """Useful time of the busiest thread of each execution, s: float64[k]."""
+        return np.maximum.reduceat(self.useful, self.offsets[:-1])
+
+    @property
+    def worst(self) -> int:
+        """The thread that is the busiest in most of the time, from 0."""
+        lead = np.flatnonzero(self.useful == np.repeat(self.busiest, self.threads))
+        thread = lead - np.repeat(self.offsets[:-1], self.threads)[lead]
+        return int(np.bincount(thread, self.useful[lead]).argmax())
+
+    @property
+    def imbalance(self) -> float:
+        """Useful time of busiest threads over that of mean ones, minus 1."""
+        mean = self.mean.sum()
+        return float(self.busiest.sum() / mean - 1) if mean else 0.0
+
+    @property
+    def by_thread(self) -> NDArray[np.float64]:
+        """Useful time of each thread number relative to the mean of the team, over executions."""
+        thread = np.arange(len(self.useful)) - np.repeat(self.offsets[:-1], self.threads)
+        mean = np.bincount(thread, np.repeat(self.mean, self.threads))
+        own = np.bincount(thread, self.useful)
+        return np.divide(own, mean, out=np.zeros_like(own), where=mean > 0)
+
+    def busy(self) -> NDArray[np.float64]:
+        """Longest time of a thread in useful code and MPI of each execution, s: float64[k]."""
+        return np.maximum.reduceat(self.useful + self.in_mpi, self.offsets[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """Executions of one burst or parallel region, by sequence and in order.
+
+    Attributes
+    ----------
+    name : str
+        What tells it apart: the calls around a burst, or the region.
+    kind : {"serial", "parallel"}
+        A burst of one thread, or a parallel region.
+    place : int
+        The place that the burst is before, or that the region is; -1: the end of the run.
+    path : tuple of int
+        Where its leaf is in the nest: an index for each level.
+    part : str
+        Part of the run that it is in: initialisation, iterations or finalisation; empty where no
+        iterations were found.
+    sequences : int
+        How many sequences the run has.
+    sequence : int32[k]
+        Process of each execution, or further sequence of a thread that calls MPI on its own.
+    execution : int64[k]
+        How many times the sequence passed the place before.
+    begin : int64[k]
+        When it begins, ns.
+    wall : float64[k]
+        Time of a burst outside MPI and of a region on its master, s.
+    useful : float64[k]
+        Useful time, of a region summed over its threads, s.
+    instructions, cycles : float64[k] or None
+        Counted in the useful time; None without such a counter.
+    cut : bool[k]
+        Executions that the analysed window cuts: only the part inside is counted.
+    team : Team or None
+        Threads of a parallel region.
+    small : bool
+        Whether it is less than a thousandth of all computing (`SMALL`).
+    """
+
+    name: str
+    kind: Kind
+    place: int
+    path: tuple[int, ...]
+    part: str
+    sequences: int
+    sequence: NDArray[np.int32]
+    execution: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    wall: NDArray[np.float64]
+    useful: NDArray[np.float64]
+    instructions: NDArray[np.float64] | None
+    cycles: NDArray[np.float64] | None
+    cut: NDArray[np.bool_]
+    team: Team | None = None
+    small: bool = False
+
+    @property
+    def executions(self) -> int:
+        """How often the sequence that does so most often executes it."""
+        return int(np.bincount(self.sequence).max(initial=0))
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """Time of each execution: float64[S, n], s; NaN where a sequence has none."""
+        return self.matrix(self.wall)
+
+    def matrix(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of executions by sequence and number of the execution: float64[S, n]."""
+        first = int(self.execution.min(initial=0)) if len(self.execution) else 0
+        width = int(self.execution.max(initial=-1)) + 1 - first
+        made = np.full((self.sequences, max(width, 0)), np.nan)
+        made[self.sequence, self.execution - first] = values
+        return made
+
+    def by_sequence(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of values of executions by sequence: float64[S]."""
+        sums: NDArray[np.float64] = np.bincount(self.sequence, values, self.sequences).astype(
+            np.float64
+        )
+        return sums
+
+    @property
+    def imbalance(self) -> Imbalance:
+        """How its time differs over sequences and executions, cut ones left out."""
+        if self.cut.any() and not self.cut.all():
+            mine = ~self.cut
+            return split(self.sequence[mine], self.execution[mine], self.wall[mine], self.sequences)
+        return split(self.sequence, self.execution, self.wall, self.sequences)
+
+    @property
+    def persistent_cv(self) -> float | None:
+        """Coefficient of variation of what the same sequences keep; see `Imbalance.persistent`."""
+        return self.imbalance.persistent
+
+    @property
+    def transient_cv(self) -> float | None:
+        """Coefficient of variation of what changes; see `Imbalance.transient`."""
+        return self.imbalance.transient
+
+    @property
+    def by_rank(self) -> NDArray[np.float64]:
+        """Mean time of each sequence relative to their mean; NaN where one has no execution."""
+        return self.imbalance.by_rank
+
+    @property
+    def overhead(self) -> float:
+        """Mean time of a region in which no thread is busy (fork, join, scheduling), s."""
+        if self.team is None or not len(self.wall):
+            return 0.0
+        return float(np.maximum(self.wall - self.team.busy(), 0.0).mean())
+
+    @property
+    def thread_imbalance(self) -> float:
+        """Useful time of the busiest threads over that of mean ones, minus 1."""
+        return 0.0 if self.team is None else self.team.imbalance
+
+    def quantiles(self, shares: tuple[float, ...]) -> tuple[float, ...]:
+        """Quantiles of the time of executions, s; cut ones are left out where there are others."""
+        values = self.wall[~self.cut] if not self.cut.all() else self.wall
+        return tuple(float(each) for each in np.quantile(values, shares))
+
+
+@dataclass(frozen=True, eq=False)
+class Phases:
+    """The phases of a run or of a part of it, in the order of the program.
+
+    Attributes
+    ----------
+    phases : tuple of Phase
+    processes, sequences : int
+    begin, end : int
+        The analysed window, ns.
+    notes : tuple of str
+        What has to be known about them, a sentence each.
+    """
+
+    phases: tuple[Phase, ...]
+    processes: int
+    sequences: int
+    begin: int
+    end: int
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.phases)
+
+    @property
+    def seconds(self) -> float:
+        """Computing of all sequences, s: bursts, and regions by their time on the master."""
+        return float(sum(phase.wall.sum() for phase in self.phases))
+
+    def of(self, kind: Kind) -> tuple[Phase, ...]:
+        """The phases of one kind."""
+        return tuple(phase for phase in self.phases if phase.kind == kind)
+
+    def share(self, phase: Phase) -> float:
+        """Part of all computing that a phase is."""
+        return float(phase.wall.sum()) / self.seconds if self.seconds else 0.0

@@ -1,0 +1,134 @@
+"""Stretches of time of a run between its events: bursts, and parallel regions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.trace.tables import part_of
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.structure.structure import Structure
+    from popmodel.trace import Trace
+
+__all__ = ["Stretches", "bursts", "regions"]
+
+_NS = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Executions of bursts or regions, by sequence and in order of time.
+
+    Attributes
+    ----------
+    sequence : int32[N]
+    place : int32[N]
+        That a burst is before, or that a region is; -1: the end of the run.
+    previous : int32[N]
+        Place of the event before; -1: the begin of the run.
+    execution : int64[N]
+        How many times the sequence passed the place before.
+    begin, end : int64[N]
+        Nanoseconds.
+    wall : float64[N]
+        Time of a burst outside MPI, of a region all of it, s.
+    cut : bool[N]
+        Whether a window has cut it.
+    """
+
+    sequence: NDArray[np.int32]
+    place: NDArray[np.int32]
+    previous: NDArray[np.int32]
+    execution: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    wall: NDArray[np.float64]
+    cut: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.wall)
+
+    def at(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Stretches:
+        """Some of them."""
+        return Stretches(
+            self.sequence[rows], self.place[rows], self.previous[rows], self.execution[rows],
+            self.begin[rows], self.end[rows], self.wall[rows], self.cut[rows],
+        )  # fmt: skip
+
+    def within(self, begin: int, end: int) -> Stretches:
+        """What of them lies in a window; the time of cut ones is divided in proportion."""
+        first, last = np.maximum(self.begin, begin), np.minimum(self.end, end)
+        kept = (last > first) | ((last == first) & (self.begin == self.end))
+        mine, first, last = self.at(kept), first[kept], last[kept]
+        length = mine.end - mine.begin
+        cut = last - first < length
+        share = np.divide(last - first, length, out=np.ones(len(mine)), where=cut)
+        return replace(mine, begin=first, end=last, wall=mine.wall * share, cut=cut)
+
+
+def bursts(structure: Structure, trace: Trace) -> Stretches:
+    """What sequences compute before each event outside of regions, and after the last one."""
+    events = structure.events
+    offsets = np.asarray(events.offsets, np.int64)
+    sequences = len(offsets) - 1
+    sequence = events.sequence
+    reached = _reached(sequence, np.asarray(events.end, np.int64), trace.begin, trace.end)
+    previous = np.append(-1, structure.place[:-1]) if len(sequence) else np.empty(0, np.int64)
+    first = offsets[:-1][np.diff(offsets) > 0]
+    previous[first] = -1
+    since = np.append(trace.begin, reached)[:-1] if len(sequence) else reached
+    since[first] = trace.begin
+    outside = np.flatnonzero(since <= events.begin)  # what is inside a region belongs to it
+    last = np.full(sequences, -1, np.int64)
+    until = np.full(sequences, trace.begin, np.int64)
+    some = np.diff(offsets) > 0
+    last[some] = structure.place[offsets[1:][some] - 1]
+    until[some] = reached[offsets[1:][some] - 1]
+    ends = np.maximum(trace.ends()[structure.program.owner], until)
+    nothing = np.zeros(sequences, np.int64)
+
+    def joined(inner: NDArray[Any], last: NDArray[Any], kind: type[Any]) -> NDArray[Any]:
+        return np.concatenate([inner[outside], last]).astype(kind)
+
+    return Stretches(
+        joined(sequence, np.arange(sequences), np.int32),
+        joined(structure.place, nothing - 1, np.int32),
+        joined(previous, last, np.int32),
+        joined(structure.execution, nothing, np.int64),
+        joined(since, until, np.int64),
+        joined(events.begin, ends, np.int64),
+        joined(events.before, events.after, np.float64) / _NS,
+        np.zeros(len(outside) + sequences, bool),
+    )
+
+
+def regions(structure: Structure) -> Stretches:
+    """The parallel regions on the masters."""
+    events = structure.events
+    rows = np.flatnonzero(events.is_region)
+    place = np.asarray(structure.place, np.int32)[rows]
+    return Stretches(
+        part_of(np.asarray(events.offsets, np.int64), rows).astype(np.int32),
+        place,
+        place,
+        np.asarray(structure.execution, np.int64)[rows],
+        np.asarray(events.begin, np.int64)[rows],
+        np.asarray(events.end, np.int64)[rows],
+        (events.end[rows] - events.begin[rows]) / _NS,
+        np.zeros(len(rows), bool),
+    )
+
+
+def _reached(
+    sequence: NDArray[np.int64], end: NDArray[np.int64], begin: int, last: int
+) -> NDArray[np.int64]:
+    """When all events of a sequence up to each one have ended: calls lie inside of regions."""
+    shift = sequence * (last - begin + 1)
+    reached: NDArray[np.int64] = np.maximum.accumulate(end + shift) - shift
+    return reached

@@ -1,0 +1,191 @@
+"""A study: its small runs, all splits, how good the prediction is, what to take, all commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from popmodel.report import sweep
+from popmodel.report.blocks import (
+    Command,
+    Facts,
+    Heading,
+    Note,
+    Role,
+    Row,
+    Section,
+    Table,
+    Title,
+    heads,
+    notes,
+    texts,
+)
+from popmodel.report.uncertainty import about, main_inputs, measuring, named
+from popmodel.report.views import Document, Record, Views
+from popmodel.units import format_time, plural
+
+Told = Mapping[str, Any]
+
+_RUN_HEADS = ("run s", "role")
+
+
+def blocks(document: Document) -> list[Section]:
+    """The runs, all splits, the check, the recommendation, and the commands of the steps."""
+    told = document["study"]
+    return [
+        *_runs(told),
+        *sweep.blocks(document),
+        _validation(told),
+        *(_recommended(one, document) for one in told["recommended"]),
+        _commands(told),
+    ]
+
+
+def _runs(told: Told) -> list[Section]:
+    """What was run, and what the signature and the machine are."""
+    facts = [("directory", str(told["folder"])), ("signature", _signature(told))]
+    if told["machine"]["assumed"]:
+        facts.append(("assumed", told["machine"]["assumed"]))
+    if told["not_run"]:
+        facts.append(("not run", f"{', '.join(told['not_run'])} (budget, or no use of threads)"))
+    rows = [Row(_name(run), texts((f"{run['seconds']:.4g}", run["role"]))) for run in told["runs"]]
+    return [
+        (
+            Title(f"study of {told['program']}", (plural(len(rows), "run"),)),
+            Facts(tuple(facts)),
+        ),
+        (Table(heads(_RUN_HEADS), tuple(rows), first="P x T"),),
+        notes(told["signature"]["notes"], Role.BULLET),
+    ]
+
+
+def _signature(told: Told) -> str:
+    path, given = told["signature"]["path"], told["signature"]["given"]
+    if given is not None:
+        return f"{path} (given: {given})"
+    learnt = sum(run["role"] == "learnt from" for run in told["runs"])
+    return f"{path} (found in {plural(learnt, 'trace')})"
+
+
+def _name(run: Told) -> str:
+    values = [f"{name}={value:g}" for name, value in run["settings"].items()]
+    return " ".join([f"{run['processes']} x {run['threads']}", *values])
+
+
+def _validation(told: Told) -> Section:
+    """The prediction of the run that was left out."""
+    one = told["validation"]
+    time = one["runtime"]
+    run = _name({**one, "settings": one["parameters"]})
+    inside = {None: "", 0: ", outside the interval", 1: ", inside the interval"}[time["covered"]]
+    return (
+        Heading(f"check: {run} was left out and predicted from the others"),
+        Facts(
+            (
+                ("predicted", _interval(time["predicted"], time["low"], time["high"])),
+                ("measured", format_time(time["mean"])),
+                ("error", f"{100 * time['error']:+.1f} %{inside}"),
+            )
+        ),
+        *notes(one["verdict"][1:], Role.REMARK),
+    )
+
+
+def _recommended(one: Told, document: Document) -> Section:
+    """What to take, its interval, and what would narrow that."""
+    time = one["runtime"]
+    value = _interval(time["value"], time["low"], time["high"])
+    if time["low"] is None and time.get("why"):
+        value = f"{value}; no interval: {time['why']}"
+    split = f"{one['processes']} x {one['threads']} on {plural(one['cores'], 'core')}"
+    facts = (("recommended", f"{split}: {value}"),)
+    shares = one["doubtful"]
+    if not shares:
+        return (Facts(facts),)
+    first, measured = main_inputs(shares)
+    lines = [("to narrow it", named(first, shares[first]))]
+    if measured is not None:
+        lines.append(
+            ("", f"largest that a benchmark measures: {named(measured, shares[measured])}")
+        )
+    return (
+        Facts((*facts, *lines)),
+        *notes(about(first), Role.REMARK),
+        *measuring(one["measure"], document["machine"]),
+    )
+
+
+def _interval(value: float, low: float | None, high: float | None) -> str:
+    text = format_time(value)
+    if low is None or high is None:
+        return text
+    return f"{text} (90 %: {format_time(low, digits=3)} .. {format_time(high, digits=3)})"
+
+
+def _commands(told: Told) -> Section:
+    steps: Sequence[Mapping[str, str]] = told["commands"]
+    return (
+        Heading("to repeat a step"),
+        *(Command((one["command"],), one["step"]) for one in steps),
+    )
+
+
+def records(document: Document) -> list[Record]:
+    """One line per split, as of a sweep."""
+    return sweep.records(document)
+
+
+VIEWS = Views(blocks, records, sweep.VIEWS.picture)
+
+
+# -- the plan
+
+
+def plan_blocks(document: Document) -> list[Section]:
+    """What would be run, and how."""
+    cores = ", ".join(map(str, document["cores"]))
+    facts = [
+        ("directory", str(document["folder"])),
+        ("runs use", f"up to {plural(document['cores_of_runs'], 'core')}"),
+        ("budget", f"{format_time(document['budget'], trim=True)} for all runs"),
+        ("machine", document["machine"] or "measured, about a minute"),
+        ("target", _target(document)),
+        ("time", "known after the first run; those that exceed the budget are left out"),
+    ]
+    rows = [Row(_name(run), texts((run["role"],))) for run in document["runs"]]
+    return [
+        (
+            Title(f"plan of a study of {document['program']}", (f"{cores} cores",)),
+            Facts(tuple(facts)),
+        ),
+        (Table(heads(("role",)), tuple(rows), first="P x T"),),
+        (
+            Heading("each run does"),
+            *(Command((run["command"],), run["name"]) for run in document["runs"]),
+        ),
+        (Note("threads are dropped if the first run shows no OpenMP", Role.REMARK),),
+    ]
+
+
+def _target(document: Document) -> str:
+    machine = document["target_machine"] or "nodes like this one"
+    values = [f"{name}={value:g}" for name, value in document["target"].items()]
+    return ", ".join([machine, *values])
+
+
+def plan_records(document: Document) -> list[Record]:
+    """One line per run."""
+    return [
+        {
+            "run": run["name"],
+            "processes": run["processes"],
+            "threads": run["threads"],
+            **{f"parameter_{name}": value for name, value in run["settings"].items()},
+            "role": run["role"],
+            "command": run["command"],
+        }
+        for run in document["runs"]
+    ]
+
+
+PLAN = Views(plan_blocks, plan_records)

@@ -1,0 +1,168 @@
+"""The focus of analysis on the command line: times, iterations, or chosen by the structure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import MS, write_trace
+from .test_parts import STEPS, steps
+
+__all__ = ["steps"]
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+def useful(popmodel: Call, trace: str, *options: str) -> float:
+    """Useful time of a part, thread seconds."""
+    out = popmodel("metrics", trace, *options, "--format", "json")[1]
+    return float(sum(json.loads(out)["runs"][0]["observables"]["useful"]))
+
+
+def window(popmodel: Call, verb: str, trace: str, *options: str) -> tuple[float, float, str]:
+    document = json.loads(popmodel(verb, trace, *options, "--format", "json")[1])
+    found = document["analysed"] if verb in ("info", "phases") else document["runs"][0]["window"]
+    return found["begin"], found["end"], found["why"]
+
+
+@pytest.mark.parametrize("verb", ["metrics", "phases"])
+def test_times_are_a_window(steps: str, popmodel: Call, verb: str) -> None:
+    given = window(popmodel, verb, steps, "--foa", "55ms..0.155s")
+    assert given == window(popmodel, verb, steps, "--window", "55ms:155ms")
+    assert given[:2] == (0.055, 0.155)
+
+
+@pytest.mark.parametrize("verb", ["metrics", "phases"])
+def test_an_open_end_is_that_of_the_trace(steps: str, popmodel: Call, verb: str) -> None:
+    assert window(popmodel, verb, steps, "--foa", "..50ms")[:2] == (0.0, 0.05)
+    assert window(popmodel, verb, steps, "--foa", "0.1..")[:2] == (0.1, 0.22)
+
+
+@pytest.mark.parametrize("verb", ["metrics", "phases"])
+def test_iterations_are_cut_where_they_begin(steps: str, popmodel: Call, verb: str) -> None:
+    """A step lasts from the end of a barrier to that of the next."""
+    begin, end, why = window(popmodel, verb, steps, "--foa", "iterations=3..5")
+    assert (begin, end) == (0.035, 0.095)
+    assert why == "iterations 3 to 5 of 10 (35 ms to 95 ms)"
+
+
+def test_one_iteration_and_open_ones(steps: str, popmodel: Call) -> None:
+    assert window(popmodel, "metrics", steps, "--foa", "iterations=4")[:2] == (0.055, 0.075)
+    assert window(popmodel, "metrics", steps, "--foa", "iterations=9..")[:2] == (0.155, 0.195)
+    assert window(popmodel, "metrics", steps, "--foa", "iterations=..2")[1] == 0.035
+
+
+def test_iterations_add_up_to_all_of_them(steps: str, popmodel: Call) -> None:
+    each = [useful(popmodel, steps, "--foa", f"iterations={i}") for i in range(1, STEPS + 1)]
+    assert sum(each) == pytest.approx(useful(popmodel, steps, "--foa", f"iterations=1..{STEPS}"))
+    assert each[4] == pytest.approx(2 * 0.010 + 0.008 + 0.004)
+
+
+def test_auto_takes_iterations_that_are_like_the_others(steps: str, popmodel: Call) -> None:
+    _, _, why = window(popmodel, "metrics", steps, "--foa", "auto")
+    assert why.startswith("iteration")
+    assert f" of {STEPS}" in why
+    efficiency = {
+        name: json.loads(popmodel("metrics", steps, "--foa", name, "--format", "json")[1])["runs"][
+            0
+        ]["metrics"]["mpi"]["load_balance"]
+        for name in ("auto", f"iterations=2..{STEPS}")
+    }
+    assert efficiency["auto"] == pytest.approx(efficiency[f"iterations=2..{STEPS}"])
+
+
+def test_a_region_inside_iterations(steps: str, popmodel: Call) -> None:
+    out = popmodel(
+        "metrics", steps, "--foa", "iterations=3..4", "--region", "step", "--format", "json"
+    )[1]
+    found = json.loads(out)["runs"][0]["window"]
+    assert found["why"].startswith("region step, ")
+    assert found["why"].endswith("in iterations 3 to 4 of 10 (35 ms to 75 ms)")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("replay",), "iterations 3 to 5 of 10"),
+        (("info",), "iterations 3 to 5 of 10"),
+        (("sensitivity",), "iterations 3 to 5 of 10"),
+    ],
+)
+def test_every_command_that_reads_a_trace_takes_it(
+    steps: str, popmodel: Call, words: tuple[str, ...], told: str
+) -> None:
+    status, out, err = popmodel(*words, steps, "--foa", "iterations=3..5", "--format", "json")
+    assert status == 0, err
+    assert told in out
+
+
+def test_a_program_is_written_of_iterations(steps: str, popmodel: Call) -> None:
+    status, out, err = popmodel("convert", steps, "-o", "step.goal", "--foa", "iterations=3..5")
+    assert status == 0, err
+    assert "iterations 3 to 5 of 10" in err
+    assert "6 MPI operations" in out
+
+
+def test_runs_are_validated_in_iterations(steps: str, popmodel: Call) -> None:
+    words = ("validate", "stencil3d", steps, "--format", "json")
+    some, all_ = (
+        json.loads(popmodel(*words, *more)[1])["rows"][0]["measured"]
+        for more in (("--foa", "iterations=3..5"), ("--from-start",))
+    )
+    assert some == pytest.approx(0.06)
+    assert all_ == pytest.approx(0.22)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("3", "--foa 3: must be auto, BEGIN..END or iterations=A..B"),
+        ("often", "--foa often: must be auto, BEGIN..END or iterations=A..B"),
+        ("steps=1..2", "--foa steps=1..2: must be auto, BEGIN..END or iterations=A..B"),
+        ("..", "--foa ..: needs a start or an end"),
+        ("2s..1s", "--foa 2s..1s: must end after it begins"),
+        ("1 parsec..2s", "--foa 1 parsec..2s: '1 parsec': 'parsec' is not a unit of time"),
+        ("iterations=", "--foa iterations=: iterations must be whole numbers from 1, as A..B"),
+        ("iterations=0..3", "--foa iterations=0..3: iterations must be whole numbers from 1"),
+        ("iterations=3..2", "--foa iterations=3..2: the last iteration is before the first"),
+        ("iterations=9..12", "steps.prv: no iteration 12: the run has 10 iterations"),
+        ("5s..6s", "steps.prv: the window 5 s to 6 s is outside the trace"),
+    ],
+)
+def test_what_is_no_focus(steps: str, popmodel: Call, text: str, problem: str) -> None:
+    status, out, err = popmodel("metrics", steps, "--foa", text)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"popmodel: error: {problem}")
+
+
+@pytest.mark.parametrize("other", [("--window", "1s:2s"), ("--from-start",)])
+@pytest.mark.parametrize("verb", ["metrics", "replay", "info", "phases"])
+def test_a_focus_contradicts_other_parts(
+    steps: str, popmodel: Call, verb: str, other: tuple[str, ...]
+) -> None:
+    status, _, err = popmodel(verb, steps, "--foa", "auto", *other)
+    assert status == 2
+    assert err.startswith(f"popmodel: error: --foa cannot be combined with {other[0]}\n")
+
+
+@pytest.mark.parametrize("foa", ["auto", "iterations=1..2"])
+def test_a_run_without_iterations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel: Call, foa: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_trace(tmp_path / "two.prv", [8, 6], runtime=9)
+    status, out, err = popmodel("metrics", "two.prv", "--foa", foa)
+    assert (status, out) == (1, "")
+    assert err == (
+        "popmodel: error: two.prv: no iterations found: nothing repeats in its MPI calls and "
+        "parallel regions\nhint: choose a part with --window, for example --window 1s:2s\n"
+    )
+
+
+def test_each_run_has_its_own_iterations(steps: str, popmodel: Call) -> None:
+    out = popmodel("metrics", steps, steps, "--foa", "iterations=2..3", "--format", "json")[1]
+    begins = [run["window"]["begin"] * 1e9 for run in json.loads(out)["runs"]]
+    assert begins == pytest.approx([15 * MS, 15 * MS])

@@ -1,0 +1,163 @@
+"""Phases of runs that are known: simulated ones, and real traces against their observables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic import Counters, Program, Rank, Run, programs, run
+from synthetic.program import Steps
+
+from popmodel.efficiency.measure import analyse
+from popmodel.phases import Phase, Phases, phases
+from popmodel.structure import find
+from popmodel.trace import Trace, read
+from popmodel.trace.focus import focused
+from popmodel.trace.part import Part
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def of_trace(trace: Trace, part: Part = Part(from_start=True)) -> Phases:  # noqa: B008 (frozen)
+    return phases(find(trace), trace, focused(trace, part)[0])
+
+
+def of_run(done: Run, folder: Path) -> Phases:
+    trace = done.read(folder)
+    return phases(find(trace), trace)
+
+
+def with_executions(found: Phases, number: int, kind: str = "serial") -> Phase:
+    """The longest phase that each process executes so often."""
+    some = [each for each in found.phases if each.executions == number and each.kind == kind]
+    return max(some, key=lambda phase: phase.wall.sum())
+
+
+@pytest.fixture(scope="module")
+def uneven() -> Run:
+    return run(
+        programs.jacobi((8,), steps=50, how="blocking", per_cell=1e-6),
+        persistent=0.1,
+        transient=0.05,
+        seed=3,
+    )
+
+
+def test_a_phase_is_the_burst_that_the_program_has_there(uneven: Run, tmp_path: Path) -> None:
+    sweep = with_executions(of_run(uneven, tmp_path), 50)
+    assert sweep.seconds == pytest.approx(np.array(uneven.bursts["sweep"]), abs=2e-9)
+    assert sweep.part == "iterations"
+
+
+def test_imbalance_is_that_of_the_run(uneven: Run, tmp_path: Path) -> None:
+    sweep = with_executions(of_run(uneven, tmp_path), 50)
+    assert sweep.persistent_cv == pytest.approx(0.1 * np.sqrt(8 / 7), rel=0.1)
+    assert sweep.transient_cv == pytest.approx(0.05, rel=0.15)
+    means = np.array(uneven.bursts["sweep"]).mean(axis=1)
+    assert sweep.by_rank == pytest.approx(means / means.mean(), rel=1e-6)
+
+
+def test_regions_have_the_times_of_their_threads(tmp_path: Path) -> None:
+    done = run(programs.jacobi((2, 2), steps=10, threads=3, uneven=0.2, serial=0.1), transient=0.02)
+    found = of_run(done, tmp_path)
+    (sweep,) = found.of("parallel")
+    assert sweep.team is not None
+    seconds = np.array(done.regions["sweep"])  # rank, execution, thread
+    assert sweep.team.useful.reshape(seconds.shape) == pytest.approx(seconds, abs=2e-9)
+    busiest, mean = seconds.max(axis=2), seconds.mean(axis=2)
+    assert sweep.thread_imbalance == pytest.approx(busiest.sum() / mean.sum() - 1, rel=1e-6)
+    assert sweep.team.worst == int(seconds.sum(axis=(0, 1)).argmax())
+    assert sweep.overhead == pytest.approx(2e-6, abs=0.2e-6)  # a fork and a join
+    serial = next(p for p in found.of("serial") if p.place == sweep.place)
+    assert serial.seconds == pytest.approx(np.array(done.bursts["serial"]), abs=2e-9)
+
+
+def test_every_second_of_a_run_is_in_one_phase(uneven: Run, tmp_path: Path) -> None:
+    found = of_run(uneven, tmp_path)
+    computed = sum(np.sum(rank) for each in uneven.bursts.values() for rank in each)
+    assert found.seconds == pytest.approx(float(computed) + 8 * 1e-4, abs=1e-6)
+
+
+TRACES = ["bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mixnbc.4", "mixrma.4"]
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_useful_time_and_counters_of_phases_are_those_of_the_run(name: str) -> None:
+    trace = read(DATA / f"{name}.prv.gz", cache=False)
+    found = of_trace(trace)
+    measured = analyse(trace, part=Part(from_start=True)).observables
+    useful = sum(phase.useful.sum() for phase in found.phases)
+    assert useful == pytest.approx(measured.useful.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("part", [Part(), Part(begin=830_000_000, end=850_000_000)])
+def test_phases_of_a_window_add_up_to_the_window(part: Part) -> None:
+    trace = read(DATA / "ft.S.4.prv.gz", cache=False)
+    found = of_trace(trace, part)
+    measured = analyse(trace, part=part).observables
+    by_process = sum(phase.by_sequence(phase.useful) for phase in found.phases)
+    assert by_process == pytest.approx(measured.useful, abs=1e-8)
+
+
+def test_executions_that_a_window_cuts_are_marked(uneven: Run, tmp_path: Path) -> None:
+    trace = uneven.read(tmp_path)
+    begins = np.array(uneven.iterations)
+    window = trace.window(int(begins[0, 10]) + 1000, int(begins[0, 20]))
+    found = phases(find(trace), trace, window)
+    sweep = max(found.phases, key=lambda phase: phase.wall.sum())
+    assert 9 <= sweep.executions <= 11
+    assert 1 <= sweep.cut.sum() <= 16
+    assert sweep.quantiles((0.0,))[0] == pytest.approx(sweep.wall[~sweep.cut].min())
+
+
+@pytest.mark.parametrize("cause", ["instructions", "ipc", "frequency"])
+def test_counters_of_a_burst_are_those_that_the_run_counts(cause: str, tmp_path: Path) -> None:
+    counters = Counters(frequency=2e9, ipc=1.5, cause=cause)
+    done = run(programs.jacobi((4,), steps=12), counters=counters, persistent=0.2, seed=2)
+    sweep = with_executions(of_run(done, tmp_path), 12)
+    assert sweep.instructions is not None
+    assert sweep.cycles is not None
+    instructions, cycles = (sweep.by_sequence(each) for each in (sweep.instructions, sweep.cycles))
+    useful = sweep.by_sequence(sweep.useful)
+    assert cycles.sum() / useful.sum() == pytest.approx(2e9, rel=0.05)
+    spreads = {
+        "instructions": np.ptp(instructions) / instructions.mean(),
+        "ipc": np.ptp(instructions / cycles) / (instructions.sum() / cycles.sum()),
+        "frequency": np.ptp(cycles / useful) / 2e9,
+    }
+    assert max(spreads, key=spreads.__getitem__) == cause
+    assert sorted(spreads.values())[1] < 2e-3
+
+
+def test_a_trace_without_counters_has_none(uneven: Run, tmp_path: Path) -> None:
+    found = of_run(uneven, tmp_path)
+    assert {phase.instructions is None for phase in found.phases} == {True}
+
+
+def test_names_say_between_which_calls_a_burst_is(uneven: Run, tmp_path: Path) -> None:
+    found = of_run(uneven, tmp_path)
+    names = [phase.name for phase in found.phases]
+    assert len(set(names)) == len(names)
+    assert names[0] == "start to MPI_Init"
+    assert names[-1] == "MPI_Finalize to end" or names[-1].endswith(" to end")
+
+
+def test_phases_that_hardly_take_time_are_small(tmp_path: Path) -> None:
+    def body(me: Rank) -> Steps:
+        for _ in range(10):
+            yield me.compute(1e-3)
+            yield me.collective("Barrier")
+            yield me.compute(1e-8)
+            yield me.collective("Allreduce", 8)
+
+    found = of_run(run(Program(2, body), startup=0.0), tmp_path)
+    assert {phase.executions: phase.small for phase in found.phases if phase.executions == 10}
+    small = [phase.small for phase in found.phases if phase.executions == 10]
+    assert sorted(small) == [False, True]
+
+
+def test_an_untimed_trace_has_the_computing_that_it_states() -> None:
+    trace = read(DATA / "smpi" / "jac2048.4.ti.txt.gz", flop_rate=1e9, cache=False)
+    found = phases(find(trace), trace)
+    assert found.seconds == pytest.approx(find(trace).program.compute().sum() / 1e9, rel=1e-6)
