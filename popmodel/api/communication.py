@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.results import Result
 from popmodel.patterns import traffic
@@ -17,7 +18,7 @@ from popmodel.report.communication import VIEWS
 from popmodel.structure import find as find_structure
 from popmodel.structure.nest import Leaf, Loop
 from popmodel.trace.focus import Focus, focused
-from popmodel.trace.part import PROGRAM, Part, Window
+from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import count, format_size, plural
 from popmodel.values import cut, dataclass
 
@@ -144,6 +145,7 @@ def communication(
     *,
     window: Window | None = None,
     region: str | None = None,
+    foa: Foa | None = None,
     application: int = 1,
     cache: bool = True,
     flop_rate: float | None = None,
@@ -160,15 +162,15 @@ def communication(
     ----------
     trace : path or Trace
         The run.
-    window, region, application, cache
-        As for `popmodel.analyse`; without a window or a region all that processes do counts.
+    window, region, foa, application, cache
+        As for `popmodel.analyse`; without any of them all that processes do counts.
     flop_rate : float, optional
         As for `popmodel.read`.
 
     Raises
     ------
     FileError
-        If the trace cannot be read.
+        If the trace cannot be read, or has no iterations where these are asked for.
     PartError
         If the trace has no such window or region.
     ReplayError
@@ -182,9 +184,10 @@ def communication(
     >>> popmodel.communication("tests/data/comd.4.prv.gz").to_dict()["grids"][0]["dims"]
     [2, 2]
     """
-    asked = Part.of(window, region)
+    asked = Asked.of(window, region, False, foa)
     read = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate)
-    part, focus = (read, None) if asked == PROGRAM else focused(read, asked)
+    wanted = asked.of_run(read)
+    part, focus = (read, None) if wanted == PROGRAM else focused(read, wanted)
     structure = find_structure(part)
     told = () if focus is None else focus.caveats
     return Communication(path_of(trace), structure, find(structure), focus, tuple(told))

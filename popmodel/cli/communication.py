@@ -11,6 +11,7 @@ from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
     FlopRateOption,
+    FoaOption,
     ForceOption,
     RegionOption,
     TraceArgument,
@@ -25,7 +26,7 @@ DRAWN = (*FORMATS, "svg")
 EXAMPLES = (
     "popmodel communication run.prv",
     "popmodel communication run.prv -o matrix.svg",
-    "popmodel communication run.prv --window 2s:5s",
+    "popmodel communication run.prv --foa auto",
     "popmodel communication run.prv --format json | jq .patterns",
 )
 
@@ -43,6 +44,7 @@ def command(
     application: ApplicationOption = "1",
     window: WindowOption = None,
     region: RegionOption = None,
+    foa: FoaOption = None,
 ) -> None:
     """Show who talks to whom, how much, and in which patterns.
 
@@ -59,6 +61,7 @@ def command(
         trace,
         window=window,
         region=region,
+        foa=foa,
         application=whole_number("--application", application),
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),

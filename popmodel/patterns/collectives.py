@@ -61,15 +61,16 @@ def _pattern(
     members = [_members(program, int(number)) for number in numbers]
     roots = np.unique(every.root[used])
     facts: dict[str, Any] = {
-        "op": kinds[0] if len(kinds) == 1 else kinds,
+        "op": ", ".join(kinds),
         "call": structure.places[place].name,
         "blocking": bool(np.all(program.kind[operations] == Op.COLLECTIVE)),
-        "bytes": _range(sizes),
+        "bytes_min": int(sizes.min()),
+        "bytes_max": int(sizes.max()),
         "members": sorted({len(each) for each in members}),
         "comm": _comm(members, program.processes),
     }
     if roots.max() >= 0:
-        facts["root"] = roots.tolist()[0] if len(roots) == 1 else roots.tolist()
+        facts["roots"] = roots.tolist()
     passes = len(np.unique(execution))
     # a member each time: no process is missing at one of the executions
     whole = len(operations) == passes * sum(map(len, members))
@@ -109,12 +110,6 @@ def _comm(members: Sequence[NDArray[np.int32]], processes: int) -> str | list[li
     if len(np.unique(held)) == len(held) and (text := colour(members, processes)) is not None:
         return text
     return None
-
-
-def _range(sizes: NDArray[np.int64]) -> int | list[int]:
-    """The size that all have, else the least and the greatest."""
-    least, most = int(sizes.min()), int(sizes.max())
-    return least if least == most else [least, most]
 
 
 def _uneven(program: Program, operations: NDArray[np.int64]) -> bool:

@@ -385,7 +385,7 @@ def _of_list(each: Class, processes: int) -> dict[str, Any]:
     )
     sent = np.bincount(messages.sender, minlength=processes)
     return {
-        "offsets": [
+        "by_offset": [
             {
                 "offset": int(offset) - processes if 2 * offset > processes else int(offset),
                 "messages": int(times),

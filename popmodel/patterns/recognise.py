@@ -155,8 +155,8 @@ def _transpose(messages: Messages, processes: int) -> Iterator[Reading]:
                         "columns": columns,
                         "rows": tiles // columns,
                         "block": block,
-                        "with_itself": with_itself,
-                        "bytes": _size(messages.size),
+                        "with_itself": int(with_itself),
+                        "bytes": [_size(messages.size)],
                     }
                     yield Reading("transpose", facts, _even(messages.size))
                     return
@@ -174,8 +174,8 @@ def _root(messages: Messages, processes: int) -> Iterator[Reading]:
         who, often = np.unique(others, return_counts=True)
         every = np.delete(np.arange(processes), root)
         if np.array_equal(who, every) and often.min() == often.max():
-            facts = {"root": root, "way": way, "times": int(often[0])}
-            yield Reading("root", {**facts, "bytes": _size(messages.size)}, _even(messages.size))
+            facts = {"root": root, "way": way, "times": [int(often[0])]}
+            yield Reading("root", {**facts, "bytes": [_size(messages.size)]}, _even(messages.size))
             return
 
 
@@ -191,8 +191,8 @@ def _pairwise(messages: Messages, processes: int) -> Iterator[Reading]:
         return
     with_itself = len(pairs) == len(every)
     if np.array_equal(pairs, every if with_itself else others):
-        facts = {"times": int(often[0]), "with_itself": with_itself}
-        yield Reading("pairwise", {**facts, "bytes": _size(messages.size)}, _even(messages.size))
+        facts = {"times": [int(often[0])], "with_itself": int(with_itself)}
+        yield Reading("pairwise", {**facts, "bytes": [_size(messages.size)]}, _even(messages.size))
 
 
 def _ring(messages: Messages, processes: int) -> Iterator[Reading]:

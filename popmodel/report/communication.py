@@ -109,7 +109,7 @@ def _matrix(document: Document) -> Section:
         return ()
     drawn = lines(document["processes"], document["pairs"])
     return (
-        Heading("bytes from each process (rows) to each (columns)"),
+        Heading("bytes from row to column"),
         Code(tuple(drawn)),
         Note(LEGEND, Role.REMARK),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.report.views import Document
@@ -63,7 +63,7 @@ def _halo(facts: Mapping[str, Any]) -> str:
     return f"halo on {_grid(facts)}: {', '.join(sizes)}"
 
 
-def _sizes(sizes: list[float]) -> str:
+def _sizes(sizes: Sequence[float]) -> str:
     least, most = min(sizes), max(sizes)
     if least == most:
         return format_size(least, digits=3)
@@ -87,19 +87,16 @@ def _pipeline(facts: Mapping[str, Any]) -> str:
 
 def _butterfly(facts: Mapping[str, Any]) -> str:
     flips = ", ".join(map(str, facts["flips"]))
-    return f"butterfly with rank XOR {flips}: {_sizes(list(facts['bytes']))}"
+    return f"butterfly with rank XOR {flips}: {_sizes(facts['bytes'])}"
 
 
 def _transpose(facts: Mapping[str, Any]) -> str:
     block = f" blocks of {count(facts['block'])}" if facts["block"] > 1 else " ranks"
-    return (
-        f"transpose of {facts['rows']} x {facts['columns']}{block}: "
-        f"{format_size(facts['bytes'], digits=3)}"
-    )
+    return f"transpose of {facts['rows']} x {facts['columns']}{block}: {_sizes(facts['bytes'])}"
 
 
 def _ring(facts: Mapping[str, Any]) -> str:
-    size = _sizes(list(facts["bytes"]))
+    size = _sizes(facts["bytes"])
     if facts["offsets"] in ([0], (0,)):
         return f"messages to itself: {size}"
     offsets = ", ".join(f"{offset:+d}" for offset in facts["offsets"])
@@ -107,18 +104,16 @@ def _ring(facts: Mapping[str, Any]) -> str:
 
 
 def _pairwise(facts: Mapping[str, Any]) -> str:
-    return f"all pairs: {format_size(facts['bytes'], digits=3)}"
+    return f"all pairs: {_sizes(facts['bytes'])}"
 
 
 def _root(facts: Mapping[str, Any]) -> str:
     way = "from all to" if facts["way"] == "from all" else "to all from"
-    return f"{way} rank {facts['root']}: {format_size(facts['bytes'], digits=3)}"
+    return f"{way} rank {facts['root']}: {_sizes(facts['bytes'])}"
 
 
 def _collective(facts: Mapping[str, Any]) -> str:
-    op, size = facts["op"], facts["bytes"]
-    names = op if isinstance(op, str) else ", ".join(op)
-    sizes = _sizes(size if isinstance(size, list) else [size])
+    sizes = _sizes([facts["bytes_min"], facts["bytes_max"]])
     members = " or ".join(map(str, facts["members"]))
     if facts["comm"] == "all":
         who = "all"
@@ -126,11 +121,11 @@ def _collective(facts: Mapping[str, Any]) -> str:
         groups = f", colour {facts['comm']}" if facts["comm"] else ""
         who = f"groups of {members}{groups}"
     kind = "" if facts["blocking"] else " nonblocking"
-    return f"{names}{kind} of {who}: {sizes}"
+    return f"{facts['op']}{kind} of {who}: {sizes}"
 
 
 def _list(facts: Mapping[str, Any]) -> str:
-    offsets = sorted(facts["offsets"], key=lambda one: -one["messages"])
+    offsets = sorted(facts["by_offset"], key=lambda one: -one["messages"])
     named = ", ".join(f"{one['offset']:+d}" for one in offsets[:_OFFSETS])
     more = ", ..." if len(offsets) > _OFFSETS else ""
     return f"no pattern: offsets {named}{more} modulo P"
