@@ -394,6 +394,7 @@ def replay_contended(
 ]: ...
 def repetition(
     tokens: npt.NDArray[np.int32],
+    way: int,
 ) -> tuple[
     npt.NDArray[np.int32],
     npt.NDArray[np.int32],

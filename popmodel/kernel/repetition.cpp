@@ -1,8 +1,10 @@
 // What repeats in a sequence of tokens: nested loops, whose counts may vary.
 //
-// The longest maximal repetitions become loops; those inside of a body are found in the body. The
-// innermost loops then become tokens of their own, whatever their counts, and the search goes on in
-// the shorter sequence: so loops around others whose counts vary are found, too.
+// Maximal repetitions become items of their own, whatever their counts, and the search goes on in
+// the shorter sequence: so loops around others whose counts vary are found, too. What was found too
+// small to be a loop is unrolled in the end. Repetitions overlap, and which of them are loops is a
+// matter of taste: where counts are constant the longest ones, searched in their bodies, are it;
+// where they vary, long repetitions are chance, and the shortest ones are it.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -10,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <queue>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -65,8 +68,8 @@ class ByPlace {
     std::vector<std::vector<Run>> classes_;
 };
 
-// The innermost loops of a stretch: of those that overlap the longest.
-void choose(int32_t begin, int32_t end, int32_t below, const ByPlace &runs,
+// The innermost loops of a stretch: of those that overlap the longest, then in its body.
+void longest_first(int32_t begin, int32_t end, int32_t below, const ByPlace &runs,
             std::vector<Found> &chosen) {
     using Waiting = std::tuple<int32_t, int32_t, int32_t>; // length, minus period, minus begin
     std::priority_queue<Waiting> waiting;
@@ -101,7 +104,7 @@ void choose(int32_t begin, int32_t end, int32_t below, const ByPlace &runs,
         if (last < whole_end)
             free[last] = whole_end;
         std::vector<Found> inner;
-        choose(first, first + period, period, runs, inner);
+        longest_first(first, first + period, period, runs, inner);
         if (inner.empty())
             chosen.push_back({first, period, count});
         for (int32_t turn = 0; turn < count && !inner.empty(); turn++)
@@ -110,10 +113,62 @@ void choose(int32_t begin, int32_t end, int32_t below, const ByPlace &runs,
     }
 }
 
+// Loops of a stretch, none inside another: the shortest periods first.
+void shortest_first(int32_t size, std::vector<Run> runs, int32_t least, std::vector<Found> &found) {
+    std::sort(runs.begin(), runs.end(), [](const Run &a, const Run &b) {
+        return std::tie(a.period, a.begin) < std::tie(b.period, b.begin);
+    });
+    std::map<int32_t, int32_t> free{{0, size}};
+    for (const Run &run : runs) {
+        auto part = free.upper_bound(run.begin);
+        if (part != free.begin() && std::prev(part)->second > run.begin)
+            --part;
+        while (part != free.end() && part->first < run.end) {
+            const int32_t begin = std::max(part->first, run.begin);
+            const int32_t length = std::min(part->second, run.end) - begin;
+            if (!worth(length, run.period) || length < least * run.period) {
+                ++part;
+                continue;
+            }
+            const int32_t count = length / run.period, end = begin + count * run.period;
+            const int32_t rest = part->second;
+            found.push_back({begin, run.period, count});
+            if (part->first == begin)
+                part = free.erase(part);
+            else
+                (part++)->second = begin;
+            if (end < rest)
+                part = std::next(free.emplace(end, rest).first);
+        }
+    }
+}
+
+// Which of the loops that overlap are taken, and whether their bodies are known again where they
+// stand alone: wherever counts vary they can be 1.
+enum Way : int32_t { CONSTANT, LONGEST_FIRST, SHORTEST_FIRST, NO_PAIRS_FIRST, WAYS };
+
+// Loops of a sequence, none inside another.
+std::vector<Found> loops_of(const std::vector<int32_t> &level, const Stretches &stretches,
+                            int32_t way) {
+    const int32_t size = int32_t(level.size());
+    std::vector<Run> runs = runs_of(level, stretches);
+    std::vector<Found> found;
+    if (way <= LONGEST_FIRST)
+        longest_first(0, size, size, ByPlace(std::move(runs)), found);
+    if (way == NO_PAIRS_FIRST)
+        shortest_first(size, runs, 3, found);
+    if (way > LONGEST_FIRST && found.empty())
+        shortest_first(size, std::move(runs), 2, found);
+    std::sort(found.begin(), found.end(),
+              [](const Found &a, const Found &b) { return a.begin < b.begin; });
+    return found;
+}
+
 // Sequences that become shorter: in each, the innermost loops of the one below are items.
 class Levels {
   public:
-    Levels(std::vector<int32_t> tokens, int32_t symbols) : symbols_(symbols) {
+    Levels(std::vector<int32_t> tokens, int32_t symbols, int32_t way)
+        : symbols_(symbols), way_(way) {
         sequence_.push_back(std::move(tokens));
         while (collapse()) {
         }
@@ -124,6 +179,8 @@ class Levels {
     const std::vector<int32_t> &body(int32_t symbol) const { return bodies_[symbol - symbols_]; }
 
     const std::vector<int32_t> &top() const { return sequence_.back(); }
+
+    int32_t at(int32_t level, int32_t item) const { return sequence_[level][item]; }
 
     int32_t depth() const { return int32_t(first_.size()); }
 
@@ -136,94 +193,191 @@ class Levels {
   private:
     bool collapse() {
         const std::vector<int32_t> &level = sequence_.back();
-        std::vector<Found> chosen;
+        const int32_t size = int32_t(level.size());
         const Stretches stretches(level);
-        choose(0, int32_t(level.size()), int32_t(level.size()),
-               ByPlace(runs_of(level, stretches)), chosen);
-        if (chosen.empty())
+        const std::vector<Found> loops = loops_of(level, stretches, way_);
+        if (loops.empty())
             return false;
-        std::sort(chosen.begin(), chosen.end(),
-                  [](const Found &a, const Found &b) { return a.begin < b.begin; });
+        for (const Found &loop : loops)
+            learn(level, stretches, loop);
         std::vector<int32_t> above, first;
-        auto loop = chosen.begin();
-        for (int32_t at = 0; at < int32_t(level.size());) {
+        auto loop = loops.begin();
+        for (int32_t at = 0; at < size;) {
+            const int32_t until = loop == loops.end() ? size : loop->begin;
+            const int32_t known =
+                at == until ? symbol(stretches, at, loop->period) : once(stretches, at, until);
             first.push_back(at);
-            if (loop != chosen.end() && loop->begin == at) {
-                above.push_back(symbol(level, stretches, *loop));
-                at += loop->period * loop->count;
-                ++loop;
-            } else {
-                above.push_back(level[at++]);
+            above.push_back(known < 0 ? level[at++] : known);
+            if (known < 0)
+                continue;
+            // The loop goes on with all that has its body, in loops and alone.
+            const int32_t period = int32_t(body(known).size());
+            for (bool goes_on = true; goes_on;) {
+                const bool looped = loop != loops.end() && loop->begin == at;
+                const int32_t most = loop == loops.end() ? size : loop->begin;
+                goes_on = (looped ? loop->period == period : at + period <= most) &&
+                          symbol(stretches, at, period) == known;
+                if (goes_on)
+                    at += looped ? period * (loop++)->count : period;
             }
         }
-        first.push_back(int32_t(level.size()));
+        first.push_back(size);
         first_.push_back(std::move(first));
         sequence_.push_back(std::move(above));
         return true;
     }
 
-    int32_t symbol(const std::vector<int32_t> &level, const Stretches &stretches,
-                   const Found &loop) {
+    void learn(const std::vector<int32_t> &level, const Stretches &stretches, const Found &loop) {
         const int32_t end = loop.begin + loop.period;
-        const auto key = std::make_pair(stretches.hash(loop.begin, end), loop.period);
-        const auto [place, fresh] = known_.emplace(key, symbols_ + int32_t(bodies_.size()));
-        if (fresh)
+        const auto key = std::make_pair(loop.period, stretches.hash(loop.begin, end));
+        if (known_.emplace(key, symbols_ + int32_t(bodies_.size())).second) {
             bodies_.emplace_back(level.begin() + loop.begin, level.begin() + end);
-        return place->second;
+            if (way_ != CONSTANT && loop.period <= LONGEST)
+                lengths_.insert(loop.period);
+        }
     }
 
-    int32_t symbols_;
+    // The loop that has a stretch as its body, or -1.
+    int32_t symbol(const Stretches &stretches, int32_t begin, int32_t period) const {
+        const auto found = known_.find({period, stretches.hash(begin, begin + period)});
+        return found == known_.end() ? -1 : found->second;
+    }
+
+    // The loop whose body stands at a place once, or too seldom to be a loop by itself, or -1.
+    int32_t once(const Stretches &stretches, int32_t at, int32_t until) const {
+        for (auto length = lengths_.rbegin(); length != lengths_.rend(); ++length)
+            if (at + *length <= until)
+                if (const int32_t known = symbol(stretches, at, *length); known >= 0)
+                    return known;
+        return -1;
+    }
+
+    // Bodies up to this length are known again where they stand alone.
+    static constexpr int32_t LONGEST = 64;
+
+    int32_t symbols_, way_;
     std::vector<std::vector<int32_t>> sequence_, first_, bodies_;
-    std::map<std::pair<uint64_t, int32_t>, int32_t> known_;
+    std::map<std::pair<int32_t, uint64_t>, int32_t> known_;
+    std::set<int32_t> lengths_;
+};
+
+// How often each loop of the nest is repeated: always as often, or not.
+struct Constant {
+    int32_t count = -1;
+    bool holds = true;
+
+    void add(int32_t other) {
+        holds = holds && (count < 0 || count == other);
+        count = other;
+    }
+};
+
+// A token or loop in a body. Of a loop that is too small `body` holds all that it executes.
+struct Slot {
+    int32_t symbol, node = -1;
+    bool unrolled = false;
+    std::vector<Slot> body;
+    Constant constant;
 };
 
 // The nodes of the nest, numbered depth first, and where in it each token of the sequence is.
 struct Nest {
     std::vector<int32_t> token, parent, node, iteration;
-    std::vector<std::vector<int32_t>> children, counts;
+    std::vector<std::vector<int32_t>> counts;
 
     Nest(const Levels &levels, size_t tokens) : node(tokens), iteration(tokens), levels_(levels) {
-        add(-1, -1, levels.top());
+        Slot root{-1};
+        for (const int32_t symbol : levels.top())
+            root.body.push_back(slot(symbol));
+        each(root, [&](int32_t item, Slot &mine) { tally(levels_.depth(), item, mine); });
+        for (Slot &mine : root.body)
+            unroll(mine);
+        number(root, -1);
         counts[0].push_back(1);
-        for (size_t item = 0; item < levels.top().size(); item++)
-            walk(levels.depth(), int32_t(item), children[0][item], 0);
+        each(root, [&](int32_t item, Slot &mine) { walk(levels_.depth(), item, mine, 0); });
     }
 
   private:
-    void add(int32_t symbol, int32_t above, const std::vector<int32_t> &body) {
-        const size_t mine = token.size();
-        token.push_back(symbol);
-        parent.push_back(above);
-        children.emplace_back();
-        counts.emplace_back();
-        passed_.push_back(0);
-        for (const int32_t each : body) {
-            children[mine].push_back(int32_t(token.size()));
-            if (levels_.is_loop(each))
-                add(-1, int32_t(mine), levels_.body(each));
-            else
-                add(each, int32_t(mine), {});
-        }
+    template <typename Do>
+    void each(Slot &root, Do act) {
+        for (size_t item = 0; item < root.body.size(); item++)
+            act(int32_t(item), root.body[item]);
     }
 
-    void walk(int32_t level, int32_t item, int32_t mine, int32_t turn) {
+    Slot slot(int32_t symbol) const {
+        Slot made{symbol};
+        if (levels_.is_loop(symbol))
+            for (const int32_t inner : levels_.body(symbol))
+                made.body.push_back(slot(inner));
+        return made;
+    }
+
+    // Items that one stands for, in the level where they are more than one or tokens.
+    std::pair<int32_t, int32_t> expanded(int32_t &level, int32_t item, const Slot &mine) const {
         int32_t end = item + 1;
-        for (; level > 0; level--) {
-            std::tie(item, end) = levels_.below(level, item);
-            if (end - item > 1)
-                break;
+        while (level > 0) {
+            std::tie(item, end) = levels_.below(level--, item);
+            if (levels_.at(level, item) != mine.symbol)
+                break; // down to here it was one item
         }
-        if (level == 0) {
-            node[item] = mine;
-            iteration[item] = turn;
+        return {item, end};
+    }
+
+    void tally(int32_t level, int32_t item, Slot &mine) {
+        if (!levels_.is_loop(mine.symbol))
+            return;
+        const auto [begin, end] = expanded(level, item, mine);
+        const int32_t period = int32_t(mine.body.size());
+        mine.constant.add((end - begin) / period);
+        for (int32_t at = begin; at < end; at++)
+            tally(level, at, mine.body[(at - begin) % period]);
+    }
+
+    static void unroll(Slot &mine) {
+        for (Slot &inner : mine.body)
+            unroll(inner);
+        if (mine.body.empty() || !mine.constant.holds)
+            return;
+        int64_t places = 0;
+        for (const Slot &inner : mine.body)
+            places += inner.unrolled ? int64_t(inner.body.size()) : 1;
+        const int64_t count = mine.constant.count;
+        if (worth(count * places, places))
+            return;
+        mine.unrolled = true;
+        const std::vector<Slot> body = mine.body;
+        for (int64_t turn = 1; turn < count; turn++)
+            mine.body.insert(mine.body.end(), body.begin(), body.end());
+    }
+
+    void number(Slot &mine, int32_t above) {
+        if (!mine.unrolled) {
+            mine.node = int32_t(token.size());
+            token.push_back(mine.body.empty() && above >= 0 ? mine.symbol : -1);
+            parent.push_back(above);
+            counts.emplace_back();
+            passed_.push_back(0);
+            above = mine.node;
+        }
+        for (Slot &inner : mine.body)
+            number(inner, above);
+    }
+
+    void walk(int32_t level, int32_t item, const Slot &mine, int32_t turn) {
+        const auto [begin, end] = expanded(level, item, mine);
+        if (!levels_.is_loop(mine.symbol)) {
+            node[begin] = mine.node;
+            iteration[begin] = turn;
             return;
         }
-        const int32_t period = int32_t(children[mine].size());
-        counts[mine].push_back((end - item) / period);
-        for (int32_t at = item; at < end; at++) {
-            const int32_t place = (at - item) % period;
-            passed_[mine] += place == 0;
-            walk(level - 1, at, children[mine][place], passed_[mine] - 1);
+        const int32_t period = int32_t(mine.body.size());
+        if (!mine.unrolled)
+            counts[mine.node].push_back((end - begin) / period);
+        for (int32_t at = begin; at < end; at++) {
+            const int32_t place = (at - begin) % period;
+            if (!mine.unrolled && place == 0)
+                passed_[mine.node]++;
+            walk(level, at, mine.body[place], mine.unrolled ? turn : passed_[mine.node] - 1);
         }
     }
 
@@ -231,7 +385,8 @@ struct Nest {
     std::vector<int32_t> passed_;
 };
 
-nb::tuple repetition(In<int32_t> tokens) {
+nb::tuple repetition(In<int32_t> tokens, int32_t way) {
+    check(way >= 0 && way < WAYS, "no such way");
     int32_t symbols = 0;
     for (size_t i = 0; i < tokens.size(); i++) {
         check(tokens.data()[i] >= 0 && tokens.data()[i] < INT32_MAX / 2, "tokens must count from 0");
@@ -242,7 +397,7 @@ nb::tuple repetition(In<int32_t> tokens) {
     std::vector<int32_t> counts, token, parent, node, iteration;
     {
         nb::gil_scoped_release released;
-        const Levels levels({tokens.data(), tokens.data() + tokens.size()}, symbols);
+        const Levels levels({tokens.data(), tokens.data() + tokens.size()}, symbols, way);
         Nest nest(levels, tokens.size());
         for (const auto &each : nest.counts) {
             counts.insert(counts.end(), each.begin(), each.end());
@@ -261,7 +416,7 @@ nb::tuple repetition(In<int32_t> tokens) {
 } // namespace
 
 void bind_repetition(nb::module_ &module) {
-    module.def("repetition", &repetition, nb::arg("tokens"),
+    module.def("repetition", &repetition, nb::arg("tokens"), nb::arg("way"),
                "Nested loops of a sequence: token and parent of each node, offsets and counts of "
                "its executions, node and iteration of each token.");
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.structure.merge import Node, merged, tree_of
 from popmodel.structure.nest import Leaf, Loop, Place
-from popmodel.structure.repetition import repetition
+from popmodel.structure.repetition import repetitions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,16 +49,17 @@ def common_nest(events: Events, tokens: NDArray[np.int32]) -> Common:
     """
     groups: dict[bytes, int] = {}
     of_sequence: list[int] = []
-    found: list[Repetition] = []
+    distinct: list[NDArray[np.int32]] = []
     first: list[int] = []
     bounds = events.offsets.tolist()
     for begin, end in pairwise(bounds):
         key = events.exact[begin:end].tobytes()
         if key not in groups:
-            groups[key] = len(found)
-            found.append(repetition(tokens[begin:end]))
+            groups[key] = len(distinct)
+            distinct.append(tokens[begin:end])
             first.append(begin)
         of_sequence.append(groups[key])
+    found = repetitions(distinct)
     trees = [
         tree_of(each, _tokens(events, each, begin), group)
         for group, (each, begin) in enumerate(zip(found, first, strict=True))

@@ -1,13 +1,13 @@
 """What repeats in a sequence of tokens: nested loops, whose counts may vary.
 
-All maximal repetitions of the sequence are found; the longest become loops, and those inside of a
-body are found in the body. The innermost loops then become tokens of their own, whatever their
-counts, and the search goes on in the shorter sequence: so loops around others whose counts drift
-are found, too. All in n log n (``popmodel/kernel/runs.hpp``).
+Maximal repetitions become tokens of their own, whatever their counts, and the search goes on in the
+shorter sequence: so loops around others whose counts drift are found, too. All in n log n
+(``popmodel/kernel/runs.hpp``).
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,21 @@ from popmodel.kernel import _kernel
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Repetition", "repetition"]
+__all__ = ["Repetition", "Way", "repetition", "repetitions"]
+
+
+class Way(IntEnum):
+    """Which of the repetitions that overlap are loops; the compiled core has the same numbers."""
+
+    CONSTANT = 0  #: the longest, then those in their bodies: best where counts are constant
+    LONGEST_FIRST = 1  #: the same, with bodies of loops known again where they stand alone
+    SHORTEST_FIRST = 2  #: those of the shortest periods: best where counts vary
+    NO_PAIRS_FIRST = 3  #: the same, those of two turns only where there are no others
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +74,19 @@ class Repetition:
         return found
 
 
-def repetition(tokens: NDArray[np.int32]) -> Repetition:
+def repetition(tokens: NDArray[np.int32], way: Way = Way.CONSTANT) -> Repetition:
     """Find the loops of a sequence.
 
     Parameters
     ----------
     tokens : int32[n]
         From 0. A loop saves at least three places: a call made twice in a row is none.
+    way : Way
     """
-    return Repetition(*_kernel.repetition(tokens))
+    return Repetition(*_kernel.repetition(tokens, int(way)))
+
+
+def repetitions(sequences: Sequence[NDArray[np.int32]]) -> list[Repetition]:
+    """Find the loops of some sequences, all in that way in which they need the fewest nodes."""
+    found = [[repetition(each, way) for each in sequences] for way in Way]
+    return min(found, key=lambda nests: sum(len(each.token) for each in nests))

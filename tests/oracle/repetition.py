@@ -1,190 +1,248 @@
 """Nested loops of a sequence, found in the plainest way: the reference of `popmodel.structure`.
 
-All maximal repetitions of the sequence are found; the longest become loops, and those inside of a
-body are found in the body. The innermost loops then become tokens of their own, whatever their
-counts, and the search goes on in the shorter sequence: so loops around others whose counts drift
-are found, too.
+All repetitions are found by comparing the sequence with itself at every distance, items are nested
+objects, and nothing is hashed.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from popmodel.structure.repetition import Repetition
+from popmodel.structure.repetition import Repetition, Way
+
+LEAST = 3
+LONGEST = 64
 
 
-def repetition(tokens: NDArray[np.int32]) -> Repetition:
-    """Find the loops of a sequence.
+@dataclass
+class Item:
+    """A token, or a loop with all the items that it executes."""
 
-    Parameters
-    ----------
-    tokens : int32[n]
-        From 0.
-    """
-    level = tokens.tolist()
-    symbols = int(tokens.max(initial=-1)) + 1
-    bodies: dict[tuple[int, ...], int] = {}
-    # Of each level above the tokens: where an item begins in the level below, and how many it has.
-    levels: list[tuple[list[int], list[int]]] = []
+    symbol: int
+    children: list[Item] = field(default_factory=list)
+
+
+@dataclass
+class Slot:
+    """A token or a loop of the nest."""
+
+    symbol: int
+    body: list[Slot]
+    counts: list[int] = field(default_factory=list)
+    unrolled: bool = False
+    node: int = -1
+    passed: int = 0
+
+
+def repetition(tokens: Sequence[int], way: Way = Way.CONSTANT) -> Repetition:
+    """Find the loops of a sequence."""
+    items = [Item(int(token)) for token in tokens]
+    symbols = max((item.symbol for item in items), default=-1) + 1
+    bodies: list[list[int]] = []
     while True:
-        found = list(_innermost(level))
-        if not found:
+        level = [item.symbol for item in items]
+        loops = _loops(level, way)
+        if not loops:
             break
-        for begin, period, _ in found:
-            bodies.setdefault(tuple(level[begin : begin + period]), len(bodies))
-        known = {body: symbols + number for body, number in bodies.items()}
-        level, first = _collapsed(level, found, known)
-        levels.append((first, [len(level)]))
-    return _tree(tokens, symbols, list(bodies), levels, level)
+        for begin, period, _ in loops:
+            if level[begin : begin + period] not in bodies:
+                bodies.append(level[begin : begin + period])
+        known = [] if way is Way.CONSTANT else [b for b in bodies if len(b) <= LONGEST]
+        items = _collapsed(items, level, loops, bodies, known, symbols)
+    return _numbered(len(tokens), items, bodies, symbols)
 
 
 def _worth(length: int, period: int) -> bool:
-    """Whether a repetition saves enough to be a loop: calls made twice in a row are not."""
-    return length >= 2 * period and (length // period - 1) * period >= 3
+    return length >= 2 * period and (length // period - 1) * period >= LEAST
 
 
-def _innermost(level: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Begin, period and count of the innermost loops of a level, in order."""
-    runs = _runs(np.asarray(level, np.int64))
-    chosen: list[tuple[int, int, int]] = []
-    _choose(0, len(level), runs, chosen)
-    yield from sorted(chosen)
+def _loops(level: list[int], way: Way) -> list[tuple[int, int, int]]:
+    """Begin, period and count of loops, none inside another."""
+    runs = _runs(level)
+    if way in (Way.CONSTANT, Way.LONGEST_FIRST):
+        return sorted(_longest_first(0, len(level), runs))
+    found = _shortest_first(level, runs, 3) if way is Way.NO_PAIRS_FIRST else []
+    return sorted(found or _shortest_first(level, runs, 2))
 
 
-def _choose(
-    begin: int, end: int, runs: list[tuple[int, int, int]], chosen: list[tuple[int, int, int]]
-) -> None:
-    """Take the longest repetitions of a stretch first; add the innermost loops of each of them."""
-    waiting = []
-    for first, stop, period in runs:
-        first, stop = max(first, begin), min(stop, end)
-        if _worth(stop - first, period):
-            waiting.append((first - stop, period, first, stop))
-    heapq.heapify(waiting)
-    free = [(begin, end)]
-    while waiting:
-        _, period, first, stop = heapq.heappop(waiting)
-        parts = [(max(first, a), min(stop, b)) for a, b in free if a < stop and b > first]
-        if parts != [(first, stop)]:
-            for a, b in parts:
-                if _worth(b - a, period):
-                    heapq.heappush(waiting, (a - b, period, a, b))
-            continue
-        count = (stop - first) // period
-        last = first + count * period
-        within = [run for run in runs if run[0] < first + period and run[1] > first]
-        inner: list[tuple[int, int, int]] = []
-        _choose(first, first + period, [r for r in within if r[2] < period], inner)
+def _longest_first(
+    begin: int, end: int, runs: list[tuple[int, int, int]]
+) -> list[tuple[int, int, int]]:
+    """The longest repetitions of a stretch, or the loops in their bodies."""
+    chosen = []
+    free = [begin <= at < end for at in range(end)]
+    while True:
+        pieces = [
+            (start - stop, period, start)
+            for first, last, period in runs
+            for start, stop in _pieces(free, first, min(last, end))
+            if _worth(stop - start, period)
+        ]
+        if not pieces:
+            return chosen
+        negative, period, first = min(pieces)
+        count = -negative // period
+        free[first : first + count * period] = [False] * (count * period)
+        inner = _longest_first(first, first + period, [run for run in runs if run[2] < period])
         if inner:
-            for turn in range(count):
-                chosen += [(b + turn * period, p, c) for b, p, c in inner]
+            chosen += [(b + turn * period, p, c) for turn in range(count) for b, p, c in inner]
         else:
             chosen.append((first, period, count))
-        free = [
-            part
-            for a, b in free
-            for part in (((a, first), (last, b)) if a <= first < b else ((a, b),))
-            if part[1] > part[0]
-        ]
 
 
-def _runs(level: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Begin, end and period of all maximal repetitions."""
+def _pieces(free: list[bool], begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """The free stretches between two places."""
+    at = begin
+    while at < end:
+        stop = at
+        while stop < end and free[stop]:
+            stop += 1
+        if stop > at:
+            yield at, stop
+        at = stop + 1
+
+
+def _shortest_first(
+    level: list[int], runs: list[tuple[int, int, int]], least: int
+) -> list[tuple[int, int, int]]:
+    """The repetitions of the shortest periods."""
+    free = [True] * len(level)
     found = []
+    for begin, end, period in sorted(runs, key=lambda run: (run[2], run[0])):
+        for at, stop in list(_pieces(free, begin, end)):
+            if _worth(stop - at, period) and stop - at >= least * period:
+                count = (stop - at) // period
+                found.append((at, period, count))
+                free[at : at + count * period] = [False] * (count * period)
+    return found
+
+
+def _runs(level: list[int]) -> list[tuple[int, int, int]]:
+    """Begin, end and period of all maximal repetitions."""
+    found: dict[tuple[int, int], int] = {}
     for period in range(1, len(level) // 2 + 1):
-        same = np.concatenate([[False], level[:-period] == level[period:], [False]])
-        edges = np.flatnonzero(same[1:] != same[:-1]).reshape(-1, 2)
-        for begin, end in edges[edges[:, 1] - edges[:, 0] >= period].tolist():
-            found.append((begin, end + period, period))
-    primitive: dict[tuple[int, int], int] = {}
-    for begin, end, period in found:
-        primitive.setdefault((begin, end), period)
-    return [(begin, end, period) for (begin, end), period in primitive.items()]
+        begin = 0
+        while begin + period < len(level):
+            end = begin
+            while end + period < len(level) and level[end] == level[end + period]:
+                end += 1
+            if end - begin >= period:
+                found.setdefault((begin, end + period), period)
+            begin = end + 1
+    return [(begin, end, period) for (begin, end), period in found.items()]
 
 
 def _collapsed(
-    level: list[int], found: list[tuple[int, int, int]], known: dict[tuple[int, ...], int]
-) -> tuple[list[int], list[int]]:
-    """The level above: loops as items, and where each item begins in this level."""
-    above, first = [], []
-    loops = {begin: (period, count) for begin, period, count in found}
-    at = 0
-    while at < len(level):
-        first.append(at)
-        if at in loops:
-            period, count = loops[at]
-            above.append(known[tuple(level[at : at + period])])
-            at += period * count
-        else:
-            above.append(level[at])
-            at += 1
-    return above, first
-
-
-def _tree(
-    tokens: NDArray[np.int32],
+    items: list[Item],
+    level: list[int],
+    loops: list[tuple[int, int, int]],
+    bodies: list[list[int]],
+    known: list[list[int]],
     symbols: int,
-    bodies: list[tuple[int, ...]],
-    levels: list[tuple[list[int], list[int]]],
-    top: list[int],
-) -> Repetition:
-    """Number the nodes of the nest and walk through the sequence."""
+) -> list[Item]:
+    """The items above: loops, and single bodies of loops that are known."""
+    loop_at = {begin: (period, period * count) for begin, period, count in loops}
+    until = [min([b for b in loop_at if b >= at], default=len(level)) for at in range(len(level))]
+    known = sorted(known, key=len, reverse=True)
+    above, at = [], 0
+    while at < len(level):
+        body = None
+        if at in loop_at:
+            body = level[at : at + loop_at[at][0]]
+        else:
+            for each in known:
+                if at + len(each) <= until[at] and level[at : at + len(each)] == each:
+                    body = each
+                    break
+        if body is None:
+            above.append(items[at])
+            at += 1
+            continue
+        loop = Item(symbols + bodies.index(body))
+        while at < len(level) and level[at : at + len(body)] == body:
+            if at in loop_at and loop_at[at][0] == len(body):
+                end = at + loop_at[at][1]
+            elif at not in loop_at and at + len(body) <= until[at]:
+                end = at + len(body)
+            else:
+                break
+            loop.children += items[at:end]
+            at = end
+        above.append(loop)
+    return above
+
+
+def _numbered(size: int, items: list[Item], bodies: list[list[int]], symbols: int) -> Repetition:
+    def slot(symbol: int) -> Slot:
+        inner = bodies[symbol - symbols] if symbol >= symbols else []
+        return Slot(symbol, [slot(each) for each in inner])
+
+    def tally(item: Item, mine: Slot) -> None:
+        if mine.body:
+            mine.counts.append(len(item.children) // len(mine.body))
+            for at, child in enumerate(item.children):
+                tally(child, mine.body[at % len(mine.body)])
+
+    def unroll(mine: Slot) -> None:
+        for inner in mine.body:
+            unroll(inner)
+        if mine.body and len(set(mine.counts)) == 1:
+            places = sum(len(each.body) if each.unrolled else 1 for each in mine.body)
+            if not _worth(mine.counts[0] * places, places):
+                mine.unrolled = True
+                mine.body = [_copy(each) for _ in range(mine.counts[0]) for each in mine.body]
+
     token: list[int] = []
     parent: list[int] = []
-    children: list[tuple[int, ...]] = []
     counts: list[list[int]] = []
-    passed: list[int] = []
 
-    def number(symbol: int, body: Sequence[int], above: int) -> int:
-        mine = len(token)
-        parent.append(above)
-        token.append(symbol if symbol < symbols else -1)
-        children.append(())
-        counts.append([])
-        passed.append(0)
-        children[mine] = tuple(
-            number(each, bodies[each - symbols] if each >= symbols else (), mine) for each in body
-        )
-        return mine
+    def number(mine: Slot, above: int) -> None:
+        if not mine.unrolled:
+            mine.node = len(token)
+            token.append(mine.symbol if not mine.body and above >= 0 else -1)
+            parent.append(above)
+            counts.append([])
+            above = mine.node
+        for inner in mine.body:
+            number(inner, above)
 
-    number(symbols, top, -1)
-    node = np.empty(len(tokens), np.int32)
-    iteration = np.empty(len(tokens), np.int32)
-    stops = [[*first[1:], 0] for first, _ in levels]
-    for depth in range(len(levels)):
-        below = levels[depth - 1][0] if depth else tokens
-        stops[depth][-1] = len(below)
+    node: list[int] = []
+    iteration: list[int] = []
 
-    def walk(depth: int, item: int, mine: int, turn: int) -> None:
-        if depth < 0:
-            node[item], iteration[item] = mine, turn
+    def walk(item: Item, mine: Slot, turn: int) -> None:
+        if not mine.body:
+            node.append(mine.node)
+            iteration.append(turn)
             return
-        begin, end = levels[depth][0][item], stops[depth][item]
-        if end - begin == 1:
-            walk(depth - 1, begin, mine, turn)
-            return
-        body = children[mine]
-        counts[mine].append((end - begin) // len(body))
-        for at in range(begin, end):
-            place = (at - begin) % len(body)
-            if place == 0:
-                passed[mine] += 1
-            walk(depth - 1, at, body[place], passed[mine] - 1)
+        if not mine.unrolled:
+            counts[mine.node].append(len(item.children) // len(mine.body))
+        for at, child in enumerate(item.children):
+            if not mine.unrolled and at % len(mine.body) == 0:
+                mine.passed += 1
+            walk(child, mine.body[at % len(mine.body)], turn if mine.unrolled else mine.passed - 1)
 
-    for item, mine in enumerate(children[0]):
-        walk(len(levels) - 1, item, mine, 0)
+    root = Slot(-1, [slot(item.symbol) for item in items])
+    for item, mine in zip(items, root.body, strict=True):
+        tally(item, mine)
+    for mine in root.body:
+        unroll(mine)
+    number(root, -1)
     counts[0].append(1)
-    flat = [count for each in counts for count in each]
-    offsets = np.concatenate([[0], np.cumsum([len(each) for each in counts])])
+    for item, mine in zip(items, root.body, strict=True):
+        walk(item, mine, 0)
+    assert len(node) == size
     return Repetition(
         np.array(token, np.int32),
         np.array(parent, np.int32),
-        offsets.astype(np.int64),
-        np.array(flat, np.int32),
-        node,
-        iteration,
+        np.cumsum([0, *map(len, counts)]).astype(np.int64),
+        np.array([count for each in counts for count in each], np.int32),
+        np.array(node, np.int32),
+        np.array(iteration, np.int32),
     )
+
+
+def _copy(mine: Slot) -> Slot:
+    return Slot(mine.symbol, [_copy(each) for each in mine.body], unrolled=mine.unrolled)

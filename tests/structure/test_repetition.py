@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle import repetition as oracle
 
 from popmodel.kernel import _kernel
-from popmodel.structure.repetition import repetition
+from popmodel.structure.repetition import Way, repetition, repetitions
 
 COLUMNS = ("token", "parent", "offsets", "counts", "node", "iteration")
 
@@ -18,7 +18,7 @@ def tokens_of(text: str) -> np.ndarray:
 
 def shown(text: str) -> str:
     """The nest of a text: loops in brackets, with their counts."""
-    found = repetition(tokens_of(text))
+    (found,) = repetitions([tokens_of(text)])
 
     def show(node: int) -> str:
         if found.token[node] >= 0:
@@ -51,10 +51,10 @@ def test_nests(text, nest):
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(st.integers(0, 3), max_size=60))
-def test_as_the_reference_finds_it(tokens):
+@given(st.lists(st.integers(0, 3), max_size=60), st.sampled_from(Way))
+def test_as_the_reference_finds_it(tokens, way):
     tokens = np.array(tokens, np.int32)
-    found, wanted = repetition(tokens), oracle.repetition(tokens)
+    found, wanted = repetition(tokens, way), oracle.repetition(tokens, way)
     for name in COLUMNS:
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
 
@@ -74,18 +74,18 @@ NESTS = st.recursive(
 
 
 @settings(max_examples=200, deadline=None)
-@given(NESTS)
-def test_unrolled_nests_as_the_reference_finds_them(text):
-    tokens = tokens_of(text[:400])
-    found, wanted = repetition(tokens), oracle.repetition(tokens)
+@given(NESTS, st.sampled_from(Way))
+def test_unrolled_nests_as_the_reference_finds_them(text, way):
+    tokens = tokens_of(text[:200])
+    found, wanted = repetition(tokens, way), oracle.repetition(tokens, way)
     for name in COLUMNS:
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
 
 
 @settings(max_examples=200, deadline=None)
-@given(NESTS)
-def test_executed_it_is_the_sequence(text):
-    found = repetition(tokens_of(text))
+@given(NESTS, st.sampled_from(Way))
+def test_executed_it_is_the_sequence(text, way):
+    found = repetition(tokens_of(text), way)
     spent = dict.fromkeys(range(len(found.token)), 0)
     said = []
 
@@ -112,4 +112,9 @@ def test_finds_the_outer_loop_of_a_long_sequence():
 
 def test_refuses_what_is_no_token():
     with pytest.raises(ValueError, match="tokens must count from 0"):
-        _kernel.repetition(np.array([0, -1], np.int32))
+        _kernel.repetition(np.array([0, -1], np.int32), 0)
+
+
+def test_refuses_what_is_no_way():
+    with pytest.raises(ValueError, match="no such way"):
+        _kernel.repetition(np.array([0, 1], np.int32), 4)
