@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Communication", "find", "grid", "patterns"]
 
+_LEAST = 0.01
+"""Share of the bytes between processes that a grid explains at least."""
 _CLASSES = 64
 """Sets of messages, those with most bytes, that say which grid it is."""
 
@@ -126,9 +128,11 @@ def _grids(groups: Iterable[Unit], processes: int) -> tuple[list[Grid], str]:
             for dims, found in read.items()
             if _uses_all(dims, [found[row] for row in rest if row in found])
         }
-        if not scores:
+        best = max(
+            scores, key=lambda dims: scores[dims], default=None
+        )  # of equal ones the simplest
+        if best is None or scores[best] < _LEAST * total:
             break
-        best = max(scores, key=lambda dims: scores[dims])  # of equal ones that with few dimensions
         mine = [row for row in rest if row in read[best]]
         wraps = np.any([read[best][row].facts["periodic"] for row in mine], axis=0)
         grids.append(Grid(best, tuple(wraps.tolist()), scores[best] / max(total, 1)))

@@ -33,10 +33,6 @@ def value(formula, processes):
         (np.where(SIXTEEN > 0, 0, NOBODY), [("rank > 0", "0")]),
         (np.where(SIXTEEN == 3, 9, NOBODY), [("rank == 3", "9")]),
         (np.where(SIXTEEN == 15, 2, NOBODY), [("rank == P - 1", "2")]),
-        (
-            np.where(SIXTEEN < 8, SIXTEEN + 8, np.where(SIXTEEN < 12, 5, NOBODY)),
-            [("rank < 8", "rank + 8"), ("rank >= 8 and rank < P - 4", "5")],
-        ),
     ],
 )
 def test_simple_forms(partner, expected):
