@@ -13,7 +13,7 @@ from typing import TextIO
 from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.errors import FileError, UsageError
-from popmodel.files import refuse_planted, write_bytes
+from popmodel.files import expect_writable, refuse_planted, write_bytes
 from popmodel.provenance import stamped
 from popmodel.report import formats
 from popmodel.report.formats import Format
@@ -130,6 +130,8 @@ def target(
     # Refused before the work as well as after it: nobody waits an hour for this line.
     try:
         _refuse_existing(path, force)
+        if not _is_special(path):
+            expect_writable(path)
     except OSError as error:
         raise _cannot_write(path, error) from error
     return Target(tuple(arguments), format or by_suffix or formats.TABLE, path, force)
