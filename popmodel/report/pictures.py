@@ -1,4 +1,4 @@
-"""What a drawing shows, as data: bars, points over categories, curves, lanes over time, or cells."""
+"""What a drawing shows, as data: bars, points, curves, lanes over time, or cells."""
 
 from __future__ import annotations
 
