@@ -213,7 +213,10 @@ def _above_zero(
     hints: Sequence[str],
     notes: list[str],
 ) -> tuple[Points, Sequence[str] | None, Sequence[str]]:
-    """Points above 0, and those of the forms and hints that are 0 where values are."""
+    """Points above 0, and those of the forms and hints that are 0 where values are.
+
+    One point above 0 tests no such form: it has the hinted one, as if there were no others.
+    """
     empty, others = points.chosen(zero), points.chosen(~zero)
 
     def vanishes(text: str) -> bool:
@@ -222,7 +225,10 @@ def _above_zero(
             term.at(others.configurations).all() for term in terms
         )
 
-    kept = [text for text in (VANISHING if forms is None else forms) if vanishes(text)]
+    possible = VANISHING if forms is None else forms
+    if forms is None and len(others) == 1 and hints:
+        possible = ()
+    kept = [text for text in possible if vanishes(text)]
     likely = [text for text in hints if vanishes(text)]
     places = "; ".join(described(empty.configuration(row)) for row in range(len(empty)))
     if kept or likely:

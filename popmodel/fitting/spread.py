@@ -21,6 +21,7 @@ ASSUMED_DRIFT = 0.15
 """Half of the interval of the exponent of a variable that was never varied: assumed; work per
 process as P**-0.85 to P**-1.15, a factor of 1.23 at four times the processes."""
 _BEYOND = 4.0  # by how much farther than the points forms are compared
+_REFUTED = 9.0  # mean square of residuals over errors from which errors are not believed
 _FAR = 1.5  # largest half of the interval of an exponent: no law of its own is left
 
 
@@ -144,9 +145,13 @@ def _scatter(points: Points, best: Tried) -> tuple[float, float]:
     """Quantile of 95 %, and by what to scale the errors of points.
 
     The variance of the residuals, drawn towards the stated one as if that had been found with
-    ``points.freedom`` degrees of freedom (the conjugate prior of a variance).
+    ``points.freedom`` degrees of freedom (the conjugate prior of a variance). Residuals that refute
+    the stated errors stand alone.
     """
-    freedom = points.freedom + len(points) - best.size
+    own = len(points) - best.size
+    if own and best.misfit > _REFUTED * own:
+        return student(max(own, 2)), math.sqrt(best.misfit / own)
+    freedom = points.freedom + own
     return student(freedom), math.sqrt((points.freedom + best.misfit) / freedom)
 
 

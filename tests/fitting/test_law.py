@@ -207,6 +207,13 @@ def test_points_that_no_form_fits_are_said() -> None:
     assert there.low < 1.5 < there.high
 
 
+def test_residuals_that_refute_the_stated_errors_stand_alone() -> None:
+    samples = measured(lambda p, _: 1 / p, (2, 4, 8, 16), noise=0.1, error=0.0, seed=3)
+    there = law(samples, forms=["1/P"]).at(8, 1)
+    assert there.low < 1 / 8 < there.high
+    assert 0.05 < there.high / there.value - 1 < 0.4
+
+
 def test_contradicting_repeats_are_said() -> None:
     samples = [
         Sample(2, 1, 1.0, {}, 0.01),
@@ -238,6 +245,12 @@ def test_zeros_ask_for_a_form_that_is_0_there() -> None:
 def test_zeros_where_no_form_is_0_are_left_out_and_said() -> None:
     found = law([Sample(2, 1, 1.0), Sample(4, 1, 0.0), Sample(8, 1, 1.0)])
     assert found.notes[0] == "0 at P = 4, T = 1, left out: no form is 0 there and nowhere else"
+
+
+def test_zeros_beside_one_point_do_not_replace_its_hint() -> None:
+    found = law([Sample(1, 1, 0.0), Sample(4, 1, 2.0)], hints=["1/P"])
+    assert (found.form, found.origin) == ("1/P", "assumed")
+    assert found.notes[0].startswith("0 at P = 1, T = 1, left out")
 
 
 def test_a_quantity_that_is_always_0_stays_0() -> None:
