@@ -165,7 +165,7 @@ def cases(folder: Path) -> Iterator[Callable[[], Case]]:
 
 def measured(path: Path) -> tuple[tuple[int, int], float, float]:
     """P x T, runtime and parallel efficiency of a trace."""
-    (found,) = popmodel.metrics(str(path), from_start=True).to_dict()["runs"]
+    (found,) = popmodel.metrics(str(path)).to_dict()["runs"]
     threads = found["threads"]
     size = found["processes"], max(threads) if isinstance(threads, list) else threads
     family = "hybrid-additive" if size[1] > 1 else "mpi"
