@@ -18,7 +18,7 @@ from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds.item import Table
 from popmodel.model.kinds.spread import Spread
-from popmodel.model.run.call_list import CALLS, Repeat, Row, Rows
+from popmodel.model.run.call_rows import CALLS, Repeat, Row, Rows
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

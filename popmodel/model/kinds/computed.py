@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
 from popmodel.model.kinds.calls import Call, CallList
-from popmodel.model.run.call_list import Plan
-from popmodel.model.run.operations import Inside
 from popmodel.model.run.uneven import Uneven
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.model.run.call_list import Plan
+    from popmodel.model.run.operations import Inside
     from popmodel.model.run.point import Point
 
 _SECONDS = next(key for key in Call.own if key.name == "seconds")
@@ -114,6 +114,8 @@ class Computed:
 
     def inside(self, plan: Plan) -> Inside:
         """Return the computations where they stand."""
+        from popmodel.model.run.operations import Inside
+
         return Inside(
             plan.where,
             plan.process,
