@@ -22,6 +22,8 @@ from popmodel._version import __version__
 if TYPE_CHECKING:
     from popmodel.api.analyse import analyse
     from popmodel.api.convert import convert
+    from popmodel.api.find_phases import find_phases
+    from popmodel.api.find_structure import find_structure
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
     from popmodel.api.replay import replay
@@ -40,6 +42,8 @@ _HOMES = {
     "PopmodelError": "popmodel.errors.PopmodelError",
     "analyse": "popmodel.api.analyse.analyse",
     "convert": "popmodel.api.convert.convert",
+    "find_phases": "popmodel.api.find_phases.find_phases",
+    "find_structure": "popmodel.api.find_structure.find_structure",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
     "load_signature": "popmodel.model.signatures.load",
@@ -58,6 +62,8 @@ __all__ = [
     "__version__",
     "analyse",
     "convert",
+    "find_phases",
+    "find_structure",
     "load_families",
     "load_machine",
     "load_signature",

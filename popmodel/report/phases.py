@@ -241,9 +241,10 @@ def _teams(found: Sequence[Phase]) -> Section:
         for phase in found
         if phase["team"] and not phase["small"]
     )[:SHOWN]
-    columns = (("", "threads"), ("busiest beyond", "mean %"), ("", "busiest"), ("overhead", "each"))
+    columns = heads(("threads", "imbalance %", "busiest thread", "overhead"))
     legend = Note(
-        "overhead: of an execution beyond the work of its busiest thread (fork, join, locks)"
+        "imbalance: useful time of the busiest thread beyond the mean; overhead: of an execution "
+        "beyond the work of its busiest thread (fork, join, locks)"
     )
     return (Table(columns, rows, first="parallel regions"), legend) if rows else ()
 
@@ -255,13 +256,9 @@ def _calls(document: Document) -> Section:
         return ()
     step = any(use["per_iteration"] is not None for use in uses)
     timed = any(use["time"] is not None for use in uses)
-    columns = (
-        ("calls per", "process"),
-        *((("per", "iteration"),) if step else ()),
-        ("computing", "before"),
-        *((("time in", "all"),) if timed else ()),
-        ("bytes", "sent each"),
-    )
+    names = ("per process", "per iteration", "computing", "time", "bytes")
+    left_out = {*(() if step else ("per iteration",)), *(() if timed else ("time",))}
+    columns = heads(name for name in names if name not in left_out)
     rows = tuple(
         Row(
             use["name"],
@@ -269,7 +266,7 @@ def _calls(document: Document) -> Section:
                 (
                     _number(use["per_process"]),
                     *((_number(use["per_iteration"]),) if step else ()),
-                    format_time(use["computing_before"], digits=3),
+                    _time(use["computing_before"]),
                     *((format_time(use["time"] or 0.0, digits=3),) if timed else ()),
                     "-" if use["bytes"] is None else format_size(use["bytes"], digits=3),
                 )
@@ -279,10 +276,14 @@ def _calls(document: Document) -> Section:
         for use in uses
     )
     table = Table(columns, rows[:_CALLS], first="MPI calls")
+    legend = Note(
+        "computing: between a call and what was before; time: in all; bytes: sent by each"
+    )
     if len(rows) <= _CALLS:
-        return (table,)
+        return (table, legend)
     hidden = Note(f"and {plural(len(rows) - _CALLS, 'call')} with less time")
-    return (Brief(((Table(columns, rows, first="MPI calls"),),), ((table, hidden),)),)
+    whole = Table(columns, rows, first="MPI calls")
+    return (Brief(((whole, legend),), ((table, hidden, legend),)),)
 
 
 def _histogram(phase: Phase) -> list[Section]:
@@ -337,6 +338,10 @@ def _why(balance: Mapping[str, Any]) -> str:
         return "no hardware counters tell whether by instructions, IPC or frequency"
     main = balance["main"]
     return f"mainly by {_MORE[main]} ({100 * (balance[main] - 1):+.3g} %)"
+
+
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_time(seconds, digits=3)
 
 
 def _percent(share: float | None) -> str:
