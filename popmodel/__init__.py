@@ -21,6 +21,7 @@ from popmodel._version import __version__
 
 if TYPE_CHECKING:
     from popmodel.api.analyse import analyse
+    from popmodel.api.communication import communication
     from popmodel.api.convert import convert
     from popmodel.api.extraction import signature_from
     from popmodel.api.metrics import metrics
@@ -40,6 +41,7 @@ _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.errors.PopmodelError",
     "analyse": "popmodel.api.analyse.analyse",
+    "communication": "popmodel.api.communication.communication",
     "convert": "popmodel.api.convert.convert",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
@@ -59,6 +61,7 @@ __all__ = [
     "PopmodelError",
     "__version__",
     "analyse",
+    "communication",
     "convert",
     "load_families",
     "load_machine",

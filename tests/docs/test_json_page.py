@@ -29,6 +29,11 @@ COMMANDS = (
     f"metrics {TRACE}",
     "metrics tests/data/comd.4.prv.gz tests/data/is.S.4.prv.gz",
     f"metrics {TRACE} --by process",
+    "communication tests/data/comd.4.prv.gz",
+    "communication tests/data/mix.4.prv.gz --window 0.1s:",
+    "communication tests/data/cg.S.2.prv.gz",
+    "communication tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
+    "communication tests/data/smpi/jac2048.16.ti.txt.gz --flop-rate 1Gflop/s",
     f"replay {TRACE} --latency 1us,2us",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
@@ -65,6 +70,10 @@ RARE = {
     "popmodel/build/1": r".*",
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
+    ),
+    "popmodel/communication/1": (
+        r"(caveats|notes)\[\]|patterns\[\]\.facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
+        r"|sizes\[\]\..*)|patterns\[\]\.inside\[\]"
     ),
     "popmodel/replay/1": r"written|runs\[\]\.error",
     "popmodel/sensitivity/1": r"written|caveats\[\]|tolerance\[\]\.why\..*",
