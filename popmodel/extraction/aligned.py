@@ -98,7 +98,8 @@ def homes(structure: Structure, other: Structure) -> tuple[NDArray[np.int64], ND
         The place of the first run that each belongs to. One that the first run lacks belongs to
         what comes next there, the last ones to the end.
     both : bool[places of the first run + 1]
-        Which places both runs have; the end is one.
+        Which places both runs have, with all of their processes; the end is one. Of an exchange
+        where processes at the edge have fewer neighbours, it is where they wait for all.
     """
     mine, theirs = _keys(structure), _keys(other)
     found = np.full(len(theirs), _NONE, dtype=np.int64)
@@ -106,7 +107,9 @@ def homes(structure: Structure, other: Structure) -> tuple[NDArray[np.int64], ND
     for a, b, size in matcher.get_matching_blocks():
         found[b : b + size] = np.arange(a, a + size)
     both = np.zeros(len(mine) + 1, dtype=bool)
-    both[found[found >= 0]] = True
+    whole = (found >= 0) & _everywhere(other)
+    both[found[whole]] = True
+    both[:-1] &= _everywhere(structure)
     both[-1] = True
     behind = len(mine)
     for index in range(len(found) - 1, -1, -1):
@@ -114,6 +117,13 @@ def homes(structure: Structure, other: Structure) -> tuple[NDArray[np.int64], ND
             found[index] = behind
         behind = int(found[index])
     return found, both
+
+
+def _everywhere(structure: Structure) -> NDArray[np.bool_]:
+    """Which places all processes pass: bool[places]."""
+    passing = [(event >= 0).any(axis=1).sum() for event in table(structure).event]
+    whole: NDArray[np.bool_] = np.array(passing, dtype=np.int64) == structure.program.sequences
+    return whole
 
 
 def _keys(structure: Structure) -> list[tuple[str, str, bool, int]]:

@@ -160,10 +160,11 @@ def signature_from(
     found = amounts(outline, fidelity.descriptions, processes, scaling)
     notes = [*structure.notes, *outline.notes]
     laws: tuple[dict[str, Any], ...] = ()
+    factors = let(outline, processes, threads, scaling)
     if len(every) > 1:
         besides = [_beside(run, structure, outline) for run in every]
         fit = fitted(outline, fidelity.descriptions, besides, found, scaling)
-        found, laws = dict(fit.amounts), fit.laws
+        found, laws, factors = dict(fit.amounts), fit.laws, dict(fit.let)
         notes += fit.notes
     else:
         found["grows",] = exponent()
@@ -172,7 +173,7 @@ def signature_from(
         name=called,
         head=_head(called, every, fidelity, notes),
         params={key: number(value) for key, value in every[0].parameters.items()},
-        let=let(outline, processes, threads, scaling) if len(every) == 1 else {},
+        let=factors,
         limits={},
         decomp=_decomp(outline),
         amounts=found,

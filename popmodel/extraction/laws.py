@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from popmodel.expressions import parse
 from popmodel.extraction.amounts import Amount, Constant
 from popmodel.extraction.assumed import paths
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
-from popmodel.extraction.written import number
+from popmodel.extraction.written import Noted, number
 from popmodel.fitting.law import law
+from popmodel.fitting.pooling import pooled
 from popmodel.fitting.samples import Sample, described
 from popmodel.values import dataclass
 
@@ -73,6 +75,8 @@ class Fitted:
     ----------
     amounts : mapping of Key to Amount
         As in a signature.
+    let : mapping of str to value
+        Names of the factors by which phases grow that grow alike: ``work``, ``share``.
     laws : tuple of dict
         What each law is of, its form, origin and error.
     notes : tuple of str
@@ -80,6 +84,7 @@ class Fitted:
     """
 
     amounts: Mapping[Key, Amount]
+    let: Mapping[str, Any]
     laws: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
 
@@ -109,30 +114,95 @@ def fitted(
     amounts = dict(assumed)
     laws: list[dict[str, Any]] = []
     notes: list[str] = []
-    time = sum(point.total for point in outline.points) or 1.0
-    for point, one in enumerate(descriptions):
-        if one.mean <= 0:
-            continue
-        team = outline.teams[point]
-        likely = ("1/(P*T)" if team else "1/P") if scaling == "strong" else "1"
-        found = law(_seconds(outline, point, one, runs), hints=(likely,))
-        share = outline.points[point].total / time
-        label = outline.labels[point]
-        amounts["seconds", point] = _amount(f"c{point}", found, label, share >= _MATTERS)
-        laws.append(_told(label, "s", found, share))
-        if share >= _MATTERS:
-            notes += [f"{label}: {note}" for note in found.notes]
-    for key, values, what, hints in _counted(outline, runs):
+    let: dict[str, Any] = {}
+    for in_teams in (False, True):
+        points = [
+            point
+            for point, one in enumerate(descriptions)
+            if one.mean > 0 and (outline.teams[point] is not None) is in_teams
+        ]
+        if points:
+            part = _computing(points, outline, descriptions, runs, scaling)
+            amounts |= part.amounts
+            let |= part.let
+            laws += part.laws
+            notes += part.notes
+    for key, samples, what, hints in _counted(outline, runs):
+        values = [one.value for one in samples]
         if max(values) - min(values) <= _SAME * max(values):
-            amounts[key] = _unchanged(amounts, key, outline)
+            amounts[key] = _unchanged(amounts, key, len(samples) == len(runs))
             continue
-        samples = [run.sample(value, 0.0) for run, value in zip(runs, values, strict=True)]
         found = law(samples, hints=hints)
         name = f"{'n' if key[0] == 'count' else 'b'}{'_'.join(map(str, key[1]))}"
         amounts[key] = _amount(name, found, what, True, unit="1" if key[0] == "count" else "B")
         laws.append(_told(what, "1" if key[0] == "count" else "B", found, None))
         notes += [f"{what}: {note}" for note in found.notes]
-    return Fitted(amounts, tuple(laws), tuple(dict.fromkeys(notes)))
+    return Fitted(amounts, let, tuple(laws), tuple(dict.fromkeys(notes)))
+
+
+def _computing(
+    points: Sequence[int],
+    outline: Outline,
+    descriptions: Sequence[Description],
+    runs: Sequence[Beside],
+    scaling: str,
+) -> Fitted:
+    """Laws of phases, all serial or all parallel regions: one for those that grow alike."""
+    in_teams = outline.teams[points[0]] is not None
+    likely = ("1/(P*T)" if in_teams else "1/P") if scaling == "strong" else "1"
+    turns = [descriptions[point].executions for point in points]
+    parts = [
+        [replace(sample, value=sample.value * count) for sample in samples]
+        for count, samples in zip(
+            turns,
+            (_seconds(outline, point, descriptions[point], runs) for point in points),
+            strict=True,
+        )
+    ]
+    time = sum(point.total for point in outline.points) or 1.0
+    shares = [outline.points[point].total / time for point in points]
+    amounts: dict[Key, Amount] = {
+        ("seconds", point): Amount(0, note="0 in all runs") for point in points
+    }
+    laws: list[dict[str, Any]] = []
+    notes: list[str] = []
+    let: dict[str, Any] = {}
+    for order, pool in enumerate(pooled(parts, hints=(likely,)), start=1):
+        name = ("share" if in_teams else "work") + (str(order) if order > 1 else "")
+        factor, shape = _shape(name, pool.law)
+        let |= factor
+        what = _what([outline.labels[points[index]] for index in pool.sizes])
+        laws.append(_told(what, "s", pool.law, sum(shares[index] for index in pool.sizes)))
+        notes += [f"{what}: {note}" for note in pool.law.notes]
+        for index, size in pool.sizes.items():
+            point, turn = points[index], turns[index]
+            source = f"{outline.labels[point]}, {size.meaning}"
+            ends = size.value / turn, size.low / turn, size.high / turn
+            constant = Constant(f"c{point}", *ends, "s", size.origin, source)
+            amounts["seconds", point] = Amount(f"{constant.name}*{name}", (constant, *shape))
+            shape = ()
+    return Fitted(amounts, let, tuple(laws), tuple(notes))
+
+
+def _what(labels: Sequence[str]) -> str:
+    """What a law is of."""
+    return labels[0] if len(labels) == 1 else f"{labels[0]} and {len(labels) - 1} alike"
+
+
+def _shape(name: str, found: Law) -> tuple[dict[str, Any], tuple[Constant, ...]]:
+    """The factor by which phases grow, 1 at the reference, and its constants."""
+    text = found.formula.removeprefix("{a}").removeprefix("*") or "1"
+    constants = []
+    for key, one in found.constants.items():
+        if key != "a":
+            text = text.replace(f"{{{key}}}", f"{name}_{key}")
+            constants.append(
+                Constant(
+                    f"{name}_{key}", one.value, one.low, one.high, "1", one.origin, one.meaning
+                )
+            )
+    noted = Noted(text, f"{found.origin}: {found.form}")
+    return {name: noted}, tuple(constants)
 
 
 def _seconds(
@@ -173,17 +243,20 @@ def _error(one: Description) -> float | None:
 
 def _counted(
     outline: Outline, runs: Sequence[Beside]
-) -> list[tuple[Key, list[float], str, tuple[str, ...]]]:
-    """Counts of loops and sizes of collectives in every run, with what is likely of them."""
-    found: list[tuple[Key, list[float], str, tuple[str, ...]]] = []
+) -> list[tuple[Key, list[Sample], str, tuple[str, ...]]]:
+    """Counts of loops in every run that has them, with what is likely of them."""
+    found: list[tuple[Key, list[Sample], str, tuple[str, ...]]] = []
     names = tuple(runs[0].parameters)
     for path, node in paths(outline.body):
         if isinstance(node, Repeat):
             inside, around = _places(outline, node.body), _around(outline, path)
             base = _often(runs[0], inside) / _often(runs[0], around)
-            ratios = [_often(run, inside) / _often(run, around) / base for run in runs]
-            values = [node.count * ratio for ratio in ratios]
-            found.append((("count", path), values, f"iterations of {node.name}", ("1", *names)))
+            samples = [
+                run.sample(node.count * _often(run, inside) / _often(run, around) / base, 0.0)
+                for run in runs
+                if not inside or run.totals.executions[inside].any()
+            ]
+            found.append((("count", path), samples, f"iterations of {node.name}", ("1", *names)))
     return found
 
 
@@ -224,8 +297,9 @@ def _often(run: Beside, places: Sequence[int]) -> float:
     return max(float(np.median(run.totals.executions[list(places)])), 1.0)
 
 
-def _unchanged(amounts: Mapping[Key, Amount], key: Key, _: Outline) -> Amount:
-    return Amount(amounts[key].formula, note="the same in all runs")
+def _unchanged(amounts: Mapping[Key, Amount], key: Key, in_all: bool) -> Amount:
+    note = "the same in all runs" if in_all else "the same in all runs that have it"
+    return Amount(amounts[key].formula, note=note)
 
 
 def _amount(name: str, found: Law, label: str, whole: bool, unit: str = "s") -> Amount:
