@@ -21,7 +21,9 @@ from popmodel._version import __version__
 
 if TYPE_CHECKING:
     from popmodel.api.analyse import analyse
+    from popmodel.api.communication import communication
     from popmodel.api.convert import convert
+    from popmodel.api.extraction import signature_from
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
     from popmodel.api.replay import replay
@@ -39,6 +41,7 @@ _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.errors.PopmodelError",
     "analyse": "popmodel.api.analyse.analyse",
+    "communication": "popmodel.api.communication.communication",
     "convert": "popmodel.api.convert.convert",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
@@ -48,6 +51,7 @@ _HOMES = {
     "read": "popmodel.trace.read",
     "replay": "popmodel.api.replay.replay",
     "sensitivity": "popmodel.api.sensitivity.sensitivity",
+    "signature_from": "popmodel.api.extraction.signature_from",
     "sweep": "popmodel.api.sweep.sweep",
     "validate": "popmodel.api.validate.validate",
 }
@@ -57,6 +61,7 @@ __all__ = [
     "PopmodelError",
     "__version__",
     "analyse",
+    "communication",
     "convert",
     "load_families",
     "load_machine",
@@ -66,6 +71,7 @@ __all__ = [
     "read",
     "replay",
     "sensitivity",
+    "signature_from",
     "sweep",
     "validate",
 ]

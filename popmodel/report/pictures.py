@@ -1,8 +1,8 @@
-"""What a drawing shows, as data: bars beside labels, points over categories, or curves."""
+"""What a drawing shows, as data: bars, points, curves, lanes over time, or cells."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from popmodel.values import dataclass
@@ -226,6 +226,78 @@ class Charts:
 
 
 @dataclass(frozen=True)
+class Lane:
+    """One of several things over time: a letter for each of equal steps."""
+
+    label: str
+    letters: str
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Lanes below each other over the same time.
+
+    Attributes
+    ----------
+    name : str
+        Begins its ids.
+    title : str
+    lanes : tuple of Lane
+    time : Axis
+    colours : mapping of str to str
+        Letter to the kind of colour, `COLOURS`; other letters are not drawn.
+    legend : tuple of (str, str)
+        Kinds of colours, and what they mean.
+    marks : tuple of float
+        Times that are marked by lines.
+    band : tuple of (float, float) or None
+        Begin and end of what stands out, in times.
+    """
+
+    name: str
+    title: str
+    lanes: tuple[Lane, ...]
+    time: Axis
+    colours: Mapping[str, str]
+    legend: tuple[tuple[str, str], ...]
+    marks: tuple[float, ...] = ()
+    band: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Timelines:
+    """Lanes of several panels below each other."""
+
+    panels: Sequence[Lanes]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A square table of shaded cells.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the rows and of the columns alike.
+    values : tuple of tuple of float
+        By row and column, 0 to 1: how dark.
+    told : tuple of tuple of str
+        Each in words, for viewers that can show them; empty for none.
+    rows, columns : str
+        What they are.
+    scale : str
+        What dark means.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    told: tuple[tuple[str, ...], ...]
+    rows: str
+    columns: str
+    scale: str
+
+
+@dataclass(frozen=True)
 class Picture:
     """A drawing.
 
@@ -235,7 +307,7 @@ class Picture:
         What is shown.
     facts : sequence of str
         Lines below the title.
-    shown : Bars, Points or Charts
+    shown : Bars, Points, Charts, Timelines or Cells
         The drawing itself.
     remarks : sequence of str
         Stand at the bottom.
@@ -243,5 +315,5 @@ class Picture:
 
     title: str
     facts: Sequence[str]
-    shown: Bars | Points | Charts
+    shown: Bars | Points | Charts | Timelines | Cells
     remarks: Sequence[str] = ()
