@@ -128,7 +128,7 @@ def signature_from(
     >>> import popmodel
     >>> found = popmodel.signature_from("examples/traces/stencil3d.2x2.prv.gz")
     >>> found.text.splitlines()[0]
-    '# Signature of stencil3d.2x2, found by popmodel in stencil3d.2x2.prv.gz (2 processes x'
+    '# Signature of stencil3d.2x2, found by popmodel in stencil3d.2x2.prv.gz (2 processes x 2 threads).'
     """
     part = Part.of(window, region, from_start)
     given = several(traces)
