@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from popmodel.api.analyse import analyse
     from popmodel.api.communication import communication
     from popmodel.api.convert import convert
+    from popmodel.api.extraction import signature_from
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
     from popmodel.api.replay import replay
@@ -50,6 +51,7 @@ _HOMES = {
     "read": "popmodel.trace.read",
     "replay": "popmodel.api.replay.replay",
     "sensitivity": "popmodel.api.sensitivity.sensitivity",
+    "signature_from": "popmodel.api.extraction.signature_from",
     "sweep": "popmodel.api.sweep.sweep",
     "validate": "popmodel.api.validate.validate",
 }
@@ -69,6 +71,7 @@ __all__ = [
     "read",
     "replay",
     "sensitivity",
+    "signature_from",
     "sweep",
     "validate",
 ]

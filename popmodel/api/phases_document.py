@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -191,10 +192,11 @@ def _histogram(phase: Phase) -> dict[str, list[float]]:
     """How often executions take how long; the outermost thousandths are in the outer bins."""
     values = phase.wall[~phase.cut] if not phase.cut.all() else phase.wall
     low, high = np.quantile(values, (0.001, 0.999))
+    bins = min(_BINS, max(2, math.ceil(2 * math.sqrt(len(values)))))
     if not high > low:
         return {"edges": [float(low), float(high)], "counts": [len(values)]}
     logarithmic = low > 0 and high > 10 * low
-    edges = (np.geomspace if logarithmic else np.linspace)(low, high, _BINS + 1)
+    edges = (np.geomspace if logarithmic else np.linspace)(low, high, bins + 1)
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
     return {"edges": edges.tolist(), "counts": counts.tolist()}
 

@@ -20,6 +20,7 @@ from popmodel.errors import UsageError, did_you_mean
 VERBS = (
     "info",
     "metrics",
+    "structure",
     "communication",
     "phases",
     "replay",

@@ -309,7 +309,8 @@ def _select(
             held = _places(node)
             if places < held or (inside and places == held):
                 # a loop that is all of another's body is that body's only node
-                deeper = inside and any(_places(inner) == places for inner in node.body)
+                whole = places == held
+                deeper = not whole or any(_places(inner) == places for inner in node.body)
                 executions = int(iterations(node, executions)[-1])
                 return _select(node.body, places, executions, inside and deeper)
     found: list[Node] = []

@@ -217,6 +217,39 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Strip:
+    """Values over time, each from 0 to 1, of equal steps."""
+
+    label: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Instants and stretches, as parts of the time that is shown, each from 0 to 1."""
+
+    label: str
+    instants: tuple[float, ...] = ()
+    stretches: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Strips:
+    """Strips and marks below each other, over the same time.
+
+    Attributes
+    ----------
+    rows : tuple of Strip or Marks
+    begin, end : str
+        What stands below their ends.
+    """
+
+    rows: tuple[Strip | Marks, ...]
+    begin: str
+    end: str
+
+
+@dataclass(frozen=True)
 class Equation:
     """An equation: its left side, its right side as text, both as LaTeX, and its meaning."""
 
@@ -272,6 +305,7 @@ Block: TypeAlias = (
     | Listing
     | Command
     | Code
+    | Strips
     | Equation
     | Symbol
     | Finding

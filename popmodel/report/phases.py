@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,7 +22,7 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.phases_plot import picture
+from popmodel.report.phases_plot import named, picture
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_size, format_time, plural
 
@@ -48,7 +46,7 @@ Phase = Mapping[str, Any]
 
 def blocks(document: Document) -> list[Section]:
     """Phases by their time, why processes differ, calls, regions, a histogram, a sentence."""
-    found = _named(sorted(document["phases"], key=lambda phase: -phase["time"]))
+    found = named(sorted(document["phases"], key=lambda phase: -phase["time"]))
     return [
         (_title(document),),
         notes(document["caveats"]),
@@ -104,23 +102,6 @@ def _quantities(phase: Phase) -> list[tuple[str, str, Any]]:
         ("thread_imbalance", "1", team.get("imbalance")),
         ("region_overhead", "s", team.get("overhead")),
     ]
-
-
-def _named(found: Sequence[Phase]) -> list[Phase]:
-    """Phases with names as a screen has room for: without what all calls begin with, modules and
-    lines of source, where they stay different.
-    """
-    short = [_short(phase["name"]) for phase in found]
-    often = Counter(short)
-    return [
-        {**phase, "name": name if often[name] == 1 else phase["name"].replace("MPI_", "")}
-        for phase, name in zip(found, short, strict=True)
-    ]
-
-
-def _short(name: str) -> str:
-    name = re.sub(r" \([^()]*:\d+\)(?= \(\d+\)$|$)", "", name.replace("MPI_", ""))
-    return re.sub(r"\b(\w+)::(?=\w)", "", name)
 
 
 def _title(document: Document) -> Title:

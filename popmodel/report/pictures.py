@@ -1,8 +1,8 @@
-"""What a drawing shows, as data: bars beside labels, points over categories, curves, or cells."""
+"""What a drawing shows, as data: bars, points, curves, lanes over time, or cells."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from popmodel.values import dataclass
@@ -226,6 +226,52 @@ class Charts:
 
 
 @dataclass(frozen=True)
+class Lane:
+    """One of several things over time: a letter for each of equal steps."""
+
+    label: str
+    letters: str
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Lanes below each other over the same time.
+
+    Attributes
+    ----------
+    name : str
+        Begins its ids.
+    title : str
+    lanes : tuple of Lane
+    time : Axis
+    colours : mapping of str to str
+        Letter to the kind of colour, `COLOURS`; other letters are not drawn.
+    legend : tuple of (str, str)
+        Kinds of colours, and what they mean.
+    marks : tuple of float
+        Times that are marked by lines.
+    band : tuple of (float, float) or None
+        Begin and end of what stands out, in times.
+    """
+
+    name: str
+    title: str
+    lanes: tuple[Lane, ...]
+    time: Axis
+    colours: Mapping[str, str]
+    legend: tuple[tuple[str, str], ...]
+    marks: tuple[float, ...] = ()
+    band: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Timelines:
+    """Lanes of several panels below each other."""
+
+    panels: Sequence[Lanes]
+
+
+@dataclass(frozen=True)
 class Cells:
     """A square table of shaded cells.
 
@@ -261,7 +307,7 @@ class Picture:
         What is shown.
     facts : sequence of str
         Lines below the title.
-    shown : Bars, Points, Charts or Cells
+    shown : Bars, Points, Charts, Timelines or Cells
         The drawing itself.
     remarks : sequence of str
         Stand at the bottom.
@@ -269,5 +315,5 @@ class Picture:
 
     title: str
     facts: Sequence[str]
-    shown: Bars | Points | Charts | Cells
+    shown: Bars | Points | Charts | Timelines | Cells
     remarks: Sequence[str] = ()

@@ -83,8 +83,10 @@ RARE = {
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/sweep/1": (
         r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*|"
-        r"impossible\[\]\..*"
+        r"impossible\[\]\..*|study\..*"
     ),
+    "popmodel/study-plan/1": r".*",
+    "popmodel/study/1": r".*",
     "popmodel/predict/1": r"validity\.reasons\[\]|machine\.noisy\[\]",
     "popmodel/formula/1": r"machine\.noisy\[\]",
 }

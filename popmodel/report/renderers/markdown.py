@@ -25,10 +25,12 @@ from popmodel.report.blocks import (
     Role,
     Row,
     Section,
+    Strips,
     Symbol,
     Table,
     Title,
 )
+from popmodel.report.renderers.strips import strip_lines
 from popmodel.report.renderers.text import clean
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ _LISTS = frozenset({Role.BULLET, Role.WARNING, Role.DOUBT, Role.ENTRY, Role.TERM
 """Notes that stand below each other as a list."""
 # What would begin emphasis, code, a tag, a column or the target of a link in a text without any.
 _SIGNS = re.compile(r"[\\*`<|]|(?<![^\W_])_|(?<=\])\(")
+_WIDTH = 80  # of what is drawn by signs
 _OPENING = re.compile(r"[#>+-](?=\W|$)")  # at the beginning of a line: a heading, a quote, a list
 
 
@@ -90,6 +93,8 @@ def _block(block: Block) -> Iterable[str]:
             return _commands(texts, comment)
         case Code(lines):
             return _fenced(lines)
+        case Strips():
+            return _fenced(strip_lines(block, _WIDTH))
         case Title(left, rights):
             return [f"## {escaped(f'{left}, {rights[0]}')}"]
         case Fit(forms):

@@ -21,6 +21,10 @@ _TEXT, _HEADING = 12, 16  # sizes in pixels
 LINE = 17
 MARGIN = 20
 
+_SHADES = (
+    "#e3eef9", "#cfe1f2", "#b5d4e9", "#93c3df", "#6daed5", "#4b97c9", "#2f7ebc", "#1864aa",
+    "#08306b",
+)  # fmt: skip
 _RULES = (
     'text { font: 12px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; fill: #222; }',
     ".heading { font-size: 16px; font-weight: bold; }",
@@ -43,6 +47,17 @@ _RULES = (
     ".worst { fill: #d55e00; }",
     ".curve { stroke: #0072b2; stroke-width: 2; fill: none; stroke-linejoin: round; }",
     ".dot { fill: #0072b2; }",
+    ".focus { fill: none; stroke: #222; stroke-width: 2; }",
+    ".iteration { stroke: #222; stroke-width: 0.6; stroke-opacity: 0.6; fill: none; }",
+    ".lane { fill: none; }",
+    # After M. Okabe, K. Ito, Color Universal Design, 2008.
+    ".computing { stroke: #0072b2; }",
+    ".parallel { stroke: #56b4e9; }",
+    ".messages { stroke: #e69f00; }",
+    ".collective { stroke: #d55e00; }",
+    ".other { stroke: #999; }",
+    # From light to dark in equal steps of lightness, so that greys tell the same.
+    *(f".level{number} {{ stroke: {colour}; }}" for number, colour in enumerate(_SHADES, 1)),
 )
 # In a notebook, pictures share a page with other things that have rules.
 _STYLE = "\n".join(f".popmodel {rule}" for rule in _RULES)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from popmodel.report.pictures import Bars, Cells, Charts, Picture
-from popmodel.report.renderers import bars, cells, charts, points
+from popmodel.report.pictures import Bars, Cells, Charts, Picture, Timelines
+from popmodel.report.renderers import bars, cells, charts, lanes, points
 from popmodel.report.renderers.sheet import sheet
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ def draw(picture: Picture, stamp: Mapping[str, Any]) -> str:
         width, arranged = bars.arranged(shown)
     elif isinstance(shown, Charts):
         width, arranged = charts.arranged(shown)
+    elif isinstance(shown, Timelines):
+        width, arranged = lanes.arranged(shown)
     elif isinstance(shown, Cells):
         width, arranged = cells.arranged(shown)
     else:

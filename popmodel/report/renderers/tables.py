@@ -122,10 +122,12 @@ def listing_lines(listing: Listing, style: Style) -> list[str]:
         cells = zip(row.cells, widths, strict=True)
         line = (" " * GAP).join(_figure(cell, width, style.depth) for cell, width in cells)
         if beside:
-            name = paragraph(row.label, style.width, blank, blank + " ")
+            deep = blank + " " * row.depth
+            name = paragraph(row.label, style.width, deep, deep + " ")
             drawn += [line + " " * GAP + name[0][len(blank) :], *name[1:]]
         else:
-            drawn += [line, *paragraph(row.label, style.width, "  ", "   ")]
+            deep = " " * (GAP + row.depth)
+            drawn += [line, *paragraph(row.label, style.width, deep, deep + " ")]
     return drawn
 
 

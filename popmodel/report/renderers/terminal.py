@@ -21,12 +21,14 @@ from popmodel.report.blocks import (
     Note,
     Role,
     Section,
+    Strips,
     Symbol,
     Table,
     Title,
 )
 from popmodel.report.renderers.colour import COLOURS
 from popmodel.report.renderers.equations import HANGING, INDENT, equation_lines
+from popmodel.report.renderers.strips import strip_lines
 from popmodel.report.renderers.tables import (
     GAP,
     Least,
@@ -164,6 +166,8 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
             return _command(texts, comment, " " * (2 * depth), width)
         case Code(lines):
             return lines
+        case Strips():
+            return strip_lines(block, width)
         case Title(left, rights):
             return _title(left, rights, width)
         case Fit(forms):

@@ -1,0 +1,128 @@
+"""How a run is built: its iterations, its loops, and the part that is worth a look."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from popmodel.api.focus import Asked, Foa, structure_of
+from popmodel.api.inputs import TraceLike, path_of, trace_of
+from popmodel.api.results import Result
+from popmodel.api.structure_document import described
+from popmodel.report.structure import VIEWS
+from popmodel.structure.structure import Focus, Structure
+from popmodel.trace.losses import describe, losses
+from popmodel.trace.part import PROGRAM
+from popmodel.trace.processors import crowding
+from popmodel.units import format_time, plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.report.views import Views
+    from popmodel.trace import Trace
+
+__all__ = ["FoundStructure", "find_structure"]
+
+
+@dataclass(frozen=True)
+class FoundStructure(Result):
+    """The structure of a run, as returned by `find_structure`.
+
+    Attributes
+    ----------
+    trace : str
+        Path of the trace.
+    found : Structure
+        Loops, places, parts, iterations and focus.
+    document : dict
+        Schema ``popmodel/structure/1``, without provenance.
+    """
+
+    trace: str
+    found: Structure
+    document: dict[str, Any]
+
+    def __repr__(self) -> str:
+        iterations = self.document["iterations"]
+        if iterations is None:
+            return f"<Structure of {self.trace}: no iterations>"
+        number = plural(len(iterations["begins"]) - 1, "iteration")
+        period = format_time(self.document["period"], digits=3)
+        return f"<Structure of {self.trace}: {number} of {period}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/structure/1``, without provenance."""
+        return self.document
+
+    @property
+    def views(self) -> Views:
+        """How the document is shown."""
+        return VIEWS
+
+    def _views(self) -> Views:
+        return VIEWS
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
+        return (self.trace,)
+
+
+def find_structure(
+    trace: TraceLike,
+    *,
+    foa: Foa | None = None,
+    application: int = 1,
+    cache: bool = True,
+    flop_rate: float | None = None,
+) -> FoundStructure:
+    """Find the structure of a run: initialisation, iterations, finalisation, and the loops in them.
+
+    Iterations are found from the sequence of MPI calls and parallel regions, which repeats; the
+    focus of analysis is a few of them that are like the others.
+
+    Parameters
+    ----------
+    trace : path or Trace
+        The run.
+    foa : str, optional
+        Show another focus than the one that is found: ``"iterations=10..20"``, or times as
+        ``"0.8s..1.2s"``.
+    application, cache
+        As for `popmodel.analyse`.
+    flop_rate : float, optional
+        As for `popmodel.read`.
+
+    Raises
+    ------
+    FileError
+        If the trace cannot be read, or has no iterations where these are asked for.
+    PartError
+        If the run has not that many.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.find_structure("tests/data/ft.S.4.prv.gz")
+    >>> [(part["kind"], part["iterations"]) for part in found.to_dict()["parts"]]
+    [('initialisation', 0), ('iterations', 6), ('finalisation', 0)]
+    """
+    asked = Asked.of(foa=foa)
+    given = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+    structure, whole = structure_of(given)
+    lost = losses(whole)
+    caveats = [*crowding(whole), *([describe(lost)] if lost else [])]
+    document = described(path_of(trace), structure, whole, _focus(asked, structure, whole), caveats)
+    return FoundStructure(path_of(trace), structure, document)
+
+
+def _focus(asked: Asked, structure: Structure, trace: Trace) -> Focus:
+    """The focus that is asked for, else the one that was found."""
+    if asked == Asked(PROGRAM) or asked.auto:
+        return structure.focus
+    part = asked.of_run(trace)
+    begin = trace.begin if part.begin is None else part.begin
+    end = trace.end if part.end is None else part.end
+    if asked.first is None:
+        return Focus(begin, end, 0, -1, "as asked for")
+    last = len(structure.iterations) - 2 if asked.last is None else asked.last - 1
+    return Focus(begin, end, asked.first - 1, last, "as asked for")

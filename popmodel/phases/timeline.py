@@ -1,0 +1,119 @@
+"""What the processes of a run do over time, in equal bins: for drawings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.efficiency.useful import useful_times
+from popmodel.phases.stretches import bursts, regions
+from popmodel.trace.calls import CallGroup
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.pieces import spread
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.structure.structure import Structure
+    from popmodel.trace import Trace
+
+__all__ = ["ACTIVITIES", "Timeline", "timeline"]
+
+_NS = 1e9
+ACTIVITIES = ("nothing", "computing", "parallel", "messages", "collective", "other")
+"""What a process mostly does in a bin: nothing that is recorded, computing outside of parallel
+regions, parallel regions, point-to-point calls, collectives, other calls of MPI."""
+_GROUPS = {CallGroup.POINT_TO_POINT: 3, CallGroup.COLLECTIVE: 4}
+_OTHER = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """What the processes of a run do over time.
+
+    Attributes
+    ----------
+    edges : float64[B + 1]
+        Begin of each bin, and the end of the last, s.
+    activity : int8[P, B]
+        What each process (its master) mostly does: index into `ACTIVITIES`.
+    in_mpi : float64[B]
+        Part of the processes' time that is in calls of MPI.
+    burst : float64[P, B]
+        Longest burst or parallel region of each process that reaches into the bin, s; 0 for none.
+    """
+
+    edges: NDArray[np.float64]
+    activity: NDArray[np.int8]
+    in_mpi: NDArray[np.float64]
+    burst: NDArray[np.float64]
+
+
+def timeline(structure: Structure, trace: Trace, begin: int, end: int, bins: int) -> Timeline:
+    """Tell what processes do over time.
+
+    Parameters
+    ----------
+    structure : Structure
+    trace : Trace
+        That it is of; with measured times.
+    begin, end : int
+        Nanoseconds.
+    bins : int
+    """
+    bins = max(1, min(bins, end - begin))
+    edges = begin + (np.arange(bins + 1) * ((end - begin) / bins)).astype(np.int64)
+    edges[-1] = end
+    held = _held(trace, edges)
+    width = np.diff(edges)
+    known = held.sum(axis=0)
+    activity = held.argmax(axis=0).astype(np.int8) + 1
+    activity[known * 2 < width] = 0  # mostly not recorded
+    return Timeline(
+        edges / _NS,
+        activity,
+        held[2:].sum(axis=(0, 1)) / np.maximum(width * trace.processes, 1),
+        _longest(structure, trace, edges),
+    )
+
+
+def _held(trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Time of each activity but the first, in each bin of each process: float64[A - 1, P, B]."""
+    masters = np.asarray(trace.process_offsets[:-1], np.int64)
+    bins = len(edges) - 1
+    location = np.repeat(masters, bins)
+    first, last = (np.tile(each, len(masters)) for each in (edges[:-1], edges[1:]))
+
+    def inside(found: Intervals) -> NDArray[np.float64]:
+        lengths = found.inside(location, first, last).reshape(len(masters), bins)
+        return lengths.astype(np.float64)
+
+    calls, found = trace.calls(), useful_times(trace)
+    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    in_regions = found.regions.on_master
+    group = np.array([_GROUPS.get(each, _OTHER) for each in calls.group], np.int64)[calls.name]
+    held = [
+        inside(alone([found.running.at(masters)], [in_regions, in_calls])),
+        inside(alone([in_regions], [in_calls])),
+    ]
+    for kind in (*_GROUPS.values(), _OTHER):
+        rows = np.flatnonzero(group == kind)
+        offsets = np.searchsorted(rows, calls.offsets)
+        held.append(inside(Intervals.of(offsets, calls.entry[rows], calls.exit[rows])))
+    return np.stack(held)
+
+
+def _longest(structure: Structure, trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Longest burst or region that reaches into each bin of each process, s: float64[P, B]."""
+    longest = np.zeros((trace.processes, len(edges) - 1))
+    for rows in (bursts(structure, trace), regions(structure)):
+        rows = rows.at((rows.end > edges[0]) & (rows.begin < edges[-1]) & (rows.end > rows.begin))
+        first = np.searchsorted(edges, rows.begin, side="right") - 1
+        last = np.searchsorted(edges, rows.end, side="left") - 1
+        first, last = np.maximum(first, 0), np.minimum(last, longest.shape[1] - 1)
+        which, at = spread(first, last - first + 1)
+        process = structure.program.owner[rows.sequence[which]]
+        np.maximum.at(longest, (process, at), rows.wall[which])
+    return longest
