@@ -22,6 +22,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.metrics(TRACE),
         popmodel.metrics(TRACE, by="process"),
     ],
+    "communication": lambda: [popmodel.communication(TRACE)],
     "replay": lambda: [
         popmodel.replay(TRACE, metrics=True),
         popmodel.replay(
