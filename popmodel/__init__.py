@@ -21,7 +21,9 @@ from popmodel._version import __version__
 
 if TYPE_CHECKING:
     from popmodel.api.analyse import analyse
+    from popmodel.api.communication import communication
     from popmodel.api.convert import convert
+    from popmodel.api.extraction import signature_from
     from popmodel.api.find_phases import find_phases
     from popmodel.api.find_structure import find_structure
     from popmodel.api.metrics import metrics
@@ -41,6 +43,7 @@ _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.errors.PopmodelError",
     "analyse": "popmodel.api.analyse.analyse",
+    "communication": "popmodel.api.communication.communication",
     "convert": "popmodel.api.convert.convert",
     "find_phases": "popmodel.api.find_phases.find_phases",
     "find_structure": "popmodel.api.find_structure.find_structure",
@@ -52,6 +55,7 @@ _HOMES = {
     "read": "popmodel.trace.read",
     "replay": "popmodel.api.replay.replay",
     "sensitivity": "popmodel.api.sensitivity.sensitivity",
+    "signature_from": "popmodel.api.extraction.signature_from",
     "sweep": "popmodel.api.sweep.sweep",
     "validate": "popmodel.api.validate.validate",
 }
@@ -61,6 +65,7 @@ __all__ = [
     "PopmodelError",
     "__version__",
     "analyse",
+    "communication",
     "convert",
     "find_phases",
     "find_structure",
@@ -72,6 +77,7 @@ __all__ = [
     "read",
     "replay",
     "sensitivity",
+    "signature_from",
     "sweep",
     "validate",
 ]

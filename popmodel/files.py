@@ -9,6 +9,7 @@ written through.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -22,7 +23,16 @@ from typing import BinaryIO
 from popmodel.errors import FileError
 from popmodel.signals import ENDING, as_exits
 
-__all__ = ["NewFile", "append_to", "copy", "refuse_planted", "write_bytes", "write_text", "written"]
+__all__ = [
+    "NewFile",
+    "append_to",
+    "copy",
+    "expect_writable",
+    "refuse_planted",
+    "write_bytes",
+    "write_text",
+    "written",
+]
 
 PREFIX = ".popmodel-"
 """How the names of files begin that are still being written, where they need one."""
@@ -197,6 +207,25 @@ def append_to(path: Path) -> io.FileIO:
     """
     flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     return io.FileIO(os.open(path, flags, READ_WRITE), "a")
+
+
+def expect_writable(path: Path) -> None:
+    """Make sure, before the work, that a file can be made where its folder is.
+
+    Raises
+    ------
+    OSError
+        There is no such folder, or nothing can be made in it.
+    """
+    folder = Path(os.path.realpath(path)).parent
+    folder.stat()  # says what is missing
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if not os.access(
+        folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
+    ):
+        why = errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
+        raise OSError(why, os.strerror(why), str(folder))
 
 
 def refuse_planted(path: Path, hint: str) -> None:

@@ -195,3 +195,32 @@ def test_the_link_of_another_user_is_refused(
         files.refuse_planted(tmp_path / "link", "choose another file")
     assert caught.value.problem == "is a symbolic link of another user (to elsewhere)"
     assert caught.value.hint == "choose another file"
+
+
+def test_where_no_file_can_be_made_is_found_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.expect_writable(tmp_path / "new")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileNotFoundError):
+        files.expect_writable(tmp_path / "no" / "new")
+    with pytest.raises(NotADirectoryError):
+        files.expect_writable(tmp_path / "file" / "new")
+    (tmp_path / "link").symlink_to(tmp_path / "no" / "new")
+    with pytest.raises(FileNotFoundError):
+        files.expect_writable(tmp_path / "link")
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    with pytest.raises(PermissionError):
+        files.expect_writable(tmp_path / "new")
+
+
+def test_a_file_system_that_is_only_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Readable:
+        f_flag = os.ST_RDONLY
+
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    monkeypatch.setattr(os, "statvfs", lambda _: Readable)
+    with pytest.raises(OSError, match="Read-only file system"):
+        files.expect_writable(tmp_path / "new")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, path_of, trace_of
-from popmodel.errors import UsageError
-from popmodel.files import refuse_planted
+from popmodel.errors import FileError, UsageError
+from popmodel.files import expect_writable, refuse_planted
 from popmodel.simulator import from_trace
 from popmodel.simulator.formats import format_of, write
 from popmodel.trace.focus import focused
@@ -97,6 +97,11 @@ def convert(
     refuse_planted(goal, "choose another path with -o")
     if not force and (goal.exists() or goal.is_symlink()):
         raise UsageError(f"-o {output}: the file exists", "use --force to overwrite it")
+    try:
+        expect_writable(goal)
+    except OSError as error:
+        problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        raise FileError(goal, problem, hint="choose another path with -o") from error
     whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
     source, focus = focused(whole, asked.of_run(whole))
     program = from_trace(source)

@@ -15,6 +15,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 FIRST = (
     "tutorial",
+    "study",
     "signatures",
     "grammar",
     "metrics",

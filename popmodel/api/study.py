@@ -23,7 +23,7 @@ from popmodel.campaign.plan import LEAST, Run, left_out
 from popmodel.campaign.request import CHANGEABLE, Prepared, Request, prepared
 from popmodel.campaign.traced import command_of, trace_of, words_of
 from popmodel.documents import parse_json, read_text
-from popmodel.errors import PopmodelError
+from popmodel.errors import PopmodelError, UsageError, did_you_mean
 from popmodel.files import write_text
 from popmodel.machine.profile import Profile
 from popmodel.model.signature import files as signatures
@@ -126,6 +126,7 @@ def study(
         A step fails; the same command goes on with it.
     """
     about = prepared(request)
+    _check_given(request)
     with manifest.held(folder):
         state = opened(
             folder, request.to_dict(), _inputs(request, about), changeable=CHANGEABLE, force=force
@@ -154,6 +155,7 @@ def job(request: Request, folder: Path, watch: Watch, *, force: bool = False) ->
         The job; None if it was written before.
     """
     about = prepared(request)
+    _check_given(request)
     with manifest.held(folder):
         opened(
             folder, request.to_dict(), _inputs(request, about), changeable=CHANGEABLE, force=force
@@ -196,6 +198,21 @@ def _concluded(
     carried_out(state, "result", f"popmodel study -o {shell.quote(str(folder))} ...", work)
     whole: dict[str, Any] = documents[RESULT]
     return whole
+
+
+def _check_given(request: Request) -> None:
+    """Refuse before the runs what would be refused after them."""
+    for name in (request.machine, request.target_machine):
+        if name is not None:
+            profile_of(name)
+    if request.signature is not None:
+        known = signature_of(request.signature).params
+        for name in request.settings:
+            if name not in known:
+                raise UsageError(
+                    f"--set {name}: {request.signature} has no parameter {name}",
+                    did_you_mean(name, known, f"its parameters are {', '.join(known) or 'none'}"),
+                )
 
 
 def _inputs(request: Request, about: Prepared) -> list[Path]:

@@ -82,8 +82,8 @@ def make(
         likely = expected(run, timed)
         if likely is not None and len(done) >= LEAST and sum(timed.values()) + likely > budget:
             tell(
-                f"run {run.name} is left out: about {format_time(likely, digits=2)} more would "
-                f"exceed the budget of {format_time(budget, digits=3, trim=True)}"
+                f"run {run.name} is left out: about {_time(likely)} more would exceed the budget "
+                f"of {_time(budget)}"
             )
             continue
         if timed and not is_told:
@@ -125,9 +125,13 @@ def _outlook(left: Sequence[Run], timed: Mapping[Run, float]) -> str:
     about = "at least" if sizes else "at most about"
     (first,) = timed.values()
     return (
-        f"it took {format_time(first, digits=2)}; {plural(len(left), 'more run')}, {about} "
-        f"{format_time(sum(times), digits=2)}: {', '.join(run.name for run in left)}"
+        f"it took {_time(first)}; {plural(len(left), 'more run')}, {about} {_time(sum(times))}: "
+        f"{', '.join(run.name for run in left)}"
     )
+
+
+def _time(seconds: float) -> str:
+    return format_time(seconds, digits=2, trim=True)
 
 
 def _first(done: Mapping[Run, Step]) -> Step:

@@ -6,6 +6,7 @@ The run is in a session of its own, so that Ctrl-C and a run that hangs leave no
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ from popmodel.campaign.command import filled
 from popmodel.campaign.manifest import unwritable
 from popmodel.campaign.plan import Run
 from popmodel.errors import PopmodelError
-from popmodel.host.launch import LaunchError, start
+from popmodel.host.failures import LaunchError, meaningful, quote
+from popmodel.host.launch import start
 from popmodel.tracer import raw_directory
 from popmodel.tracer.commands import Command, understand
 from popmodel.tracer.environment import Settings, place, variables
@@ -38,6 +40,7 @@ __all__ = [
 SUFFIX = ".prv.gz"
 _BINDING = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--rankfile", "-rf", "--cpus-per-proc")
 """Options of Open MPI by which a user says where ranks and their threads are."""
+_BETWEEN_RULES = re.compile(r"^([-=])\1{19,}\s*$.*?(^\1{20,}\s*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,16 @@ def _failed(run: Run, words: Sequence[str], log: Path, error: LaunchError) -> Po
             "allow more time with --budget 30min, or make the problem smaller with --set",
         )
     return PopmodelError(
-        f"run {run.split} failed: {error.message}",
+        f"run {run.split} failed: {_said(log) or error.message}",
         f"its output is in {log}; without popmodel: {shell.join(words)}; to leave this run out, "
         "name the others with --runs",
     )
+
+
+def _said(log: Path) -> str:
+    """Last line that a program wrote; launchers tell of its end between rules."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return quote(meaningful(_BETWEEN_RULES.sub("", text)))

@@ -303,6 +303,17 @@ def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, floa
     return int(match[1]), int(match[2]), _settings(option, rest)
 
 
+def numbered(option: str, texts: Sequence[str]) -> dict[str, float]:
+    """Numbers by name, of texts such as ``N=128``.
+
+    Raises
+    ------
+    UsageError
+        If one is no number, or is given twice; it begins with the option.
+    """
+    return _settings(option, texts)
+
+
 def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for text in texts:

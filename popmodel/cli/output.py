@@ -13,7 +13,7 @@ from typing import TextIO
 from popmodel.cli.options import FORMATS, choice
 from popmodel.cli.streams import discard_out, flush_out, write_out
 from popmodel.errors import FileError, UsageError
-from popmodel.files import refuse_planted, write_bytes
+from popmodel.files import expect_writable, refuse_planted, write_bytes
 from popmodel.provenance import stamped
 from popmodel.report import formats
 from popmodel.report.formats import Format
@@ -127,12 +127,26 @@ def target(
             f"-o {output} means {by_suffix.name}, --format says {format.name}",
             "leave one of them out",
         )
-    # Refused before the work as well as after it: nobody waits an hour for this line.
+    refuse_existing(path, force=force)
+    return Target(tuple(arguments), format or by_suffix or formats.TABLE, path, force)
+
+
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Refuse a file before the work as well as after it: nobody waits an hour for this line.
+
+    Raises
+    ------
+    UsageError
+        If it exists and may not be replaced.
+    FileError
+        If it cannot be told.
+    """
     try:
         _refuse_existing(path, force)
+        if not _is_special(path):
+            expect_writable(path)
     except OSError as error:
         raise _cannot_write(path, error) from error
-    return Target(tuple(arguments), format or by_suffix or formats.TABLE, path, force)
 
 
 def terminal_style(stream: TextIO | None) -> Style:

@@ -3,28 +3,64 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
 from popmodel.cli.options import (
+    ApplicationOption,
+    CacheOption,
+    FlopRateOption,
     ForceOption,
     FormatOption,
-    OutputOption,
+    FromStartOption,
+    RegionOption,
     SetOption,
+    WindowOption,
     choice,
+    flop_rate_of,
+    output_option,
     settings,
+    whole_number,
 )
+from popmodel.cli.signature_from import Source
 from popmodel.errors import UsageError
+
+NameOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="With from: name of the application. Default: that of the first trace.",
+        show_default=False,
+    ),
+]
+ScalingOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="strong|weak",
+        help="With from, where the runs do not tell: the work of the whole program stays with P "
+        "and T (strong), or that of a process (weak).",
+    ),
+]
+SignatureOutputOption: TypeAlias = Annotated[
+    str | None,
+    output_option(
+        "Write to FILE: with from and show the signature (.toml), else by its suffix (.json, .csv, "
+        ".md or .txt). Default: standard output (-)."
+    ),
+]
 
 EXAMPLES = (
     "popmodel signature",
+    "popmodel signature from run.prv.gz -o my_app.toml",
+    "popmodel signature from small.prv.gz:N=128 large.prv.gz:N=256 -o my_app.toml",
     "popmodel signature show stencil3d > my_app.toml",
     "popmodel signature check my_app.toml",
     "popmodel signature check stencil3d --set N=1024",
 )
 
-ACTIONS = ("list", "show", "check")
+ACTIONS = ("list", "show", "check", "from")
 
 
 def command(
@@ -32,42 +68,79 @@ def command(
     action: Annotated[
         str,
         typer.Argument(
-            metavar="[list|show|check]",
+            metavar="[list|show|check|from]",
             help="list: the bundled signatures. show: print one as it is, to copy and change. "
-            "check: explain one in words, formulas and units, and find its mistakes.",
+            "check: explain one in words, formulas and units, and find its mistakes. from: write "
+            "the signature of a program that was traced.",
             show_default=False,
         ),
     ] = "list",
-    app: Annotated[
-        str | None,
+    names: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="[APP]",
-            help="The application: a signature (.toml) or the name of a bundled one.",
+            metavar="[APP|TRACE...]",
+            help="The application: a signature (.toml) or the name of a bundled one. With from: "
+            "traces of its runs, each with its problem parameters if they differ, such as "
+            "run.prv.gz:N=128.",
             show_default=False,
         ),
     ] = None,
     set_: SetOption = None,
+    name: NameOption = None,
+    scaling: ScalingOption = "strong",
     format: FormatOption = None,
-    output: OutputOption = None,
+    output: SignatureOutputOption = None,
     force: ForceOption = False,
+    flop_rate: FlopRateOption = None,
+    no_cache: CacheOption = False,
+    application: ApplicationOption = "1",
+    window: WindowOption = None,
+    region: RegionOption = None,
+    from_start: FromStartOption = False,
 ) -> None:
-    """List, show and check descriptions of applications.
+    """List, show and check descriptions of applications, or find one in traces.
 
     Mistakes are unknown names, clashing units, conditions that never hold, formulas without a
     sensible value. All are listed with their lines; the exit status is 1 if there are any.
     """
     choice("signature", action, ACTIONS)
+    given = names or []
+    if action == "from":
+        from popmodel.cli.signature_from import signature_from
+
+        signature_from(
+            ctx.obj,
+            given,
+            Source(
+                scaling=scaling,
+                name=name,
+                flop_rate=flop_rate_of(flop_rate),
+                cache=not no_cache,
+                application=whole_number("--application", application),
+                window=window,
+                region=region,
+                from_start=from_start,
+            ),
+            settings(set_ or []),
+            format,
+            output,
+            force=force,
+        )
+        return
     if action == "list":
-        if app is not None or set_:
+        if given or set_:
             raise UsageError("signature list takes no further arguments", "signature show NAME")
         _list(ctx, format, output, force=force)
         return
-    if app is None:
+    if not given:
         from popmodel.model.signature.files import bundled
 
         raise UsageError(
             f"signature {action}: no signature", f"name a file, or one of {', '.join(bundled())}"
         )
+    if len(given) > 1:
+        raise UsageError(f"signature {action}: one signature at a time", f"try {given[0]} only")
+    app = given[0]
     if action == "show":
         if set_ or format is not None:
             raise UsageError(

@@ -29,7 +29,10 @@ def checked(name: str, *, force: bool) -> Path:
     ------
     UsageError
         It is no name of a trace, or there is one already.
+    FileError
+        Nothing can be written there.
     """
+    from popmodel.files import expect_writable
     from popmodel.shell import plain
     from popmodel.tracer.raw_directory import SUFFIXES, stem
 
@@ -43,6 +46,7 @@ def checked(name: str, *, force: bool) -> Path:
                 raise UsageError(f"-o {name}: {there} is a directory", "choose another file")
             if there.exists() and not force:
                 raise UsageError(f"-o {name}: {there} exists", "use --force to overwrite it")
+        expect_writable(path)
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
         raise FileError(path, problem, hint="choose another path with -o") from error

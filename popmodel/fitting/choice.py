@@ -169,6 +169,8 @@ def choose(
     chance = 1 + _WORSE_BY_CHANCE / np.sqrt(len(points))
     good = [one for one in known if one.error <= max(limit, chance * one.expected)]
     best = min(good, key=order)
+    within = [one for one in good if one.size == 1 and one.form.terms[0] in best.form.terms]
+    best = min(within, key=order, default=best)  # one of its terms alone will do
     alike = tuple(
         one for one in good if one is not best and not _extends(one, best) and _is_proper(one)
     )

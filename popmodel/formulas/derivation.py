@@ -29,6 +29,7 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model.evaluation import Evaluation
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.course import (
+    AVERAGED,
     Change,
     Correction,
     Delays,
@@ -310,7 +311,9 @@ def _aggregates(
     # the fields of a placement are whole numbers everywhere else
     traced: Any = replace(placement, processes=request["P"], threads=request["T"])  # type: ignore[arg-type]
     spread = {
-        name: notebook.define(
+        name: value
+        if name == AVERAGED
+        else notebook.define(
             f"sigma_{name[0]}", value, "1", f"{SYMBOLS[f'imbalance.{name}'].meaning}", "run"
         )
         for name, value in named.spread(study.spread(traced, notebook)).items()

@@ -403,3 +403,8 @@ def repetition(
     npt.NDArray[np.int32],
     npt.NDArray[np.int32],
 ]: ...
+def align(
+    one: npt.NDArray[np.int64],
+    other: npt.NDArray[np.int64],
+    worth: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...

@@ -39,6 +39,10 @@ class Timetable {
         times_ = Ascending(time_.data(), time_.size());
     }
 
+    bool share_times() const {
+        return std::adjacent_find(time_.begin(), time_.end()) != time_.end();
+    }
+
     // The call at exactly a time that is next in turn, or none. Where a call may serve several, the
     // last one of a time serves those for whom none is left. It has to come after the call `after`.
     int32_t find(int64_t time, bool shared, int32_t after = NONE) {
@@ -124,9 +128,17 @@ class Matcher {
             if (call != NONE && calls_.exit.data()[call] == received[*m])
                 post[*m] = wait[*m] = call;
         }
+        later_.clear();
         for (const int32_t *m = first; m < last; m++)
             if (post[*m] == NONE)
-                post[*m] = posts_.find(posted[*m], false);
+                later_.push_back(*m);
+        // Of receives that were posted at one time, those that were completed first were first.
+        if (posts_.share_times())
+            std::stable_sort(later_.begin(), later_.end(), [&](int32_t a, int32_t b) {
+                return received[a] < received[b];
+            });
+        for (const int32_t m : later_)
+            post[m] = posts_.find(posted[m], false);
         for (const int32_t *m = first; m < last; m++)
             if (post[*m] == NONE)
                 post[*m] = starts_.find(posted[*m], true);

@@ -97,6 +97,7 @@ def prepare(
     params: Mapping[str, Value],
     overlap: str | None = None,
     growth: Mapping[str, Value] | None = None,
+    changed: Mapping[str, Value] | None = None,
 ) -> Model:
     """Evaluate the names of a signature and make the model.
 
@@ -110,9 +111,11 @@ def prepare(
         Of all loops, instead of what they and the machine profile say.
     growth : mapping of str to value, optional
         What the spreads that items state are multiplied by, by name.
+    changed : mapping of str to value, optional
+        What-if factors on these spreads, by name.
     """
     values, extent = names(signature, placement.processes, placement.threads, params)
     periodic = () if signature.grid is None else signature.grid.periodic
     where = (signature.name, placement, parameters, values, extent, periodic, overlap)
-    point = Point(*where, growth or {}, signature.first_touch)
+    point = Point(*where, growth or {}, signature.first_touch, changed=changed or {})
     return Model(signature, point)

@@ -284,11 +284,9 @@ class Study:
             unchanged=drawn.unchanged if drawn.factors else None,
         )
         params = {name: drawn[path] for name, path in self._paths.items()}
-        growth = {
-            name: self._at(placement, drawn, drawn.factor(f"imbalance.{name}"))
-            for name in _own_spreads(self.signature)
-        }
-        return prepare(self.signature, placement, parameters, params, overlap, growth)
+        changed = {name: drawn.factor(f"imbalance.{name}") for name in _own_spreads(self.signature)}
+        growth = {name: self._at(placement, drawn, one) for name, one in changed.items()}
+        return prepare(self.signature, placement, parameters, params, overlap, growth, changed)
 
     def outcome(self, placement: Placement, drawn: Draws) -> Outcome:
         """Evaluate a run as predictions show it.
@@ -425,7 +423,7 @@ class Study:
 
 def _own_spreads(signature: Signature) -> set[str]:
     """The spreads that items of a program state instead of ``[imbalance]``."""
-    return {name for item in items(signature.program) for name in item.own_spread}
+    return {name for item in items(signature.program) for name in item.stated_spreads}
 
 
 def _spreads(signature: Signature) -> dict[str, Quantity]:

@@ -5,18 +5,23 @@ Totals, causes, names in formulas and the replay all read this tree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
 from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
-from popmodel.model.run.course import computation
+from popmodel.model.run.course import AVERAGED, computation
 from popmodel.model.run.point import Point
+from popmodel.model.run.uneven import Uneven
 from popmodel.model.run.work import Work
+from popmodel.model.terms import imbalance
+from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
 
@@ -113,10 +118,11 @@ class Tree:
         common : mapping of str to value
             ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
         """
-        if not any(node.has_own_spread for node in self.nodes):
+        is_uneven = any(one.uneven(self.point) for one in _items(self.nodes))
+        if not (is_uneven or any(node.has_own_spread for node in self.nodes)):
             return common
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told elsewhere
-            return self._of_own(common)
+            return self._of_uneven(common) if is_uneven else self._of_own(common)
 
     def _of_own(self, common: Mapping[str, Value]) -> Mapping[str, Value]:
         whole = computation(self.total)
@@ -137,6 +143,33 @@ class Tree:
             longest = sum(sqrt(lasting**2 + turns**2) for lasting, turns in steps) / whole
             transient = sqrt(maximum(longest**2 - persistent**2, 0.0))
         return dict(zip(SPREADS.values(), (persistent, transient), strict=True))
+
+    def _of_uneven(self, common: Mapping[str, Value]) -> Mapping[str, Value]:
+        """Return the spreads that give the slowest process what is known value by value.
+
+        That of the best estimate; what draws change of coefficients of variation comes on top,
+        as a part of the variance.
+        """
+        processes = self.point.placement.processes
+        whole = nominal(computation(self.total))
+        score = nominal(imbalance.expected_maximum(processes))
+        if not (math.isfinite(whole) and whole > 0 and score):
+            return common
+        steps = [_Step.of(step, self.point, common) for step in self._steps()]
+        levels = np.sum([step.levels for step in steps], axis=0)
+        lasting, turns = (
+            sum(one) / whole for one in zip(*((s.lasting, s.turns) for s in steps), strict=True)
+        )
+        count = max(nominal(self.total.steps), 1.0)
+        random = math.hypot(nominal(lasting), nominal(turns) / math.sqrt(count))
+        overall = imbalance.largest(levels, random) / whole - 1
+        longest = max(sum(step.longest() for step in steps) / whole - 1, overall)
+        transient = math.sqrt(longest**2 - overall**2) / score
+        return {
+            "persistent_cv": _varied(overall / score, lasting),
+            "transient_cv": _varied(transient, turns),
+            AVERAGED: 0.0,
+        }
 
     def _steps(self) -> list[list[tuple[Item, Work]]]:
         """Return the items by the steps that they are in, with their work in the whole program.
@@ -166,6 +199,72 @@ class Tree:
         """Return the items without a body, each with its work in the whole program."""
         for node in self.nodes:
             yield from node.leaves()
+
+
+def _items(nodes: tuple[Node, ...]) -> Iterator[Item]:
+    """Return the items without a body."""
+    for node in nodes:
+        if node.inside:
+            yield from _items(node.inside)
+        else:
+            yield node.item
+
+
+def _varied(found: float, cv: Value) -> Value:
+    """Return a spread, of which the part that draws change of a coefficient is added."""
+    if not isinstance(cv, np.ndarray):
+        return found
+    return sqrt(maximum(found**2 + cv**2 - nominal(cv) ** 2, 0.0))
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The computation of a step, where more than spreads are known of it.
+
+    Attributes
+    ----------
+    levels : float64[P]
+        Of every process on average, s.
+    lasting, turns : value
+        Seconds by which a process is slower per standard deviation: in every step, and in this one.
+    factors : tuple of (float, float64[n])
+        Parts whose factor in a step is one of some values, s.
+    """
+
+    levels: NDArray[np.float64]
+    lasting: Value
+    turns: Value
+    factors: tuple[tuple[float, NDArray[np.float64]], ...]
+
+    @staticmethod
+    def of(step: Sequence[tuple[Item, Work]], point: Point, common: Mapping[str, Value]) -> _Step:
+        levels = np.zeros(point.placement.processes)
+        lasting: Value = 0.0
+        turns: Value = 0.0
+        factors = []
+        for item, work in step:
+            seconds = computation(work)
+            own = {**common, **item.own_spread}
+            for part in item.uneven(point) or (Uneven(1.0),):
+                mine = nominal(seconds) * part.share
+                levels += mine * (1.0 if part.ranks is None else part.ranks)
+                if part.ranks is None:
+                    lasting = lasting + seconds * part.share * own.get("persistent_cv", 0.0)
+                if part.turns is None:
+                    turns = turns + seconds * part.share * own.get("transient_cv", 0.0)
+                else:
+                    factors.append((mine, part.turns))
+        return _Step(levels, lasting, turns, tuple(factors))
+
+    def longest(self) -> float:
+        """Return the computation of the slowest process, s."""
+        mean = float(self.levels.mean())
+        if mean <= 0:
+            return 0.0
+        random = math.hypot(nominal(self.lasting), nominal(self.turns)) / mean
+        return imbalance.largest(
+            self.levels, random, [(share / mean, values) for share, values in self.factors]
+        )
 
 
 def total(body: tuple[Node, ...]) -> Work:

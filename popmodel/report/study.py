@@ -182,7 +182,7 @@ def plan_records(document: Document) -> list[Record]:
             "threads": run["threads"],
             **{f"parameter_{name}": value for name, value in run["settings"].items()},
             "role": run["role"],
-            "command": run["command"],
+            "run_command": run["command"],
         }
         for run in document["runs"]
     ]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.simulator.program import Op
 from popmodel.structure.merge import Node, merged, tree_of
 from popmodel.structure.nest import Leaf, Loop, Place
-from popmodel.structure.repetition import repetitions
+from popmodel.structure.tokens import repeated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from popmodel.simulator.program import Program
     from popmodel.structure.events import Events
     from popmodel.structure.nest import Nest
     from popmodel.structure.repetition import Repetition
+    from popmodel.structure.tokens import Repeated
 
 __all__ = ["Common", "common_nest"]
 
@@ -38,66 +40,49 @@ class Common(NamedTuple):
     execution: NDArray[np.int32]
 
 
-def common_nest(events: Events, tokens: NDArray[np.int32]) -> Common:
-    """Find the loops of each sequence, and what of them is the same.
-
-    Parameters
-    ----------
-    events : Events
-    tokens : int32[E]
-        Which of the tokens of the events are compared in search of what repeats.
-    """
-    groups: dict[bytes, int] = {}
-    of_sequence: list[int] = []
-    distinct: list[NDArray[np.int32]] = []
-    first: list[int] = []
-    bounds = events.offsets.tolist()
-    for begin, end in pairwise(bounds):
-        key = events.exact[begin:end].tobytes()
-        if key not in groups:
-            groups[key] = len(distinct)
-            distinct.append(tokens[begin:end])
-            first.append(begin)
-        of_sequence.append(groups[key])
-    found = repetitions(distinct)
+def common_nest(program: Program, events: Events) -> Common:
+    """Find the loops of each sequence, and what of them is the same."""
+    repeats = repeated(events)
+    found, first = repeats.nests, repeats.first
+    receives = np.zeros(len(events), bool)
+    acts = np.diff(events.first) > 0
+    receives[acts] = program.kind[events.first[:-1][acts]] == Op.RECEIVE
     trees = [
-        tree_of(each, _tokens(events, each, begin), group)
+        tree_of(each, _tokens(events, receives, each, begin), group)
         for group, (each, begin) in enumerate(zip(found, first, strict=True))
     ]
     order = sorted(range(len(trees)), key=lambda group: -trees[group].size())
     root = trees[order[0]]
     for group in order[1:]:
         root = merged(root, trees[group])
-    return _Numbering(events, found, first, of_sequence).of(root)
+    return _Numbering(events, repeats).of(root)
 
 
 def _tokens(
-    events: Events, found: Repetition, begin: int
-) -> tuple[list[int], list[int], list[int]]:
-    """Coarse, tagged and exact token of each node: those of the first event there."""
-    event = np.full(len(found.token), 0)
+    events: Events, receives: NDArray[np.bool_], found: Repetition, begin: int
+) -> tuple[list[int], list[int], list[int], list[bool]]:
+    """Tokens of each node, and whether it is a blocking receive: those of the first event there."""
+    event = np.zeros(len(found.token), np.int64)
     event[found.node[::-1]] = np.arange(begin, begin + len(found.node))[::-1]
-    some = event if len(events) else event[:0]
+    if not len(events):
+        return [0], [0], [0], [False]
     coarse, tagged, exact = (
-        column[some].tolist() or [0] * len(event)
-        for column in (events.coarse, events.tagged, events.exact)
+        column[event].tolist() for column in (events.coarse, events.tagged, events.exact)
     )
-    return coarse, tagged, exact
+    return coarse, tagged, exact, receives[event].tolist()
 
 
 class _Numbering:
     """Numbers places, and counts their executions."""
 
-    def __init__(
-        self, events: Events, found: list[Repetition], first: list[int], of_sequence: list[int]
-    ) -> None:
-        self._events, self._found, self._first = events, found, first
-        self._of_sequence = of_sequence
+    def __init__(self, events: Events, repeats: Repeated) -> None:
+        self._events, self._found, self._first = events, repeats.nests, repeats.first
+        self._of_sequence = repeats.group
         self._places: list[Place] = []
         self._leaf = 0
-        self._place = [np.zeros(len(each.token), np.int32) for each in found]
+        self._place = [np.zeros(len(each.token), np.int32) for each in repeats.nests]
         # Iterations of the loop around each node, in terms of the common nest.
-        self._turns: list[dict[int, NDArray[np.int64]]] = [{} for _ in found]
+        self._turns: list[dict[int, NDArray[np.int64]]] = [{} for _ in repeats.nests]
 
     def of(self, root: Node) -> Common:
         """The numbered nest."""

@@ -9,7 +9,8 @@ what is alike on several:
 
 - `Events.coarse`: the name of the call or region, and the call site or user region where known;
 - `Events.tagged`: also what the operations are, their tags, and the shape of the communicator;
-- `Events.exact`: also partners relative to the own number, and sizes by powers of two.
+- `Events.sized`: also sizes, by powers of two;
+- `Events.exact`: also partners and roots relative to the own number.
 
 Waits count with the number of their operations only: in which order messages come is chance.
 """
@@ -70,7 +71,7 @@ class Events:
         Index into `insides`.
     insides : tuple of str
         User regions and call sites; the first is empty, for where none is known.
-    coarse, tagged, exact : int32[E]
+    coarse, tagged, sized, exact : int32[E]
         Tokens, ever finer.
     """
 
@@ -87,6 +88,7 @@ class Events:
     insides: tuple[str, ...]
     coarse: NDArray[np.int32]
     tagged: NDArray[np.int32]
+    sized: NDArray[np.int32]
     exact: NDArray[np.int32]
 
     def __len__(self) -> int:
@@ -144,7 +146,7 @@ def events_of(program: Program, trace: Trace | None = None) -> Events:
     if trace is not None:
         insides, inside = _insides(trace, sequence, begin, call)
     coarse = _mix(name, inside)
-    tagged, exact = _finer(program, offsets_of(operations), sequence, coarse)
+    tagged, sized, exact = _finer(program, offsets_of(operations), sequence, coarse)
     return Events(
         offsets=np.searchsorted(sequence, np.arange(program.sequences + 1)),
         begin=begin,
@@ -159,6 +161,7 @@ def events_of(program: Program, trace: Trace | None = None) -> Events:
         insides=insides,
         coarse=_numbers(coarse),
         tagged=_numbers(tagged),
+        sized=_numbers(sized),
         exact=_numbers(exact),
     )
 
@@ -305,8 +308,8 @@ def _finer(
     first: NDArray[np.int64],
     sequence: NDArray[np.int64],
     coarse: NDArray[np.uint64],
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Tokens with what the operations are, and with partners and sizes."""
+) -> list[NDArray[np.uint64]]:
+    """Tokens with what the operations are; with sizes; with partners and roots."""
     kind, target = program.kind, program.target
     event = np.repeat(np.arange(len(coarse)), np.diff(first))
     me = sequence[event]
@@ -323,8 +326,9 @@ def _finer(
     partner[together] = collectives.root[row]
     size[together] = collectives.sent[row] + collectives.received[row]
     what = _mix(kind, tag)
-    with_partners = _mix(what, partner, _classes(size))
-    return _mix(coarse, _sums(what, first)), _mix(coarse, _sums(with_partners, first))
+    of_size = _mix(what, _classes(size))
+    with_partner = _mix(of_size, partner)
+    return [_mix(coarse, _sums(each, first)) for each in (what, of_size, with_partner)]
 
 
 def _shapes(program: Program) -> NDArray[np.int64]:

@@ -40,7 +40,7 @@ def find(trace: Trace, program: Program | None = None) -> Structure:
 
 def _find(trace: Trace, program: Program) -> Structure:
     events = events_of(program, trace)
-    common = common_nest(events, events.exact)
+    common = common_nest(program, events)
     loop = _iterative(events, common)
     if loop is None:
         iterations = np.empty((1, program.sequences), np.int64)

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from popmodel.kernel import _kernel
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from popmodel.structure.repetition import Repetition
 
 __all__ = ["Node", "merged"]
 
-_LARGE = 4_000_000
+_LARGE = 100_000_000
 """Pairs of a comparison beyond which only what begins and ends alike is compared."""
+_SHOWN = 64
+"""How many loops a loop is compared with in search of the one that shares places with it."""
+_WORTH = np.array([3.0, 2.0, 0.5, 0.3])
+"""What speaks for two nodes being one, by the labels that they share."""
 
 
 class Node:
@@ -20,7 +30,8 @@ class Node:
 
     Parameters
     ----------
-    is_loop : bool
+    is_loop, receives : bool
+        Whether it is a loop, and whether it is a place that waits for a message of its own.
 
     Attributes
     ----------
@@ -34,16 +45,24 @@ class Node:
         Its node in the nest of each group of sequences.
     """
 
-    __slots__ = ("children", "coarse", "counts", "exact", "is_loop", "local", "tagged")
+    __slots__ = ("children", "coarse", "counts", "exact", "is_loop", "local", "receives", "tagged")
 
-    def __init__(self, is_loop: bool) -> None:
+    def __init__(self, is_loop: bool, receives: bool = False) -> None:
         self.is_loop = is_loop
+        self.receives = receives
         self.coarse: set[int] = set()
         self.tagged: set[int] = set()
         self.exact: set[int] = set()
         self.children: list[Node] = []
         self.counts: set[bytes] = set()
         self.local: dict[int, int] = {}
+
+    def leaves(self) -> set[int]:
+        """Tagged tokens of the places in it."""
+        if not self.is_loop:
+            return self.tagged
+        found: set[int] = set()
+        return found.union(*(each.leaves() for each in self.children))
 
     def size(self) -> int:
         """Places in it."""
@@ -52,7 +71,7 @@ class Node:
 
 def tree_of(
     found: Repetition,
-    tokens: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    tokens: tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[bool]],
     group: int,
     mine: int = 0,
 ) -> Node:
@@ -61,18 +80,18 @@ def tree_of(
     Parameters
     ----------
     found : Repetition
-    tokens : (sequence, sequence, sequence) of int
-        Coarse, tagged and exact token of each node.
+    tokens : tuple of sequences
+        Coarse, tagged and exact token of each node, and whether it is a blocking receive.
     group, mine : int
         Number of the group, and the node that is the root.
     """
-    node = Node(is_loop=found.token[mine] < 0)
+    node = Node(bool(found.token[mine] < 0), tokens[3][mine])
     node.local[group] = mine
     if node.is_loop:
         node.counts.add(found.counts_of(mine).tobytes())
         node.children = [tree_of(found, tokens, group, each) for each in found.children[mine]]
     else:
-        for one, column in zip((node.coarse, node.tagged, node.exact), tokens, strict=True):
+        for one, column in zip((node.coarse, node.tagged, node.exact), tokens, strict=False):
             one.add(column[mine])
     return node
 
@@ -94,59 +113,93 @@ def merged(one: Node, other: Node) -> Node:
     return one
 
 
-def _likeness(one: Node, other: Node) -> float:
-    """How much speaks for two nodes being one; 0 where nothing does."""
-    if one.is_loop != other.is_loop:
-        return 0.0
-    if not one.is_loop:
-        if one.exact & other.exact:
-            return 3.0
-        if one.tagged & other.tagged:
-            return 2.0
-        return 0.5 if one.coarse & other.coarse else 0.0
-    pairs = _aligned(one.children, other.children)
-    shared = sum(_likeness(a, b) for a, b in pairs if a is not None and b is not None)
-    return shared + (1.0 if one.counts & other.counts else 0.0)
-
-
-def _aligned(one: list[Node], other: list[Node]) -> list[tuple[Node | None, Node | None]]:
+def _aligned(one: list[Node], other: list[Node]) -> Iterator[tuple[Node | None, Node | None]]:
     """Nodes of two bodies side by side, in the order of both."""
-    head: list[tuple[Node | None, Node | None]] = []
-    tail: list[tuple[Node | None, Node | None]] = []
-    begin, ends = 0, (len(one), len(other))
-    while begin < min(ends) and _same(one[begin], other[begin]):
-        head.append((one[begin], other[begin]))
+    begin, end = 0, 0
+    most = min(len(one), len(other))
+    while begin < most and _same(one[begin], other[begin]):
         begin += 1
-    while min(ends) > begin and _same(one[ends[0] - 1], other[ends[1] - 1]):
-        tail.append((one[ends[0] - 1], other[ends[1] - 1]))
-        ends = ends[0] - 1, ends[1] - 1
-    left, right = one[begin : ends[0]], other[begin : ends[1]]
-    return head + _compared(left, right) + tail[::-1]
+    while end < most - begin and _same(one[-1 - end], other[-1 - end]):
+        end += 1
+    left, right = one[begin : len(one) - end], other[begin : len(other) - end]
+    yield from zip(one[:begin], other[:begin], strict=True)
+    i = j = 0
+    for a, b in (*_compared(left, right), (len(left), len(right))):
+        yield from _between(left[i:a], right[j:b])
+        if a < len(left):
+            yield left[a], right[b]
+        i, j = a + 1, b + 1
+    yield from zip(one[len(one) - end :], other[len(other) - end :], strict=True)
 
 
 def _same(one: Node, other: Node) -> bool:
     return not one.is_loop and not other.is_loop and bool(one.exact & other.exact)
 
 
-def _compared(left: list[Node], right: list[Node]) -> list[tuple[Node | None, Node | None]]:
-    if len(left) * len(right) > _LARGE or not left or not right:
-        return [(each, None) for each in left] + [(None, each) for each in right]
-    score = [[_likeness(a, b) for b in right] for a in left]
-    best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
-    for i in range(len(left) - 1, -1, -1):
-        for j in range(len(right) - 1, -1, -1):
-            both = best[i + 1][j + 1] + score[i][j] if score[i][j] else 0.0
-            best[i][j] = max(both, best[i + 1][j], best[i][j + 1])
+def _between(left: list[Node], right: list[Node]) -> Iterator[tuple[Node | None, Node | None]]:
+    """Nodes that have no counterpart: receives of both first, as in pipelines and exchanges."""
     i = j = 0
-    pairs: list[tuple[Node | None, Node | None]] = []
-    while i < len(left) and j < len(right):
-        if score[i][j] and best[i][j] == best[i + 1][j + 1] + score[i][j]:
-            pairs.append((left[i], right[j]))
-            i, j = i + 1, j + 1
-        elif best[i][j] == best[i + 1][j]:
-            pairs.append((left[i], None))
+    while i < len(left) or j < len(right):
+        ahead = i < len(left) and left[i].receives
+        if i < len(left) and (ahead or j == len(right) or not right[j].receives):
+            yield left[i], None
             i += 1
         else:
-            pairs.append((None, right[j]))
+            yield None, right[j]
             j += 1
-    return pairs + [(each, None) for each in left[i:]] + [(None, each) for each in right[j:]]
+
+
+def _compared(left: list[Node], right: list[Node]) -> list[tuple[int, int]]:
+    """Which nodes of two bodies are the same."""
+    if not left or not right or len(left) * len(right) > _LARGE:
+        return []
+    labels = _Labels(left, right)
+    pairs = _kernel.align(labels.of(left), labels.of(right), _WORTH)
+    return list(zip(*(each.tolist() for each in pairs), strict=True))
+
+
+class _Labels:
+    """Numbers of what nodes of two bodies have in common, the closest first.
+
+    Of places these are their tokens from the finest to the coarsest; of loops their places and
+    counts, their places, some of their places, and their counts alone.
+    """
+
+    def __init__(self, one: list[Node], other: list[Node]) -> None:
+        self._numbers: dict[tuple[object, ...], int] = {}
+        none: set[int] = set()
+        self._exact = none.union(*(each.exact for each in one)) & none.union(
+            *(each.exact for each in other)
+        )
+        self._pairs: dict[int, int] = {}
+        loops = [each for each in other if each.is_loop]
+        for number, mine in enumerate(each for each in one if each.is_loop):
+            shared: list[int] = [len(mine.leaves() & each.leaves()) for each in loops[:_SHOWN]]
+            if any(shared):
+                theirs = loops.pop(shared.index(max(shared)))
+                self._pairs[id(mine)] = self._pairs[id(theirs)] = number
+
+    def of(self, body: list[Node]) -> NDArray[np.int64]:
+        rows = [self._loop(each) if each.is_loop else self._place(each) for each in body]
+        return np.array(rows, np.int64).reshape(-1, len(_WORTH))
+
+    def _place(self, node: Node) -> list[int]:
+        exact = node.exact & self._exact or node.exact
+        return [
+            self._number("exact", min(exact)),
+            self._number("tagged", min(node.tagged)),
+            self._number("coarse", min(node.coarse)),
+            -1,
+        ]
+
+    def _loop(self, node: Node) -> list[int]:
+        leaves, counts = frozenset(node.leaves()), min(node.counts)
+        return [
+            self._number(leaves, counts),
+            self._number("leaves", leaves),
+            self._number("pair", self._pairs[id(node)]) if id(node) in self._pairs else -1,
+            self._number("counts", counts),
+        ]
+
+    def _number(self, *what: object) -> int:
+        return self._numbers.setdefault(what, len(self._numbers))

@@ -15,7 +15,7 @@ from popmodel.api.explain import explain
 from popmodel.cli import main
 from popmodel.errors import UsageError
 
-from .conftest import CG, HYBRID, ROOT, RUNS, VM
+from .conftest import CG, COMD, HYBRID, ROOT, RUNS, VM
 
 COUNTED = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"
 
@@ -25,6 +25,8 @@ SCREENS = {
     "metrics of a series": ["metrics", str(CG), str(COUNTED)],
     "structure": ["structure", str(HYBRID)],
     "phases": ["phases", str(COUNTED)],
+    "communication": ["communication", str(HYBRID)],
+    "communication of a grid": ["communication", str(COMD)],
     "replay": ["replay", str(CG)],
     "replays": ["replay", str(CG), "--latency", "1us,2us", "--eager-threshold", "1KiB,1MiB"],
     "sensitivity": ["sensitivity", str(CG)],
@@ -38,6 +40,7 @@ SCREENS = {
 SPLIT = re.compile(r"\*? *\d+ x +\d+(?: \.\. \d+ x \d+)?|\d+ -> \d+")
 NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?|\d[\d.]* [mun]?s(?: to \d[\d.]* [mun]?s)?")
 STRIP = re.compile(r"[ .:=+*#%@|-]+")
+SIZES = re.compile(r"[\d.]+ [KMG]?i?B(?: to [\d.]+ [KMG]?i?B)?")
 GAP = re.compile(r" {2,}")
 DATA = {
     "trace",
@@ -98,9 +101,8 @@ def test_every_label_can_be_explained(
     unknown = []
     for label in dict.fromkeys(_labels(screen)):
         text = label.removesuffix(" <-").removesuffix(" (bundled)")
-        if any(name in text for name in data) or any(
-            sign.fullmatch(text) for sign in (SPLIT, NUMBER, STRIP)
-        ):
+        figures = (SPLIT, NUMBER, SIZES, STRIP)
+        if any(name in text for name in data) or any(one.fullmatch(text) for one in figures):
             continue
         try:
             explain(text)

@@ -153,7 +153,7 @@ def test_wrong_usage(
 def test_a_folder_that_cannot_be_written(popmodel: Call, tmp_path: Path) -> None:
     status, _, err = popmodel("trace", "-o", f"{tmp_path}/absent/x.prv.gz", "sh", "-c", "exit 9")
     assert status == 1
-    assert f"{tmp_path}/absent/x.raw: cannot be created: no such file or directory\n" in err
+    assert f"{tmp_path}/absent/x.prv.gz: cannot be written: no such file or directory\n" in err
 
 
 def test_a_static_program_is_refused(popmodel: Call, tmp_path: Path) -> None:

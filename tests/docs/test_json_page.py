@@ -32,6 +32,11 @@ COMMANDS = (
     f"structure {TRACE}",
     f"phases {TRACE}",
     f"phases {TRACE} --foa auto",
+    "communication tests/data/comd.4.prv.gz",
+    "communication tests/data/mix.4.prv.gz --window 0.1s:",
+    "communication tests/data/cg.S.2.prv.gz",
+    "communication tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
+    "communication tests/data/smpi/jac2048.16.ti.txt.gz --flop-rate 1Gflop/s",
     f"replay {TRACE} --latency 1us,2us",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
@@ -71,6 +76,10 @@ RARE = {
     ),
     "popmodel/structure/1": r"(caveats|notes)\[\]",
     "popmodel/phases/1": r"(caveats|notes)\[\]",
+    "popmodel/communication/1": (
+        r"(caveats|notes)\[\]|patterns\[\]\.facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
+        r"|sizes\[\]\..*)|patterns\[\]\.inside\[\]"
+    ),
     "popmodel/replay/1": r"written|runs\[\]\.error",
     "popmodel/sensitivity/1": r"written|caveats\[\]|tolerance\[\]\.why\..*",
     "popmodel/validate/1": r"(ignored|left_out)\[\].*|noisy\[\]",
@@ -79,8 +88,10 @@ RARE = {
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/sweep/1": (
         r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*|"
-        r"impossible\[\]\..*"
+        r"impossible\[\]\..*|study\..*"
     ),
+    "popmodel/study-plan/1": r".*",
+    "popmodel/study/1": r".*",
     "popmodel/predict/1": r"validity\.reasons\[\]|machine\.noisy\[\]",
     "popmodel/formula/1": r"machine\.noisy\[\]",
 }

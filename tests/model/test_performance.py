@@ -23,7 +23,7 @@ def walk(
     signature: Signature, profile: Profile, processes: int, threads: int, **params: float
 ) -> Work:
     placement = place(processes, threads, profile.topology)
-    values = {name: quantity.value for name, quantity in signature.params.items()} | params
+    values = {name: quantity.value for name, quantity in signature.inputs.items()} | params
     parameters = Parameters(profile, lambda path: profile.get(path).value)
     return prepare(signature, placement, parameters, values).work().total
 

@@ -26,7 +26,7 @@ def every() -> Tree:
     profile = profiles.load(DATA / "machines" / "every.json")
     known = {**profile.quantities, measured.LAW: measured.CARRIED}
     parameters = Parameters(profile, lambda path: known[path].value)
-    values = {name: quantity.value for name, quantity in signature.params.items()}
+    values = {name: quantity.value for name, quantity in signature.inputs.items()}
     return prepare(signature, place(8, 2, profile.topology), parameters, values).work()
 
 

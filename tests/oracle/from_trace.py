@@ -168,13 +168,17 @@ def match_messages(run: Run) -> list[Message]:
             call = at_once[received[m] > posted[m]].find(receiver[m], posted[m], False)
             if call >= 0 and calls[call].exit == received[m]:
                 post[m] = wait[m] = call
-    for shared, found in (
-        (False, table(Action.IRECEIVE, by="exit")),
-        (True, table(Action.START, by="entry")),
-    ):
-        for m in rows:
-            if post[m] < 0:
-                post[m] = found.find(receiver[m], posted[m], shared)
+    posts = table(Action.IRECEIVE, by="exit")
+    # of receives that a process posted at one time, those that were completed first were first
+    at_once_of = {process for (process, _), here in posts.calls.items() if len(here) > 1}
+    turns = sorted(rows, key=lambda m: received[m] if receiver[m] in at_once_of else 0)
+    for m in turns:
+        if post[m] < 0:
+            post[m] = posts.find(receiver[m], posted[m], False)
+    starts = table(Action.START, by="entry")
+    for m in rows:
+        if post[m] < 0:
+            post[m] = starts.find(receiver[m], posted[m], True)
     waits = table(Action.WAIT, Action.WAITALL, by="exit")
     for m in sorted((m for m in rows if post[m] >= 0 and wait[m] < 0), key=lambda m: post[m]):
         wait[m] = waits.find(receiver[m], received[m], True, post[m])

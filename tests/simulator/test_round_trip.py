@@ -12,14 +12,19 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle.programs import operations
 from oracle.script import Script
+from synthetic import programs, run
 
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op, Program
+from popmodel.simulator.replayer import Replayer
+from popmodel.simulator.written import replayed
 from popmodel.trace import read
+from popmodel.trace.paraver.output import labels_of, write
 from popmodel.trace.window import splice
 
 IDEAL = PRESETS["ideal"]
@@ -145,6 +150,57 @@ def test_a_coarse_clock_changes_the_order_of_calls_at_one_time_only(
     program = from_trace(script.read(tmp_path))
     assert len(program.messages) == len(original.messages)
     assert replay(program, EAGER).end == pytest.approx(replay(original, EAGER).end, abs=1e-15)
+
+
+def test_of_receives_posted_at_one_time_those_completed_first_were_first(tmp_path: Path) -> None:
+    script = Script(3)
+    script.compute(0, 100)
+    second = script.call(0, "Isend", 0)
+    script.compute(1, 10)
+    first = script.call(1, "Isend", 0)
+    script.compute(2, 50)
+    early = script.call(2, "Irecv", 0)
+    waited = script.call(2, "Wait", 0)
+    late = script.call(2, "Irecv", 0)
+    script.message(first, early, waited, 8)
+    script.message(second, late, script.call(2, "Wait", 60), 8)
+    program = from_trace(script.read(tmp_path))
+    assert operations(program, 2) == ["POST", "WAIT_RECEIVE", "POST", "WAIT_RECEIVE"]
+    assert replay(program, IDEAL).end[2] * 1e9 == pytest.approx(100)
+
+
+READY = {
+    "halos": programs.jacobi((3, 2), 4, periodic=(True, False)),
+    "shifts": programs.jacobi((2, 3, 2), 2, periodic=True, how="sendrecv"),
+    "pipelines": programs.pipeline((3, 2), 3),
+    "rows": programs.rows_and_transposes(2, 4, 2, 3),
+    "levels": programs.levels((2, 2), 2),
+    "workers": programs.master_worker(4, 12),
+    "threads": programs.jacobi((2, 2), 3, threads=3),
+    "graph": programs.random_graph(6, 4, degree=4),
+}
+# Calls that cost nothing, with nothing computed between them, share all their times.
+REPLAYED = [
+    (name, network)
+    for name in READY
+    for network in ("alpha-beta", "dimemas", "ideal")
+    if network != "ideal" or name not in {"rows", "shifts"}
+]
+
+
+@pytest.mark.parametrize(("name", "network"), REPLAYED)
+def test_a_replayed_run_is_that_run_wherever_it_is_replayed(
+    name: str, network: str, tmp_path: Path
+) -> None:
+    on = PRESETS[network]
+    original = from_trace(run(READY[name], persistent=0.1, transient=0.1).read(tmp_path))
+    source = read(tmp_path / "synthetic.prv", cache=False)
+    moments = Replayer(original).moments(on)
+    written = replayed(source, original, moments.begin, moments.end)
+    write(tmp_path / "replayed.prv", written, labels_of(source))
+    program = from_trace(read(tmp_path / "replayed.prv", cache=False))
+    runtimes = replay(original, on).end, replay(program, on).end
+    assert runtimes[1] == pytest.approx(runtimes[0], abs=2e-9 * len(original.kind))
 
 
 @pytest.mark.parametrize("name", ["mix.4", "mixnbc.4", "mixpers.4", "comd.4", "cg.S.2"])

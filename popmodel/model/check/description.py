@@ -11,7 +11,7 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model.check.constraints import Possible
 from popmodel.model.check.dimensions import Dimensions
 from popmodel.model.grammar.keys import Key
-from popmodel.model.kinds.item import CELLS, COMMON, Item, Table
+from popmodel.model.kinds.item import CELLS, Item, Table
 from popmodel.model.signature.names import closure, derived, unknown
 from popmodel.model.signature.program import Grid, Signature, items
 
@@ -126,15 +126,16 @@ class _Writer:
         return list(found)
 
     def _fields(self, table: Table) -> dict[str, Any]:
-        keys = {key.name: key for key in (*table.own, *COMMON)}
-        entries: dict[str, Any] = {}
-        for name in table.field_names():
-            value = getattr(table, name)
-            if name in table.parts:  # their keys are those of the item
-                entries |= self._fields(value)
-            else:
-                entries[name] = self._entry(keys[name], value)
-        return entries
+        return {key.name: self._entry(key, value) for key, value in table.shown()}
+
+    def _one(self, value: Any) -> Any:
+        """Return an entry of a list."""
+        match value:
+            case Item():
+                return self.item(value)
+            case Table():
+                return self._fields(value)
+        return value
 
     def _entry(self, key: Key, value: Any) -> Any:
         match value:
@@ -145,7 +146,7 @@ class _Writer:
             case Mapping():
                 return {name: self.formula(one, key.unit) for name, one in value.items()}
             case tuple():
-                return [self.item(one) if isinstance(one, Item) else one for one in value]
+                return [self._one(one) for one in value]
             case str() | int() | None:
                 return value
         raise AssertionError(f"{type(value).__name__} has no form in JSON")

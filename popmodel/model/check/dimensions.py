@@ -150,6 +150,7 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
     named = list(signature.inputs)
     decisions: dict[str, Decision] = {}
     clashes: list[Clash] = []
+    seen: set[tuple[str, str | None]] = set()
     places: dict[str, Path] = {}  # where a name was used last, or what defines it
 
     def decide() -> None:
@@ -163,13 +164,19 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
         places[name] = tuple(signature.paths[name].split("."))
         decide()
     for path, expression in formulas.items():
+        key = key_at(path)
+        if path[0] == "program":
+            # lists of calls have the same formula many times, and numbers, of any unit
+            alike = (expression.text, None if key is None else key.unit)
+            if alike in seen or not (expression.names or expression.calls):
+                continue
+            seen.add(alike)
         before = sorted(expression.names & decisions.keys(), key=expression.text.find)
         for name in of_machine(expression.names):
             if parameter := parameter_of(name):
                 values[name] = equations.known(_stated(parameter.unit))
         values[OPEN] = equations.any()
         form = expression.walk(values, _UnitAlgebra(equations))
-        key = key_at(path)
         if key is not None and key.unit:  # a condition has none
             equations.equal(form, equations.known(_stated(key.unit)), "gives {0}, not {1}")
         places |= dict.fromkeys(expression.names & signature.inputs.keys(), path)

@@ -72,6 +72,7 @@ class Reading(ABC):
     dimensions: int = 0
     has_cells: bool = False
     unknown: list[Path] = field(default_factory=list)
+    _known: dict[tuple[str, frozenset[str]], Expression] = field(default_factory=dict)
 
     def note(self, mistake: SignatureError) -> None:
         """Collect a mistake that does not keep the rest from being read, or end the reading."""
@@ -234,6 +235,13 @@ class Reading(ABC):
         self.formulas[where] = self.part(read, UNREADABLE)
         return self.formulas[where]
 
+    def _parsed(self, text: str, functions: Mapping[str, Takes]) -> Expression:
+        """Parse a text once: lists of calls have the same ones over and over."""
+        key = text, frozenset(functions)
+        if key not in self._known:
+            self._known[key] = parse(text, functions, MACHINE)
+        return self._known[key]
+
     def _formula(
         self, value: object, where: Path, known: set[str], functions: Mapping[str, Takes]
     ) -> Expression:
@@ -244,7 +252,7 @@ class Reading(ABC):
             self.unknown.append(where)
             return UNKNOWN
         try:
-            expression = parse(str(value), functions, MACHINE)
+            expression = self._parsed(str(value), functions)
         except ExpressionError as error:
             raise self.error(where, f"{key}: {error.message}", error.hint) from None
         of_machine = machine_names.of_machine(expression.names)

@@ -8,6 +8,7 @@ from popmodel.model.kinds.collective import Collective
 from popmodel.model.kinds.halo import Halo
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.loop import Loop
+from popmodel.model.kinds.messages import Messages
 from popmodel.model.kinds.p2p import PointToPoint
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.kinds.pipeline import Pipeline
@@ -17,7 +18,18 @@ from popmodel.model.kinds.task import Task
 
 KINDS: Mapping[str, type[Item]] = {
     kind.kind: kind
-    for kind in (Loop, Serial, Parallel, Task, Halo, Pipeline, Shift, PointToPoint, Collective)
+    for kind in (
+        Loop,
+        Serial,
+        Parallel,
+        Task,
+        Halo,
+        Pipeline,
+        Shift,
+        PointToPoint,
+        Messages,
+        Collective,
+    )
 }
 """Every kind by its name, in the order of pages and messages."""
 

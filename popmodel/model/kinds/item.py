@@ -5,7 +5,7 @@ An item holds formulas as it is read. `Table.at` evaluates them: the same class,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields, replace
 from functools import cached_property
 from inspect import get_annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from popmodel.model.grammar.toml_lines import Path
     from popmodel.model.run.operations import OperationsBuilder
     from popmodel.model.run.point import Point
+    from popmodel.model.run.uneven import Uneven
     from popmodel.model.run.work import Work
     from popmodel.model.terms.pipeline import Fronts
 
@@ -71,6 +72,16 @@ class Table:
         """Read the values of the fields."""
         own = {key.name: reading.value(key, table, where) for key in cls.own}
         return own | {name: part.read(reading, table, where) for name, part in cls.parts.items()}
+
+    def shown(self) -> Iterator[tuple[Key, Any]]:
+        """Return the keys with their values, as reports list them; tables in it as such."""
+        keys = {key.name: key for key in (*self.own, *COMMON)}
+        for name in self.field_names():
+            value = getattr(self, name)
+            if name in self.parts:  # their keys are those of the item
+                yield from value.shown()
+            else:
+                yield keys[name], value
 
     @classmethod
     def field_names(cls) -> list[str]:
@@ -197,9 +208,26 @@ class Item(Table):
         return {}
 
     @property
+    def stated_spreads(self) -> Set[str]:
+        """Those of ``persistent_cv`` and ``transient_cv`` that it states in some form."""
+        return set(self.own_spread)
+
+    def uneven(self, point: Point) -> tuple[Uneven, ...]:  # noqa: ARG002
+        """Return the parts of its work of which more is known than a spread, if there are any.
+
+        Together they are the whole work; `self` has numbers.
+        """
+        return ()
+
+    @property
     def inside(self) -> tuple[Item, ...]:
         """The items of its body, if it has one."""
         return ()
+
+    @property
+    def only_at(self) -> int | None:
+        """The only number of processes at which it is fully known, if there is one."""
+        return None
 
     def around(self, inside: tuple[Item, ...]) -> Item:
         """Return the item with another body, if it has one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,6 +14,7 @@ from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import Costs
 from popmodel.model.kinds.item import Amount, Item, Table
 from popmodel.model.kinds.spread import Spread
+from popmodel.model.run.uneven import Uneven
 from popmodel.model.run.work import Work
 from popmodel.model.terms import critical, false_sharing, openmp, schedule
 from popmodel.values import dataclass
@@ -151,6 +152,16 @@ class Parallel(Item):
     def own_spread(self) -> Mapping[str, Value]:
         """Those of its spreads that are given."""
         return self.spread.known()
+
+    @property
+    def stated_spreads(self) -> Set[str]:
+        """The kinds of spread that it states in some form."""
+        return self.spread.stated()
+
+    def uneven(self, point: Point) -> tuple[Uneven, ...]:
+        """Return how its work differs, where that is known value by value."""
+        known = self.spread.uneven(point)
+        return () if known is None else (known,)
 
     def work(self, point: Point) -> Work:
         """Return the work of one execution."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from popmodel.expressions.elementary import Value
 from popmodel.model.changes import SPREADS
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
+from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Table
+from popmodel.model.run.uneven import Uneven, relative
+from popmodel.model.uncertainty import nominal
+from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -18,9 +25,34 @@ if TYPE_CHECKING:
 _AS_ALL = "as in imbalance"
 
 
+def _values(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[float, ...] | None:
+    """Read relative values: numbers of at least 0, not all of them 0."""
+    name = str(where[-1])
+    if name not in table:
+        return None
+    values = table[name]
+    are_numbers = isinstance(values, list) and all(
+        isinstance(one, int | float) and not isinstance(one, bool) for one in values
+    )
+    if not (are_numbers and values and min(values) >= 0 and 0 < sum(values) < math.inf):
+        problem = f"{name} must be a list of numbers of at least 0, not all of them 0"
+        raise reading.error(where, problem)
+    return tuple(map(float, values))
+
+
 @dataclass(frozen=True)
 class Spread(Table):
-    """Coefficients of variation of the work per process; None where those of the program hold."""
+    """How the work of the processes differs; None where what the program says holds.
+
+    Attributes
+    ----------
+    persistent_cv, transient_cv : formula, number or None
+        Coefficients of variation.
+    by_rank : tuple of float or None
+        Relative work of each process, for as many processes as there are values.
+    quantiles : tuple of float or None
+        Relative values of the factor that is drawn anew in every step.
+    """
 
     own: ClassVar[tuple[Key, ...]] = (
         Key(
@@ -39,16 +71,55 @@ class Spread(Table):
             "every step",
             NOT_NEGATIVE,
         ),
+        Key(
+            "by_rank",
+            "",
+            "none",
+            "list: relative work of each process (its mean counts as 1), in place of persistent_cv "
+            "for as many processes as it has values",
+            read=_values,
+        ),
+        Key(
+            "quantiles",
+            "",
+            "none",
+            "list: values, each for an equal part of the distribution, of a factor on the work of "
+            "a process that is drawn anew in every step (their mean counts as 1), in place of "
+            "transient_cv",
+            read=_values,
+        ),
     )
 
     persistent_cv: Amount | None = None
     transient_cv: Amount | None = None
+    by_rank: tuple[float, ...] | None = None
+    quantiles: tuple[float, ...] | None = None
 
     def at(self, point: Point, of: str, inside: str = "") -> Self:
         """Return the spreads at the point's number of processes."""
         numbers = super().at(point, of, inside)
-        grown = {name: cv * point.growth.get(name, 1.0) for name, cv in numbers.known().items()}
+        grown: dict[str, Any] = {
+            name: cv * point.growth.get(name, 1.0) for name, cv in numbers.known().items()
+        }
         return replace(numbers, **grown)
+
+    def stated(self) -> set[str]:
+        """Name the kinds of spread that are given in some form."""
+        names = set(self.known())
+        names |= {"persistent_cv"} if self.by_rank is not None else set()
+        return names | ({"transient_cv"} if self.quantiles is not None else set())
+
+    def uneven(self, point: Point, share: float = 1.0) -> Uneven | None:
+        """Return what is known value by value at a point, of a share of an item's work."""
+        ranks = turns = None
+        factor = {name: nominal(point.changed.get(name, 1.0)) for name in SPREADS.values()}
+        if self.by_rank is not None and len(self.by_rank) == point.placement.processes:
+            ranks = relative(self.by_rank, factor["persistent_cv"])
+        if self.quantiles is not None:
+            turns = relative(self.quantiles, factor["transient_cv"])
+        if ranks is None and turns is None:
+            return None
+        return Uneven(share, ranks, turns)
 
     def known(self) -> dict[str, Value]:
         """Return those that are given."""
@@ -63,4 +134,22 @@ class Spread(Table):
             for name, how in (("persistent_cv", "in all steps"), ("transient_cv", "in each anew"))
             if entry[name] is not None
         ]
-        return f"; its work varies between processes by {words.listed(said)} (cv)" if said else ""
+        text = f"; its work varies between processes by {words.listed(said)} (cv)" if said else ""
+        if entry["by_rank"] is not None:
+            least, most = (f(entry["by_rank"]) for f in (min, max))
+            text += (
+                f"; its work is known for each of {len(entry['by_rank'])} processes, "
+                f"{_times(least, entry['by_rank'])} to {_times(most, entry['by_rank'])} of the mean"
+            )
+        if entry["quantiles"] is not None:
+            least, most = (f(entry["quantiles"]) for f in (min, max))
+            text += (
+                f"; in each step it is {_times(least, entry['quantiles'])} to "
+                f"{_times(most, entry['quantiles'])} of its mean, one of "
+                f"{plural(len(entry['quantiles']), 'value')} at random"
+            )
+        return text
+
+
+def _times(value: float, values: Sequence[float]) -> str:
+    return f"{value * len(values) / sum(values):.3g}"

@@ -12,6 +12,7 @@ from popmodel.model.kinds.item import Item
 from popmodel.model.run.course import computation
 from popmodel.model.run.operations import Operations, OperationsBuilder, repetitions
 from popmodel.model.run.point import Point
+from popmodel.model.run.uneven import Uneven
 from popmodel.model.run.work import Work
 from popmodel.model.tree import Node, Tree
 from popmodel.model.uncertainty import nominal
@@ -46,6 +47,29 @@ class Own(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Listed:
+    """Computation of an item that processes share unevenly, in one of its executions.
+
+    Attributes
+    ----------
+    place : tuple of int
+        Of the item.
+    seconds : float
+        Of an average process, s.
+    persistent, transient : float
+        Spreads of what is not known value by value.
+    parts : tuple of Uneven
+        How it differs.
+    """
+
+    place: Place
+    seconds: float
+    persistent: float
+    transient: float
+    parts: tuple[Uneven, ...]
+
+
+@dataclass(frozen=True)
 class Compute:
     """Computation of an average process, s.
 
@@ -57,11 +81,14 @@ class Compute:
         What is the same for all processes.
     own : Own
         The part that grows with its work, of the other items.
+    listed : tuple of Listed
+        That of which more is known than a spread.
     """
 
     work: float
     overhead: float
     own: Own = Own()
+    listed: tuple[Listed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,23 +235,38 @@ def _parts(
     return tuple(_part(point, node, (*around, index), common) for index, node in enumerate(nodes))
 
 
-def _own(node: Node, common: Common) -> Own:
-    """Computation in items with a spread of their own, in one execution of a node."""
+def _leaves(node: Node) -> Iterator[tuple[Item, Work]]:
+    """Return the items without a body in a node, with their work in one execution of it."""
     if not node.inside:
-        return _own_of(node.item, node.work, common)
-    found = Own()
+        yield node.item, node.work
     for inner in node.inside:
         for item, work in inner.leaves():
-            found = found.plus(_own_of(item, work.times(node.item.repeats), common))
+            yield item, work.times(node.item.repeats)
+
+
+def _own(point: Point, node: Node, common: Common) -> Own:
+    """Computation in items with a spread of their own, in one execution of a node."""
+    found = Own()
+    for item, work in _leaves(node):
+        if item.own_spread and not item.uneven(point):
+            seconds = nominal(computation(work))
+            found = found.plus(Own(1.0, *_spreads(item, common)).times(seconds))
     return found
 
 
-def _own_of(item: Item, work: Work, common: Common) -> Own:
-    if not item.own_spread:
-        return Own()
-    seconds = nominal(computation(work))
-    cv = {name: nominal(value) for name, value in {**common, **item.own_spread}.items()}
-    return Own(*(seconds * one for one in (1.0, *(cv.get(name, 0.0) for name in SPREADS.values()))))
+def _listed(point: Point, node: Node, place: Place, common: Common) -> Iterator[Listed]:
+    """Computation in items of which more is known than a spread, in one execution of a node."""
+    for index, (item, work) in enumerate(_leaves(node)):
+        if parts := item.uneven(point):
+            seconds = nominal(computation(work))
+            yield Listed((*place, index), seconds, *_spreads(item, common), parts)
+
+
+def _spreads(item: Item, common: Common) -> tuple[float, float]:
+    """Return the persistent and the transient spread of an item."""
+    cv = {**common, **item.own_spread}
+    persistent, transient = (nominal(cv.get(name, 0.0)) for name in SPREADS.values())
+    return persistent, transient
 
 
 def _part(point: Point, node: Node, place: Place, common: Common) -> Part:
@@ -235,8 +277,10 @@ def _part(point: Point, node: Node, place: Place, common: Common) -> Part:
         inside = _parts(point, node.inside, place, common)
         return Part(place, every, Compute(0.0, 0.0), None, count, inside)
     work = 0.0 if item.computes_between else nominal(computation(node.work))
-    own = _own(node, common)
-    compute = Compute(work - own.work, nominal(node.work.overhead), own)
+    listed = () if item.communicates else tuple(_listed(point, node, place, common))
+    own = _own(point, node, common)
+    rest = work - own.work - sum(one.seconds for one in listed)
+    compute = Compute(rest, nominal(node.work.overhead), own, listed)
     if not item.communicates:
         return Part(place, every, compute)
     build = OperationsBuilder(point.messages)

@@ -23,7 +23,7 @@ from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.point import Point
 from popmodel.model.signature.names import derived
-from popmodel.model.signature.program import Signature
+from popmodel.model.signature.program import Signature, items
 from popmodel.model.tree import Node, Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
@@ -78,6 +78,12 @@ def similar(signature: Signature, tree: Tree) -> Similar:
         return Similar(signature, tree.point, 1.0)
     each, at_once = _operations(tree, part)
     most = min(MOST_IN_STEPS / max(each, 1.0), MOST_AT_ONCE / max(at_once, 1.0), processes)
+    held = next((one.name for one in items(signature.program) if one.only_at is not None), None)
+    if most < processes and held is not None:
+        raise NotUnrolled(
+            f"too large to replay: {each * processes:,.0f} operations in {LEAST_STEPS} steps, and "
+            f"the calls of {held!r} are known with so many processes only"
+        )
     point = tree.point if most == processes else _fewer(signature, tree.point, math.floor(most))
     if point is not tree.point and point.placement.processes < min(FEWEST, processes):
         raise NotUnrolled(

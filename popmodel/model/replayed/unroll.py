@@ -15,8 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.replayed.script import Compute, Counts, Meeting, NewStep, Own, Script
-from popmodel.model.run.operations import NotUnrolled
+from popmodel.model.replayed.script import (
+    Compute,
+    Counts,
+    Listed,
+    Meeting,
+    NewStep,
+    Own,
+    Place,
+    Script,
+)
+from popmodel.model.replayed.shares import Factors
+from popmodel.model.run.operations import Inside, NotUnrolled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.charges import Charges
@@ -45,6 +55,12 @@ class Part:
         What an average process computes there, ns.
     tail : float64[P] or None
         What it computes after its last operation, ns; None if nothing.
+    place : tuple of int
+        Which communication it is.
+    inside : Inside or None
+        What it computes inside that processes share unevenly.
+    behind : int64[m] or None
+        Operations of the whole program before which that is, -1 after the last one of the part.
     """
 
     step: int
@@ -54,6 +70,9 @@ class Part:
     process: Whole
     burst: Array
     tail: Array | None
+    place: Place = ()
+    inside: Inside | None = None
+    behind: Whole | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +90,8 @@ class Outline:
         process, ns.
     own : tuple of dict of int to Own
         The same of items with a spread of their own, ns.
+    listed : tuple of tuple of (int, Listed)
+        The same of items of which more is known, with the step of each.
     overhead : tuple of float
         The rest of what is computed there, ns.
     inside : float64[steps, P]
@@ -84,6 +105,7 @@ class Outline:
     parts: tuple[Part, ...]
     work: tuple[dict[int, float], ...]
     own: tuple[dict[int, Own], ...]
+    listed: tuple[tuple[tuple[int, Listed], ...], ...]
     overhead: tuple[float, ...]
     inside: Array
     loops: tuple[int, ...]
@@ -161,6 +183,7 @@ def outline(script: Script, counts: Counts) -> Outline:
     meetings: list[tuple[Meeting, int]] = []  # what is done, and in which step
     work: list[dict[int, float]] = [{}]  # before each of them and after the last, by step
     own: list[dict[int, Own]] = [{}]
+    listed: list[list[tuple[int, Listed]]] = [[]]
     overhead = [0.0]
     step = -1
     loops: list[int] = []
@@ -173,11 +196,13 @@ def outline(script: Script, counts: Counts) -> Outline:
                 work[-1][step] = work[-1].get(step, 0.0) + event.work * _NS
                 if event.own.work:
                     own[-1][step] = own[-1].get(step, Own()).plus(event.own.times(_NS))
+                listed[-1] += [(step, one) for one in event.listed]
                 overhead[-1] += event.overhead * _NS
             case Meeting():
                 meetings.append((event, step))
                 work.append({})
                 own.append({})
+                listed.append([])
                 overhead.append(0.0)
     if not meetings:  # such as what is done every 5th time in a loop of 4
         raise NotUnrolled("no messages in so few steps")
@@ -185,7 +210,7 @@ def outline(script: Script, counts: Counts) -> Outline:
     for event, when in meetings:
         inside[when] += event.operations.program.compute()
     program, charges, parts = _joined(meetings, placement.per_node)
-    before = tuple(work), tuple(own), tuple(overhead)
+    before = tuple(work), tuple(own), tuple(map(tuple, listed)), tuple(overhead)
     return Outline(program, charges, parts, *before, inside, tuple(loops))
 
 
@@ -209,7 +234,12 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     )
     scores = persistent_scores(processes, rng)
     turns = np.zeros((outline.steps, processes))
-    if transient or any(one.turns for steps in outline.own for one in steps.values()):
+    many = [one for gap in outline.listed for _, one in gap]
+    if (
+        transient
+        or any(one.turns for steps in outline.own for one in steps.values())
+        or any(one.transient for one in many)
+    ):
         # loops draw from streams of their own: fewer iterations of one change no other
         streams = {
             loop: np.random.default_rng([seed, processes, 1, loop]) for loop in set(outline.loops)
@@ -222,15 +252,40 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         mine: Array = np.maximum(one.work + one.lasting * scores + one.turns * turns[step], 0.0)
         return mine
 
+    def of_listed(one: Listed, step: int) -> Array:
+        drawn = shares[one.place].next(one.persistent * scores, one.transient * turns[step])
+        levels = [
+            part.share * (1.0 if part.ranks is None else part.ranks) * factor
+            for part, factor in zip(one.parts, drawn, strict=True)
+        ]
+        mine: Array = one.seconds * _NS * np.sum(levels, axis=0)
+        return mine
+
+    # items and communications draw from streams of their own, as loops do
+    uneven = {one.place: one.parts for one in many}
+    uneven |= {part.place: part.inside.parts for part in outline.parts if part.inside is not None}
+    shares = {
+        place: Factors(parts, processes, [seed, processes, 2, *place])
+        for place, parts in uneven.items()
+    }
     burst, pending = np.zeros(program.operations), np.zeros(processes)
     in_step = outline.in_step() * factors
-    for part, steps, owned, rest in zip(
-        (*outline.parts, None), outline.work, outline.own, outline.overhead, strict=True
+    for part, steps, owned, known, rest in zip(
+        (*outline.parts, None),
+        outline.work,
+        outline.own,
+        outline.listed,
+        outline.overhead,
+        strict=True,
     ):
         for step, work in steps.items():
             pending += work * factors[step]
         for step, one in owned.items():
             mine = of_own(one, step)
+            pending += mine
+            in_step[step] += mine
+        for step, item in known:
+            mine = of_listed(item, step)
             pending += mine
             in_step[step] += mine
         pending += rest
@@ -242,6 +297,14 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         pending[part.acting] = 0.0
         if part.tail is not None:
             pending += part.tail * factors[part.step]
+        if part.inside is not None and part.behind is not None:
+            inside, step = part.inside, part.step
+            drawn = shares[part.place].next(persistent * scores, transient * turns[step])
+            mine = inside.seconds * _NS * drawn[inside.part, inside.process]
+            in_step[step] += np.bincount(inside.process, mine, processes)
+            among = part.behind >= 0
+            np.add.at(burst, part.behind[among], mine[among])
+            pending += np.bincount(inside.process[~among], mine[~among], processes)
     slowest = float(in_step.max(axis=1).sum()) / _NS
     return Carried(replace(program, burst=burst, tail=pending), slowest)
 
@@ -277,6 +340,7 @@ def _joined(
                 process[computes],
                 one.burst[computes].astype(np.float64, copy=False),
                 one.tail if one.tail.any() else None,
+                *_among(meeting, cursor),
             )
         )
         cursor += count
@@ -303,6 +367,15 @@ def _joined(
     )
     charges = Charges(**_columns([one.charges for one in every_one]))
     return program, charges, tuple(parts)
+
+
+def _among(meeting: Meeting, cursor: Whole) -> tuple[Place, Inside | None, Whole | None]:
+    """What processes share unevenly in a communication that begins at ``cursor``."""
+    inside, first = meeting.operations.inside, meeting.operations.program.offsets
+    if inside is None:
+        return meeting.place, None, None
+    where = inside.where - first[inside.process] + cursor[inside.process]
+    return meeting.place, inside, np.where(inside.where >= 0, where, -1)
 
 
 def _renamed(part: Program, communicators: dict[int, NDArray[np.int32]]) -> Collectives:

@@ -14,6 +14,11 @@ from popmodel.model.terms import imbalance
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
+AVERAGED = "averaged"
+"""Of a spread: whether transient differences average out over the steps, 1 if nothing is said.
+
+Where it is 0, the persistent part has all by which the slowest process is slower in the end.
+"""
 _NOTHING = 1e-12  # of the time of a process: a delay that is less cannot be scaled
 _SAME = 1e-9  # of the same: a difference that is less is rounding
 
@@ -77,7 +82,8 @@ def closed_form(
     processes : int
         P.
     spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv`` at this number of processes; those missing are 0.
+        ``persistent_cv`` and ``transient_cv`` at this number of processes; those missing are 0;
+        and `AVERAGED`.
     has_mpi : bool
         Whether the program communicates at all.
     """
@@ -103,7 +109,8 @@ def _slowest(
     persistent = spread.get("persistent_cv", 0.0)
     transient = spread.get("transient_cv", 0.0)
     steps = maximum(work.steps, 1.0)
-    overall = imbalance.slowest_overall(persistent, transient, steps, processes)
+    lasting = transient if AVERAGED not in spread else transient * spread[AVERAGED]
+    overall = imbalance.slowest_overall(persistent, lasting, steps, processes)
     # without communication nobody waits before the end
     if not has_mpi:
         return overall, overall

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS, Messages
+from popmodel.model.run.uneven import Uneven
 from popmodel.model.terms import message
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
@@ -44,10 +45,36 @@ class Operations:
         Operations; bursts are the computation of an average process among them.
     charges : Charges
         Costs of its messages and collectives.
+    inside : Inside or None
+        Further bursts.
     """
 
     program: Program
     charges: Charges
+    inside: Inside | None = None
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Computation among the operations of a communication that processes share unevenly.
+
+    Attributes
+    ----------
+    where, process : int64[n]
+        Operation before which something is computed, -1 behind the last one, and by whom.
+    seconds : float64[n]
+        For how long on average, s.
+    part : int64[n]
+        Row of ``parts``.
+    parts : tuple of Uneven
+        How it differs: where the work of every process is known, it is that of ``seconds``.
+    """
+
+    where: Ranks
+    process: Ranks
+    seconds: Seconds
+    part: Ranks
+    parts: tuple[Uneven, ...]
 
 
 @dataclass(frozen=True)
@@ -101,6 +128,7 @@ class OperationsBuilder:
         self._builder = ProgramBuilder(self.processes)
         self._messages: list[tuple[float, bool, float]] = []
         self._collectives: list[float] = []
+        self._whole: Operations | None = None
 
     repetitions = staticmethod(repetitions)
 
@@ -204,8 +232,14 @@ class OperationsBuilder:
             if rank in receives_first:
                 self.send(rank, mine)
 
+    def take(self, operations: Operations) -> None:
+        """Take operations that are worked out already, instead of a description."""
+        self._whole = operations
+
     def build(self) -> Operations:
         """Return what was described."""
+        if self._whole is not None:
+            return self._whole
         program = self._builder.build()
         columns = np.array(self._messages, dtype=np.float64).reshape(-1, 3).T
         nothing = np.zeros(len(self._messages))

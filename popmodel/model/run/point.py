@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
 from popmodel.errors import UsageError
@@ -14,14 +15,14 @@ from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar import amounts
 from popmodel.model.grammar.keys import Key
-from popmodel.model.grammar.machine_names import CLOCK, of_machine, path_of
+from popmodel.model.grammar.machine_names import CLOCK, is_of_machine, of_machine, path_of
 from popmodel.model.grammar.reading import LAST_LEVEL
 from popmodel.model.run.messages import Messages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.teams import Teams
 from popmodel.model.terms import memory
-from popmodel.model.uncertainty import drawn_only
+from popmodel.model.uncertainty import drawn_only, nominal
 from popmodel.units import format_size
 from popmodel.values import dataclass
 
@@ -52,6 +53,8 @@ class Point:
         Who touched the data of loops first that do not say it.
     ranked : mapping of str to value
         Names that formulas of ranks take instead, where fewer processes are looked at than run.
+    changed : mapping of str to value
+        What-if factors on these spreads; 1 where nothing is said.
     """
 
     application: str
@@ -64,6 +67,7 @@ class Point:
     growth: Mapping[str, Value] = field(default_factory=dict)
     first_touch: str = "threads"
     ranked: Mapping[str, Value] = field(default_factory=dict)
+    changed: Mapping[str, Value] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
@@ -115,6 +119,51 @@ class Point:
         value = amounts.evaluate(expression, values, about, {"if_fits": self._if_fits})
         amounts.check(value, key.domain, expression, values, about)
         return self._whole(value, expression, about) if key.is_whole else value
+
+    def best(self, name: str) -> float:
+        """Return the best estimate of a name of formulas."""
+        return nominal(self._machine(path_of(name)) if is_of_machine(name) else self._named(name))
+
+    def _named(self, name: str) -> Value:
+        return self.ranked[name] if name in self.ranked else self.values[name]
+
+    def by_rank(self, expression: Expression, key: Key, what: str) -> NDArray[np.float64]:
+        """Evaluate a formula of rank for every process, of the best estimate; shape (P,).
+
+        Parameters and errors as in `amount`.
+        """
+        values: dict[str, Value] = {
+            name: self.best(name) for name in (expression.names | {"P", "T"}) - {"rank"}
+        }
+        found = np.asarray(self._of_ranks(expression, key, what, values), dtype=np.float64)
+        return np.broadcast_to(found, (self.placement.processes,))
+
+    def drawn_by_rank(self, expression: Expression, key: Key, what: str) -> NDArray[np.float64]:
+        """Evaluate a formula of rank for every process in every draw; shape (P,) or (draws, P)."""
+        values: dict[str, Value] = {}
+        for name in (expression.names | {"P", "T"}) - {"rank"}:
+            value = self._machine(path_of(name)) if is_of_machine(name) else self._named(name)
+            values[name] = value[:, None] if isinstance(value, np.ndarray) else value
+        return np.asarray(self._of_ranks(expression, key, what, values), dtype=np.float64)
+
+    def _of_ranks(
+        self, expression: Expression, key: Key, what: str, values: Mapping[str, Value]
+    ) -> Value:
+        about = f"{self.application}: {what}"
+        known = {**values, "rank": np.arange(self.placement.processes, dtype=np.float64)}
+        value = amounts.evaluate(expression, known, about)
+        amounts.check(value, key.domain, expression, known, about)
+        return value
+
+    def listed(self, given: Sequence[float], what: str) -> NDArray[np.float64]:
+        """Return values that are given by rank; an error if there are too few or too many."""
+        if len(given) != self.placement.processes:
+            raise self.refuse(
+                what,
+                f": a list of {len(given)} values",
+                "a list by rank has one value for each process",
+            )
+        return np.array(given)
 
     def _of_machine(self, expression: Expression) -> dict[str, Value]:
         """Return the quantities of the machine that a formula names."""

@@ -135,6 +135,11 @@ def key_at(path: Path) -> Key | None:
 
 def label_of(path: Path) -> str:
     """Name a place as it is written, such as ``parallel.bytes.MEM`` or ``limits.require``."""
-    numbers = [index for index, part in enumerate(path) if isinstance(part, int)]
+    # an item is numbered in its body; what is numbered in it are entries of a list
+    numbers = [
+        index
+        for index, part in enumerate(path)
+        if isinstance(part, int) and path[index - 1] in ("program", "body")
+    ]
     inside = path[numbers[-1] + 1 :] if path[0] == "program" else path
     return ".".join(part for part in inside if isinstance(part, str))

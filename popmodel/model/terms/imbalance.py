@@ -8,10 +8,16 @@ in each step all wait for the slowest.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value, sqrt
 from popmodel.expressions.traced import named
+
+Levels = NDArray[np.float64]
 
 _REACH = 12.0  # standard deviations; the distribution function beyond differs from 0 or 1 by 1e-32
 _STEP = 0.02
@@ -75,3 +81,121 @@ def slowest_per_step(persistent: Value, transient: Value, processes: Value) -> V
     an upper bound when a process waits for its neighbours only.
     """
     return sqrt(persistent**2 + transient**2) * expected_maximum(processes)
+
+
+def largest(levels: Levels, spread: float, factors: Sequence[tuple[float, Levels]] = ()) -> float:
+    """Return the expected work of the process that has the most of it in a step.
+
+    Process r has ``w_r (1 + s z_r + sum_k a_k (f_rk - 1))`` to do, of a normal score z and of
+    factors that take each of their values with the same probability, all independent of each
+    other: ``E = x0 + integral over x > x0 of 1 - product over r of F(x/w_r - 1)``, where F is the
+    distribution of what is added to 1 and x0 is where the product is 0.
+
+    Parameters
+    ----------
+    levels : float64[P]
+        w: what each process has to do on average.
+    spread : float
+        s.
+    factors : sequence of (float, float64[n])
+        a and the values of f, whose mean is 1; above `_CONVOLVED` of them those with the least
+        variance count as normal ones.
+    """
+    levels = np.ascontiguousarray(levels, dtype=np.float64)
+    given = tuple((float(share), one.tobytes()) for share, one in factors)
+    return _largest(levels.tobytes(), float(spread), given)
+
+
+_CONVOLVED = 6
+_SUPPORT = 1024  # values that a sum of factors may have; more are put together
+_POINTS = 2000  # of the integral
+_LEVELS = 256  # different ones; more are rounded to these
+
+
+@lru_cache(maxsize=512)
+def _largest(levels: bytes, spread: float, factors: tuple[tuple[float, bytes], ...]) -> float:
+    w = np.frombuffer(levels)
+    added = sorted(
+        (share * (np.frombuffer(one) - 1) for share, one in factors), key=np.var, reverse=True
+    )
+    spread = math.sqrt(spread**2 + sum(float(np.var(one)) for one in added[_CONVOLVED:]))
+    values, weights = np.zeros(1), np.ones(1)
+    for one in added[:_CONVOLVED]:
+        values, weights = _sum(values, weights, one)
+    reach = 8 * spread  # the normal distribution beyond is below 1e-15
+    low, high = 1 + values[0] - reach, 1 + values[-1] + reach
+    start, end = float((w * low).max()), float((w * high).max())
+    w, counts = _grouped(w[w * high >= start])
+    if end <= start:
+        return end
+    if spread:
+        points = np.linspace(low - 1, high - 1, _POINTS)
+        at = (points[:, None] - values[None, :]) / spread
+        below = _normal(at) @ weights
+    else:
+        points, below = values, np.cumsum(weights)
+    x = np.linspace(start, end, _POINTS)
+    is_exact = not spread and w.size * values.size <= _POINTS
+    if is_exact:
+        x = np.unique(np.concatenate([[start], np.outer(w, 1 + values).ravel()]))
+        x = x[x >= start]
+    total = np.zeros(x.size)
+    for level, count in zip(w.tolist(), counts.tolist(), strict=True):
+        if level > 0:
+            with np.errstate(divide="ignore"):
+                share = np.log(np.minimum(_below(x / level - 1, points, below, spread), 1.0))
+            total += count * share
+    beyond = 1 - np.exp(total)
+    steps = np.diff(x)
+    if is_exact:  # constant between the values
+        return float(start + (beyond[:-1] * steps).sum())
+    return float(start + ((beyond[:-1] + beyond[1:]) / 2 * steps).sum())
+
+
+def _grouped(levels: Levels) -> tuple[Levels, NDArray[np.int64]]:
+    """Different levels and how many processes have each; many as the nearest of some."""
+    w, counts = np.unique(levels, return_counts=True)
+    if w.size <= _LEVELS:
+        return w, counts
+    low, step = w[0], (w[-1] - w[0]) / (_LEVELS - 1)
+    counts = np.bincount(np.rint((levels - low) / step).astype(np.int64), minlength=_LEVELS)
+    return (low + step * np.arange(_LEVELS))[counts > 0], counts[counts > 0]
+
+
+def _below(at: Levels, points: Levels, below: Levels, spread: float) -> Levels:
+    """Distribution function, of which some points are known: between them linear, or steps."""
+    if spread:
+        return np.interp(at, points, below)
+    steps: Levels = np.concatenate([[0.0], below])
+    return steps[np.searchsorted(points, at + _ROUNDING, side="right")]
+
+
+_ROUNDING = 1e-12
+
+
+def _sum(values: Levels, weights: Levels, other: Levels) -> tuple[Levels, Levels]:
+    """Distribution of the sum of a value and of one of ``other`` at random."""
+    sums = np.add.outer(values, other).ravel()
+    chances = np.repeat(weights / other.size, other.size)
+    if sums.size > _SUPPORT:  # neighbours as their mean
+        order = np.argsort(sums)
+        group = np.arange(sums.size) * _SUPPORT // sums.size
+        mass = np.bincount(group, chances[order])
+        mean: Levels = np.bincount(group, (chances * sums)[order]) / mass
+        return mean, mass.astype(np.float64)
+    found, which = np.unique(sums, return_inverse=True)
+    return found, np.bincount(which.ravel(), chances).astype(np.float64)
+
+
+def _normal(x: Levels) -> Levels:
+    """Standard normal distribution function, between values 0.01 apart."""
+    points, values = _table()
+    found: Levels = np.interp(x, points, values)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _table() -> tuple[Levels, Levels]:
+    points = np.arange(-900, 901) / 100
+    values = np.array([0.5 * math.erfc(-one / math.sqrt(2)) for one in points.tolist()])
+    return points, values

@@ -29,7 +29,7 @@ def read(text: str) -> tuple[Signature, dict[Path, Expression], dict[str, float]
     whole = HEAD + text
     reader = SignatureReader("demo.toml", toml_lines.key_lines(whole))
     signature = reader.signature(parse_toml(whole, "demo.toml"), False)
-    params = {name: quantity.value for name, quantity in signature.params.items()}
+    params = {name: quantity.value for name, quantity in signature.inputs.items()}
     return signature, reader.formulas, params
 
 

@@ -203,8 +203,12 @@ def test_constants_that_are_computed() -> None:
 
 def _with_key(table: str, name: str, value: str) -> str:
     """A program in which one key has a given value, and what else is required a number."""
+    send = '{ do = "send", to = "rank + P", bytes = 1 }'
+    given = {"op": "'bcast'", "dim": "0", "dims": "[0]", "offsets": "[1]", "calls": f"[{send}]"}
+    if table == "calls":
+        return _with_call(name, value)
     required = {
-        key.name: {"op": "'bcast'", "dim": "0", "dims": "[0]"}.get(key.name, "1")
+        key.name: given.get(key.name, "1")
         for key in KEYS[table]
         if (key.default is None or (table, key.name) == ("collective", "bytes"))
         and key.name != "body"
@@ -215,8 +219,22 @@ def _with_key(table: str, name: str, value: str) -> str:
         inside += ", body = [{ serial = { trip = 1 } }]"
     if table in ("critical", "shared_writes"):
         table, inside = "parallel", f"trip = 1, {table} = {{ {inside} }}"
+    if table == "scaled":
+        table, inside = "messages", f"calls = [{send}], scaled = {{ {inside} }}"
     item = f"{table} = {{ {inside} }}"
     return f"[[program]]\nloop = {{ count = 1, body = [{{ {item} }}] }}\n"
+
+
+def _with_call(name: str, value: str) -> str:
+    """A list with a call in which one key has a given value."""
+    do = {"from": "recv", "seconds": "compute", "request": "wait"}.get(name, "isend")
+    entries = {"to": "1", "bytes": "1"} if do == "isend" else {"from": "1"} if do == "recv" else {}
+    inside = ", ".join(f"{key} = {entry}" for key, entry in (entries | {name: value}).items())
+    one = f"{{ do = '{do}', {inside} }}"
+    if name == "repeat":
+        one = f"{{ repeat = {value}, calls = [{{ do = 'waitall' }}] }}"
+    send = "{ do = 'send', to = 'rank + P', bytes = 1 }"
+    return f"[[program]]\nmessages = {{ calls = [{send}, {one}] }}\n"
 
 
 ITEM_KEYS = [

@@ -47,7 +47,7 @@ def with_coll(op: str, rows: list[dict[str, Any]]) -> Profile:
 
 def walk(signature: Signature, profile: Profile, processes: int, threads: int) -> Work:
     placement = place(processes, threads, profile.topology)
-    values = {name: quantity.value for name, quantity in signature.params.items()}
+    values = {name: quantity.value for name, quantity in signature.inputs.items()}
     parameters = Parameters(profile, lambda path: profile.get(path).value)
     return prepare(signature, placement, parameters, values).work().total
 

@@ -39,7 +39,7 @@ def model_of(signature: Signature, processes: int, threads: int, **changes: floa
     document["topology"]["nodes"] = 32
     profile = from_document(document)
     placement = place(processes, threads, profile.topology)
-    values = {name: quantity.value for name, quantity in signature.params.items()}
+    values = {name: quantity.value for name, quantity in signature.inputs.items()}
     parameters = Parameters(profile, lambda path: profile.get(path).value)
     return prepare(signature, placement, parameters, values)
 

@@ -1,0 +1,157 @@
+"""From traces to the signature of a program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from popmodel.api.inputs import TraceLike, path_of, several, trace_of
+from popmodel.api.results import Result
+from popmodel.errors import UsageError, did_you_mean
+from popmodel.extraction.assumed import SCALES
+from popmodel.extraction.extracted import Extracted, Run
+from popmodel.extraction.extracted import signature_from as extracted
+from popmodel.plain import document
+from popmodel.report.extraction import VIEWS
+from popmodel.trace.focus import focused
+from popmodel.trace.part import Part, Window
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.report.views import Views
+
+__all__ = ["Found", "signature_from"]
+
+
+@dataclass(frozen=True)
+class Found(Result):
+    """A signature that was found in traces, as returned by `signature_from`.
+
+    Attributes
+    ----------
+    extracted : Extracted
+        The signature, and what it rests on.
+    path : str or None
+        Where it was written.
+    """
+
+    extracted: Extracted
+    path: str | None = None
+
+    def __repr__(self) -> str:
+        one = self.extracted
+        phases = plural(len(one.outline.points), "phase")
+        return f"<Signature of {one.name} from {plural(len(one.runs), 'trace')}: {phases}>"
+
+    @property
+    def text(self) -> str:
+        """The signature as TOML."""
+        return self.extracted.text
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The traces."""
+        return tuple(run.trace.path for run in self.extracted.runs)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the signature to a file, replacing an existing one.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written.
+        """
+        from pathlib import Path
+
+        from popmodel.errors import FileError
+        from popmodel.files import write_bytes
+
+        try:
+            write_bytes(Path(path), self.text.encode())
+        except OSError as error:
+            problem = f"cannot be written: {error.strerror}"
+            raise FileError(path, problem, hint="choose another path") from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/extraction/1``, without provenance."""
+        return document("popmodel/extraction/1", path=self.path, **self.extracted.to_dict())
+
+    def _views(self) -> Views:
+        return VIEWS
+
+
+def signature_from(
+    traces: TraceLike | Iterable[TraceLike],
+    *,
+    name: str | None = None,
+    parameters: Sequence[Mapping[str, float]] | None = None,
+    scaling: str = "strong",
+    window: Window | None = None,
+    region: str | None = None,
+    from_start: bool = False,
+    application: int = 1,
+    cache: bool = True,
+    flop_rate: float | None = None,
+) -> Found:
+    """Find the signature of a program in traces of its runs.
+
+    Parameters
+    ----------
+    traces : path or Trace, or several of them
+        One gives the signature at its numbers of processes and threads, with stated assumptions
+        about others; several the laws by which work, bytes and counts grow.
+    name : str, optional
+        Of the application; default: that of the first trace.
+    parameters : sequence of mapping of str to float, optional
+        Problem parameters of each run, such as ``[{"N": 128}, {"N": 256}]``.
+    scaling : {"strong", "weak"}
+        What is assumed where runs say nothing: the work of the whole program stays, or that of a
+        process.
+    window, region, from_start, application, cache
+        As for `popmodel.metrics`, of every trace.
+    flop_rate : float, optional
+        As for `popmodel.read`.
+
+    Raises
+    ------
+    FileError
+        If a trace cannot be read.
+    PopmodelError
+        If a signature cannot say what the program does.
+    UsageError
+        If parameters do not fit the traces, or options contradict each other.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.signature_from("examples/traces/stencil3d.2x2.prv.gz")
+    >>> found.text.splitlines()[0]
+    '# Signature of stencil3d.2x2, found by popmodel in stencil3d.2x2.prv.gz (2 processes x'
+    """
+    part = Part.of(window, region, from_start)
+    given = several(traces)
+    if not given:
+        raise UsageError("no trace given", "name at least one")
+    if scaling not in SCALES:
+        hint = did_you_mean(scaling, SCALES, f"choose one of {', '.join(SCALES)}")
+        raise UsageError(f"scaling: unknown value {scaling!r}", hint)
+    of_runs = list(parameters) if parameters is not None else [{} for _ in given]
+    if len(of_runs) != len(given):
+        raise UsageError(
+            f"parameters of {plural(len(of_runs), 'run')} for {plural(len(given), 'trace')}",
+            "give one mapping for each trace",
+        )
+    for path, values in zip(given, of_runs, strict=True):
+        if values.keys() != of_runs[0].keys():
+            names = ", ".join(sorted(of_runs[0])) or "none"
+            raise UsageError(
+                f"{path_of(path)}: other parameters than the first trace ({names})",
+                "give the same parameters to every trace, such as run.prv.gz:N=128",
+            )
+    runs = []
+    for each, values in zip(given, of_runs, strict=True):
+        read = trace_of(each, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+        runs.append(Run(focused(read, part)[0], dict(values)))
+    return Found(extracted(runs, name=name, scaling=scaling))

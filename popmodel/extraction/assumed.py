@@ -1,0 +1,166 @@
+"""Amounts of a signature from one run: what was traced, and how it is assumed to scale.
+
+One run shows nothing of other numbers of processes. Strong scaling is assumed: the work of the
+whole program stays, so that of a process goes with 1/P, and that of a thread with 1/(P T). The
+whole vectors of Bcast, Reduce and Allreduce stay; the parts of a process in Gather, Scatter and
+Allgather go with 1/P, the blocks for one peer of Alltoall with 1/P**2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from popmodel.extraction.amounts import Amount, Constant
+from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
+from popmodel.extraction.written import number
+from popmodel.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from popmodel.extraction.amounts import Key
+    from popmodel.extraction.general import Grid
+    from popmodel.extraction.outline import Node, Outline
+    from popmodel.extraction.spread import Description
+
+__all__ = ["SCALES", "amounts", "exponent", "let"]
+
+SCALES = ("strong", "weak")
+"""Whether the work of the whole program stays, or that of a process."""
+_DRIFT = (0.85, 1.15)
+"""90 % interval of the exponent with which work is assumed to divide."""
+_PARTS = {"gather": "1/P", "scatter": "1/P", "allgather": "1/P", "alltoall": "1/P**2"}
+"""How the bytes of collectives go with P in strong scaling; those of others stay."""
+
+
+def let(outline: Outline, processes: int, threads: int, scaling: str) -> dict[str, Any]:
+    """Names of the factors by which work is assumed to scale: ``work`` and ``share``."""
+    from popmodel.extraction.written import Noted
+
+    teams = [team is not None for team in outline.teams]
+    found: dict[str, Any] = {}
+    if not all(teams):
+        formula = (
+            f"({processes}/P)**grows" if scaling == "strong" else f"(P/{processes})**(1 - grows)"
+        )
+        found["work"] = Noted(formula, f"assumed: {scaling} scaling, work of a process")
+    if any(teams):
+        split = (
+            f"({processes}/P)**grows" if scaling == "strong" else f"(P/{processes})**(1 - grows)"
+        )
+        found["share"] = Noted(f"{threads}/T*{split}", f"assumed: {scaling}, work of a thread")
+    return found
+
+
+def exponent() -> Amount:
+    """Return how sure it is that work divides: an exponent that everything assumed is raised to."""
+    source = "assumed: the work of a process goes with 1/P to this power"
+    return Amount("grows", (Constant("grows", 1.0, *_DRIFT, "1", "assumed", source),))
+
+
+def amounts(
+    outline: Outline, descriptions: Sequence[Description], processes: int, scaling: str
+) -> dict[Key, Amount]:
+    """Return the amounts of a signature that rests on one run.
+
+    Parameters
+    ----------
+    outline : Outline
+        The program.
+    descriptions : sequence of Description
+        Of its points.
+    processes : int
+        Of the run.
+    scaling : {"strong", "weak"}
+        What is assumed.
+    """
+    found: dict[Key, Amount] = {}
+    for point, one in enumerate(descriptions):
+        found["seconds", point] = _seconds(outline, point, one, processes)
+    for path, node in paths(outline.body):
+        match node:
+            case Repeat():
+                found["count", path] = Amount(node.count, note="trace")
+            case Meeting():
+                found["bytes", path] = _size(node, processes, scaling)
+            case Calls() if node.moves is None:
+                found["processes", path] = Amount(processes, note="as traced; for another P scaled")
+                found |= _scaled(node, path, processes, scaling)
+            case Calls():
+                found |= _sizes(node, path, outline.grid, scaling)
+            case Work():
+                pass
+    return found
+
+
+def paths(
+    body: Sequence[Node], before: tuple[int, ...] = ()
+) -> Iterator[tuple[tuple[int, ...], Node]]:
+    """All nodes with where they stand."""
+    for index, node in enumerate(body):
+        yield (*before, index), node
+        if isinstance(node, Repeat):
+            yield from paths(node.body, (*before, index))
+
+
+def _seconds(outline: Outline, point: int, one: Description, processes: int) -> Amount:
+    team = outline.teams[point]
+    label = outline.labels[point]
+    rests = plural(one.executions, "execution")
+    rests += f" x {plural(processes, 'process', 'processes')}" if processes > 1 else ""
+    if team is None:
+        source, factor, value, low, high = label, "work", one.mean, one.low, one.high
+    else:
+        source, factor, value = f"{label}, average thread", "share", team.useful
+        ends = [None if end is None else end * value / one.mean for end in (one.low, one.high)]
+        low, high = ends
+    if not value > 0:
+        return Amount(0)
+    constant = Constant(f"c{point}", value, low, high, "s", "trace", f"{source}, {rests}")
+    return Amount(f"{constant.name}*{factor}", (constant,))
+
+
+def _sizes(
+    node: Calls, path: tuple[int, ...], grid: Grid | None, scaling: str
+) -> dict[Key, Amount]:
+    """Bytes of rows that hold on a grid: a side goes with the extents of the other dimensions."""
+    found: dict[Key, Amount] = {}
+    assert node.moves is not None and grid is not None
+    if scaling == "weak":
+        return found
+    for row, move in node.moves.items():
+        size = _row_at(node.rows, row).get("bytes", 0)
+        sides = [axis for axis, step in enumerate(move) if not step and grid.dims[axis] > 1]
+        if size and sides:
+            over = "".join(f"*{grid.dims[axis]}/P{axis}" for axis in sides)
+            found["bytes", (*path, *row)] = Amount(f"{size}{over}", note="assumed: surface")
+    return found
+
+
+def _row_at(rows: Sequence[dict[str, Any]], where: tuple[int, ...]) -> dict[str, Any]:
+    row = rows[where[0]]
+    return row if len(where) == 1 else _row_at(row["calls"], where[1:])
+
+
+def _scaled(node: Calls, path: tuple[int, ...], processes: int, scaling: str) -> dict[Key, Amount]:
+    """What stands for a list at another number of processes: as many messages, of a surface."""
+    if not node.offsets:
+        return {}
+    messages = number(node.messages / processes, 4)
+    size = number(node.bytes / processes, 6)
+    formula = f"{size:g}*({processes}/P)**(1/2)" if scaling == "strong" and size else size
+    return {
+        ("scaled messages", path): Amount(messages),
+        ("scaled bytes", path): Amount(formula, note="assumed: surface of a plane"),
+    }
+
+
+def _size(node: Meeting, processes: int, scaling: str) -> Amount:
+    size = number(node.bytes, 15)
+    part = _PARTS.get(node.op)
+    if part is None or not size:
+        return Amount(size, note="trace")
+    if scaling == "weak":
+        return Amount(size, note="trace; assumed to stay with P")
+    power = part.removeprefix("1/P")
+    return Amount(f"{size:.15g}*({processes}/P){power}", note=f"trace; assumed to go with {part}")

@@ -1,0 +1,158 @@
+"""What is computed at each point of a program, and the program with other times there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from popmodel.patterns.table import Table
+    from popmodel.simulator import Program
+    from popmodel.structure.events import Events
+
+__all__ = ["Computing", "Timing", "at_place", "retimed", "timing"]
+
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Computing:
+    """What is computed at one point of the program: before a place, or in a parallel region.
+
+    Attributes
+    ----------
+    place : int
+        The place: what stands before it is meant, or itself if it is a region; -1 for what comes
+        behind the last event of each sequence.
+    in_region : bool
+        Whether the region itself is meant.
+    event : int64[S, n]
+        Its event on each sequence at each execution; -1 where there is none.
+    seconds : float64[S, n]
+        How long; nan where there is none.
+    along : tuple of int
+        Further places, before it, whose computing is in it.
+    """
+
+    place: int
+    in_region: bool
+    event: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    along: tuple[int, ...] = ()
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """Where there is an execution."""
+        return np.isfinite(self.seconds)
+
+    @property
+    def total(self) -> float:
+        """Summed over all sequences, s."""
+        return float(np.nansum(self.seconds))
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Times of the events of a program, ns.
+
+    Attributes
+    ----------
+    before, inside : float64[E]
+        Computing before each event, and in it, if it is a region.
+    after : float64[S]
+        Computing behind the last event of each sequence.
+    """
+
+    before: NDArray[np.float64]
+    inside: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, events: int, sequences: int, points: Iterable[tuple[Computing, NDArray[np.float64]]]
+    ) -> Timing:
+        """Times of points, s; what is in none of them takes no time."""
+        before, inside, after = np.zeros(events), np.zeros(events), np.zeros(sequences)
+        for point, seconds in points:
+            there = point.there
+            if point.place < 0:
+                after += np.nan_to_num(seconds[:, 0]) * _NS
+                continue
+            column = inside if point.in_region else before
+            column[point.event[there]] = seconds[there] * _NS
+        return cls(before, inside, after)
+
+
+def timing(events: Events) -> Timing:
+    """Return the times that were traced."""
+    length = (events.end - events.begin).astype(np.float64)
+    return Timing(events.before, np.where(events.is_region, length, 0.0), events.after)
+
+
+def at_place(
+    table: Table, times: Timing, place: int, which: NDArray[np.int64], *, in_region: bool = False
+) -> Computing:
+    """Return the computing of a place at some of its executions.
+
+    Parameters
+    ----------
+    table : Table
+        Events by place.
+    times : Timing
+        Of the events.
+    place : int
+        The place.
+    which : int64[n]
+        Executions.
+    in_region : bool
+        Whether the region at the place is meant, not what stands before it.
+    """
+    event = table.event[place][:, which]
+    column = times.inside if in_region else times.before
+    seconds = np.where(event >= 0, column[event] / _NS, np.nan)
+    return Computing(place, in_region, event, seconds)
+
+
+def merged(first: Computing, then: Computing) -> Computing:
+    """Put what is computed at a point to what is computed at a later one of the same executions."""
+    seconds = np.nan_to_num(first.seconds) + np.nan_to_num(then.seconds)
+    event = np.where(then.event >= 0, then.event, first.event)
+    along = (*first.along, first.place, *then.along)
+    return replace(then, event=event, seconds=np.where(event >= 0, seconds, np.nan), along=along)
+
+
+def retimed(program: Program, events: Events, times: Timing) -> Program:
+    """Return a program whose processes compute as long as they are said to.
+
+    Parameters
+    ----------
+    program : Program
+        What they do.
+    events : Events
+        Its events; operations of an event have no computing between them.
+    times : Timing
+        Computing at its events.
+    """
+    burst = np.zeros(program.operations)
+    tail = np.zeros(program.sequences)
+    spent = np.cumsum(times.before + times.inside)
+    acts = np.diff(events.first) > 0
+    for sequence, (begin, end) in enumerate(pairwise(events.offsets.tolist())):
+        start = spent[begin - 1] if begin else 0.0
+        acting = begin + np.flatnonzero(acts[begin:end])
+        # what an event computes itself comes behind its operations
+        reached = spent[acting] - times.inside[acting]
+        left = np.concatenate([[start], reached])
+        burst[events.first[acting]] = np.diff(left)
+        last = spent[end - 1] if end > begin else start
+        tail[sequence] = last - left[-1] + times.after[sequence]
+    return replace(program, burst=np.maximum(burst, 0.0), tail=np.maximum(tail, 0.0))

@@ -1,0 +1,238 @@
+"""The signature of a run that was traced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.extraction.aligned import homes, totals
+from popmodel.extraction.assumed import amounts, exponent, let
+from popmodel.extraction.fidelity import Fidelity, kept
+from popmodel.extraction.laws import Beside, fitted
+from popmodel.extraction.outline import Repeat, walk
+from popmodel.extraction.outlining import laid_out
+from popmodel.extraction.rendering import Draft, rendered
+from popmodel.extraction.teams import useful_of
+from popmodel.extraction.written import Noted, number
+from popmodel.structure.find import find
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.extraction.amounts import Amount, Key
+    from popmodel.extraction.outline import Outline
+    from popmodel.structure.structure import Structure
+    from popmodel.trace import Trace
+
+__all__ = ["Extracted", "Run", "signature_from"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was traced.
+
+    Attributes
+    ----------
+    trace : Trace
+        The trace, or the part of it that is meant.
+    parameters : mapping of str to float
+        Problem parameters of the run.
+    """
+
+    trace: Trace
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a process; the most if they differ."""
+        return int(max(self.trace.threads))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what it is as JSON types."""
+        return {
+            "trace": self.trace.path,
+            "processes": self.trace.processes,
+            "threads": self.threads,
+            "parameters": dict(self.parameters),
+        }
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A signature, and what it rests on.
+
+    Attributes
+    ----------
+    name : str
+        Of the application.
+    text : str
+        The signature as TOML.
+    runs : tuple of Run
+        What it was found in, that on the most cores first: its times and messages are kept.
+    outline : Outline
+        Its program.
+    fidelity : Fidelity
+        What of its times is kept, and what its replay gives.
+    amounts : mapping of Key to Amount
+        What was found, with where it comes from.
+    notes : tuple of str
+        What could not be known or is not as it was traced, one line each.
+    laws : tuple of dict
+        Laws of several runs: what they are of, form, origin and error.
+    """
+
+    name: str
+    text: str
+    runs: tuple[Run, ...]
+    outline: Outline
+    fidelity: Fidelity
+    amounts: Mapping[Key, Amount]
+    notes: tuple[str, ...]
+    laws: tuple[dict[str, Any], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was found as JSON types."""
+        return {
+            "application": self.name,
+            "runs": [run.to_dict() for run in self.runs],
+            "loops": sum(isinstance(node, Repeat) for node in walk(self.outline.body)),
+            "phases": [self._phase(point) for point in range(len(self.outline.points))],
+            "constants": [
+                one.to_dict() for amount in self.amounts.values() for one in amount.constants
+            ],
+            "laws": [dict(law) for law in self.laws],
+            "replay": {
+                "traced": self.fidelity.traced.to_dict(),
+                "written": self.fidelity.written.to_dict(),
+                "recorded": len(self.fidelity.recorded),
+            },
+            "notes": list(self.notes),
+            "signature": self.text,
+        }
+
+    def _phase(self, point: int) -> dict[str, Any]:
+        one, amount = self.fidelity.descriptions[point], self.amounts["seconds", point]
+        return {
+            "label": self.outline.labels[point],
+            "parallel": self.outline.teams[point] is not None,
+            "seconds": one.mean,
+            "low": one.low,
+            "high": one.high,
+            "executions": one.executions,
+            "total": self.outline.points[point].total,
+            "persistent_cv": one.persistent_cv,
+            "transient_cv": one.transient_cv,
+            "formula": str(amount.formula),
+            "recorded": point in self.fidelity.recorded,
+        }
+
+
+def signature_from(
+    runs: Sequence[Run | Trace], *, name: str | None = None, scaling: str = "strong"
+) -> Extracted:
+    """Find the signature of a program that was traced.
+
+    Parameters
+    ----------
+    runs : sequence of Run or Trace
+        Its runs, or the parts of them that are meant.
+    name : str, optional
+        Of the application; default: that of the first trace.
+    scaling : {"strong", "weak"}
+        What is assumed where the runs say nothing.
+
+    Raises
+    ------
+    PopmodelError
+        If a signature cannot say what the program does.
+    """
+    every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
+    trace, threads = every[0].trace, every[0].threads
+    structure = find(trace)
+    outline, changed = laid_out(structure, trace)
+    sized = replace(structure.program, messages=changed.program.messages)
+    fidelity = kept(structure.program, sized, structure.events, outline.points)
+    processes = structure.program.processes
+    found = amounts(outline, fidelity.descriptions, processes, scaling)
+    notes = [*structure.notes, *outline.notes]
+    laws: tuple[dict[str, Any], ...] = ()
+    factors = let(outline, processes, threads, scaling)
+    if len(every) > 1:
+        besides = [_beside(run, structure, outline) for run in every]
+        fit = fitted(outline, fidelity.descriptions, besides, found, scaling)
+        found, laws, factors = dict(fit.amounts), fit.laws, dict(fit.let)
+        notes += fit.notes
+    else:
+        found["grows",] = exponent()
+    called = name or _name_of(trace.path)
+    draft = Draft(
+        name=called,
+        head=_head(called, every, fidelity, notes),
+        params={key: number(value) for key, value in every[0].parameters.items()},
+        let=factors,
+        limits={},
+        decomp=_decomp(outline),
+        amounts=found,
+        processes=processes,
+    )
+    text = rendered(draft, outline, fidelity)
+    return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws)
+
+
+def _decomp(outline: Outline) -> dict[str, Any]:
+    """The grid on which lists of calls hold."""
+    grid = outline.grid
+    if grid is None:
+        return {}
+    note = "cells are not known: as many per process along each dimension, to choose grids by"
+    return {"global": Noted(grid.cells, note), "grid": "auto", "periodic": list(grid.periodic)}
+
+
+def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """The run on the most cores first: what is kept of one is nearest to what is predicted."""
+    return tuple(sorted(runs, key=lambda run: -run.trace.processes * run.threads))
+
+
+def _beside(run: Run, base: Structure, outline: Outline) -> Beside:
+    """Lay a run beside the first."""
+    structure = find(run.trace)
+    home, both = homes(base, structure)
+    useful = {}
+    for point, (computing, threads) in enumerate(zip(outline.points, outline.teams, strict=True)):
+        if threads is not None:
+            mine = np.flatnonzero(home == computing.place)
+            useful[point] = useful_of(run.trace, structure, mine)
+    moved = totals(structure).moved(home, len(base.places))
+    parameters = {key: float(value) for key, value in run.parameters.items()}
+    return Beside(run.trace.processes, run.threads, parameters, moved, both, useful)
+
+
+def _name_of(path: str) -> str:
+    return PurePath(path).name.partition(".prv")[0] or "app"
+
+
+def _head(
+    name: str, runs: Sequence[Run], fidelity: Fidelity, notes: Sequence[str]
+) -> tuple[str, ...]:
+    traced, written = fidelity.traced, fidelity.written
+    recorded, phases = len(fidelity.recorded), plural(len(fidelity.descriptions), "phase")
+    files = "; ".join(_said(run) for run in runs)
+    return (
+        f"Signature of {name}, found by popmodel in {files}.",
+        f"Replayed on the ideal network, the {'first ' if len(runs) > 1 else ''}trace takes "
+        f"{traced.runtime:.6g} s and these times {written.runtime:.6g} s; parallel efficiency "
+        f"{traced.parallel:.3f} and {written.parallel:.3f}. Recorded times are kept of {recorded} "
+        f"of {phases}.",
+        *(f"Note: {note}." for note in notes),
+    )
+
+
+def _said(run: Run) -> str:
+    size = plural(run.trace.processes, "process", "processes")
+    size += f" x {plural(run.threads, 'thread')}" if run.threads > 1 else ""
+    values = "".join(f", {name}={value:g}" for name, value in run.parameters.items())
+    return f"{PurePath(run.trace.path).name} ({size}{values})"

@@ -1,0 +1,168 @@
+"""From an outline and its amounts to the text of a signature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.extraction.amounts import table_of
+from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
+from popmodel.extraction.written import Item, Noted, Table, number, text_of
+from popmodel.model.recorded import encode
+from popmodel.units import count, format_size
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from popmodel.extraction.amounts import Amount, Key
+    from popmodel.extraction.fidelity import Fidelity
+    from popmodel.extraction.outline import Node, Outline
+
+__all__ = ["Draft", "rendered"]
+
+_DIGITS = 4
+"""Of relative times."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A signature in the making.
+
+    Attributes
+    ----------
+    name : str
+        Of the application.
+    head : tuple of str
+        Comments at its top.
+    params, let : mapping of str to value
+        Tables of the signature.
+    limits, decomp : mapping of str to value
+        Tables of the signature; empty ones are left out.
+    amounts : mapping of Key to Amount
+        ``("seconds", point)``, ``("count", path)``, ``("bytes", path)`` and those of rows of calls,
+        ``("bytes", path, row)``; paths are those of nodes in the outline.
+    processes : int
+        Of the run whose spreads are kept.
+    """
+
+    name: str
+    head: tuple[str, ...]
+    params: Mapping[str, Any]
+    let: Mapping[str, Any]
+    limits: Mapping[str, Any]
+    decomp: Mapping[str, Any]
+    amounts: Mapping[Key, Amount]
+    processes: int
+
+
+def rendered(draft: Draft, outline: Outline, fidelity: Fidelity) -> str:
+    """Write a signature.
+
+    Parameters
+    ----------
+    draft : Draft
+        Its tables and amounts.
+    outline : Outline
+        The program.
+    fidelity : Fidelity
+        What is kept of the times.
+    """
+    writer = _Writer(draft, outline, fidelity)
+    before = [
+        Table("", {"schema": "popmodel/signature/1"}),
+        Table("app", {"name": draft.name}),
+        Table("params", draft.params),
+        Table("constants", table_of(draft.amounts.values())),
+        Table("let", draft.let),
+        Table("limits", draft.limits),
+        Table("decomp", draft.decomp),
+    ]
+    program = list(writer.items(outline.body, ()))
+    recorded = Table("recorded", writer.recorded, (_RECORDED,))
+    return text_of(draft.head, before, program, (recorded,))
+
+
+_RECORDED = (
+    "Times of each process in each execution, relative to their mean, where no law of chance "
+    "gives the runtime back; at another number of processes the quantiles beside them stand."
+)
+
+
+class _Writer:
+    def __init__(self, draft: Draft, outline: Outline, fidelity: Fidelity) -> None:
+        self.draft, self.outline, self.fidelity = draft, outline, fidelity
+        self.recorded: dict[str, str] = {}
+
+    def items(self, body: Sequence[Node], path: tuple[int, ...]) -> Iterator[Item]:
+        for number_, node in enumerate(body):
+            yield self.item(node, (*path, number_))
+
+    def item(self, node: Node, path: tuple[int, ...]) -> Item:
+        amounts = self.draft.amounts
+        match node:
+            case Repeat():
+                entries = {"name": node.name, "count": amounts["count", path].noted}
+                return Item("loop", entries, tuple(self.items(node.body, path)))
+            case Work():
+                return self.work(node)
+            case Meeting():
+                entries = {"name": node.name, "op": node.op}
+                if node.op != "barrier":
+                    entries["bytes"] = amounts["bytes", path].noted
+                entries |= {} if node.comm == "world" else {"comm": node.comm}
+                entries |= {"root": node.root} if node.root > 0 else {}
+                return Item("collective", entries)
+            case Calls():
+                said = f"{count(round(node.messages))} messages, {format_size(node.bytes)} in all"
+                rows = [self.row(row, (*path, i)) for i, row in enumerate(node.rows)]
+                entries = {"name": node.name, "calls": rows}
+                limit = amounts.get(("processes", path))
+                entries |= {"processes": limit.noted} if limit else {}
+                entries |= self.scaled(node, path)
+                return Item("messages", entries, notes=(said,))
+
+    def scaled(self, node: Calls, path: tuple[int, ...]) -> dict[str, Any]:
+        """What stands for a list at another number of processes."""
+        messages, size = (
+            self.draft.amounts.get((f"scaled {what}", path)) for what in ("messages", "bytes")
+        )
+        if messages is None or size is None:
+            return {}
+        table = {"messages": messages.formula, "bytes": size.formula, "offsets": [*node.offsets]}
+        return {"scaled": Noted(table, size.note)}
+
+    def row(self, row: Mapping[str, Any], path: tuple[int, ...]) -> dict[str, Any]:
+        if "point" in row:
+            return {"do": "compute", **self.times(row["point"])}
+        if "calls" in row:
+            inner = [self.row(one, (*path, i)) for i, one in enumerate(row["calls"])]
+            return {**row, "calls": inner}
+        size = self.draft.amounts.get(("bytes", path))
+        return {**row, "bytes": size.formula} if size else dict(row)
+
+    def work(self, node: Work) -> Item:
+        threads = self.outline.teams[node.point]
+        if threads is None:
+            return Item("serial", {"name": node.name, "trip": 1, **self.times(node.point)})
+        entries = {"name": node.name, "trip": "T", **self.times(node.point)}
+        if threads.imbalance > 0:
+            entries["thread_imbalance"] = number(threads.imbalance, _DIGITS)
+        entries["overhead"] = number(threads.overhead, _DIGITS)
+        return Item("parallel", entries)
+
+    def times(self, point: int) -> dict[str, Any]:
+        """Keys that say how long something takes."""
+        one = self.fidelity.descriptions[point]
+        found: dict[str, Any] = {"seconds": self.draft.amounts["seconds", point].noted}
+        if one.by_rank:
+            found["by_rank"] = [number(each, _DIGITS) for each in one.by_rank]
+        if one.quantiles:
+            found["quantiles"] = [number(each, _DIGITS) for each in one.quantiles]
+        if point in self.fidelity.recorded:
+            name = f"r{point}"
+            found["recorded"] = name
+            seconds = np.nan_to_num(self.outline.points[point].seconds)
+            self.recorded[name] = encode(seconds / one.mean)
+        return found

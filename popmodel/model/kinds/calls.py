@@ -1,0 +1,345 @@
+"""The calls of a list, as they are written: what each does, on which ranks, with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import count
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.errors import did_you_mean
+from popmodel.expressions import Expression, parse
+from popmodel.model.grammar import toml_lines
+from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
+from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, Reading
+from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.kinds.item import Table
+from popmodel.model.kinds.spread import Spread
+from popmodel.model.run.call_list import CALLS, Repeat, Row, Rows
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.point import Point
+
+Given: TypeAlias = "Expression | tuple[float, ...]"
+"""A formula of rank, or a value for each rank."""
+
+_NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "send": (("to", "bytes"), ("tag",)),
+    "isend": (("to", "bytes"), ("tag",)),
+    "recv": (("from",), ("bytes", "tag")),
+    "irecv": (("from",), ("bytes", "tag")),
+    "sendrecv": (("to", "from", "bytes"), ("tag",)),
+    "wait": ((), ("request",)),
+    "waitall": ((), ()),
+    "compute": (("seconds",), ("by_rank", "quantiles")),
+}
+"""Keys that each call has to have, and may have, beside ``do`` and ``on``."""
+_FORMULAS = ("on", "to", "from", "bytes", "tag", "request", "seconds", "repeat")
+_ALL, _NOBODY, _NONE = parse("1"), parse("-1"), parse("0")
+
+
+@dataclass(frozen=True)
+class Call(Table):
+    """A call of MPI or a computation on some ranks, or calls that are repeated.
+
+    Attributes
+    ----------
+    do : str
+        One of `CALLS`; ``repeat`` for calls that are repeated.
+    given : mapping of str to formula or tuple of float
+        What is given of the keys with values.
+    spread : Spread
+        How a computation differs.
+    inside : tuple of Call
+        What is repeated.
+    line : int or None
+        Where it stands.
+    """
+
+    kind: ClassVar[str] = "calls"
+    about: ClassVar[str] = "a call in a list of them"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("do", "", "required but for repeat", ", ".join(CALLS[:-1]) + f" or {CALLS[-1]}"),
+        Key(
+            "on",
+            "",
+            "all",
+            "a condition of rank, or a list of ranks: who carries it out",
+            of_ranks=True,
+        ),
+        Key(
+            "to",
+            "1",
+            "none",
+            "of send, isend and sendrecv: destination, a formula of rank or a list with one entry "
+            "for each; no message if outside 0..P-1",
+            of_ranks=True,
+        ),
+        Key(
+            "from",
+            "1",
+            "none",
+            "of recv, irecv and sendrecv: source, as to",
+            of_ranks=True,
+        ),
+        Key(
+            "bytes",
+            "B",
+            "that of the send",
+            "message size, required where something is sent; may use rank, or be a list by rank",
+            NOT_NEGATIVE,
+            of_ranks=True,
+        ),
+        Key("tag", "1", "0", "tag of the message; may use rank, or be a list", of_ranks=True),
+        Key(
+            "request",
+            "1",
+            "0",
+            "of wait: which of the open requests of the process, 0 is the oldest",
+            NOT_NEGATIVE,
+            of_ranks=True,
+        ),
+        Key(
+            "seconds",
+            "s",
+            "none",
+            "of compute: time that the master thread takes; may use rank, or be a list by rank",
+            NOT_NEGATIVE,
+            of_ranks=True,
+        ),
+        *(key for key in Spread.own if key.name in ("by_rank", "quantiles")),
+        Key("repeat", "1", "1", "how often calls are carried out, instead of do", NOT_NEGATIVE),
+        Key("calls", "", "none", "with repeat: list of calls"),
+    )
+
+    do: str
+    given: Mapping[str, Given]
+    spread: Spread = Spread()
+    inside: tuple[Call, ...] = ()
+    line: int | None = None
+
+    def formulas(self) -> list[Expression]:
+        """Return its formulas, and those of the calls in it."""
+        found = [one for one in self.given.values() if isinstance(one, Expression)]
+        return found + [formula for call in self.inside for formula in call.formulas()]
+
+    def leaves(self) -> Iterator[Call]:
+        """Return the call, or those in it."""
+        if self.do != "repeat":
+            yield self
+        for call in self.inside:
+            yield from call.leaves()
+
+    @property
+    def title(self) -> str:
+        """Name it for messages: ``isend in line 12``."""
+        return self.do if self.line is None else f"{self.do} in line {self.line}"
+
+    def shown(self) -> Iterator[tuple[Key, Any]]:
+        """Return the keys that are given, with their values."""
+        known = {key.name: key for key in self.own}
+        if self.do != "repeat":
+            yield known["do"], self.do
+        for name, value in self.given.items():
+            yield known[name], value
+        for name in ("by_rank", "quantiles"):
+            if (values := getattr(self.spread, name)) is not None:
+                yield known[name], values
+        if self.inside:
+            yield known["calls"], self.inside
+
+
+def read_calls(reading: Reading, table: Mapping[str, Any], where: Path) -> CallList:
+    """Read a list of calls."""
+    return CallList(_calls(reading, table["calls"], where))
+
+
+def _calls(reading: Reading, value: object, where: Path) -> tuple[Call, ...]:
+    if not isinstance(value, list) or not value:
+        raise reading.error(where, "calls must be a list with at least one call")
+    return tuple(_call(reading, entry, (*where, index)) for index, entry in enumerate(value))
+
+
+def _call(reading: Reading, entry: object, where: Path) -> Call:
+    if not isinstance(entry, Mapping):
+        raise reading.error(where, "a call must be a table with do, such as { do = 'waitall' }")
+    reading.check_keys(Call.own, entry, where)
+    line = toml_lines.line_of(reading.lines, where)
+    if "repeat" in entry:
+        if set(entry) != {"repeat", "calls"}:
+            raise reading.error(where, "repeat needs calls, and nothing else")
+        times = reading.formula(_key("repeat"), entry, (*where, "repeat"))
+        inside = _calls(reading, entry["calls"], (*where, "calls"))
+        return Call("repeat", {"repeat": times}, inside=inside, line=line)
+    do = entry.get("do")
+    if do not in CALLS:
+        hint = did_you_mean(str(do), CALLS, f"known: {', '.join(CALLS)}")
+        raise reading.error((*where, "do"), f"do must be a call, not {do!r}", hint)
+    needs, may = _NEEDS[do]
+    for name in needs:
+        if name not in entry:
+            raise reading.error(where, f"{do} needs {name}")
+    for name in entry:
+        if name not in ("do", "on", *needs, *may):
+            raise reading.error((*where, name), f"{do} has no {name}")
+    values = {
+        name: _value(reading, name, entry, (*where, name)) for name in _FORMULAS if name in entry
+    }
+    spread = {
+        key.name: reading.value(key, entry, where)
+        for key in Spread.own
+        if key.name in ("by_rank", "quantiles")
+    }
+    if spread["by_rank"] is not None and _uses_rank(values["seconds"]):
+        raise reading.error(
+            (*where, "by_rank"), "seconds depends on rank, and by_rank is given", "leave one out"
+        )
+    return Call(str(do), values, Spread(**spread), line=line)
+
+
+def _value(reading: Reading, name: str, entry: Mapping[str, Any], where: Path) -> Given:
+    """Read a formula, or a number for each rank."""
+    value, key = entry[name], _key(name)
+    if isinstance(value, list):
+        if not value or not all(type(one) in (int, float) for one in value):
+            raise reading.error(where, f"{name} must be a formula or a list of numbers")
+        if key.domain is not None and not all(key.domain.holds(one) for one in value):
+            raise reading.error(where, f"{name} must be {key.domain.text}")
+        return tuple(map(float, value))
+    formula = reading.formula(key, entry, where)
+    if "rank" in formula.names and formula.calls & EXTRA_FUNCTIONS.keys():
+        listed = ", ".join(formula.calls & EXTRA_FUNCTIONS.keys())
+        problem = f"{name}: {listed} has one value for all ranks"
+        raise reading.error(where, problem, "leave rank out of the formula")
+    return formula
+
+
+def _key(name: str) -> Key:
+    return next(key for key in Call.own if key.name == name)
+
+
+def _uses_rank(value: Given) -> bool:
+    return not isinstance(value, Expression) or "rank" in value.names
+
+
+@dataclass(frozen=True)
+class CallList:
+    """A list of calls.
+
+    Attributes
+    ----------
+    calls : tuple of Call
+        As written.
+    known : dict
+        What was worked out for a number of processes and values of names; filled by use.
+    """
+
+    calls: tuple[Call, ...]
+    known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def leaves(self) -> list[Call]:
+        """Return every call, those that are repeated once; a row's number is its place here."""
+        return [leaf for call in self.calls for leaf in call.leaves()]
+
+    def formulas(self) -> list[Expression]:
+        """Return all formulas."""
+        return [formula for call in self.calls for formula in call.formulas()]
+
+    def on(self, call: Call, point: Point, of: str) -> NDArray[np.bool_]:
+        """Return who carries out a call at a point."""
+        return _Values(point, of).on(call)
+
+    def rows(self, point: Point, of: str, *, computing: bool = False) -> Rows:
+        """Return the calls with their values for every rank at a point, best estimates.
+
+        Parameters
+        ----------
+        point : Point
+            Where they are evaluated.
+        of : str
+            Name of the item, for messages.
+        computing : bool
+            Leave out all but computations, which all processes carry out then.
+        """
+        return _rows(self.calls, _Values(point, of), count(), computing=computing)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Values of formulas for every rank; each formula is evaluated once."""
+
+    point: Point
+    of: str
+    known: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
+
+    def get(self, call: Call, name: str, instead: Expression) -> NDArray[np.float64]:
+        """Values of a key of a call, shape (P,)."""
+        given = call.given.get(name, instead)
+        what = f"{name} of {call.title} of {self.of!r}"
+        if not isinstance(given, Expression):
+            return self.point.listed(given, what)
+        if (name, given.text) not in self.known:
+            self.known[name, given.text] = self.point.by_rank(given, _key(name), what)
+        return self.known[name, given.text]
+
+    def whole(self, call: Call, name: str, instead: Expression) -> NDArray[np.int64]:
+        """Values that stand for numbers of ranks, tags or bytes."""
+        found: NDArray[np.int64] = np.rint(self.get(call, name, instead)).astype(np.int64)
+        return found
+
+    def on(self, call: Call) -> NDArray[np.bool_]:
+        """Who carries it out."""
+        given = call.given.get("on", _ALL)
+        if isinstance(given, Expression):
+            holds: NDArray[np.bool_] = self.get(call, "on", _ALL) != 0
+            return holds
+        found = np.zeros(self.point.placement.processes, dtype=bool)
+        ranks = np.array(given, dtype=np.int64)
+        found[ranks[(ranks >= 0) & (ranks < found.size)]] = True
+        return found
+
+
+def _rows(
+    calls: Sequence[Call], values: _Values, numbers: Iterator[int], *, computing: bool
+) -> Rows:
+    found: list[Row | Repeat] = []
+    for call in calls:
+        if call.do == "repeat":
+            times = values.get(call, "repeat", _ALL)[0]
+            if times != round(times):
+                raise values.point.refuse(
+                    f"repeat of {call.title} of {values.of!r}", f" is {times:g}", "no whole number"
+                )
+            inside = _rows(call.inside, values, numbers, computing=computing)
+            found.append(Repeat(round(times), inside))
+            continue
+        number = next(numbers)
+        if call.do == "compute":
+            on = np.ones(values.point.placement.processes, dtype=bool)
+            found.append(idle(number, call.do, on if computing else values.on(call)))
+        elif not computing:
+            size = values.whole(call, "bytes", _NONE)
+            found.append(
+                Row(
+                    number,
+                    call.do,
+                    values.on(call),
+                    values.whole(call, "to", _NOBODY),
+                    values.whole(call, "from", _NOBODY),
+                    size,
+                    size if "bytes" in call.given else np.full(size.size, -1),
+                    values.whole(call, "tag", _NONE),
+                    values.whole(call, "request", _NONE),
+                )
+            )
+    return tuple(found)
+
+
+def idle(number: int, do: str, on: NDArray[np.bool_]) -> Row:
+    """Return a row without a partner."""
+    nothing = np.zeros(on.size, np.int64)
+    return Row(number, do, on, nothing, nothing, nothing, nothing, nothing, nothing)

@@ -1,0 +1,164 @@
+"""What processes compute between the calls of a list, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.expressions import Expression
+from popmodel.expressions.elementary import Value
+from popmodel.model.kinds.calls import Call, CallList
+from popmodel.model.run.call_list import Plan
+from popmodel.model.run.operations import Inside
+from popmodel.model.run.uneven import Uneven
+from popmodel.model.uncertainty import nominal
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.point import Point
+
+_SECONDS = next(key for key in Call.own if key.name == "seconds")
+_KNOWN, _UNKNOWN = 0, 1
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Computation of a list; made by `Computed.of`.
+
+    Attributes
+    ----------
+    mean : value
+        Of an average process, s.
+    seconds : float64[rows, P]
+        Of one execution of each row by each process, s; of the best estimate.
+    part : int64[rows]
+        Which of ``parts`` it is.
+    parts : tuple of Uneven
+        How they differ.
+    """
+
+    mean: Value
+    seconds: NDArray[np.float64]
+    part: NDArray[np.int64]
+    parts: tuple[Uneven, ...]
+
+    @staticmethod
+    def of(
+        calls: CallList,
+        executions: NDArray[np.int64],
+        point: Point,
+        of: str,
+        only_at: int | None,
+    ) -> Computed:
+        """Add up the computations of a list.
+
+        Parameters
+        ----------
+        calls : CallList
+            The calls.
+        executions : int64[rows, P]
+            How often each process carries out each of them.
+        point : Point
+            Where they are evaluated.
+        of : str
+            Name of the item, for messages.
+        only_at : int or None
+            Processes that the list is known for, if these are others: every process computes then
+            what theirs do on average.
+        """
+        leaves = calls.leaves()
+        seconds, part = np.zeros(executions.shape), np.full(len(leaves), _UNKNOWN)
+        mean: Value = 0.0
+        turns: list[NDArray[np.float64] | None] = [None, None]
+        evaluated: dict[str, Value] = {}
+        for row, (call, times) in enumerate(zip(leaves, executions, strict=True)):
+            if call.do != "compute" or not times.any():
+                continue
+            given = call.given["seconds"]
+            uneven = call.spread.uneven(point)
+            levels = np.ones(times.size) if uneven is None or uneven.ranks is None else uneven.ranks
+            if isinstance(given, Expression) and "rank" not in given.names:
+                if given.text not in evaluated:
+                    what = f"seconds of {call.title} of {of!r}"
+                    evaluated[given.text] = point.amount(given, _SECONDS, what)
+                one = evaluated[given.text]
+                if only_at is not None:
+                    levels = levels * _share(calls, call, point, of, only_at)
+                seconds[row] = nominal(one) * levels
+                mean = mean + one * float((levels * times).mean())
+            elif only_at is not None:
+                best, by_rank = _by_rank(given, call, _with(point, only_at), of)
+                on = calls.on(call, _with(point, only_at, ranked=True), of)
+                seconds[row] = (best * on).mean()
+                mean = mean + (by_rank * on).mean(axis=-1) * float(times.mean())
+            else:
+                seconds[row], by_rank = _by_rank(given, call, point, of)
+                mean = mean + (by_rank * times).mean(axis=-1)
+                levels = seconds[row]
+            is_known = bool(np.ptp(levels * times))
+            part[row] = _KNOWN if is_known else _UNKNOWN
+            if uneven is not None and uneven.turns is not None:
+                part[row] = len(turns)
+                turns.append(uneven.turns)
+        return Computed(mean, seconds, part, _parts(seconds * executions, part, turns))
+
+    @property
+    def uneven(self) -> tuple[Uneven, ...]:
+        """The parts, if more is known of any than a spread."""
+        plain = all(one.ranks is None and one.turns is None for one in self.parts if one.share)
+        return () if plain else self.parts
+
+    def inside(self, plan: Plan) -> Inside:
+        """Return the computations where they stand."""
+        return Inside(
+            plan.where,
+            plan.process,
+            self.seconds[plan.computing, plan.process],
+            self.part[plan.computing],
+            self.parts,
+        )
+
+
+def _with(point: Point, processes: int, *, ranked: bool = False) -> Point:
+    """Return the point with the ranks of as many processes, and P as it is or as many."""
+    placement = replace(point.placement, processes=processes)
+    names = {**point.ranked, "P": float(processes)} if ranked else point.ranked
+    return replace(point, placement=placement, ranked=names)
+
+
+def _share(calls: CallList, call: Call, point: Point, of: str, processes: int) -> float:
+    """Part of so many processes that carry out a call."""
+    return float(calls.on(call, _with(point, processes, ranked=True), of).mean())
+
+
+def _by_rank(
+    given: Expression | tuple[float, ...], call: Call, point: Point, of: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Seconds of every rank: of the best estimate, and in every draw, shape (draws, P)."""
+    what = f"seconds of {call.title} of {of!r}"
+    if isinstance(given, Expression):
+        return point.by_rank(given, _SECONDS, what), point.drawn_by_rank(given, _SECONDS, what)
+    found = point.listed(given, what)
+    return found, found
+
+
+def _parts(
+    by_rank: NDArray[np.float64],
+    part: NDArray[np.int64],
+    turns: Sequence[NDArray[np.float64] | None],
+) -> tuple[Uneven, ...]:
+    """Put rows together that differ alike."""
+    levels = np.zeros((len(turns), by_rank.shape[1]))
+    np.add.at(levels, part, by_rank)
+    whole = float(levels.sum(axis=0).mean())
+    found = []
+    for index, (level, values) in enumerate(zip(levels, turns, strict=True)):
+        mean = float(level.mean())
+        is_known = index != _UNKNOWN and mean > 0 and bool(np.ptp(level))
+        share = mean / whole if whole else 0.0
+        found.append(Uneven(share, level / mean if is_known else None, values))
+    return tuple(found)

@@ -1,0 +1,285 @@
+"""A list of calls that all processes carry out, for what fits no pattern."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from popmodel.errors import UsageError
+from popmodel.expressions import Expression
+from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
+from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.toml_lines import Path
+from popmodel.model.kinds import words
+from popmodel.model.kinds.calls import Call, CallList, idle, read_calls
+from popmodel.model.kinds.computed import Computed
+from popmodel.model.kinds.item import COMMON, Amount, Item, Table
+from popmodel.model.run import call_costs
+from popmodel.model.run.call_costs import Priced
+from popmodel.model.run.call_list import CallError, Plan, Repeat, Row, Rows, carried_out
+from popmodel.model.run.operations import Operations
+from popmodel.model.run.uneven import Uneven
+from popmodel.model.run.work import Work
+from popmodel.model.uncertainty import nominal
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.model.run.operations import OperationsBuilder
+    from popmodel.model.run.point import Point
+
+_SENDING = ("send", "isend", "sendrecv")
+
+
+def _processes(reading: Reading, table: Mapping[str, Any], where: Path) -> int | None:
+    if "processes" not in table:
+        return None
+    value = table["processes"]
+    if type(value) is not int or value < 1:
+        raise reading.error(where, f"processes must be a whole number above 0, not {value!r}")
+    return value
+
+
+def _offsets(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[int, ...]:
+    value = table["offsets"]
+    if not isinstance(value, list) or not value or not all(type(one) is int for one in value):
+        raise reading.error(where, f"offsets must be a list of whole numbers, not {value!r}")
+    return tuple(value)
+
+
+def _calls(reading: Reading, table: Mapping[str, Any], where: Path) -> CallList:
+    found = read_calls(reading, table, where)
+    if not any(call.do in _SENDING for call in found.leaves()):
+        raise reading.error(where, "calls has no message", "use serial for computation alone")
+    return found
+
+
+@dataclass(frozen=True)
+class Scaled(Table):
+    """What processes exchange where the list does not hold: so much with partners that far away."""
+
+    kind: ClassVar[str] = "scaled"
+    about: ClassVar[str] = "an exchange in place of a list, for other numbers of processes"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("messages", "1", None, "messages that a process sends", NOT_NEGATIVE),
+        Key("bytes", "B", None, "bytes that a process sends in all of them", NOT_NEGATIVE),
+        Key(
+            "offsets",
+            "",
+            None,
+            "list: partners of a process, by how much larger their ranks are, modulo P",
+            read=_offsets,
+        ),
+    )
+
+    messages: Amount
+    bytes: Amount
+    offsets: tuple[int, ...]
+
+    def rows(self, processes: int, first: int) -> Rows:
+        """Return an exchange of all messages at once."""
+        ranks = np.arange(processes)
+        offsets = [one for one in self.offsets if one % processes]
+        total = round(nominal(self.messages))
+        if not offsets or not total:
+            return ()
+        size = np.full(processes, round(nominal(self.bytes) / total))
+        everybody, none = np.ones(processes, dtype=bool), np.zeros(processes, np.int64)
+        found: list[Row | Repeat] = []
+        for index, offset in enumerate(offsets):
+            times = total // len(offsets) + (index < total % len(offsets))
+            partners = (ranks + offset) % processes, (ranks - offset) % processes
+            both = tuple(
+                Row(first + 2 * index + more, do, everybody, *partners, size, size, none, none)
+                for more, do in enumerate(("irecv", "isend"))
+            )
+            found.append(Repeat(times, both))
+        return (*found, idle(first + 2 * len(offsets), "waitall", everybody))
+
+
+@dataclass(frozen=True)
+class Messages(Item):
+    """All processes carry out a list of calls."""
+
+    kind: ClassVar[str] = "messages"
+    about: ClassVar[str] = "a list of calls that all processes carry out, for what fits no pattern"
+    own: ClassVar[tuple[Key, ...]] = (
+        Key("calls", "", None, "list of calls, in order", table=Call, read=_calls),
+        Key(
+            "processes",
+            "",
+            "any",
+            "number of processes that the list holds for, a whole number",
+            read=_processes,
+        ),
+        Key("scaled", "", "none", "table: an exchange for other numbers", table=Scaled),
+    )
+    communicates: ClassVar[bool] = True
+    computes_between: ClassVar[bool] = True
+    one_sender: ClassVar[str] = "the list says which calls a process makes"
+
+    calls: CallList
+    processes: int | None = None
+    scaled: Scaled | None = None
+
+    def formulas(self) -> list[Expression]:
+        """Return the formulas of the calls, and of what stands for them."""
+        return [*super().formulas(), *self.calls.formulas()]
+
+    def shown(self) -> Iterator[tuple[Key, Any]]:
+        """Return the keys with their values."""
+        known = {key.name: key for key in (*self.own, *COMMON)}
+        yield known["name"], self.name
+        yield known["calls"], self.calls.calls
+        for name in ("processes", "scaled", "every"):
+            yield known[name], getattr(self, name)
+
+    @property
+    def stated_spreads(self) -> Set[str]:
+        """The kinds of spread that calls state."""
+        return set().union(*(call.spread.stated() for call in self.calls.leaves()))
+
+    @property
+    def only_at(self) -> int | None:
+        """The number of processes that its list holds for, if it is one."""
+        return self.processes
+
+    @cached_property
+    def worked(self) -> dict[str, Any]:
+        """What was worked out of an item with numbers, which belongs to one point."""
+        return {}
+
+    def work(self, point: Point) -> Work:
+        """Return the work of one execution: what the master computes, the slowest's messages."""
+        plan, priced = self._planned(point)
+        seconds = self._computed(point).mean
+        frequency = point.parameters.frequency(point.placement.per_node)
+        return Work(
+            serial=seconds,
+            stated=seconds,
+            serial_cycles=seconds * frequency,
+            transfer=priced.slowest() if len(plan.messages) else 0.0,
+            steps=1.0,
+            instructions=None,
+        )
+
+    def uneven(self, point: Point) -> tuple[Uneven, ...]:
+        """Return how the computation of the list differs between processes."""
+        return self._computed(point).uneven
+
+    def most_operations(self, point: Point) -> float:
+        """Return the operations of an average process in one execution."""
+        plan, _ = self._planned(point)
+        return plan.operations / plan.processes
+
+    def operations(self, point: Point, build: OperationsBuilder) -> None:
+        """Let all processes carry out the list."""
+        plan, priced = self._planned(point)
+        program, charges = call_costs.program(plan, priced)
+        build.take(Operations(program, charges, self._computed(point).inside(plan)))
+
+    # -- what is worked out of the list
+
+    def _planned(self, point: Point) -> tuple[Plan, Priced]:
+        """Return what all processes do, and what it costs."""
+        if "plan" not in self.worked:
+            plan, came_to_end = self._plan(point)
+            priced = Priced.of(plan.messages, point.messages)
+            limits = priced.waits.tobytes()
+            if limits not in came_to_end:
+                self._refuse_stuck(point, plan, priced)
+                came_to_end.add(limits)
+            self.worked["plan"] = plan, priced
+        found: tuple[Plan, Priced] = self.worked["plan"]
+        return found
+
+    def _plan(self, point: Point) -> tuple[Plan, set[bytes]]:
+        """Return what all processes do, worked out once for like points.
+
+        With it, for which messages waiting for their receivers it was seen to come to its end.
+        """
+        names = sorted({name for one in self.formulas() for name in one.names} - {"rank"})
+        amounts = () if self.scaled is None else (self.scaled.messages, self.scaled.bytes)
+        values = (*map(point.best, names), *map(nominal, amounts))
+        key = (point.placement.processes, values)
+        if key not in self.calls.known:
+            self.calls.known[key] = self._carried_out(point), set()
+        found: tuple[Plan, set[bytes]] = self.calls.known[key]
+        return found
+
+    def _holds(self, point: Point) -> bool:
+        """Whether the list is that of so many processes."""
+        return self.processes in (None, point.placement.processes)
+
+    def _carried_out(self, point: Point) -> Plan:
+        processes, holds = point.placement.processes, self._holds(point)
+        rows = self.calls.rows(point, self.name, computing=not holds)
+        if not holds:
+            if self.scaled is None:
+                those = plural(self.processes or 0, "process", "processes")
+                raise point.refuse(
+                    f"{self.name!r}",
+                    f": its calls are those of {those}",
+                    "scaled = { messages, bytes, offsets } says what others exchange",
+                )
+            rows += self.scaled.rows(processes, len(self.calls.leaves()))
+        try:
+            return carried_out(rows, processes)
+        except CallError as error:
+            raise self._refused(point, error.row, error.problem) from None
+
+    def _refuse_stuck(self, point: Point, plan: Plan, priced: Priced) -> None:
+        """Refuse a list that does not come to its end."""
+        found = call_costs.stuck(plan, priced)
+        if found is not None:
+            process, row = found
+            problem = f"rank {process} waits there forever, for calls that wait for others"
+            raise self._refused(point, row, problem)
+
+    def _refused(self, point: Point, row: int | None, problem: str) -> UsageError:
+        leaves = self.calls.leaves()
+        where = "" if row is None else f", {leaves[row].title}"
+        return point.refuse(
+            f"{self.name!r}",
+            f"{where}: {problem}",
+            "correct the conditions, partners and order of the calls",
+        )
+
+    def _computed(self, point: Point) -> Computed:
+        """Return the computation of the list."""
+        if "computed" not in self.worked:
+            plan, _ = self._planned(point)
+            executions = plan.executions(len(self.calls.leaves()))
+            other = None if self._holds(point) else self.processes
+            self.worked["computed"] = Computed.of(self.calls, executions, point, self.name, other)
+        found: Computed = self.worked["computed"]
+        return found
+
+    @staticmethod
+    def sentence(entry: words.Entry) -> str:
+        """Say how many calls there are of each kind, and where the list holds."""
+        done = Counter(call["do"] for call in _leaves(entry["calls"]))
+        text = f"a list of {plural(sum(done.values()), 'call')}: "
+        text += words.listed([f"{number} {do}" for do, number in done.items()])
+        if entry["processes"] is not None:
+            text += f", of {plural(entry['processes'], 'process', 'processes')}"
+        if entry["scaled"] is not None:
+            scaled = entry["scaled"]
+            offsets = words.listed([f"{one:+d}" for one in scaled["offsets"]])
+            text += (
+                f"; others exchange {words.many(scaled['messages'], 'message')} of "
+                f"{words.quantity(scaled['bytes'])} in all with the ranks {offsets} away"
+            )
+        return text
+
+
+def _leaves(calls: Sequence[words.Entry]) -> Iterator[words.Entry]:
+    for call in calls:
+        if "calls" in call:
+            yield from _leaves(call["calls"])
+        else:
+            yield call

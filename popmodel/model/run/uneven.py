@@ -1,0 +1,41 @@
+"""Work whose differences between processes, or between steps, are known one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.values import dataclass
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Uneven:
+    """A part of the work of an item, and how it differs.
+
+    Attributes
+    ----------
+    share : float
+        Its part of the work of an average process.
+    ranks : float64[P] or None
+        Work of every process over that of an average one; None where it is not known, and
+        processes differ by a persistent coefficient of variation.
+    turns : float64[n] or None
+        Values, each as likely as the others, of the factor by which a process has more to do in a
+        step; None where it is normal.
+    """
+
+    share: float
+    ranks: Array | None = None
+    turns: Array | None = None
+
+
+def relative(values: Sequence[float], factor: float = 1.0) -> Array:
+    """Return values over their mean, their differences from it times a factor; none below 0."""
+    found = np.asarray(values, dtype=np.float64)
+    mean = found.mean()
+    whole: Array = np.maximum(1 + factor * (found / mean - 1), 0.0)
+    return whole

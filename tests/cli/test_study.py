@@ -1,0 +1,371 @@
+"""``popmodel study`` with real programs: what it runs, keeps, predicts and says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from patience import GENEROUS, until
+from real_mpi import ENVIRONMENT, Mpi
+
+from popmodel.host import hardware
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+ROOT = Path(__file__).resolve().parents[2]
+VM = ROOT / "examples" / "profiles" / "two-core-vm.json"
+
+RING = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    int rank, size;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (access("fail", F_OK) == 0 && size == 2) {
+        if (rank == 0) fprintf(stderr, "ring: two are no ring\\n");
+        MPI_Finalize();
+        return 3;
+    }
+    if (access("hang", F_OK) == 0 && size == 2) {
+        if (rank == 0) fclose(fopen("hangs", "w"));
+        sleep(600);
+    }
+    static double out[4096], in[4096];
+    for (int step = 0; step < 20; step++) {
+        for (int i = 0; i < 4096; i++)
+            for (int k = 0; k < 20 / size; k++) out[i] = 0.5 * out[i] + in[i] + 1;
+        MPI_Sendrecv(out, 4096, MPI_DOUBLE, (rank + 1) % size, 0, in, 4096, MPI_DOUBLE,
+                     (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Finalize();
+    return out[7] < 0;
+}
+"""
+SIGNATURE = """
+schema = "popmodel/signature/1"
+
+[app]
+name = "ring"
+description = "values pass round a ring of processes"
+
+[decomp]
+grid = ["P"]
+periodic = [true]
+
+[[program]]
+loop = { name = "step", count = 20 }
+
+  [[program.body]]
+  [program.body.serial]
+  name = "update"
+  trip = "4096*floor(20/P)"
+  flops = 3
+
+  [[program.body]]
+  shift = { name = "round", dim = 0, by = 1, bytes = "8*4096" }
+"""
+
+
+@pytest.fixture(scope="module")
+def ring(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program of which no signature comes with popmodel."""
+    folder = tmp_path_factory.mktemp("ring")
+    (folder / "ring.c").write_text(RING)
+    command = [*mpi.mpicc, "-O1", "-o", folder / "ring", folder / "ring.c"]
+    subprocess.run(command, check=True)
+    return folder / "ring"
+
+
+@pytest.fixture
+def place(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, in which MPI programs can be started."""
+    if hardware.here().usable_cores < 2:
+        pytest.skip("two ranks need two cores")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("MPICC", shlex.join(mpi.mpicc))
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "ring.toml").write_text(SIGNATURE)
+    return tmp_path
+
+
+def arguments(mpi: Mpi, program: Path, *words: str, options: tuple[str, ...] = ()) -> list[str]:
+    more = ["--machine", str(VM), *options]
+    return ["study", "--cores", "2", *more, "--", mpi.mpirun, "-n", "{P}", str(program), *words]
+
+
+OF_RING = ("--signature", "ring.toml", "--runs", "1x1,2x1", "-o", "here")
+
+
+def undocumented(value: Any, path: str) -> set[str]:
+    """Keys of a document that popmodel/docs/json.md does not have."""
+    page = (ROOT / "popmodel" / "docs" / "json.md").read_text()
+    rows = re.findall(r"^\| `([^`]+)` \| ([a-z]*)", page, re.MULTILINE)
+    known = {re.sub(r"\b[A-Z]+$", "NAME", key) for key, _ in rows}
+    shared = {key for key, unit in rows if unit in ("interval", "comparison")}
+
+    def missing(value: Any, path: str) -> Iterator[str]:
+        if path in known or any(path.startswith(f"{key}.") for key in shared):
+            return
+        if isinstance(value, dict):
+            free = any(key.startswith(f"{path}.NAME") for key in known)
+            for name, one in value.items():
+                yield from missing(one, f"{path}.{'NAME' if free else name}".lstrip("."))
+        elif isinstance(value, list):
+            for one in value:
+                yield from missing(one, f"{path}[]")
+        else:
+            yield path
+
+    return set(missing(value, path))
+
+
+def manifest(folder: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(folder, "manifest.json").read_text())
+    return found
+
+
+@pytest.mark.usefixtures("place")
+def test_a_study_ends_with_a_validated_recommendation(
+    popmodel: Call, mpi: Mpi, programs: dict[str, Path]
+) -> None:
+    options = ("--signature", "stencil3d", "--set", "N=20,24", "--target", "N=48")
+    call = arguments(mpi, programs["stencil3d"], "{N}", "5", options=options)
+    status, out, err = popmodel(*call)
+    assert status == 0, err
+    assert "popmodel: run 1x1-N=20: " in err
+    assert "4 more runs, at least " in err
+    assert "check: 2 x 1 N=24 steps=100 was left out and predicted from the others" in out
+    assert "recommended" in out
+    assert max(map(len, out.splitlines())) <= 80
+    # The command again shows the same, without any of the work.
+    status, again, err = popmodel(*call[:1], "--format", "json", *call[1:])
+    assert (status, err) == (0, "")
+    document = json.loads(again)
+    assert document["schema"] == "popmodel/sweep/1"
+    assert document["application"]["settings"]["N"] == 48
+    told = document["study"]
+    assert [run["name"] for run in told["runs"]] == [
+        *("1x1-N=20", "2x1-N=20", "1x2-N=20", "1x1-N=24", "2x1-N=24")
+    ]
+    assert [run["role"] for run in told["runs"]].count("predicted") == 1
+    assert told["validation"]["runtime"]["mean"] > 0
+    (best,) = told["recommended"]
+    assert best["processes"] * best["threads"] == 2
+    assert best["runtime"]["low"] < best["runtime"]["value"] < best["runtime"]["high"]
+    assert not undocumented(told, "study")
+    assert not undocumented(manifest("stencil3d.study"), "")
+    # What is kept is what the commands of the steps make.
+    commands = {one["step"]: shlex.split(one["command"]) for one in told["commands"]}
+    status, swept, _ = popmodel(*commands["sweep"][1:], "--format", "json")
+    assert (status, json.loads(swept)["candidates"]) == (0, document["candidates"])
+    status, checked, _ = popmodel(*commands["validation"][1:], "--format", "json")
+    assert (status, json.loads(checked)["splits"][0]["runtime"]) == (
+        0,
+        told["validation"]["runtime"],
+    )
+    assert commands["run 1x2-N=20"][:3] == ["OMP_NUM_THREADS=2", "popmodel", "trace"]
+
+
+@pytest.mark.usefixtures("place")
+def test_a_program_without_openmp_is_run_with_one_thread(
+    popmodel: Call, mpi: Mpi, ring: Path
+) -> None:
+    call = arguments(mpi, ring, options=("--signature", "ring.toml"))
+    status, out, err = popmodel(*call)
+    assert status == 0, err
+    assert [step["name"] for step in manifest("ring.study")["steps"]] == [
+        *("run 1x1", "run 2x1", "signature", "result")
+    ]
+    assert "check: 1 x 1 was left out" in out
+    assert Path("ring.study/runs/2x1.prv.gz").stat().st_size > 0
+    assert not list(Path("ring.study/runs").glob("*.raw"))
+
+
+@pytest.mark.usefixtures("place")
+def test_an_interrupted_study_goes_on_after_the_last_run(mpi: Mpi, ring: Path) -> None:
+    Path("hang").touch()
+    words = [sys.executable, "-m", "popmodel", *arguments(mpi, ring, options=OF_RING)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as child:
+        until(lambda: Path("hangs").exists() or child.poll(), "the second run hangs")
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=GENEROUS)
+    assert child.returncode == 130
+    assert "what is done is kept in here: the same command goes on with it" in err
+    assert {step["name"]: step["state"] for step in manifest("here")["steps"]} == {
+        "run 1x1": "done",
+        "run 2x1": "interrupted",
+    }
+    first = Path("here/runs/1x1.prv.gz").stat()
+    Path("hang").unlink()
+    done = subprocess.run(words, capture_output=True, text=True, timeout=GENEROUS, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "run 1x1" not in done.stderr
+    assert Path("here/runs/1x1.prv.gz").stat() == first
+    assert "check: 1 x 1 was left out and predicted from the others" in done.stdout
+
+
+@pytest.mark.usefixtures("place")
+def test_a_run_that_fails_is_named_with_its_output(popmodel: Call, mpi: Mpi, ring: Path) -> None:
+    Path("fail").touch()
+    call = arguments(mpi, ring, options=OF_RING)
+    status, _, err = popmodel(*call)
+    assert status == 1
+    assert "popmodel: error: run 2 x 1 failed: ring: two are no ring\n" in err
+    assert "its output is in here/runs/2x1.log; without popmodel: " in err
+    assert "two are no ring" in Path("here/runs/2x1.log").read_text()
+    assert manifest("here")["steps"][1]["state"] == "failed"
+    # Other runs may be asked for; something else may not.
+    others = [word.replace("1x1,2x1", "1x1,1x1") for word in call]
+    status, _, err = popmodel(*others)
+    assert (status, err.splitlines()[0]) == (
+        2,
+        "popmodel: error: --runs 1x1,1x1: a study needs two runs: one to learn from, one to "
+        "predict",
+    )
+    status, _, err = popmodel(*call, "more")
+    assert status == 2
+    assert "here: contains another study (command: " in err
+
+
+@pytest.mark.usefixtures("place")
+def test_a_run_that_takes_too_long_is_ended(popmodel: Call, mpi: Mpi, ring: Path) -> None:
+    Path("hang").touch()
+    options = (*OF_RING[:2], "--runs", "2x1,1x1", "-o", "here", "--budget", "1s")
+    status, _, err = popmodel(*arguments(mpi, ring, options=options))
+    assert status == 1
+    assert "run 2 x 1: mpirun did not finish within 1 s and was killed" in err
+    assert "hint: allow more time with --budget 30min" in err
+
+
+@pytest.mark.usefixtures("place")
+def test_a_program_without_mpi_is_refused(popmodel: Call, mpi: Mpi) -> None:
+    call = arguments(mpi, Path(shutil.which("true") or ""), options=OF_RING)
+    status, _, err = popmodel(*call)
+    assert status == 1
+    assert "popmodel: error: 1x1: nothing was recorded: no process called MPI_Init" in err
+
+
+SRUN = """\
+#!/bin/bash
+# Plays srun on this machine: ranks are started by its own MPI.
+while [[ $1 == -* ]]; do
+    case $1 in
+        -n) ranks=$2; shift 2 ;;
+        -c) shift 2 ;;
+        --export=*) IFS=, read -ra set <<<"${1#--export=}"; shift
+            for each in "${set[@]}"; do [[ $each == *=* ]] && given+=(-x "$each"); done ;;
+        *) shift ;;
+    esac
+done
+exec MPIRUN "${given[@]}" -n "$ranks" "$@"
+"""
+
+
+def test_the_runs_can_be_made_by_a_job(
+    popmodel: Call, mpi: Mpi, ring: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    srun = place / "bin" / "srun"
+    srun.parent.mkdir()
+    srun.write_text(SRUN.replace("MPIRUN", mpi.mpirun))
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{srun.parent}:{os.environ['PATH']}")
+    call = ["study", "--cores", "2", "--machine", str(VM), *OF_RING, "--script", "slurm"]
+    call += ["--", str(ring)]
+    status, out, err = popmodel(*call)
+    assert (status, out) == (0, "here/job.sh\n")
+    assert "popmodel: to submit: sbatch here/job.sh" in err
+    status, _, err = popmodel(*call)
+    assert status == 1
+    assert "here: the job has not made 1x1, 2x1 yet" in err
+    job = ["bash", "here/job.sh"]
+    done = subprocess.run(job, capture_output=True, text=True, timeout=GENEROUS, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    status, out, err = popmodel(*call)
+    assert status == 0, err
+    assert "check: 1 x 1 was left out and predicted from the others" in out
+
+
+def test_a_plan_is_shown_and_nothing_done(
+    popmodel: Call, mpi: Mpi, ring: Path, place: Path
+) -> None:
+    call = arguments(mpi, ring, options=("--dry-run", "--max-cores", "4"))
+    before = sorted(place.iterdir())
+    status, out, _ = popmodel(*call)
+    assert status == 0
+    assert "plan of a study of ring" in out
+    assert "2 x 2    predicted" in out
+    assert sorted(place.iterdir()) == before
+    status, out, _ = popmodel(*call[:1], "--format", "csv", *call[1:])
+    assert (
+        out.splitlines()[0] == "run,processes,threads,role,run_command,popmodel,time,host,command"
+    )
+    assert len(out.splitlines()) == 1 + 6
+    status, out, _ = popmodel(*call[:1], "--format", "json", *call[1:])
+    document = json.loads(out)
+    assert document["schema"] == "popmodel/study-plan/1"
+    assert not undocumented(document, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "message"),
+    [
+        (("--cores", "2"), ("mpirun", "-n", "2", "./app"), "number of processes must be {P}"),
+        (("--cores", "2"), (), "study: no command given"),
+        ((), ("mpirun", "-n", "{P}", "./app"), "--cores is missing"),
+        (("--cores", "2"), ("mpirun", "-n", "{P}", "./nothing"), "no program found that it could"),
+        (("--cores", "2"), ("nompirun", "-n", "{P}", "./app"), "program nompirun not found"),
+        (("--cores", "2", "--budget", "soon"), ("mpirun", "{P}"), "--budget: "),
+        (("--cores", "2", "--budget", "0s"), ("mpirun", "{P}"), "--budget 0s: must be above 0"),
+        (("--cores", "2", "--set", "N=a"), ("mpirun", "{P}"), "--set N=a: must be NAME=VALUE"),
+        (
+            ("--cores", "2", "--set", "N=1", "--set", "N=2"),
+            ("mpirun", "{P}"),
+            "--set N=2: N is set twice",
+        ),
+        (
+            ("--cores", "2", "--target", "N=1"),
+            ("mpirun", "-n", "{P}", "true"),
+            "--target N: the command has no such parameter",
+        ),
+        (("--cores", "2", "--script", "pbs"), ("./app",), "--script: unknown value 'pbs'"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_done(
+    popmodel: Call,
+    mpi: Mpi,
+    place: Path,
+    options: tuple[str, ...],
+    words: tuple[str, ...],
+    message: str,
+) -> None:
+    started = [mpi.mpirun if word == "mpirun" else word for word in words]
+    status, _, err = popmodel("study", *options, "-o", "here", "--", *started)
+    assert status == 2
+    assert message in err
+    assert not (place / "here").exists()
+
+
+def test_one_core_needs_several_sizes(popmodel: Call, mpi: Mpi, ring: Path, place: Path) -> None:
+    status, _, err = popmodel(*arguments(mpi, ring, options=("--max-cores", "1")))
+    assert status == 2
+    assert "one core allows one run, and a study needs two" in err
+    assert not (place / "ring.study").exists()

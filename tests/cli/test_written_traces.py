@@ -1,0 +1,161 @@
+"""What ``replay``, ``sensitivity`` and ``convert`` write for other tools: whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic import Program, programs, run
+
+from popmodel import files
+from popmodel.trace import read
+from popmodel.trace.event import Event
+from popmodel.trace.focus import focused
+from popmodel.trace.paraver.numbers import NUMBERS
+from popmodel.trace.part import Part
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+Shell = Callable[..., "subprocess.CompletedProcess[str]"]
+WRITING = {"replay": "new.prv.gz", "sensitivity": "new.prv.gz", "convert": "new.ti.gz"}
+
+
+@pytest.fixture(params=WRITING)
+def writing(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """A verb, and what it writes."""
+    return request.param, WRITING[request.param]
+
+
+@pytest.fixture
+def run_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run of some hundred calls."""
+    monkeypatch.chdir(tmp_path)
+    run(programs.jacobi((4,), 30), transient=0.1).write(Path("run.prv"))
+    return "run.prv"
+
+
+def test_a_folder_in_which_nothing_can_be_written_is_told_before_the_work(
+    writing: tuple[str, str], popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    verb, name = writing
+    assert popmodel(verb, "missing.prv", "-o", f"no/{name}") == (
+        1,
+        "",
+        f"popmodel: error: no/{name}: cannot be written: no such file or directory\n"
+        "hint: choose another path with -o\n",
+    )
+
+
+def test_a_folder_that_is_a_file_is_told_before_the_work(
+    writing: tuple[str, str], popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    verb, name = writing
+    status, _, err = popmodel(verb, "missing.prv", "-o", f"file/{name}")
+    assert (status, err.splitlines()[0]) == (
+        1,
+        f"popmodel: error: file/{name}: cannot be written: not a directory",
+    )
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_other(
+    writing: tuple[str, str], run_: str, shell: Shell
+) -> None:
+    """The limit on the size of files stands in for a full disk; both fail in the write."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+
+    verb, name = writing
+    Path(name).write_text("precious")
+    before = set(Path().iterdir())
+    done = shell(verb, run_, "--no-cache", "-o", name, "--force", preexec_fn=limit)
+    assert done.returncode == 1
+    assert f"{name}: cannot be written: file too large\n" in done.stderr
+    assert Path(name).read_text() == "precious"
+    assert set(Path().iterdir()) == before
+
+
+def test_an_interrupt_leaves_the_old_file_and_no_other(
+    writing: tuple[str, str], run_: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verb, name = writing
+    Path(name).write_text("precious")
+    before = set(Path().iterdir())
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "_complete", interrupted)
+    status, _, err = popmodel(verb, run_, "--no-cache", "-o", name, "--force")
+    assert (status, err.splitlines()[-1]) == (130, "popmodel: interrupted")
+    assert Path(name).read_text() == "precious"
+    assert set(Path().iterdir()) == before
+
+
+def test_the_file_is_whole_though_nobody_reads_the_result(
+    writing: tuple[str, str], run_: str, shell: Shell
+) -> None:
+    verb, name = writing
+    assert shell(verb, run_, "-o", f"a-{name}").returncode == 0
+    gone = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    gone.wait()
+    assert gone.stdin is not None
+    done = shell(verb, run_, "-o", f"b-{name}", capture_output=False, stdout=gone.stdin)
+    gone.stdin.close()
+    assert done.returncode == 141
+    assert Path(f"b-{name}").read_bytes() == Path(f"a-{name}").read_bytes()
+
+
+@pytest.mark.parametrize("verb", ["replay", "sensitivity"])
+def test_a_narrow_screen_is_kept(
+    verb: str, run_: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out = popmodel(verb, run_, "-o", "x.prv.gz")[1]
+    assert max(map(len, out.splitlines())) <= 40
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        programs.jacobi((2, 3), 8, periodic=True),
+        programs.pipeline((3, 2), 4),
+        programs.rows_and_transposes(2, 4, 2, 3),
+        programs.transposes(5, 3),
+    ],
+    ids=["halos", "pipelines", "butterflies", "transposes"],
+)
+def test_the_path_of_a_replayed_run_is_on_a_rank_or_in_a_message_at_any_time(
+    program: Program, popmodel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(program, persistent=0.1, transient=0.1).write(Path("run.prv"))
+    network = ("--network", "alpha-beta", "--latency", "20us", "--format", "json")
+    assert popmodel("replay", "run.prv", *network[:4], "-o", "replayed.prv")[0] == 0
+    status, out, _ = popmodel("sensitivity", "replayed.prv", *network, "-o", "path.prv")
+    assert status == 0
+    told = json.loads(out)
+    assert told["runtime"] == pytest.approx(told["measured_runtime"], abs=5e-9)
+    part = focused(read("path.prv", cache=False), Part.of(None, None, False))[0]
+    stretches = []
+    events = part.whole.records.events if part.whole else part.records.events
+    for location in range(part.processes):
+        mine = events.at(slice(location, location + 1))
+        on_path = mine.type == NUMBERS[Event.CRITICAL_PATH]
+        times, values = mine.time[on_path].tolist(), mine.value[on_path].tolist()
+        stretches += [
+            (a, b) for a, b, value in zip(times, times[1:], values, strict=False) if value
+        ]
+    until = part.begin
+    for begin, end in sorted(stretches):
+        assert begin <= until + 20_000 + 1_000  # latency, and at most 10 kB; ns
+        until = max(until, end)
+    assert until >= part.end - 5

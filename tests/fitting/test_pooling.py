@@ -1,0 +1,90 @@
+"""Parts of a program that grow alike share a law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from popmodel.fitting.pooling import pooled
+from popmodel.fitting.samples import Sample
+
+RUNS = (1, 4, 16)
+
+
+def part(truth: Callable[[int], float], error: float | None = 0.01) -> list[Sample]:
+    return [Sample(p, 1, truth(p), {}, error) for p in RUNS]
+
+
+def test_parts_that_grow_alike_have_one_law_and_a_size_each() -> None:
+    (pool,) = pooled([part(lambda p: 3 / p), part(lambda p: 1.5 / p)], hints=["1/P"])
+    assert pool.law.form == "1/P"
+    assert pool.law.at(64, 1).value == pytest.approx(4.5 / 64)
+    assert {i: round(one.value, 9) for i, one in pool.sizes.items()} == {0: 3 / 4, 1: 1.5 / 4}
+
+
+def test_parts_that_grow_otherwise_have_another_law() -> None:
+    parts = [part(lambda p: 3 / p), part(lambda _: 0.2), part(lambda _: 0.7), part(lambda p: 1 / p)]
+    first, second = pooled(parts, hints=["1/P"])
+    assert (first.law.form, set(first.sizes)) == ("1/P", {0, 3})
+    assert (second.law.form, set(second.sizes)) == ("1", {1, 2})
+    assert first.law.at(64, 1).value == pytest.approx(4 / 64, rel=0.01)
+
+
+def test_parts_that_all_contradict_the_hint_share_another_law() -> None:
+    parts = [part(lambda p: 1 / p + 0.4), part(lambda p: 2 / p + 0.8)]
+    (pool,) = pooled(parts, hints=["1/P"])
+    assert pool.law.form == "1/P + 1"
+
+
+def test_small_parts_follow_the_law_they_agree_with_or_the_first() -> None:
+    parts = [
+        part(lambda p: 3 / p),
+        part(lambda _: 0.2),
+        part(lambda _: 0.0004),
+        part(lambda p: 0.0001 * p**0.5),
+    ]
+    first, second = pooled(parts, hints=["1/P"])
+    assert set(first.sizes) == {0, 3}
+    assert set(second.sizes) == {1, 2}
+
+
+def test_many_noisy_parts_do_not_add_up_to_too_much() -> None:
+    rng = np.random.default_rng(5)
+    parts = [
+        [Sample(p, 1, 0.1 / p * math.exp(0.05 * rng.normal()), {}, 0.01) for p in RUNS]
+        for _ in range(50)
+    ]
+    pools = pooled(parts, hints=["1/P"])
+    foretold = sum(
+        pool.law.at(256, 1).value
+        / pool.law.constants["a"].value
+        * sum(one.value for one in pool.sizes.values())
+        for pool in pools
+    )
+    assert foretold == pytest.approx(50 * 0.1 / 256, rel=0.05)
+
+
+def test_parts_that_some_runs_lack_take_their_size_from_the_others() -> None:
+    absent = [Sample(1, 1, 0.0), *part(lambda p: 0.4 / p)[1:]]
+    (pool,) = pooled([part(lambda p: 3 / p), absent], hints=["1/P"])
+    assert pool.sizes[1].value == pytest.approx(0.1)
+
+
+def test_parts_that_are_never_there_have_no_law() -> None:
+    assert pooled([part(lambda _: 0.0), part(lambda _: 0.0)], hints=["1/P"]) == ()
+
+
+def test_one_run_gives_the_hinted_law_and_all_sizes() -> None:
+    (pool,) = pooled([[Sample(4, 1, 2.0)], [Sample(4, 1, 1.0)]], hints=["1/P"])
+    assert pool.law.origin == "assumed"
+    assert [one.origin for one in pool.sizes.values()] == ["trace", "trace"]
+
+
+def test_parts_must_be_of_the_same_runs() -> None:
+    with pytest.raises(ValueError, match="parts must have values of the same runs"):
+        pooled([[Sample(4, 1, 2.0)], [Sample(8, 1, 1.0)]])
+    with pytest.raises(ValueError, match="a pool needs at least one part"):
+        pooled([])
