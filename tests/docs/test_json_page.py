@@ -37,6 +37,9 @@ COMMANDS = (
     "communication tests/data/cg.S.2.prv.gz",
     "communication tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
     "communication tests/data/smpi/jac2048.16.ti.txt.gz --flop-rate 1Gflop/s",
+    f"structure {TRACE}",
+    f"phases {TRACE}",
+    f"phases {TRACE} --foa auto",
     f"replay {TRACE} --latency 1us,2us",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
