@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,9 +65,10 @@ def iterations_of(events: Events, common: Common, loop: Loop, begin: int) -> Ite
     sequences, count = len(events.offsets) - 1, sum(loop.counts)
     inside = np.flatnonzero(of >= 0)
     sequence, iteration = events.sequence[inside], of[inside]
-    before = np.append(begin, np.maximum.accumulate(events.end)[:-1])[: len(events)]
-    starts = events.offsets[:-1][np.diff(events.offsets) > 0]
-    before[starts] = begin
+    before = np.full(len(events), begin, np.int64)
+    for first, end in pairwise(events.offsets.tolist()):
+        if end > first:
+            before[first + 1 : end] = np.maximum.accumulate(events.end[first : end - 1])
     late = np.iinfo(np.int64).max
     since = np.full((count, sequences), late)
     np.minimum.at(since, (iteration, sequence), np.minimum(before, events.begin)[inside])
