@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,10 +64,7 @@ def iterations_of(events: Events, common: Common, loop: Loop, begin: int) -> Ite
     sequences, count = len(events.offsets) - 1, sum(loop.counts)
     inside = np.flatnonzero(of >= 0)
     sequence, iteration = events.sequence[inside], of[inside]
-    before = np.full(len(events), begin, np.int64)
-    for first, end in pairwise(events.offsets.tolist()):
-        if end > first:
-            before[first + 1 : end] = np.maximum.accumulate(events.end[first : end - 1])
+    before = _ends_before(events, begin)
     late = np.iinfo(np.int64).max
     since = np.full((count, sequences), late)
     np.minimum.at(since, (iteration, sequence), np.minimum(before, events.begin)[inside])
@@ -84,6 +80,13 @@ def iterations_of(events: Events, common: Common, loop: Loop, begin: int) -> Ite
     none = ~np.isin(np.arange(sequences), sequence)
     filled[:, none] = filled[0, ~none].min(initial=late)
     return Iterations(filled, of, compute)
+
+
+def _ends_before(events: Events, begin: int) -> NDArray[np.int64]:
+    """When all events before each one on its sequence have ended, ns."""
+    shift = events.sequence * (int(events.end.max(initial=begin)) - begin + 1)
+    ends = np.maximum.accumulate(np.append(begin, events.end + shift)[: len(events)])
+    return np.maximum(ends - shift, begin)
 
 
 def _cut_the_first(
