@@ -21,6 +21,7 @@ VERBS = (
     "info",
     "metrics",
     "structure",
+    "communication",
     "phases",
     "replay",
     "sensitivity",

@@ -18,7 +18,6 @@ from popmodel.extraction.outlining import laid_out
 from popmodel.extraction.rendering import Draft, rendered
 from popmodel.extraction.teams import useful_of
 from popmodel.extraction.written import Noted, number
-from popmodel.model.run.grid import best_grid
 from popmodel.structure.find import find
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
 
 __all__ = ["Extracted", "Run", "signature_from"]
-
-_CELLS = 1000
 
 
 @dataclass(frozen=True)
@@ -187,15 +184,12 @@ def signature_from(
 
 
 def _decomp(outline: Outline) -> dict[str, Any]:
-    """The grid on which lists of calls hold, for any number of processes where it is the best."""
+    """The grid on which lists of calls hold."""
     grid = outline.grid
     if grid is None:
         return {}
-    cells = [_CELLS * extent for extent in grid.dims]
-    if best_grid(grid.processes, cells, grid.periodic) != grid.dims:
-        return {"grid": list(grid.dims)}
     note = "cells are not known: as many per process along each dimension, to choose grids by"
-    return {"global": Noted(cells, note), "grid": "auto", "periodic": list(grid.periodic)}
+    return {"global": Noted(grid.cells, note), "grid": "auto", "periodic": list(grid.periodic)}
 
 
 def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:

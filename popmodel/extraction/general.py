@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.expressions import parse
+from popmodel.model.run.grid import best_grid
 from popmodel.patterns.formulas import condition
 from popmodel.patterns.grid import extents_of
 from popmodel.values import dataclass
@@ -22,8 +23,9 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["General", "Grid", "best_grid", "general", "ranks_on", "tidy"]
+__all__ = ["General", "Grid", "general", "grid_of", "ranks_on", "tidy"]
 
+_CELLS = 1000
 _OPENING = ("isend", "irecv")
 _WAITS = ("wait", "waitall")
 _FREE = ("compute", *_WAITS)
@@ -48,6 +50,11 @@ class Grid:
     def processes(self) -> int:
         """Number of processes."""
         return int(np.prod(self.dims))
+
+    @property
+    def cells(self) -> list[int]:
+        """Cells for which the grid is the best: as many per process along each dimension."""
+        return [_CELLS * extent for extent in self.dims]
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,8 @@ def ranks_on(row: Mapping[str, Any], processes: int) -> NDArray[np.bool_]:
         found = np.zeros(processes, dtype=bool)
         found[on] = True
         return found
-    return _values(str(on), processes) != 0
+    holds: NDArray[np.bool_] = _values(str(on), processes) != 0
+    return holds
 
 
 def _values(formula: str, processes: int) -> NDArray[np.float64]:
@@ -273,7 +281,7 @@ def _stride(axis: int, dimensions: int) -> str:
     return "*".join(names) or "1"
 
 
-def best_grid(lists: Sequence[tuple[Sequence[dict[str, Any]], float]], processes: int) -> Grid:
+def grid_of(lists: Sequence[tuple[Sequence[dict[str, Any]], float]], processes: int) -> Grid:
     """Return the grid on which most bytes of some lists of calls go between neighbours.
 
     Parameters
@@ -293,6 +301,8 @@ def best_grid(lists: Sequence[tuple[Sequence[dict[str, Any]], float]], processes
     for dims in grids:
         for is_periodic in (False, True):
             grid = Grid(dims, (is_periodic,) * len(dims))
+            if best_grid(processes, grid.cells, grid.periodic) != dims:
+                continue  # signatures choose another one
             moved = sum(size for rows, size in lists if general(rows, grid) is not None)
             if moved > most * (1 + 1e-9):
                 best, most = grid, moved

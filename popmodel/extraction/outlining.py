@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.errors import PopmodelError
 from popmodel.extraction.computing import Computing, Timing, at_place, merged, timing
-from popmodel.extraction.general import Grid, best_grid, general, tidy
+from popmodel.extraction.general import Grid, general, grid_of, tidy
 from popmodel.extraction.listable import listable, open_before, segments
 from popmodel.extraction.meetings import meetings
 from popmodel.extraction.outline import Calls, Node, Outline, Repeat, Team, Work, walk
@@ -78,7 +78,7 @@ def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], 
     lists = [(one.rows, one.bytes + one.messages) for one in walk(body) if isinstance(one, Calls)]
     if not lists or processes == 1:
         return body, None
-    grid = best_grid(lists, processes)
+    grid = grid_of(lists, processes)
 
     def changed(node: Node) -> Node:
         if isinstance(node, Repeat):

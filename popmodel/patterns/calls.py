@@ -31,6 +31,8 @@ class Call:
         Partners; -1 for none.
     size, tag : int or None
         Bytes of the message that is sent, else received; and its tag, where it matters.
+    request : int
+        Of a wait: which of the open requests, from the oldest.
     """
 
     do: str
@@ -38,6 +40,7 @@ class Call:
     source: int = -1
     size: int | None = None
     tag: int | None = None
+    request: int = 0
 
     @property
     def amount(self) -> tuple[int | None, int | None]:
@@ -79,18 +82,18 @@ class Requests:
             raise Untold(f"rank {late[0]} leaves requests open behind the last place")
 
     def close(self, rank: int, waited: list[tuple[int, bool]], name: str) -> list[Call]:
-        """Calls that complete requests: all that are open, or the oldest ones."""
+        """Calls that complete requests: all that are open, or some, one by one."""
         mine = self.opened[rank]
-        number = len(waited)
         if not set(waited) <= set(mine):
             raise Untold(f"{name} of rank {rank} completes a request of before the first place")
-        if number == len(mine) and (number > 1 or name.lower().endswith("all")):
+        if len(waited) == len(mine) and (len(mine) > 1 or name.lower().endswith("all")):
             mine.clear()
             return [Call("waitall")]
-        if set(mine[:number]) != set(waited):
-            raise Untold(f"{name} of rank {rank} completes requests that are not the oldest")
-        del mine[:number]
-        return [Call("wait")] * number
+        calls = []
+        for one in sorted(waited, key=mine.index):
+            calls.append(Call("wait", request=mine.index(one)))
+            mine.remove(one)
+        return calls
 
 
 def calls_of(structure: Structure, table: Table, event: int, requests: Requests) -> list[Call]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from popmodel.patterns.formulas import colour
 from popmodel.patterns.pattern import Pattern
+from popmodel.patterns.traffic import given
 from popmodel.simulator.program import COLLECTIVES, Op
 
 if TYPE_CHECKING:
@@ -33,12 +34,13 @@ def collectives(structure: Structure) -> list[Pattern]:
     place, row = structure.place[of], program.target[arrives]
     order = np.argsort(place, kind="stable")
     bounds = np.searchsorted(place[order], np.arange(len(structure.places) + 1))
+    amount = given(program)
     found = []
     for number in range(len(structure.places)):
         mine = order[bounds[number] : bounds[number + 1]]
         if len(mine):
             times = structure.execution[of[mine]]
-            found.append(_pattern(structure, number, arrives[mine], row[mine], times))
+            found.append(_pattern(structure, number, arrives[mine], row[mine], times, amount))
     return found
 
 
@@ -48,6 +50,7 @@ def _pattern(
     operations: NDArray[np.int64],
     rows: NDArray[np.int32],
     execution: NDArray[np.int32],
+    amount: NDArray[np.int64],
 ) -> Pattern:
     program = structure.program
     every = program.collectives
@@ -58,15 +61,16 @@ def _pattern(
     members = [_members(program, int(number)) for number in numbers]
     roots = np.unique(every.root[used])
     facts: dict[str, Any] = {
-        "op": kinds[0] if len(kinds) == 1 else kinds,
+        "op": ", ".join(kinds),
         "call": structure.places[place].name,
         "blocking": bool(np.all(program.kind[operations] == Op.COLLECTIVE)),
-        "bytes": _range(sizes),
+        "bytes_min": int(sizes.min()),
+        "bytes_max": int(sizes.max()),
         "members": sorted({len(each) for each in members}),
         "comm": _comm(members, program.processes),
     }
     if roots.max() >= 0:
-        facts["root"] = roots.tolist()[0] if len(roots) == 1 else roots.tolist()
+        facts["roots"] = roots.tolist()
     passes = len(np.unique(execution))
     # a member each time: no process is missing at one of the executions
     whole = len(operations) == passes * sum(map(len, members))
@@ -84,7 +88,7 @@ def _pattern(
         places=(place,),
         executions=passes,
         messages=len(used),
-        bytes=_given(program, operations, used),
+        bytes=int(amount[operations].sum()),
         facts=facts,
         exact=not why,
         why=", ".join(why),
@@ -108,26 +112,9 @@ def _comm(members: Sequence[NDArray[np.int32]], processes: int) -> str | list[li
     return None
 
 
-def _range(sizes: NDArray[np.int64]) -> int | list[int]:
-    """The size that all have, else the least and the greatest."""
-    least, most = int(sizes.min()), int(sizes.max())
-    return least if least == most else [least, most]
-
-
 def _uneven(program: Program, operations: NDArray[np.int64]) -> bool:
     at = np.searchsorted(program.uneven.operation, operations)
     at = np.minimum(at, max(len(program.uneven.operation) - 1, 0))
     return bool(len(program.uneven.operation)) and bool(
         np.any(program.uneven.operation[at] == operations)
     )
-
-
-def _given(program: Program, operations: NDArray[np.int64], used: NDArray[np.int32]) -> int:
-    """Bytes that members give: what each sends, and the root's where there is one."""
-    every = program.collectives
-    rooted = every.root[used] >= 0
-    per_member = every.sent[program.target[operations]]
-    own = per_member[every.root[program.target[operations]] < 0].sum()
-    one = np.where(rooted, every.root_sent[used], 0)
-    others = np.where(rooted, every.sent[used] * (every.members[used] - 1), 0)
-    return int(own + one.sum() + others.sum())

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Communication", "find", "grid", "patterns"]
 
+_LEAST = 0.01
+"""Share of the bytes between processes that a grid explains at least."""
 _CLASSES = 64
 """Sets of messages, those with most bytes, that say which grid it is."""
 
@@ -88,6 +90,9 @@ def find(structure: Structure) -> Communication:
         Of the run or of a part of it.
     """
     processes = structure.program.processes
+    if len(structure.program.threads):
+        why = "threads call MPI on their own: their messages are not read as patterns"
+        return Communication((), why, tuple(collectives(structure)))
     groups = _apart(structure, processes)
     grids, why = _grids(groups, processes)
     dims = [each.dims for each in grids]
@@ -123,12 +128,14 @@ def _grids(groups: Iterable[Unit], processes: int) -> tuple[list[Grid], str]:
             for dims, found in read.items()
             if _uses_all(dims, [found[row] for row in rest if row in found])
         }
-        if not scores:
+        best = max(
+            scores, key=lambda dims: scores[dims], default=None
+        )  # of equal ones the simplest
+        if best is None or scores[best] < _LEAST * total:
             break
-        best = max(scores, key=lambda dims: scores[dims])  # of equal ones that with few dimensions
         mine = [row for row in rest if row in read[best]]
         wraps = np.any([read[best][row].facts["periodic"] for row in mine], axis=0)
-        grids.append(Grid(best, tuple(wraps.tolist()), scores[best] / total))
+        grids.append(Grid(best, tuple(wraps.tolist()), scores[best] / max(total, 1)))
         if len(grids) == 1:
             ties = [
                 dims for dims, score in scores.items() if score == scores[best] and dims != best
@@ -188,8 +195,9 @@ def _or_else(processes: int, ties: Sequence[tuple[int, ...]]) -> str:
 
 
 def _weight(each: Class) -> int:
-    """Bytes of one execution; a message counts a little even if it is empty."""
-    return int(each.messages.size.sum()) + len(each.messages)
+    """Bytes between processes in one execution; a message counts a little even if it is empty."""
+    messages = each.messages
+    return int((messages.size + 1)[messages.sender != messages.receiver].sum())
 
 
 def _read(unit: Unit, processes: int, dims: Sequence[tuple[int, ...]]) -> list[_Found]:
@@ -381,7 +389,7 @@ def _of_list(each: Class, processes: int) -> dict[str, Any]:
     )
     sent = np.bincount(messages.sender, minlength=processes)
     return {
-        "offsets": [
+        "by_offset": [
             {
                 "offset": int(offset) - processes if 2 * offset > processes else int(offset),
                 "messages": int(times),

@@ -21,7 +21,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NOBODY", "Row", "colour", "condition", "ranks_of", "split"]
+__all__ = ["NOBODY", "Row", "colour", "condition", "split", "who"]
 
 NOBODY = -1
 """A rank that must have no partner: a formula has to leave the ranks there."""
@@ -223,19 +223,26 @@ def _transposes(rank: NDArray[np.int64]) -> Iterator[tuple[str, NDArray[np.int64
             yield text, values
 
 
+def who(ranks: NDArray[np.bool_]) -> str | list[int]:
+    """Say which ranks, as a condition of the rank; empty for all, a list where nothing fits."""
+    text = _condition(ranks.tobytes(), len(ranks))
+    return np.flatnonzero(ranks).tolist() if text is None else text
+
+
 def condition(ranks: NDArray[np.bool_]) -> str:
-    """Say which ranks, as a condition of the rank; empty for all, a list where nothing fits.
+    """Say which ranks in a text: a condition, empty for all, or ranks such as ``0-3,7``.
 
     Parameters
     ----------
     ranks : bool[P]
         Who is meant; at least one.
     """
-    return _condition(ranks.tobytes(), len(ranks))
+    text = _condition(ranks.tobytes(), len(ranks))
+    return _listed(ranks) if text is None else text
 
 
 @lru_cache(maxsize=4096)
-def _condition(mask: bytes, processes: int) -> str:
+def _condition(mask: bytes, processes: int) -> str | None:
     ranks: NDArray[np.bool_] = np.frombuffer(mask, bool)
     if ranks.all():
         return ""
@@ -254,7 +261,7 @@ def _condition(mask: bytes, processes: int) -> str:
         found = np.flatnonzero((both == ranks).all(axis=1))
         if len(found):
             return f"{texts[one]} and {texts[wide[place + 1 + int(found[0])]]}"
-    return ranks_of(ranks)
+    return None
 
 
 @lru_cache(maxsize=16)
@@ -304,8 +311,8 @@ def _bounds(processes: int) -> tuple[list[str], NDArray[np.bool_]]:
     return [text for text, _ in found], np.array([mask for _, mask in found])
 
 
-def ranks_of(ranks: NDArray[np.bool_]) -> str:
-    """Ranks as a list with ranges: ``0-3,7``."""
+def _listed(ranks: NDArray[np.bool_]) -> str:
+    """Ranks with ranges: ``0-3,7``."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], ranks.view(np.int8), [0]])))
     return ",".join(
         str(first) if first == last else f"{first}-{last}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.patterns.grid import Messages, directions, periods_of
+from popmodel.patterns.grid import Direction, Messages, directions, periods_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -73,17 +73,21 @@ def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
     if np.any(np.bincount(messages.sender[own], minlength=processes) != themselves):
         return None
     messages = messages.only(~own)
-    periodic = periods_of(messages, dims)
-    ways = directions(messages, dims, periodic)
-    if ways is None and any(periodic):  # an exchange of two, in one direction only
-        periodic = tuple(wraps and extent > 2 for wraps, extent in zip(periodic, dims, strict=True))
-        ways = directions(messages, dims, periodic)
+    times, alike = 1, True
+    periodic, ways = _ways(messages, dims)
+    if not ways and (times := _often(messages, processes)) > 1:
+        every = messages.size.reshape(-1, times)  # of each pair as many, in order of their sizes
+        alike = bool((every.min(axis=1) == every.max(axis=1)).all())
+        messages = messages.only(np.arange(len(messages)) % times == 0)
+        periodic, ways = _ways(messages, dims)
     if not ways or not _has_faces([way.move for way in ways]):
         return None
     facts: dict[str, Any] = {"dims": tuple(dims), "periodic": periodic, "directions": []}
     if themselves:
         facts["with_itself"] = themselves
-    even = True
+    if times > 1:
+        facts["times"] = [times]
+    even = alike
     for way in ways:
         sizes = messages.size[way.rows]
         even &= bool(sizes.min() == sizes.max())
@@ -94,6 +98,24 @@ def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
         dim = int(np.flatnonzero(ways[0].move)[0])
         return Reading("shift", {**facts, "dim": dim, "by": ways[0].move[dim]}, even)
     return Reading("halo", facts, even)
+
+
+def _ways(
+    messages: Messages, dims: Sequence[int]
+) -> tuple[tuple[bool, ...], list[Direction] | None]:
+    """Directions of messages, and which dimensions they wrap around."""
+    periodic = periods_of(messages, dims)
+    ways = directions(messages, dims, periodic)
+    if ways is None and any(periodic):  # an exchange of two, in one direction only
+        periodic = tuple(wraps and extent > 2 for wraps, extent in zip(periodic, dims, strict=True))
+        ways = directions(messages, dims, periodic)
+    return periodic, ways
+
+
+def _often(messages: Messages, processes: int) -> int:
+    """How often every pair is there at least, if all are there a multiple of that."""
+    _, often = np.unique(messages.sender * processes + messages.receiver, return_counts=True)
+    return int(np.gcd.reduce(often)) if len(often) else 1
 
 
 def _has_faces(moves: Sequence[tuple[int, ...]]) -> bool:
@@ -155,8 +177,8 @@ def _transpose(messages: Messages, processes: int) -> Iterator[Reading]:
                         "columns": columns,
                         "rows": tiles // columns,
                         "block": block,
-                        "with_itself": with_itself,
-                        "bytes": _size(messages.size),
+                        "with_itself": int(with_itself),
+                        "bytes": [_size(messages.size)],
                     }
                     yield Reading("transpose", facts, _even(messages.size))
                     return
@@ -174,8 +196,8 @@ def _root(messages: Messages, processes: int) -> Iterator[Reading]:
         who, often = np.unique(others, return_counts=True)
         every = np.delete(np.arange(processes), root)
         if np.array_equal(who, every) and often.min() == often.max():
-            facts = {"root": root, "way": way, "times": int(often[0])}
-            yield Reading("root", {**facts, "bytes": _size(messages.size)}, _even(messages.size))
+            facts = {"root": root, "way": way, "times": [int(often[0])]}
+            yield Reading("root", {**facts, "bytes": [_size(messages.size)]}, _even(messages.size))
             return
 
 
@@ -191,8 +213,8 @@ def _pairwise(messages: Messages, processes: int) -> Iterator[Reading]:
         return
     with_itself = len(pairs) == len(every)
     if np.array_equal(pairs, every if with_itself else others):
-        facts = {"times": int(often[0]), "with_itself": with_itself}
-        yield Reading("pairwise", {**facts, "bytes": _size(messages.size)}, _even(messages.size))
+        facts = {"times": [int(often[0])], "with_itself": int(with_itself)}
+        yield Reading("pairwise", {**facts, "bytes": [_size(messages.size)]}, _even(messages.size))
 
 
 def _ring(messages: Messages, processes: int) -> Iterator[Reading]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.patterns.calls import Call, Requests, Untold, calls_of
-from popmodel.patterns.formulas import NOBODY, condition, split
+from popmodel.patterns.formulas import NOBODY, split, who
 from popmodel.patterns.table import Table, iterations, table
 from popmodel.structure.nest import Leaf, Loop
 from popmodel.values import dataclass
@@ -30,6 +30,9 @@ __all__ = ["CallLists", "Rows", "rows"]
 Row = dict[str, Any]
 Node = Loop | Leaf
 
+_ROWS = 4
+"""Rows of one call at most; beyond it the partners of all ranks are listed."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -38,8 +41,10 @@ class Rows:
     Attributes
     ----------
     calls : list of dict
-        Rows as in a signature's ``messages``. ``seconds`` of a row ``compute`` is a list with a
-        value for each rank: the mean over `executions`.
+        Rows as in a signature's ``messages``: ``on`` is a condition or a list of ranks; ``to``,
+        ``from`` and ``bytes`` are formulas or numbers, or where these would be many a list with a
+        value for each rank (a partner of -1 is none). ``seconds`` of a row ``compute`` is such a
+        list: the mean over `executions`.
     executions : int64[n]
         Which executions of the places do exactly these calls; `total` are all.
     total : int
@@ -102,8 +107,7 @@ class CallLists:
         -------
         Rows
             With `Rows.why` where such a list cannot say it: collectives and parallel regions among
-            the places, calls of threads, requests that are open before or behind, or that are
-            waited for in another order.
+            the places, calls of threads, requests that are open before or behind.
 
         Raises
         ------
@@ -212,55 +216,87 @@ def _turn(calls: dict[int, Call], requests: Requests, processes: int) -> list[Ro
     if any(call.do == "sendrecv" for call in calls.values()):
         both = {"send": "sendrecv", "recv": "sendrecv"}
         calls = {rank: call.named(both.get(call.do, call.do)) for rank, call in calls.items()}
-    everybody, found = range(processes), list[Row]()
+    found: list[Row] = []
     for do in dict.fromkeys(call.do for call in calls.values()):
         mine = {rank: call for rank, call in calls.items() if call.do == do}
-        if do in ("wait", "waitall"):
-            ranks = np.zeros(processes, bool)
-            ranks[list(mine)] = True
-            idle = [
-                ranks[rank] or (rank not in calls and requests.idle(rank)) for rank in everybody
-            ]
-            on = "" if do == "waitall" and all(idle) else condition(ranks)
-            found.append({**_on(on), "do": do})
-            continue
-        for amount in dict.fromkeys(call.amount for call in mine.values()):
-            some = {rank: call for rank, call in mine.items() if call.amount == amount}
-            found += _partners(do, some, amount, processes)
+        if do == "waitall":
+            found.append({**_on(_all_idle(mine, calls, requests, processes)), "do": do})
+        elif do == "wait":
+            for request in dict.fromkeys(call.request for call in mine.values()):
+                ranks = np.zeros(processes, bool)
+                ranks[[rank for rank, call in mine.items() if call.request == request]] = True
+                which: Row = {"request": request} if request else {}
+                found.append({**_on(ranks), "do": do, **which})
+        else:
+            found += _messages(do, mine, processes)
     return found
 
 
-def _partners(
-    do: str, calls: dict[int, Call], amount: tuple[int | None, int | None], processes: int
-) -> Iterator[Row]:
-    """Rows of calls that differ in nothing but their partners."""
-    to, source = (np.full(processes, NOBODY, np.int64) for _ in range(2))
+def _all_idle(
+    mine: dict[int, Call], calls: dict[int, Call], requests: Requests, processes: int
+) -> NDArray[np.bool_]:
+    """Ranks that wait for all requests: all, if those that do not wait have none open."""
+    ranks = np.zeros(processes, bool)
+    ranks[list(mine)] = True
+    idle = [ranks[rank] or (rank not in calls and requests.idle(rank)) for rank in range(processes)]
+    return np.ones(processes, bool) if all(idle) else ranks
+
+
+def _messages(do: str, calls: dict[int, Call], processes: int) -> Iterator[Row]:
+    """Rows of calls that send, receive or do both."""
+    to, source, size, tag = (np.full(processes, NOBODY, np.int64) for _ in range(4))
     for rank, call in calls.items():
         to[rank], source[rank] = call.to, call.source
-    size, tag = amount
-    rest: Row = {} if size is None else {"bytes": size}
-    rest |= {} if tag is None else {"tag": tag}
+        size[rank] = NOBODY if call.size is None else call.size
+        tag[rank] = NOBODY if call.tag is None else call.tag
+    amounts = list(dict.fromkeys(call.amount for call in calls.values()))
+    made: list[Row] = []
+    for amount in amounts:
+        ranks = np.zeros(processes, bool)
+        ranks[[rank for rank, call in calls.items() if call.amount == amount]] = True
+        rest: Row = {} if amount[0] is None else {"bytes": amount[0]}
+        rest |= {} if amount[1] is None else {"tag": amount[1]}
+        goals, sources = (np.where(ranks, each, NOBODY) for each in (to, source))
+        made += [{**row, **rest} for row in _partners(do, goals, sources)]
+    if len(made) <= _ROWS:
+        yield from made
+        return
+    # many rows tell less than what each rank does
+    taking = np.zeros(processes, bool)
+    taking[list(calls)] = True
+    listed: Row = {**(_on(taking) if do in ("isend", "irecv") else {}), "do": do}
+    listed |= {"to": to.tolist()} if do != "recv" and do != "irecv" else {}
+    listed |= {"from": source.tolist()} if do != "send" and do != "isend" else {}
+    listed["bytes"] = amounts[0][0] if np.ptp(size[size >= 0]) == 0 else size.clip(0).tolist()
+    if (tag >= 0).any():
+        listed["tag"] = int(tag.max()) if np.ptp(tag[tag >= 0]) == 0 else tag.clip(0).tolist()
+    yield listed
+
+
+def _partners(do: str, to: NDArray[np.int64], source: NDArray[np.int64]) -> Iterator[Row]:
+    """Rows of calls that differ in nothing but their partners."""
     if do != "sendrecv":
         key, partner = ("to", to) if do in ("send", "isend") else ("from", source)
-        for row in split(partner, free=True):
-            yield {**_on(condition(row.ranks)), "do": do, key: row.formula, **rest}
+        # a request without a partner would be open all the same
+        for row in split(partner, free=do in ("send", "recv")):
+            yield {**_on(row.ranks), "do": do, key: row.formula}
         return
     goals, sources = split(to, free=True), split(source, free=True)
     if len(goals) == len(sources) == 1 and goals[0].ranks.all() and sources[0].ranks.all():
-        yield {"do": do, "to": goals[0].formula, "from": sources[0].formula, **rest}
+        yield {"do": do, "to": goals[0].formula, "from": sources[0].formula}
         return
-    lonely = [("recv", "from", np.where(to < 0, source, NOBODY))]
-    lonely += [("send", "to", np.where(source < 0, to, NOBODY))]
     for goal in split(np.where(source >= 0, to, NOBODY)):
         for row in split(np.where(goal.ranks, source, NOBODY)):
-            on = _on(condition(row.ranks))
-            yield {**on, "do": do, "to": goal.formula, "from": row.formula, **rest}
-    for name, key, partner in lonely:
-        for row in split(partner):
-            yield {**_on(condition(row.ranks)), "do": name, key: row.formula, **rest}
+            yield {**_on(row.ranks), "do": do, "to": goal.formula, "from": row.formula}
+    for row in split(np.where(to < 0, source, NOBODY)):
+        yield {**_on(row.ranks), "do": "recv", "from": row.formula}
+    for row in split(np.where(source < 0, to, NOBODY)):
+        yield {**_on(row.ranks), "do": "send", "to": row.formula}
 
 
-def _on(text: str) -> Row:
+def _on(ranks: NDArray[np.bool_]) -> Row:
+    """Who carries a call out: a condition, or a list of ranks where there is none."""
+    text = who(ranks)
     return {"on": text} if text else {}
 
 
@@ -273,7 +309,8 @@ def _select(
             held = _places(node)
             if places < held or (inside and places == held):
                 # a loop that is all of another's body is that body's only node
-                deeper = inside and any(_places(inner) == places for inner in node.body)
+                whole = places == held
+                deeper = not whole or any(_places(inner) == places for inner in node.body)
                 executions = int(iterations(node, executions)[-1])
                 return _select(node.body, places, executions, inside and deeper)
     found: list[Node] = []

@@ -1,4 +1,4 @@
-"""What a drawing shows, as data: bars, points over categories, curves, or lanes over time."""
+"""What a drawing shows, as data: bars, points, curves, lanes over time, or cells."""
 
 from __future__ import annotations
 
@@ -272,6 +272,32 @@ class Timelines:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """A square table of shaded cells.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the rows and of the columns alike.
+    values : tuple of tuple of float
+        By row and column, 0 to 1: how dark.
+    told : tuple of tuple of str
+        Each in words, for viewers that can show them; empty for none.
+    rows, columns : str
+        What they are.
+    scale : str
+        What dark means.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    told: tuple[tuple[str, ...], ...]
+    rows: str
+    columns: str
+    scale: str
+
+
+@dataclass(frozen=True)
 class Picture:
     """A drawing.
 
@@ -281,7 +307,7 @@ class Picture:
         What is shown.
     facts : sequence of str
         Lines below the title.
-    shown : Bars, Points, Charts or Timelines
+    shown : Bars, Points, Charts, Timelines or Cells
         The drawing itself.
     remarks : sequence of str
         Stand at the bottom.
@@ -289,5 +315,5 @@ class Picture:
 
     title: str
     facts: Sequence[str]
-    shown: Bars | Points | Charts | Timelines
+    shown: Bars | Points | Charts | Timelines | Cells
     remarks: Sequence[str] = ()

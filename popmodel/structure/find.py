@@ -9,20 +9,33 @@ import numpy as np
 from popmodel.simulator import from_trace
 from popmodel.structure.common import common_nest
 from popmodel.structure.events import events_of
-from popmodel.structure.nest import Leaf, Loop, leaves
+from popmodel.structure.focus import focus_of
+from popmodel.structure.iterations import iterations_of
+from popmodel.structure.nest import Leaf
+from popmodel.structure.rhythm import rhythm_of
+from popmodel.structure.steps import steps_of
 from popmodel.structure.structure import Focus, Part, Structure
+from popmodel.units import format_time
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
-    from popmodel.structure.common import Common
     from popmodel.structure.events import Events
+    from popmodel.structure.iterations import Iterations
+    from popmodel.structure.rhythm import Rhythm
+    from popmodel.structure.steps import Steps
     from popmodel.trace import Trace
 
-__all__ = ["find"]
+__all__ = ["find", "structure_of"]
 
 _NS = 1e9
+_MATTERS = 0.01
+"""Share of the time, or of the events, from which on a loop is the iterative part of a run."""
+_REGULAR = 0.3
+"""Confidence below which a second opinion is asked for."""
+_NORMAL = 1.349
+"""Quartiles of a normal distribution lie so many standard deviations apart."""
 
 
 def find(trace: Trace, program: Program | None = None) -> Structure:
@@ -35,98 +48,132 @@ def find(trace: Trace, program: Program | None = None) -> Structure:
     program : Program, optional
         That `popmodel.simulator.from_trace` makes of it, where the caller has it.
     """
-    return trace.derived("structure", lambda trace: _find(trace, program or from_trace(trace)))
-
-
-def _find(trace: Trace, program: Program) -> Structure:
-    events = events_of(program, trace)
-    common = common_nest(program, events)
-    loop = _iterative(events, common)
-    if loop is None:
-        iterations = np.empty((1, program.sequences), np.int64)
-        iterations[:] = trace.end
-        parts: tuple[Part, ...] = (Part("initialisation", trace.begin, trace.end),)
-        focus = Focus(trace.begin, trace.end, 0, -1, "nothing repeats: the whole run")
-        notes = ("nothing repeats that makes up most of the time: no iterations",)
-        nothing = np.empty(0, np.int64)
-        return Structure(
-            program, events, common.nest, common.places, common.place, common.execution,
-            parts, None, iterations, nothing, None, 0.0, focus, notes,
-        )  # fmt: skip
-    iterations = _iterations(trace, events, common, loop)
-    begin, end = int(iterations[0].min()), int(iterations[-1].max())
-    count = len(iterations) - 1
-    parts = (
-        Part("initialisation", trace.begin, begin),
-        Part("iterations", begin, end, count),
-        Part("finalisation", end, trace.end),
+    return trace.derived(
+        "structure", lambda trace: structure_of(program or from_trace(trace), trace)
     )
-    lasting = np.diff(iterations, axis=0).mean(axis=1)
-    period = float(np.median(lasting)) / _NS
-    share = (end - begin) / max(trace.end - trace.begin, 1)
-    first = int(np.argmin(np.abs(lasting - np.median(lasting))))
-    focus = Focus(
-        int(iterations[first].max()),
-        int(max(iterations[first + 1].min(), iterations[first].max())),
-        first,
-        first,
-        "the iteration nearest to the median",
+
+
+def structure_of(program: Program, trace: Trace | None = None) -> Structure:
+    """Structure of a program.
+
+    Parameters
+    ----------
+    program : Program
+    trace : Trace, optional
+        That it was made of; without one, all times are those of computing alone.
+    """
+    events = events_of(program, trace)
+    begin = 0 if trace is None else trace.begin
+    end = round(float(program.compute().max(initial=0))) if trace is None else trace.end
+    start = _started(events, begin)
+    steps = steps_of(events, common_nest(program, events))
+    loop = None if steps.loop is None else steps.common.nest[steps.loop]
+    if loop is None or isinstance(loop, Leaf):
+        return _without(program, events, steps, (begin, start, end), "nothing repeats")
+    found = iterations_of(events, steps.common, loop, begin)
+    since, until = int(found.begin[0].min()), int(found.begin[-1].max())
+    share = min(float(found.lasting.sum()) / max(end - start, 1), 1.0)
+    if share < _MATTERS and np.mean(found.of >= 0) < _MATTERS:
+        what = "what repeats is less than 1 % of the run"
+        return _without(program, events, steps, (begin, start, end), what)
+    count = len(steps.kinds)
+    confidence = share * _regularity(found, steps.kinds)
+    notes: list[str] = []
+    if confidence < _REGULAR and count >= 3:
+        notes += _second_opinion(found, rhythm_of(events, since, until))
+    notes += _uneven(events, found)
+    parts = (
+        Part("initialisation", begin, since),
+        Part("iterations", since, until, count),
+        Part("finalisation", until, end),
     )
     return Structure(
-        program, events, common.nest, common.places, common.place, common.execution,
-        parts, loop, iterations, np.zeros(count, np.int64), period, min(share, 1.0), focus, (),
-    )  # fmt: skip
+        program=program,
+        events=events,
+        nest=steps.common.nest,
+        places=steps.common.places,
+        place=steps.common.place,
+        execution=steps.common.execution,
+        parts=tuple(part for part in parts if part.end > part.begin),
+        loop=loop,
+        iterations=found.begin,
+        kinds=steps.kinds,
+        period=float(np.median(found.lasting)) / _NS,
+        confidence=confidence,
+        focus=focus_of(found, steps.kinds),
+        notes=tuple(notes),
+    )
 
 
-def _places(loop: Loop) -> NDArray[np.int64]:
-    return np.array([place for leaf in leaves(loop.body) for place in leaf.places], np.int64)
+def _started(events: Events, begin: int) -> int:
+    """When MPI is initialised on all sequences, ns: what comes before is no work of the program."""
+    named = [number for number, name in enumerate(events.names) if name.startswith("MPI_Init")]
+    ends = events.end[np.isin(events.name, named)]
+    return int(ends.max()) if len(ends) else begin
 
 
-def _iterative(events: Events, common: Common) -> Loop | None:
-    """The outermost loop with the largest share of time."""
-    spent = np.zeros(len(common.places))
-    lasting = events.before + np.where(events.is_region, events.end - events.begin, 0)
-    np.add.at(spent, common.place, lasting)
-    outer = [each for each in common.nest if isinstance(each, Loop)]
-    return max(outer, key=lambda loop: float(spent[_places(loop)].sum()), default=None)
+def _without(
+    program: Program, events: Events, steps: Steps, times: tuple[int, int, int], why: str
+) -> Structure:
+    """Structure of a run without iterations."""
+    begin, start, end = times
+    rhythm = rhythm_of(events, start, end)
+    notes = [f"no iterations: {why}"]
+    if rhythm is not None:
+        notes.append(
+            "the number of processes in MPI repeats every "
+            f"{format_time(rhythm.period / _NS)} (autocorrelation {rhythm.strength:.2f}), "
+            "though their calls do not"
+        )
+    return Structure(
+        program=program,
+        events=events,
+        nest=steps.common.nest,
+        places=steps.common.places,
+        place=steps.common.place,
+        execution=steps.common.execution,
+        parts=(Part("initialisation", begin, end),),
+        loop=None,
+        iterations=np.full((1, program.sequences), end, np.int64),
+        kinds=np.empty(0, np.int64),
+        period=None if rhythm is None else rhythm.period / _NS,
+        confidence=0.0,
+        focus=Focus(begin, end, 0, -1, f"the whole run, as {why}"),
+        notes=tuple(notes),
+    )
 
 
-def _iterations(trace: Trace, events: Events, common: Common, loop: Loop) -> NDArray[np.int64]:
-    """When each iteration begins on each sequence, and the last ends."""
+def _regularity(found: Iterations, kinds: NDArray[np.int64]) -> float:
+    """How regular iterations are: 1 / (1 + coefficient of variation), robust, within each kind."""
+    lasting = found.lasting
+    relative = np.ones(len(lasting))
+    for kind in range(int(kinds.max(initial=0)) + 1):
+        mine = kinds == kind
+        usual = float(np.median(lasting[mine]))
+        relative[mine] = lasting[mine] / usual if usual > 0 else 1.0
+    low, high = np.quantile(relative, [0.25, 0.75])
+    return 1.0 / (1.0 + float(high - low) / _NORMAL)
+
+
+def _second_opinion(found: Iterations, rhythm: Rhythm | None) -> list[str]:
+    """What the signal of processes in MPI says of iterations that are not sure."""
+    usual = float(np.median(found.lasting))
+    if rhythm is None or usual <= 0:
+        return []
+    times = rhythm.period / usual
+    said = f"the number of processes in MPI repeats every {format_time(rhythm.period / _NS)}"
+    said += f" (autocorrelation {rhythm.strength:.2f})"
+    if abs(times - max(round(times), 1)) <= 0.1 * max(round(times), 1):
+        number = max(round(times), 1)
+        return [f"{said}: as one iteration" if number == 1 else f"{said}: as {number} iterations"]
+    return [f"{said}, which is no whole number of iterations ({times:.2g})"]
+
+
+def _uneven(events: Events, found: Iterations) -> list[str]:
+    """Say which sequences take no part in the iterations."""
     sequences = len(events.offsets) - 1
-    count = sum(loop.counts)
-    outer = _outer_iteration(common, loop)
-    inside = np.flatnonzero(outer >= 0)
-    sequence = events.sequence
-    previous = np.append(trace.begin, events.end[:-1])
-    starts = events.offsets[:-1][np.diff(events.offsets) > 0]
-    previous[starts] = trace.begin
-    begin = np.full((count, sequences), np.iinfo(np.int64).max)
-    np.minimum.at(begin, (outer[inside], sequence[inside]), previous[inside])
-    last = np.full(sequences, trace.begin, np.int64)
-    np.maximum.at(last, sequence[inside], events.end[inside])
-    found = np.concatenate([begin, last[None, :]])
-    # Without an event in an iteration a sequence passes it in no time.
-    filled: NDArray[np.int64] = np.minimum.accumulate(found[::-1], axis=0)[::-1]
-    return filled
-
-
-def _outer_iteration(common: Common, loop: Loop) -> NDArray[np.int64]:
-    """Iteration of a loop that each event is in, or -1."""
-    of_place = [np.empty(0, np.int64)] * len(common.places)
-
-    def descend(body: tuple[Loop | Leaf, ...], turn: NDArray[np.int64]) -> None:
-        for each in body:
-            if isinstance(each, Leaf):
-                for place in each.places:
-                    of_place[place] = turn
-            else:
-                descend(each.body, np.repeat(turn, each.counts))
-
-    descend(loop.body, np.arange(sum(loop.counts)))
-    length = np.array([len(each) for each in of_place])
-    begin = np.cumsum(length) - length
-    turns = np.concatenate([*of_place, np.array([-1])])
-    inside = length[common.place] > 0
-    at = np.where(inside, begin[common.place] + common.execution, len(turns) - 1)
-    return turns[at]
+    inside = np.bincount(events.sequence[found.of >= 0], minlength=sequences)
+    none = int(np.count_nonzero(inside == 0))
+    if not none:
+        return []
+    return [f"{none} of {sequences} processes and threads have no call in the iterations"]

@@ -15,6 +15,7 @@ from popmodel.api.sweep import Sweep
 from popmodel.api.validate import Validation
 
 ROOT = Path(__file__).parent.parent.parent
+COMD = ROOT / "tests" / "data" / "comd.4.prv.gz"
 CG = ROOT / "tests" / "data" / "cg.S.2.prv.gz"
 HYBRID = ROOT / "tests" / "data" / "bt-mz.S.2x2.prv.gz"
 RUNS = ROOT / "examples" / "stencil3d" / "two-core-vm.csv"

@@ -28,9 +28,8 @@ def _carry_out(calls, processes, found, opened):
 def _ranks(on, processes):
     if on is None:
         return range(processes)
-    if all(letter in "0123456789-," for letter in on):
-        ends = [[int(end) for end in part.split("-")] for part in on.split(",")]
-        return [rank for part in ends for rank in range(part[0], part[-1] + 1)]
+    if isinstance(on, list):
+        return on
     holds = parse(on)
     return [
         rank
@@ -39,39 +38,48 @@ def _ranks(on, processes):
     ]
 
 
+def _of_rank(value, rank):
+    return value[rank] if isinstance(value, list) else value
+
+
 def _do(call, rank, processes, done, opened):
     def partner(key):
-        value = parse(call[key]).evaluate({"rank": float(rank), "P": float(processes)})
+        value = call[key]
+        if isinstance(value, list):
+            value = value[rank]
+        else:
+            value = parse(value).evaluate({"rank": float(rank), "P": float(processes)})
         assert value == int(value)
         return int(value) if 0 <= value < processes else None
 
     to = partner("to") if "to" in call else None
     source = partner("from") if "from" in call else None
-    tag = call.get("tag", 0)
+    tag = _of_rank(call.get("tag", 0), rank)
+    size = _of_rank(call.get("bytes", 0), rank)
     match call["do"]:
         case "compute":
             done.append(("compute", call["seconds"][rank]))
         case "wait":
-            done.append(("wait", [opened.pop(0)]))
+            done.append(("wait", [opened.pop(call.get("request", 0))]))
         case "waitall":
             if opened:
                 done.append(("wait", sorted(opened)))
                 opened.clear()
         case "send" if to is not None:
-            done.append(("send", to, call["bytes"], tag))
+            done.append(("send", to, size, tag))
         case "recv" if source is not None:
             done.append(("recv", source, tag))
         case "isend" if to is not None:
-            done.append(("isend", to, call["bytes"], tag))
+            done.append(("isend", to, size, tag))
             opened.append(("sent", to, tag))
         case "irecv" if source is not None:
             done.append(("irecv", source, tag))
             opened.append(("received", source, tag))
         case "sendrecv":
             if to is not None and source is not None:
-                done.append(("sendrecv", to, source, call["bytes"], tag))
+                done.append(("sendrecv", to, source, size, tag))
             elif to is not None:
-                done.append(("send", to, call["bytes"], tag))
+                done.append(("send", to, size, tag))
             elif source is not None:
                 done.append(("recv", source, tag))
         case "send" | "recv" | "isend" | "irecv":

@@ -247,7 +247,7 @@ def test_root_patterns_are_found_both_ways(root):
     assert found.grid is None
     (pattern,) = found.patterns
     assert pattern.kind == "root"
-    assert pattern.facts == {"root": root, "way": "from all", "times": 1, "bytes": 8}
+    assert pattern.facts == {"root": root, "way": "from all", "times": [1], "bytes": [8]}
 
 
 def test_all_pairs_are_found():
@@ -279,7 +279,7 @@ def test_what_fits_nothing_stays_a_list_with_its_volume():
     assert (pattern.kind, pattern.exact) == ("list", False)
     assert (pattern.messages, pattern.bytes) == (12, sum(range(10, 22)))
     assert pattern.facts["per_process"] == [1, 1]
-    assert sum(each["messages"] for each in pattern.facts["offsets"]) == 12
+    assert sum(each["messages"] for each in pattern.facts["by_offset"]) == 12
 
 
 def test_of_two_ranks_every_reading_is_told():
@@ -297,7 +297,7 @@ def test_no_messages_make_no_grid():
     found = find(made)
     assert found.why == "no process sends messages to another"
     (pattern,) = found.patterns
-    assert (pattern.kind, pattern.facts["op"], pattern.facts["bytes"]) == (
+    assert (pattern.kind, pattern.facts["op"], pattern.facts["bytes_max"]) == (
         "collective",
         "allreduce",
         8,
@@ -318,7 +318,7 @@ def test_collectives_of_rows_and_columns_have_a_formula_of_the_rank():
         communicators=rows | columns,
     )
     first, second = find(made).patterns
-    assert (first.facts["comm"], first.facts["root"]) == ("rank // 4", [0, 4, 8])
+    assert (first.facts["comm"], first.facts["roots"]) == ("rank // 4", [0, 4, 8])
     assert second.facts["comm"] == "rank % 4"
     assert first.messages == 3
     assert second.messages == 4

@@ -18,10 +18,7 @@ from popmodel.model.kinds import words
 from popmodel.model.kinds.calls import Call, CallList, idle, read_calls
 from popmodel.model.kinds.computed import Computed
 from popmodel.model.kinds.item import COMMON, Amount, Item, Table
-from popmodel.model.run import call_costs
-from popmodel.model.run.call_costs import Priced
-from popmodel.model.run.call_list import CallError, Plan, Repeat, Row, Rows, carried_out
-from popmodel.model.run.operations import Operations
+from popmodel.model.run.call_rows import CallError, Repeat, Row, Rows
 from popmodel.model.run.uneven import Uneven
 from popmodel.model.run.work import Work
 from popmodel.model.uncertainty import nominal
@@ -29,6 +26,8 @@ from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.model.run.call_costs import Priced
+    from popmodel.model.run.call_list import Plan
     from popmodel.model.run.operations import OperationsBuilder
     from popmodel.model.run.point import Point
 
@@ -178,6 +177,9 @@ class Messages(Item):
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let all processes carry out the list."""
+        from popmodel.model.run import call_costs
+        from popmodel.model.run.operations import Operations
+
         plan, priced = self._planned(point)
         program, charges = call_costs.program(plan, priced)
         build.take(Operations(program, charges, self._computed(point).inside(plan)))
@@ -186,6 +188,8 @@ class Messages(Item):
 
     def _planned(self, point: Point) -> tuple[Plan, Priced]:
         """Return what all processes do, and what it costs."""
+        from popmodel.model.run.call_costs import Priced
+
         if "plan" not in self.worked:
             plan, came_to_end = self._plan(point)
             priced = Priced.of(plan.messages, point.messages)
@@ -227,6 +231,8 @@ class Messages(Item):
                     "scaled = { messages, bytes, offsets } says what others exchange",
                 )
             rows += self.scaled.rows(processes, len(self.calls.leaves()))
+        from popmodel.model.run.call_list import carried_out
+
         try:
             return carried_out(rows, processes)
         except CallError as error:
@@ -234,6 +240,8 @@ class Messages(Item):
 
     def _refuse_stuck(self, point: Point, plan: Plan, priced: Priced) -> None:
         """Refuse a list that does not come to its end."""
+        from popmodel.model.run import call_costs
+
         found = call_costs.stuck(plan, priced)
         if found is not None:
             process, row = found

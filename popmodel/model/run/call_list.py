@@ -8,83 +8,22 @@ completed in the list. All of that is checked for the number of processes at han
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.model.run.call_rows import CallError, Ranks, Repeat, Row, Rows
 from popmodel.simulator.program import Op
 from popmodel.values import dataclass
 
-Ranks = NDArray[np.int64]
-
 SENDS, RECEIVES = ("send", "isend", "sendrecv"), ("recv", "irecv", "sendrecv")
 OPENS, WAITS = ("isend", "irecv"), ("wait", "waitall")
-CALLS = ("send", "recv", "isend", "irecv", "sendrecv", "wait", "waitall", "compute")
-"""What a row may do."""
 MOST_CALLS = 20_000_000
 """Calls of all processes that are carried out."""
 _SUB = {"send": 0, "isend": 0, "recv": 0, "irecv": 0, "sendrecv": 1}
 _OPS = {"send": Op.SEND, "isend": Op.ISEND, "sendrecv": Op.SEND}
 _ENDS = {"recv": Op.RECEIVE, "irecv": Op.POST, "sendrecv": Op.POST}
-
-
-class CallError(Exception):
-    """A list of calls cannot be carried out: which row, and why.
-
-    Parameters
-    ----------
-    row : int or None
-        Its number; None if it is none in particular.
-    problem : str
-        What is wrong, to follow the name of the row.
-    """
-
-    def __init__(self, row: int | None, problem: str) -> None:
-        super().__init__(problem)
-        self.row = row
-        self.problem = problem
-
-
-@dataclass(frozen=True)
-class Row:
-    """A call, with its values for every rank.
-
-    Attributes
-    ----------
-    number : int
-        Its own.
-    do : str
-        One of `CALLS`.
-    on : bool[P]
-        Who carries it out.
-    to, source : int64[P]
-        Partners; one outside 0..P-1 is none, and the call has no message.
-    size, accepted : int64[P]
-        Bytes that are sent, and that are received where the row says so; -1 where it does not.
-    tag, which : int64[P]
-        Tag of the messages; of a wait, which open request it is for, 0 for the oldest.
-    """
-
-    number: int
-    do: str
-    on: NDArray[np.bool_]
-    to: Ranks
-    source: Ranks
-    size: Ranks
-    accepted: Ranks
-    tag: Ranks
-    which: Ranks
-
-
-class Repeat(NamedTuple):
-    """Rows that are carried out several times."""
-
-    times: int
-    rows: tuple[Row | Repeat, ...]
-
-
-Rows: TypeAlias = "tuple[Row | Repeat, ...]"
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ _RULES = (
     ".room { fill: #e8f1f8; }",
     ".share { fill: #0072b2; }",
     ".exact { stroke: #222; stroke-width: 1; stroke-dasharray: 4 3; fill: none; }",
+    ".cell { fill: #0072b2; }",
     ".worst { fill: #d55e00; }",
     ".curve { stroke: #0072b2; stroke-width: 2; fill: none; stroke-linejoin: round; }",
     ".dot { fill: #0072b2; }",

@@ -1,0 +1,246 @@
+"""What the communication of a run means: who talks to whom, how much, and in which patterns."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.api.focus import Asked, Foa
+from popmodel.api.inputs import TraceLike, path_of, trace_of
+from popmodel.api.results import Result
+from popmodel.patterns import traffic
+from popmodel.patterns.find import Communication as Meaning
+from popmodel.patterns.find import find
+from popmodel.plain import document
+from popmodel.report.communication import VIEWS
+from popmodel.structure import find as find_structure
+from popmodel.structure.nest import Leaf, Loop
+from popmodel.trace.focus import Focus, focused
+from popmodel.trace.part import PROGRAM, Window
+from popmodel.units import count, format_size, plural
+from popmodel.values import cut, dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from popmodel.patterns.pattern import Pattern
+    from popmodel.report.views import Views
+    from popmodel.structure import Structure
+
+__all__ = ["Communication", "communication"]
+
+SCHEMA = "popmodel/communication/1"
+
+
+@dataclass(frozen=True)
+class Communication(Result):
+    """The communication of a run, as returned by `communication`.
+
+    Attributes
+    ----------
+    trace : str
+        Path of the trace.
+    structure : Structure
+        Of what is analysed of it.
+    meaning : popmodel.patterns.find.Communication
+        Grids and patterns.
+    window : Focus or None
+        What is analysed; None: all that processes do.
+    caveats : tuple of str
+        What has to be known before numbers are read.
+    """
+
+    trace: str
+    structure: Structure
+    meaning: Meaning
+    window: Focus | None
+    caveats: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        program = self.structure.program
+        rows = traffic.sent(program)
+        shown = [
+            plural(program.processes, "process", "processes"),
+            plural(len(rows), "message"),
+            format_size(float(program.messages.size[rows].sum())),
+            f"grid {self.meaning.grid}" if self.meaning.grid else "no grid",
+            plural(len(self.meaning.patterns), "pattern"),
+        ]
+        return cut(f"<Communication of {self.trace}: {', '.join(shown)}>")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/communication/1``, without provenance."""
+        program = self.structure.program
+        rows = traffic.sent(program)
+        pairs = traffic.pairs(program, rows)
+        within = pairs.within
+        partners = np.bincount(pairs.sender[pairs.sender != pairs.receiver], minlength=1)
+        partners = np.concatenate([partners, np.zeros(program.processes, np.int64)])
+        neighbours = partners[: program.processes]
+        return document(
+            SCHEMA,
+            trace=self.trace,
+            processes=program.processes,
+            nodes=len(np.unique(program.nodes[: program.processes])),
+            analysed=self.window,
+            caveats=self.caveats,
+            messages=len(rows),
+            bytes=program.messages.size[rows].sum(),
+            within_nodes={
+                "messages": pairs.messages[within].sum(),
+                "bytes": pairs.bytes[within].sum(),
+            },
+            neighbours={
+                "min": neighbours.min(initial=program.processes),
+                "mean": float(neighbours.mean()),
+                "max": neighbours.max(initial=0),
+            },
+            per_iteration=_per_iteration(self.structure),
+            sizes=[
+                {"from": low, "below": high, "messages": number, "bytes": size}
+                for low, high, number, size in traffic.by_size(program, rows)
+            ],
+            calls=[
+                {
+                    "name": use.name,
+                    "calls": use.calls,
+                    "bytes": use.bytes,
+                    "collective": use.collective,
+                }
+                for use in traffic.uses(program)
+            ],
+            pairs=[
+                {"from": a, "to": b, "messages": n, "bytes": size, "within_node": here}
+                for a, b, n, size, here in zip(
+                    *(column.tolist() for column in vars(pairs).values()), strict=True
+                )
+            ],
+            grids=[
+                {"dims": grid.dims, "periodic": grid.periodic, "share": grid.confidence}
+                for grid in self.meaning.grids
+            ],
+            grid_note=self.meaning.why or None,
+            patterns=[_described(self.structure, one) for one in self.meaning.patterns],
+            notes=[*program.notes, *self.structure.notes],
+        )
+
+    @property
+    def views(self) -> Views:
+        """How the document is shown."""
+        return VIEWS
+
+    def _views(self) -> Views:
+        return VIEWS
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
+        return (self.trace,)
+
+
+def communication(
+    trace: TraceLike,
+    *,
+    window: Window | None = None,
+    region: str | None = None,
+    foa: Foa | None = None,
+    application: int = 1,
+    cache: bool = True,
+    flop_rate: float | None = None,
+) -> Communication:
+    """Find out who talks to whom, how much, and which patterns that makes.
+
+    Messages are added up by pair and by size, calls by name. The places of the program whose
+    messages belong together are read as patterns on a Cartesian grid of the ranks: halos, shifts
+    and pipelines; else as butterflies, transposes, rings, exchanges of all pairs or with a root. A
+    pattern counts as exact if generating it gives the same messages at every execution. Collectives
+    have their sizes and communicators, as a formula of the rank where there is one.
+
+    Parameters
+    ----------
+    trace : path or Trace
+        The run.
+    window, region, foa, application, cache
+        As for `popmodel.analyse`; without any of them all that processes do counts.
+    flop_rate : float, optional
+        As for `popmodel.read`.
+
+    Raises
+    ------
+    FileError
+        If the trace cannot be read, or has no iterations where these are asked for.
+    PartError
+        If the trace has no such window or region.
+    ReplayError
+        If its messages or collectives cannot be matched.
+    UsageError
+        If options contradict each other.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> popmodel.communication("tests/data/comd.4.prv.gz").to_dict()["grids"][0]["dims"]
+    [2, 2]
+    """
+    asked = Asked.of(window, region, False, foa)
+    read = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate)
+    wanted = asked.of_run(read)
+    part, focus = (read, None) if wanted == PROGRAM else focused(read, wanted)
+    structure = find_structure(part)
+    told = () if focus is None else focus.caveats
+    return Communication(path_of(trace), structure, find(structure), focus, tuple(told))
+
+
+def _per_iteration(structure: Structure) -> dict[str, float] | None:
+    """What is sent in an iteration on average; None where nothing repeats."""
+    found = traffic.sent_in_iterations(structure)
+    if found is None:
+        return None
+    iterations, messages, size = found
+    return {
+        "iterations": iterations,
+        "messages": messages / iterations,
+        "bytes": size / iterations,
+    }
+
+
+def _described(structure: Structure, pattern: Pattern) -> dict[str, Any]:
+    """A pattern, and where it stands: calls, loops around it, and the region or call site."""
+    places = [structure.places[place] for place in pattern.places]
+    inside = list(dict.fromkeys(place.inside for place in places if place.inside))
+    return {
+        "kind": pattern.kind,
+        "places": [place.number for place in places],
+        "calls": _in_words([place.name for place in places]),
+        "inside": inside,
+        "loops": _loops(structure, pattern.places[0]),
+        "executions": pattern.executions,
+        "messages": pattern.messages,
+        "bytes": pattern.bytes,
+        "exact": pattern.exact,
+        "why": pattern.why or None,
+        "facts": pattern.facts,
+    }
+
+
+def _in_words(names: Sequence[str]) -> str:
+    """Calls in order, equal ones that follow each other once."""
+    runs = [(name, len(list(same))) for name, same in groupby(names)]
+    return ", ".join(name if number == 1 else f"{count(number)} {name}" for name, number in runs)
+
+
+def _loops(structure: Structure, place: int) -> list[float]:
+    """Iterations of the loops around a place, the outermost first."""
+
+    def walk(nodes: Sequence[Loop | Leaf], path: list[float]) -> list[float] | None:
+        for node in nodes:
+            if isinstance(node, Leaf):
+                if place in node.places:
+                    return path
+            elif (found := walk(node.body, [*path, node.count])) is not None:
+                return found
+        return None
+
+    return walk(structure.nest, []) or []

@@ -1,0 +1,69 @@
+"""``popmodel communication``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from popmodel.cli.options import (
+    FORMATS,
+    ApplicationOption,
+    CacheOption,
+    FlopRateOption,
+    FoaOption,
+    ForceOption,
+    RegionOption,
+    TraceArgument,
+    WindowOption,
+    flop_rate_of,
+    format_option,
+    result_option,
+    whole_number,
+)
+
+DRAWN = (*FORMATS, "svg")
+EXAMPLES = (
+    "popmodel communication run.prv",
+    "popmodel communication run.prv -o matrix.svg",
+    "popmodel communication run.prv --foa auto",
+    "popmodel communication run.prv --format json | jq .patterns",
+)
+
+
+def command(
+    ctx: typer.Context,
+    trace: TraceArgument,
+    format: Annotated[
+        str | None, format_option(DRAWN, "Output format. Default: by the suffix of -o, else table.")
+    ] = None,
+    output: Annotated[str | None, result_option(DRAWN)] = None,
+    force: ForceOption = False,
+    flop_rate: FlopRateOption = None,
+    no_cache: CacheOption = False,
+    application: ApplicationOption = "1",
+    window: WindowOption = None,
+    region: RegionOption = None,
+    foa: FoaOption = None,
+) -> None:
+    """Show who talks to whom, how much, and in which patterns.
+
+    Shows the messages between processes as a matrix and by size, the MPI calls that communicate,
+    the grid that the processes form, and the patterns of their messages: halo, shift, pipeline,
+    butterfly, transpose, ring, all pairs, root; and collectives with their groups. A pattern is
+    exact if generating it gives the same messages each time.
+    """
+    from popmodel.api.communication import communication
+    from popmodel.cli.output import target
+
+    goal = target(ctx.obj, output, format, force=force, names=DRAWN)
+    found = communication(
+        trace,
+        window=window,
+        region=region,
+        foa=foa,
+        application=whole_number("--application", application),
+        cache=not no_cache,
+        flop_rate=flop_rate_of(flop_rate),
+    )
+    goal.write(found.to_dict(), found.views, found.files)

@@ -1,0 +1,172 @@
+"""How much communication there is: messages by pair and size, calls, and what stays on a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.simulator.program import Op
+from popmodel.structure.nest import Leaf, Loop
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.simulator.program import Program
+    from popmodel.structure.structure import Structure
+
+__all__ = ["Pairs", "Use", "by_size", "given", "pairs", "sent", "sent_in_iterations", "uses"]
+
+_SENDS = Op.SEND, Op.ISEND
+_ARRIVALS = Op.COLLECTIVE, Op.ARRIVE
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Messages from one process to another, added up.
+
+    Attributes
+    ----------
+    sender, receiver : int64[K]
+        Ranks; ascending by sender, then receiver.
+    messages, bytes : int64[K]
+        How many, and how much.
+    within : bool[K]
+        Whether both are on the same node.
+    """
+
+    sender: NDArray[np.int64]
+    receiver: NDArray[np.int64]
+    messages: NDArray[np.int64]
+    bytes: NDArray[np.int64]
+    within: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.sender)
+
+
+@dataclass(frozen=True)
+class Use:
+    """Calls of one name that communicate.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``MPI_Isend``.
+    calls : int
+        By all processes.
+    bytes : int
+        What these send: messages, and what members of collectives give.
+    collective : bool
+        Whether it is a collective.
+    """
+
+    name: str
+    calls: int
+    bytes: int
+    collective: bool
+
+
+def sent(program: Program) -> NDArray[np.int64]:
+    """Rows of the messages that are sent in the program, of one that is a part of a run too.
+
+    What forks and joins threads that call MPI (`popmodel.simulator.threads`) is none.
+    """
+    found: NDArray[np.int64] = program.target[np.isin(program.kind, _SENDS)].astype(np.int64)
+    if len(program.threads):
+        messages = program.messages
+        real = (messages.sender[found] != messages.receiver[found]) | (messages.size[found] > 0)
+        found = found[real]
+    return found
+
+
+def pairs(program: Program, rows: NDArray[np.int64]) -> Pairs:
+    """Add up messages by sender and receiver; threads count as their process."""
+    owner = program.owner.astype(np.int64)
+    sender = owner[program.messages.sender[rows]]
+    receiver = owner[program.messages.receiver[rows]]
+    keys, where = np.unique(sender * program.processes + receiver, return_inverse=True)
+    messages = np.bincount(where, minlength=len(keys))
+    size = np.zeros(len(keys), np.int64)
+    np.add.at(size, where, program.messages.size[rows])
+    first, second = keys // program.processes, keys % program.processes
+    return Pairs(first, second, messages, size, program.nodes[first] == program.nodes[second])
+
+
+def by_size(program: Program, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    """Messages by size: from, below (powers of two; 0 is a class of its own), messages, bytes."""
+    sizes = program.messages.size[rows]
+    found = []
+    if np.any(sizes == 0):
+        found.append((0, 1, int((sizes == 0).sum()), 0))
+    exponent = np.frexp(sizes.astype(np.float64))[1] - 1  # 2**e <= size < 2**(e + 1)
+    for power in np.unique(exponent[sizes > 0]).tolist():
+        mine = sizes[(exponent == power) & (sizes > 0)]
+        found.append((1 << power, 2 << power, len(mine), int(mine.sum())))
+    return found
+
+
+def given(program: Program) -> NDArray[np.int64]:
+    """Bytes that each operation puts in: its message, or its part of a collective: int64[N].
+
+    Of a rooted collective that hands out, the root gives all; else every member gives its own.
+    """
+    found = np.zeros(program.operations, np.int64)
+    sends = np.isin(program.kind, _SENDS)
+    found[sends] = program.messages.size[program.target[sends]]
+    arrives = np.flatnonzero(np.isin(program.kind, _ARRIVALS))
+    if not len(arrives):
+        return found
+    every = program.collectives
+    rows = program.target[arrives]
+    sequence = np.searchsorted(program.offsets, arrives, side="right") - 1
+    is_root = every.root[rows] == sequence
+    found[arrives] = np.where(is_root, every.root_sent[rows], every.sent[rows])
+    if len(program.uneven.operation):
+        found[program.uneven.operation] = program.uneven.sent
+    return found
+
+
+def uses(program: Program) -> list[Use]:
+    """Calls by name, those that send most first."""
+    amount = given(program)
+    code = program.call_code[program.call]
+    first = np.zeros(program.operations, bool)
+    _, where = np.unique(program.call, return_index=True)
+    first[where] = True
+    arrives = np.isin(program.kind, (*_ARRIVALS, Op.WAIT_COLLECTIVE))
+    found = []
+    for number in np.unique(code).tolist():
+        mine = code == number
+        found.append(
+            Use(
+                program.call_name[number],
+                int(first[mine].sum()),
+                int(amount[mine].sum()),
+                bool(np.isin(program.kind[mine], _ARRIVALS).any() and arrives[mine].all()),
+            )
+        )
+    return sorted(found, key=lambda use: (-use.bytes, -use.calls, use.name))
+
+
+def sent_in_iterations(structure: Structure) -> tuple[int, int, int] | None:
+    """Iterations of a run, and messages and bytes that are sent in them; None without any."""
+    if structure.loop is None or len(structure.iterations) < 2:
+        return None
+    program, events = structure.program, structure.events
+    inside = np.zeros(len(structure.places), bool)
+
+    def walk(loop: Loop) -> None:
+        for node in loop.body:
+            if isinstance(node, Leaf):
+                inside[list(node.places)] = True
+            else:
+                walk(node)
+
+    walk(structure.loop)
+    operations = np.flatnonzero(np.isin(program.kind, _SENDS))
+    of = np.searchsorted(events.first, operations, side="right") - 1
+    mine = operations[inside[structure.place[of]]]
+    size = program.messages.size[program.target[mine]]
+    return len(structure.iterations) - 1, len(mine), int(size.sum())

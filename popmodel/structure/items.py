@@ -1,0 +1,120 @@
+"""The items of a nest, each with what it is like and how long it takes at each execution."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.structure.nest import Leaf
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from popmodel.structure.common import Common
+    from popmodel.structure.events import Events
+    from popmodel.structure.nest import Nest
+
+__all__ = ["Item", "items_of", "ranges"]
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A place or a loop of a nest.
+
+    Attributes
+    ----------
+    number : int
+        Among all items, depth first.
+    place : int
+        Its number, or -1 of a loop.
+    likeness : int
+        The same of items that do the same: calls with equal tags and sizes, loops around such.
+    time : float64[n]
+        Computing in it at each of its executions, the mean of all sequences, ns.
+    counts : int64[n]
+        How often a loop is repeated at each of them; empty of a place.
+    body : tuple of Item
+    """
+
+    number: int
+    place: int
+    likeness: int
+    time: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    body: tuple[Item, ...]
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it has a body."""
+        return self.place < 0
+
+    @property
+    def size(self) -> int:
+        """Places in it."""
+        return sum(each.size for each in self.body) if self.is_loop else 1
+
+
+def items_of(events: Events, common: Common) -> tuple[Item, ...]:
+    """Items of a nest, those at the top."""
+    return _Items(events, common).of(common.nest, np.ones(1, np.int64))
+
+
+def ranges(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, ... for each of some counts, one after the other."""
+    first = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) - np.repeat(first, counts)
+
+
+class _Items:
+    def __init__(self, events: Events, common: Common) -> None:
+        sequences = max(len(events.offsets) - 1, 1)
+        time = events.before + np.where(events.is_region, events.end - events.begin, 0)
+        order = np.argsort(common.place, kind="stable")
+        bounds = np.searchsorted(common.place[order], np.arange(len(common.places) + 1))
+        self._rows = [order[a:b] for a, b in pairwise(bounds.tolist())]
+        self._time = time / sequences
+        self._events, self._common = events, common
+        self._numbers: dict[object, int] = {}
+        self._passed = 0
+
+    def of(self, nest: Nest, turns: NDArray[np.int64]) -> tuple[Item, ...]:
+        """Items of a body that is executed so often at each execution of what is around it."""
+        executions = int(turns.sum())
+        found = []
+        for each in nest:
+            if isinstance(each, Leaf):
+                found += [self._place(place, executions) for place in each.places]
+            else:
+                found.append(self._loop(each.body, np.array(each.counts, np.int64)))
+        return tuple(found)
+
+    def _place(self, place: int, executions: int) -> Item:
+        rows = self._rows[place]
+        time = _sums(self._common.execution[rows], self._time[rows], executions)
+        likeness = self._number("place", int(self._events.sized[rows].min()))
+        return Item(self._next(), place, likeness, time, np.empty(0, np.int64), ())
+
+    def _loop(self, nest: Nest, counts: NDArray[np.int64]) -> Item:
+        number = self._next()
+        body = self.of(nest, counts)
+        turn = sum((each.time for each in body), np.zeros(int(counts.sum())))
+        time = _sums(np.repeat(np.arange(len(counts)), counts), turn, len(counts))
+        likeness = self._number("loop", *(each.likeness for each in body))
+        return Item(number, -1, likeness, time, counts, body)
+
+    def _next(self) -> int:
+        self._passed += 1
+        return self._passed - 1
+
+    def _number(self, *what: object) -> int:
+        return self._numbers.setdefault(what, len(self._numbers))
+
+
+def _sums(which: NDArray[Any], values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    sums: NDArray[np.float64] = np.bincount(which, values, length).astype(np.float64)
+    return sums

@@ -1,0 +1,136 @@
+"""When iterations begin and end on each sequence, and what happens in each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.structure.nest import Leaf
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.structure.common import Common
+    from popmodel.structure.events import Events
+    from popmodel.structure.nest import Loop, Nest
+
+__all__ = ["Iterations", "iteration_of_events", "iterations_of"]
+
+_LONG = 2.0
+"""How many times the usual computing at its begin the first iteration may have; what is more
+belongs to the initialisation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Iterations:
+    """Iterations of a loop.
+
+    Attributes
+    ----------
+    begin : int64[n + 1, S]
+        When each begins on each sequence, and the last ends, ns. An iteration begins where the
+        last event of the one before ends; a sequence without an event in one passes it in no time.
+    of : int64[E]
+        Iteration that each event is in, or -1.
+    compute : float64[n, S]
+        Computing in each, regions included, ns.
+    """
+
+    begin: NDArray[np.int64]
+    of: NDArray[np.int64]
+    compute: NDArray[np.float64]
+
+    @property
+    def lasting(self) -> NDArray[np.float64]:
+        """Duration of each, the mean of all sequences, ns: float64[n]."""
+        mean: NDArray[np.float64] = np.diff(self.begin, axis=0).mean(axis=1)
+        return mean
+
+
+def iterations_of(events: Events, common: Common, loop: Loop, begin: int) -> Iterations:
+    """Iterations of a loop at the top of a nest.
+
+    Parameters
+    ----------
+    events : Events
+    common : Common
+    loop : Loop
+    begin : int
+        When sequences begin, ns.
+    """
+    of = iteration_of_events(common, loop)
+    sequences, count = len(events.offsets) - 1, sum(loop.counts)
+    inside = np.flatnonzero(of >= 0)
+    sequence, iteration = events.sequence[inside], of[inside]
+    before = np.append(begin, np.maximum.accumulate(events.end)[:-1])[: len(events)]
+    starts = events.offsets[:-1][np.diff(events.offsets) > 0]
+    before[starts] = begin
+    late = np.iinfo(np.int64).max
+    since = np.full((count, sequences), late)
+    np.minimum.at(since, (iteration, sequence), np.minimum(before, events.begin)[inside])
+    until = np.full(sequences, begin, np.int64)
+    np.maximum.at(until, sequence, events.end[inside])
+    time = events.before + np.where(events.is_region, events.end - events.begin, 0)
+    compute = np.zeros((count, sequences))
+    np.add.at(compute, (iteration, sequence), time[inside])
+    _cut_the_first(events, common, since, compute, inside, sequence, iteration)
+    edges = np.concatenate([since, until[None, :]])
+    filled = np.minimum.accumulate(edges[::-1], axis=0)[::-1]
+    # A sequence without an event in the loop is in it for no time at all.
+    none = ~np.isin(np.arange(sequences), sequence)
+    filled[:, none] = filled[0, ~none].min(initial=late)
+    return Iterations(filled, of, compute)
+
+
+def _cut_the_first(
+    events: Events,
+    common: Common,
+    since: NDArray[np.int64],
+    compute: NDArray[np.float64],
+    inside: NDArray[np.int64],
+    sequence: NDArray[np.int64],
+    iteration: NDArray[np.int64],
+) -> None:
+    """Leave the computing of the initialisation out of the first iteration."""
+    if len(since) < 3:
+        return
+    new = np.diff(sequence, prepend=-1) != 0
+    new |= np.diff(iteration, prepend=-1) != 0
+    firsts = np.flatnonzero(new)
+    event, sequence, iteration = inside[firsts], sequence[firsts], iteration[firsts]
+    for mine in np.flatnonzero(iteration == 0).tolist():
+        first = event[mine]
+        alike = (sequence == sequence[mine]) & (iteration > 0)
+        alike &= common.place[event] == common.place[first]
+        if not alike.any():
+            continue
+        usual = float(np.median(events.before[event[alike]]))
+        surplus = float(events.before[first]) - usual
+        if surplus > (_LONG - 1.0) * max(usual, 1.0):
+            since[0, sequence[mine]] = events.begin[first] - round(usual)
+            compute[0, sequence[mine]] -= surplus
+
+
+def iteration_of_events(common: Common, loop: Loop) -> NDArray[np.int64]:
+    """Iteration of a loop that each event is in, or -1: int64[E]."""
+    turns = [np.empty(0, np.int64)] * len(common.places)
+
+    def descend(body: Nest, turn: NDArray[np.int64]) -> None:
+        for each in body:
+            if isinstance(each, Leaf):
+                for place in each.places:
+                    turns[place] = turn
+            else:
+                descend(each.body, np.repeat(turn, each.counts))
+
+    descend(loop.body, np.arange(sum(loop.counts)))
+    length = np.array([len(each) for each in turns], np.int64)
+    begin = np.cumsum(length) - length
+    flat = np.concatenate([*turns, np.array([-1])])
+    inside = length[common.place] > 0
+    found: NDArray[np.int64] = flat[
+        np.where(inside, begin[common.place] + common.execution, len(flat) - 1)
+    ]
+    return found

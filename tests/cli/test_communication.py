@@ -1,0 +1,146 @@
+"""``popmodel communication``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import popmodel as package
+
+DATA = Path(__file__).parent.parent / "data"
+COMD = str(DATA / "comd.4.prv.gz")
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+
+def test_the_screen(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, err = popmodel("communication", COMD)
+    assert (status, err) == (0, "")
+    _, *lines = out.splitlines()
+    assert lines[:12] == [
+        "processes      4 on 1 node",
+        "messages       984, 20.39 MiB",
+        "partners       2 per process",
+        "per iteration  240 messages, 4.97 MiB (4 iterations)",
+        "grid           2 x 2 periodic, 100 % of the bytes",
+        "",
+        "bytes from row to column",
+        "    0  1  2  3",
+        "0   #  #  #",
+        "1   #  #     #",
+        "2   #     #  #",
+        "3      #  #  #",
+    ]
+    assert " MPI_Sendrecv     984  20.4 MiB" in lines
+    halo = "        41       984  20.4 MiB  halo on 2 x 2 periodic: 26.2 KiB along 0,"
+    assert halo in lines
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_a_narrow_screen_loses_nothing(popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.chdir(DATA)
+    out = popmodel("communication", "comd.4.prv.gz")[1]
+    assert all(len(line) <= 40 for line in out.splitlines())
+    assert "halo on 2 x 2 periodic" in " ".join(out.split())
+
+
+def test_the_document(popmodel: Call) -> None:
+    document = json.loads(popmodel("communication", COMD, "--format", "json")[1])
+    assert document["schema"] == "popmodel/communication/1"
+    assert document["messages"] == sum(pair["messages"] for pair in document["pairs"]) == 984
+    assert document["bytes"] == sum(pair["bytes"] for pair in document["pairs"])
+    assert document["bytes"] == sum(size["bytes"] for size in document["sizes"])
+    assert document["grids"] == [{"dims": [2, 2], "periodic": [True, True], "share": 1.0}]
+    halo = max(document["patterns"], key=lambda pattern: pattern["bytes"])
+    assert (halo["kind"], halo["exact"], halo["executions"]) == ("halo", True, 40)
+    assert halo["calls"] == "6 MPI_Sendrecv"
+    assert halo["loops"] == [4, 10]
+    patterns = [one for one in document["patterns"] if one["kind"] != "collective"]
+    assert sum(one["messages"] for one in patterns) == 984
+
+
+def test_csv_has_a_line_for_each_quantity(popmodel: Call) -> None:
+    out = popmodel("communication", COMD, "--format", "csv")[1]
+    rows = list(csv.DictReader(io.StringIO(out)))
+    found = {(row["table"], row["name"], row["quantity"]): row["value"] for row in rows}
+    assert found["call", "MPI_Sendrecv", "calls"] == "984"
+    assert found["pair", "0 to 0", "messages"] == "82"
+    assert {row["unit"] for row in rows} == {"1", "B"}
+
+
+def test_markdown_has_all_patterns_and_where_they_stand(popmodel: Call) -> None:
+    out = popmodel("communication", COMD, "--format", "markdown")[1]
+    assert "[6 MPI_Sendrecv; loop of 4 of 10] | 40 | 960 |" in out
+
+
+def test_the_drawing(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "matrix.svg"
+    assert popmodel("communication", COMD, "-o", str(path))[0] == 0
+    drawing = ElementTree.parse(path).getroot()
+    space = {"svg": "http://www.w3.org/2000/svg"}
+    cells = [rect for rect in drawing.iterfind("svg:rect", space) if rect.get("class") == "cell"]
+    assert len(cells) == 12
+    assert cells[0].find("svg:title", space).text == "0 to 0: 1.68 MiB"
+
+
+def test_a_run_without_messages(trace: str, popmodel: Call) -> None:
+    status, out, _ = popmodel("communication", trace)
+    assert status == 0
+    assert "messages   none" in out
+    assert "grid       none: no process sends messages to another" in out
+    assert "barrier of all: 0 B" in out
+    assert "rows" not in out
+    assert popmodel("communication", trace, "--format", "csv")[0] == 0
+    assert popmodel("communication", trace, "-o", "none.svg")[0] == 0
+    assert 'class="cell"' not in Path("none.svg").read_text()
+
+
+def test_a_part_of_the_run(popmodel: Call) -> None:
+    whole = json.loads(popmodel("communication", COMD, "--format", "json")[1])
+    assert whole["analysed"] is None
+    part = json.loads(
+        popmodel("communication", COMD, "--foa", "iterations=2", "--format", "json")[1]
+    )
+    assert part["analysed"]["why"].startswith("iteration 2 of 4")
+    assert 0 < part["messages"] <= whole["messages"] / 4 * 1.1
+    out = popmodel("communication", COMD, "--foa", "iterations=2")[1]
+    assert "analysed" in out
+
+
+def test_errors(popmodel: Call, trace: str) -> None:
+    status, _, err = popmodel("communication", "absent.prv")
+    assert (status, "absent.prv" in err) == (1, True)
+    status, _, err = popmodel("communication", trace, "--window", "2s:1s")
+    assert (status, "must end after it begins" in err) == (2, True)
+
+
+def test_in_python() -> None:
+    found = package.communication(COMD)
+    assert repr(found) == (
+        f"<Communication of {COMD}: 4 processes, 984 messages, 20.39 MiB, grid 2 x 2, 24 patterns>"
+    )
+    frame = found.to_dataframe()
+    calls = frame[(frame.table == "call") & (frame.quantity == "calls")]
+    assert calls.set_index("name").value["MPI_Sendrecv"] == 984
+    assert str(found.plot()).count('class="cell"') == 12
+
+
+def test_of_many_processes_rows_are_shared() -> None:
+    from popmodel.report.communication_matrix import LEGEND, lines
+
+    pairs = [{"from": rank, "to": (rank + 1) % 100, "bytes": 8} for rank in range(100)]
+    drawn = lines(100, pairs)
+    assert len(drawn) == 26
+    assert drawn[0].split() == ["0", "32", "64", "96"]
+    assert drawn[1] == "  0-3 #+"
+    assert drawn[-1].startswith("96-99 +")
+    assert LEGEND.startswith("#")

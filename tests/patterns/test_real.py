@@ -1,0 +1,159 @@
+"""Grids and patterns of real programs: what is found in each, failures included."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+from patterns.expand import carried_out
+
+import popmodel
+from popmodel.patterns.find import find
+from popmodel.patterns.rows import CallLists
+from popmodel.patterns.units import units
+from popmodel.structure import find as find_structure
+
+#: Grids, and for each kind of pattern the share of the bytes between processes and whether all of
+#: them are exact.
+KNOWN = {
+    # two halves of a vector: every reading of two processes is the same
+    "paraver/cg.S.2": ([((2,), (False,))], {"halo": (1.0, True), "ring": (0.0, True)}),
+    # sums over rows, then an exchange with the transposed process: no grid of neighbours
+    "smpi/cgA.4": ([], {"butterfly": (0.5, True), "transpose": (0.5, True)}),
+    # wavefronts from both corners, and faces of the solution
+    "paraver/lu.S.4": (
+        [((2, 2), (False, False))],
+        {"halo": (0.753, True), "pipeline": (0.247, True), "shift": (0.0, True)},
+    ),
+    # all levels of the multigrid; along the dimension that is not split a process sends to itself
+    "paraver/mg.S.4": ([((2, 2), (True, True))], {"halo": (1.0, True), "ring": (0.0, True)}),
+    "smpi/mgA.4": ([((2, 2), (True, True))], {"halo": (1.0, True), "ring": (0.0, True)}),
+    "paraver/comd.4": ([((2, 2), (True, True))], {"halo": (1.0, True)}),
+    "smpi/jac2048.4": ([((2, 2), (False, False))], {"halo": (1.0, True)}),
+    "smpi/jac2048.16": ([((4, 4), (False, False))], {"halo": (1.0, True)}),
+    # three messages to the next process at the end, for the check of the order
+    "paraver/is.S.4": ([((4,), (False,))], {"shift": (1.0, True)}),
+    "paraver/ft.S.4": ([], {}),
+    "paraver/bt-mz.S.2x2": ([((2,), (False,))], {"halo": (1.0, True)}),
+    # Fields and particles go around a ring of all processes; the start, and output through other
+    # processes, have a grid of 4 x 4. What is written differs in size, some of it has no pattern.
+    "paraver/epoch_16proc": (
+        [((16,), (True,)), ((4, 4), (True, True))],
+        {
+            "halo": (0.953, False),
+            "butterfly": (0.047, False),
+            "list": (0.0, False),
+            "shift": (0.0, True),
+        },
+    ),
+    "paraver/epoch_4proc": (
+        [((4,), (True,)), ((2, 2), (True, False))],
+        {"halo": (0.999, False), "shift": (0.0, False), "list": (0.0, False)},
+    ),
+    "paraver/epoch_1proc": ([], {"ring": (0.0, True)}),
+    # a test of many calls one after the other, without a plan of who talks to whom
+    "paraver/mix.4": ([], {"list": (1.0, False)}),
+}
+
+
+#: Messages that no list of calls holds: they are sent in one loop and received in another one, in
+#: which collectives or regions stand between them.
+UNTOLD = {"paraver/bt-mz.S.2x2": 120, "paraver/mix.4": 420}
+
+
+def path_of(shared: Path, name: str) -> Path:
+    found = [*shared.glob(f"{name}.prv.gz"), *shared.glob(f"{name}.ti.txt.gz")]
+    return found[0]
+
+
+@cache
+def structure_of(path: Path):
+    return find_structure(popmodel.read(path, flop_rate=1e9 if ".ti." in path.name else None))
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_found(name, shared_traces):
+    made = structure_of(path_of(shared_traces, name))
+    found = find(made)
+    grids, shares = KNOWN[name]
+    assert [(grid.dims, grid.periodic) for grid in found.grids] == grids
+    messages = [pattern for pattern in found.patterns if pattern.kind != "collective"]
+    between = Counter()
+    exact = {}
+    for pattern in messages:
+        own = pattern.kind == "ring" and pattern.facts["offsets"] == (0,)
+        between[pattern.kind] += 0 if own else pattern.bytes
+        exact[pattern.kind] = exact.get(pattern.kind, True) and pattern.exact
+    total = max(sum(between.values()), 1)
+    assert {kind: round(size / total, 3) for kind, size in between.items()} == {
+        kind: share for kind, (share, _) in shares.items()
+    }
+    assert exact == {kind: is_exact for kind, (_, is_exact) in shares.items()}
+
+
+def test_the_pipelines_of_lu_go_both_ways_in_blocks(shared_traces):
+    found = find(structure_of(path_of(shared_traces, "paraver/lu.S.4")))
+    pipelines = [pattern for pattern in found.patterns if pattern.kind == "pipeline"]
+    assert sum(pattern.executions for pattern in pipelines) == 2 * 51 * 10
+    assert {tuple(pattern.facts["direction"]) for pattern in pipelines} == {
+        ("forward", "forward"),
+        ("backward", "backward"),
+    }
+    assert {pattern.facts["blocks"] for pattern in pipelines} == {10}
+
+
+def test_the_halos_of_mg_shrink_with_its_grids(shared_traces):
+    found = find(structure_of(path_of(shared_traces, "paraver/mg.S.4")))
+    sizes = {
+        way["bytes"]
+        for pattern in found.patterns
+        if pattern.kind == "halo"
+        for way in pattern.facts["directions"]
+    }
+    assert sizes == {32, 96, 192, 320, 480, 1152, 1440, 4352, 4896}
+
+
+def test_the_exchanges_of_is_and_ft_are_collectives(shared_traces):
+    found = find(structure_of(path_of(shared_traces, "paraver/is.S.4")))
+    uneven = [one for one in found.patterns if one.facts.get("call") == "MPI_Alltoallv"]
+    assert [(one.executions, one.exact, one.why) for one in uneven] == [
+        (11, False, "sizes differ, sizes differ between members")
+    ]
+    found = find(structure_of(path_of(shared_traces, "paraver/ft.S.4")))
+    transposes = [one for one in found.patterns if one.facts["op"] == "alltoall"]
+    assert sum(one.executions for one in transposes) == 8
+    assert all(one.exact for one in transposes)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_lists_of_calls_send_the_same_messages(name, shared_traces):
+    made = structure_of(path_of(shared_traces, name))
+    if len(made.program.threads):
+        pytest.skip("threads call MPI")
+    lists = CallLists(made)
+    untold = 0
+    for unit in units(made):
+        try:
+            found = lists.rows(unit.places, compute=(), inside=True)
+        except ValueError:  # loops that hold other places, too
+            untold += unit.messages
+            continue
+        assert not found.why
+        wanted = [each for each in unit.classes if found.executions[0] in each.executions]
+        expected = Counter(
+            zip(
+                *(column.tolist() for column in vars(wanted[0].messages).values()),
+                strict=True,
+            )
+        )
+        sent: Counter = Counter()
+        for rank, calls in enumerate(carried_out(found.calls, made.program.processes)):
+            for call in calls:
+                if call[0] in ("send", "isend"):
+                    sent[rank, call[1], call[2]] += 1
+                elif call[0] == "sendrecv":
+                    sent[rank, call[1], call[3]] += 1
+        assert sent == expected
+    assert untold == UNTOLD.get(name, 0)
