@@ -393,8 +393,11 @@ def _judged(
 
 def _sources(one: Prediction) -> dict[str, str]:
     """What the constants of the signature that are uncertain were found in."""
-    found = {name: one.inputs[name].source for name in one.doubtful if name in one.inputs}
-    return {name: source for name, source in found.items() if name.startswith("constants.")}
+    return {
+        name: one.inputs[name].source or "the traces"
+        for name in one.doubtful
+        if name.startswith("constants.") and name in one.inputs
+    }
 
 
 def _commands(
