@@ -32,6 +32,8 @@ _HEAVY = 0.5
 """Share of the time of the longest burst of its kind from which on one begins a step, too."""
 _LIGHT = 0.1
 """Share of the time of a step below which extras are no work of a loop around."""
+_FEW = 0.2
+"""Extra calls among those of a step, up to which they are none either."""
 _LIKE = 0.75
 """Share of the time of steps in what they have in common."""
 _SHARED = 0.5
@@ -167,7 +169,7 @@ def _cut(loop: Item, ahead: Sequence[Item], behind: Sequence[Item]) -> _Steps | 
     """Cut a loop anew into steps that are alike; None where its iterations are all there is."""
     for inner in loop.body:
         goes_on = _goes_on(loop, inner, ahead, behind)
-        if inner.is_loop and _is_a_step(loop, inner, goes_on):
+        if _is_a_step(loop, inner, goes_on):
             found = _alike(_unrolled(loop, inner), len(inner.counts))
             if found is not None:
                 return found
@@ -189,16 +191,16 @@ def _is_a_step(loop: Item, inner: Item, goes_on: bool) -> bool:
     """Whether the iterations of a loop inside may be the steps, and what is around them extras.
 
     A solver in a time step is repeated as often as it takes. What comes every so many steps is seen
-    by counts that differ at the ends of the run only, by steps that are left over there, or takes
-    next to no time.
+    by counts that differ at the ends of the run only, by steps that are left over there, or by next
+    to no time and few calls.
     """
     counts, whole, own = inner.counts, float(loop.time.sum()), float(inner.time.sum())
-    constant = len(counts) < 2 or np.ptp(counts) == 0
-    if own < _HEAVY * whole or (constant and not goes_on):
+    if own < _HEAVY * whole or not inner.is_loop:
         return False
-    every_so_many = len(counts) > 2 and np.ptp(counts[1:-1]) == 0
     light = (whole - own) / len(counts) <= _LIGHT * own / int(counts.sum())
-    return every_so_many or light
+    if len(counts) < 2 or np.ptp(counts) == 0:
+        return goes_on or (light and loop.size - inner.size <= _FEW * inner.size)
+    return light or (len(counts) > 2 and np.ptp(counts[1:-1]) == 0)
 
 
 def _alike(run: _Run, fewest: int) -> _Steps | None:

@@ -65,7 +65,7 @@ def test_the_focus_is_nearest_to_the_median_and_leaves_out_the_warm_up():
     assert (found.focus.first, found.focus.last) == (3, 5)
     assert found.focus.end - found.focus.begin == 30 * MS
     assert found.focus.why == (
-        "iterations 3 to 5 of 7, nearest to the median in duration, balance and computing "
+        "nearest to the median in duration, balance and computing "
         "(10.00 ms each, median 10.00 ms); the first is a warm-up; what all processes share of them"
     )
 
