@@ -102,9 +102,10 @@ class _Numbering:
         each = self._found[group]
         execution = np.empty(len(each.node), np.int64)
         order = np.argsort(each.node, kind="stable")
-        nodes, begins = np.unique(each.node[order], return_index=True)
-        for node, rows in zip(nodes.tolist(), np.split(order, begins[1:]), strict=True):
-            execution[rows] = self._turns[group][node][each.iteration[rows]]
+        bounds = np.searchsorted(each.node[order], np.arange(len(each.token) + 1)).tolist()
+        for node, turns in self._turns[group].items():
+            rows = order[bounds[node] : bounds[node + 1]]
+            execution[rows] = turns[each.iteration[rows]]
         return execution
 
     def _body(self, node: Node, turns: dict[int, NDArray[np.int64]], executions: int) -> Nest:
