@@ -208,6 +208,9 @@ def _iterations(structure: Structure, found: Phases) -> float | None:
     """Iterations that lie in what is analysed, parts of them included; None without any."""
     if structure.loop is None or len(structure.iterations) < 2:
         return None
-    begins = structure.iterations.mean(axis=1)
-    number = np.interp((found.begin, found.end), begins, np.arange(len(begins)))
-    return float(number[1] - number[0]) or None
+    begins, turns = structure.iterations, np.arange(len(structure.iterations))
+    held = [
+        float(np.interp(last, begins[:, mine], turns) - np.interp(first, begins[:, mine], turns))
+        for mine, (first, last) in enumerate(zip(found.begin, found.end, strict=True))
+    ]
+    return sum(held) / len(held) or None

@@ -38,11 +38,10 @@ SCREENS = {
 }
 
 SPLIT = re.compile(r"\*? *\d+ x +\d+(?: \.\. \d+ x \d+)?|\d+ -> \d+")
-NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?|\d[\d.]* [mun]?s(?: to \d[\d.]* [mun]?s)?")
+NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?")
 STRIP = re.compile(r"[ .:=+*#%@|-]+")
 SIZES = re.compile(r"[\d.]+ [KMG]?i?B(?: to [\d.]+ [KMG]?i?B)?")
 TIMES = re.compile(r"\d[\d.]* [mun]?s(?: to \d[\d.]* [mun]?s)?")
-NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?")
 GAP = re.compile(r" {2,}")
 DATA = {
     "trace",
