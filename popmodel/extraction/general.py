@@ -258,22 +258,30 @@ def _made(grid: Grid) -> Iterator[_Step]:
                 stride = int(np.prod(grid.dims[axis + 1 :]))
                 at = ranks // stride % extent
                 name, size = _coordinate(axis, len(grid.dims)), f"P{axis}"
-                width = _stride(axis, len(grid.dims))
+                ahead = f"{'+' if step > 0 else '-'} {_stride(axis, len(grid.dims))}"
                 if periodic[axis]:
                     partner += ((at + step) % extent - at) * stride
-                    ahead = f"(({name} {step:+d}) % {size} - {name})".replace("+1", "+ 1")
-                    ahead = ahead.replace("-1", "- 1")
-                    formula += f" + {_times(ahead, width)}"
+                    formula = _around(formula, ahead, axis, len(grid.dims))
                 else:
                     inside &= (at + step >= 0) & (at + step < extent)
                     partner += step * stride
-                    formula += f" {'+' if step > 0 else '-'} {width}"
+                    formula += f" {ahead}"
                     on.append(f"{name} < {size} - 1" if step > 0 else f"{name} > 0")
             yield _Step(move, np.where(inside, partner, -1), formula, " and ".join(on))
 
 
-def _times(ahead: str, width: str) -> str:
-    return ahead if width == "1" else f"{ahead}*{width}"
+def _around(formula: str, ahead: str, axis: int, dimensions: int) -> str:
+    """A step around a dimension: within the block of ranks that differ along it and faster ones."""
+    block = _stride(axis - 1, dimensions) if axis else "P"
+    moved = f"(rank {ahead}) % {_in_brackets(block)}"
+    if formula != "rank":  # steps along others are taken already
+        here = f"rank % {_in_brackets(block)}" if axis else "rank"
+        return f"{formula} + {moved} - {here}"
+    return f"rank // {_in_brackets(block)} * {block} + {moved}" if axis else moved
+
+
+def _in_brackets(text: str) -> str:
+    return f"({text})" if "*" in text else text
 
 
 def _stride(axis: int, dimensions: int) -> str:
@@ -312,7 +320,5 @@ def grid_of(lists: Sequence[tuple[Sequence[dict[str, Any]], float]], processes: 
 def _coordinate(axis: int, dimensions: int) -> str:
     """Formula of the coordinate of a rank along a dimension."""
     stride = _stride(axis, dimensions)
-    over = "rank"
-    if stride != "1":
-        over = f"(rank // ({stride}))" if "*" in stride else f"(rank // {stride})"
-    return over if axis == 0 else f"({over} % P{axis})"
+    over = "rank" if stride == "1" else f"rank // {_in_brackets(stride)}"
+    return over if axis == 0 else f"{over} % P{axis}"
