@@ -127,8 +127,8 @@ def signature_from(
     --------
     >>> import popmodel
     >>> found = popmodel.signature_from("examples/traces/stencil3d.2x2.prv.gz")
-    >>> found.text.splitlines()[0]
-    '# Signature of stencil3d.2x2, found by popmodel in stencil3d.2x2.prv.gz (2 processes x'
+    >>> found
+    <Signature of stencil3d.2x2 from 1 trace: ... phases>
     """
     part = Part.of(window, region, from_start)
     given = several(traces)

@@ -107,7 +107,7 @@ class Asked:
         number = found.iterations.shape[0] - 1
         if self.auto:
             focus = found.focus
-            why = f"{_named(focus.first + 1, focus.last + 1)} of {count(number)}, {focus.why}"
+            why = f"{_named(focus.first + 1, focus.last + 1)} of {count(number)}, the focus"
             return Part(focus.begin, focus.end, self.part.region, why=why)
         first = self.first or 1
         last = number if self.last is None else self.last

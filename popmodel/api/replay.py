@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.focus import Asked, Foa
-from popmodel.api.inputs import ProfileLike, TraceLike, path_of, profile_of, several, trace_of
+from popmodel.api.inputs import ProfileLike, profile_of, several
 from popmodel.api.networks import (
     NetworkLike,
     OnMachine,
@@ -25,16 +25,14 @@ from popmodel.api.outcomes import (
     Evaluations,
     Outcome,
     baseline,
-    evaluate,
     outcome,
     replays_once,
     values_of,
 )
+from popmodel.api.replay_input import RunLike, either, of_signature, of_trace
 from popmodel.api.results import Result
 from popmodel.api.shared import Counts, TopologyLike
-from popmodel.api.written import check_writable, write_replay
-from popmodel.efficiency.measure import analyse, before_replay, runtime
-from popmodel.efficiency.replayed import unknown_families
+from popmodel.api.written import check_writable
 from popmodel.errors import ReplayError, UsageError
 from popmodel.machine.network import network_of
 from popmodel.machine.profile import Profile
@@ -42,13 +40,11 @@ from popmodel.network.network import Network
 from popmodel.plain import document
 from popmodel.report.networks import differences
 from popmodel.report.replay import VIEWS
-from popmodel.simulator import Replayer, from_trace
-from popmodel.trace.caveats import caveats
-from popmodel.trace.focus import Focus, focused
+from popmodel.simulator import Replayer
+from popmodel.trace.focus import Focus
 from popmodel.trace.part import Window
 from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
-from popmodel.whatif.region_speeds import at_speeds
 
 if TYPE_CHECKING:
     from popmodel.report.views import Record, Views
@@ -179,7 +175,7 @@ _OF_NETWORKS = (
 
 
 def replay(
-    trace: TraceLike,
+    trace: RunLike,
     network: NetworkLike | Iterable[NetworkLike] | None = None,
     *,
     machine: ProfileLike | Iterable[ProfileLike] | None = None,
@@ -210,13 +206,19 @@ def replay(
     application: int = 1,
     cache: bool = True,
     flop_rate: float | None = None,
+    procs: int | None = None,
+    threads: int = 1,
+    settings: Mapping[str, float] | None = None,
+    seed: int = 0,
 ) -> Replays:
-    """Simulate a traced run on networks.
+    """Simulate a run on networks: one that was traced, or one that a signature describes.
 
     Parameters
     ----------
-    trace : path or Trace
-        The trace.
+    trace : path, Trace or Signature
+        The trace, or a signature: a file (``.toml``), a loaded one, or, with `procs`, the name of
+        a bundled one. A signature computes what `popmodel.predict` says of the first machine, or
+        else of the default one.
     network : str or Network, or several of them, optional
         Base networks: names, files of Dimemas (``.cfg``, with its machine and mapping), or loaded;
         default, unless `machine` is given: the ideal one, with no latency and
@@ -295,6 +297,12 @@ def replay(
     flop_rate : float, optional
         Flop per second of one process; needed for traces of SimGrid SMPI, which give computing in
         flop.
+    procs, threads : int, optional
+        Of a signature: processes, and threads of each.
+    settings : mapping of str to float, optional
+        Of a signature: values instead of its parameters and constants.
+    seed : int
+        Of a signature: decides which processes are slow, and when, where that is left to chance.
 
     Raises
     ------
@@ -320,7 +328,6 @@ def replay(
     [1e-06, 2e-05]
     """
     asked_part = Asked.of(window, region, from_start, foa)
-    path = path_of(trace)
     given = {
         "latency": latency,
         "bandwidth": bandwidth,
@@ -353,19 +360,39 @@ def replay(
                 )
     asked = [] if network is None and profiles else networks(network or "ideal", **given, **chosen)
     refuse_idle_mapping(asked)
-    whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
-    if against == "measured" and not whole.timed:
-        raise UsageError(f"{path}: no measured times to compare with", "against: ideal or first")
-    part = asked_part.of_run(whole)
-    source, focus = focused(whole, part)
-    program = from_trace(source)
-    if region_speed:
-        if output is not None:
-            raise UsageError(
-                f"{os.fspath(output)}: the records of a region cannot be stretched",
-                "leave out the speeds of regions, or name another format",
-            )
-        program = at_speeds(program, source, region_speed)
+    if region_speed and output is not None:
+        raise UsageError(
+            f"{os.fspath(output)}: the records of a region cannot be stretched",
+            "leave out the speeds of regions, or name another format",
+        )
+    signature, traced = either(trace, procs)
+    if signature is not None:
+        of_traces = {
+            "window": window,
+            "region": region,
+            "from start": from_start,
+            "focus of analysis": foa,
+            "flop rate": flop_rate,
+            "speeds of regions": region_speed,
+            "output as a trace": output,
+        }
+        on = profiles[0] if profiles else None
+        run = of_signature(signature, on, procs, threads, settings, seed, of_traces)
+    else:
+        assert traced is not None
+        run = of_trace(
+            traced,
+            asked_part,
+            region_speed,
+            application=application,
+            cache=cache,
+            flop_rate=flop_rate,
+        )
+    program = run.program
+    if against == "measured" and run.measured is None:
+        raise UsageError(
+            f"{run.path}: no measured times to compare with", "against: ideal or first"
+        )
     changes = combinations(cpu_factor=cpu_factor, **chosen)
     known = settled(asked, program.processes)
     scenarios = [
@@ -383,12 +410,7 @@ def replay(
         )
     if output is not None:
         check_writable(output, len(scenarios))
-    measured = runtime(source) if source.timed else None
-    observed, unknown, evaluations = None, {}, {}
-    if metrics:
-        observed = analyse(whole, part=part).observables if whole.timed else before_replay(source)
-        unknown = unknown_families(observed)
-        evaluations = evaluate(observed, unknown) if whole.timed else {}
+    observed, unknown, evaluations = run.observe() if metrics else (None, {}, {})
     # Scenarios share their ideal network, which is the usual baseline, too.
     ideal = [network.ideal() for network in scenarios] if metrics else []
     once = replays_once(Replayer(program), [*scenarios, *ideal])
@@ -396,21 +418,21 @@ def replay(
         outcome(once, network, observed, unknown, alone=len(scenarios) == 1)
         for network in scenarios
     )
-    if output is not None and not isinstance(outcomes[0].found, ReplayError):
-        write_replay(source, program, scenarios[0], output)
+    if output is not None and run.write and not isinstance(outcomes[0].found, ReplayError):
+        run.write(scenarios[0], output)
     return Replays(
-        path,
-        measured,
+        run.path,
+        run.measured,
         len(set(program.nodes.tolist())),
         outcomes,
-        baseline(against, once, outcomes, measured),
-        focus,
-        (*caveats(source, focus), *_caveats(program, scenarios)),
+        baseline(against, once, outcomes, run.measured),
+        run.focus,
+        (*run.caveats, *_caveats(program, scenarios)),
         (*_told_speeds(region_speed or {}), *program.notes),
         evaluations,
         unknown,
         (
-            path,
+            *run.files,
             *(profile.path for profile in profiles),
             *_files(topology),
             *dict.fromkeys(one.machine.path for one in asked if isinstance(one, OnMachine)),

@@ -56,6 +56,13 @@ CacheOption: TypeAlias = Annotated[
 TraceArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
 ]
+RunArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE",
+        help="A trace (.prv, .ti, .dim, .goal, or with .gz), or a signature (.toml).",
+    ),
+]
 ApplicationOption: TypeAlias = Annotated[
     str, typer.Option("--application", metavar="N", help="Number of the application in the trace.")
 ]

@@ -25,11 +25,14 @@ from popmodel.cli.options import (
     FormatOption,
     FromStartOption,
     RegionOption,
-    TraceArgument,
+    RunArgument,
+    SetOption,
     WindowOption,
     choice,
     flop_rate_of,
+    optional_number,
     output_option,
+    settings,
     whole_number,
 )
 from popmodel.errors import ReplayError, UsageError
@@ -47,12 +50,13 @@ EXAMPLES = (
     "popmodel replay run.prv --machine m.json --mapping traced,block:8,cyclic:8",
     "popmodel replay run.prv --network alpha-beta --algorithm allreduce=ring",
     "popmodel replay run.prv --latency 5us -o replayed.prv.gz",
+    "popmodel replay app.toml --procs 16 --threads 2 --network alpha-beta",
 )
 
 
 def command(
     ctx: typer.Context,
-    trace: TraceArgument,
+    trace: RunArgument,
     network: Annotated[
         str | None,
         network_option("network", "Default: ideal, unless --machine is given.", several=True),
@@ -162,6 +166,13 @@ def command(
     region: RegionOption = None,
     from_start: FromStartOption = False,
     foa: FoaOption = None,
+    procs: Annotated[
+        str | None, typer.Option(metavar="P", help="Of a signature: number of processes.")
+    ] = None,
+    threads: Annotated[
+        str, typer.Option(metavar="T", help="Of a signature: threads per process.")
+    ] = "1",
+    set_: SetOption = None,
 ) -> None:
     """Simulate a run on another network.
 
@@ -170,6 +181,9 @@ def command(
     of the network take several values, separated by commas, or ranges: 1us:100us:log5 is 5 values
     with equal ratios, 1us:5us:lin5 with equal steps. There is one replay for each combination. The
     replay covers the end of MPI_Init on the last rank to the start of MPI_Finalize on the first.
+
+    With --procs the run is that of a signature, every step of it; it computes as predicted for the
+    first --machine, else the default one.
 
     In JSON, infinite values are null (in CSV, empty fields).
     """
@@ -220,6 +234,9 @@ def command(
         application=which,
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
+        procs=optional_number("--procs", procs),
+        threads=whole_number("--threads", threads),
+        settings=settings(set_ or []),
     )
     result = found.to_dict()
 

@@ -13,6 +13,7 @@ from popmodel.extraction.aligned import homes, totals
 from popmodel.extraction.assumed import amounts, exponent, let
 from popmodel.extraction.fidelity import Fidelity, kept
 from popmodel.extraction.laws import Beside, fitted
+from popmodel.extraction.meeting_places import met
 from popmodel.extraction.outline import Repeat, walk
 from popmodel.extraction.outlining import laid_out
 from popmodel.extraction.rendering import Draft, rendered
@@ -152,7 +153,7 @@ def signature_from(
     """
     every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     trace, threads = every[0].trace, every[0].threads
-    structure = find(trace)
+    structure = met(find(trace))
     outline, changed = laid_out(structure, trace)
     sized = replace(structure.program, messages=changed.program.messages)
     fidelity = kept(structure.program, sized, structure.events, outline.points)
@@ -199,7 +200,7 @@ def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:
 
 def _beside(run: Run, base: Structure, outline: Outline) -> Beside:
     """Lay a run beside the first."""
-    structure = find(run.trace)
+    structure = met(find(run.trace))
     home, both = homes(base, structure)
     useful = {}
     for point, (computing, threads) in enumerate(zip(outline.points, outline.teams, strict=True)):

@@ -133,7 +133,7 @@ def fitted(
             amounts[key] = _unchanged(amounts, key, len(samples) == len(runs))
             continue
         found = law(samples, hints=hints)
-        name = f"{'n' if key[0] == 'count' else 'b'}{'_'.join(map(str, key[1]))}"
+        name = f"{key[0]}{'_'.join(map(str, key[1]))}"
         amounts[key] = _amount(name, found, what, True, unit="1" if key[0] == "count" else "B")
         laws.append(_told(what, "1" if key[0] == "count" else "B", found, None))
         notes += [f"{what}: {note}" for note in found.notes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ __all__ = ["Draft", "rendered"]
 
 _DIGITS = 4
 """Of relative times."""
+_MOST = 0.5
+"""Coefficient of variation of the processes beyond which they do different things."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +148,24 @@ class _Writer:
     def work(self, node: Work) -> Item:
         threads = self.outline.teams[node.point]
         if threads is None:
-            return Item("serial", {"name": node.name, "trip": 1, **self.times(node.point)})
+            entries = {"name": node.name, "trip": 1, **self.times(node.point)}
+            return Item("serial", entries | self.elsewhere(node.point))
         entries = {"name": node.name, "trip": "T", **self.times(node.point)}
+        entries |= self.elsewhere(node.point)
         if threads.imbalance > 0:
             entries["thread_imbalance"] = number(threads.imbalance, _DIGITS)
         entries["overhead"] = number(threads.overhead, _DIGITS)
         return Item("parallel", entries)
+
+    def elsewhere(self, point: int) -> dict[str, Any]:
+        """How processes differ where there are others than those of ``by_rank``: as much."""
+        one = self.fidelity.descriptions[point]
+        ranks = len(one.by_rank)
+        if not one.by_rank or not 0 < one.persistent_cv <= _MOST:
+            return {}
+        # of a sample, in place of the values themselves
+        cv = one.persistent_cv * math.sqrt(ranks / (ranks - 1))
+        return {"persistent_cv": Noted(number(cv, _DIGITS), "assumed for other P")}
 
     def times(self, point: int) -> dict[str, Any]:
         """Keys that say how long something takes."""

@@ -162,18 +162,59 @@ def _apart(structure: Structure, processes: int) -> list[Unit]:
     found: list[Unit] = []
     for unit in units(structure):
         inside = list({id(one): one for p in unit.places if (one := smaller.get(p))}.values())
-        if len(inside) > 1 and _is_list(unit, processes):
+        if len(inside) > 1 and not _is_one(unit, processes):
             found += inside
         else:
             found.append(unit)
+    return _pairwise(found, processes)
+
+
+def _is_one(unit: Unit, processes: int) -> bool:
+    """Whether a unit is one pattern, whose messages are there once."""
+    for each in unit.classes:
+        first = readings(each.messages, processes, tuple(extents_of(processes)))[0]
+        if first.kind == "list" or not first.even or "times" in first.facts:
+            return False
+    return True
+
+
+def _pairwise(groups: Sequence[Unit], processes: int) -> list[Unit]:
+    """Make one unit of exchanges that follow each other and together are those of all pairs."""
+    found: list[Unit] = []
+    run: list[Unit] = []
+    for unit in [*groups, None]:
+        if run and not (unit is not None and _follows(run[-1], unit)):
+            found += _all_pairs(run, processes)
+            run = []
+        if unit is not None:
+            run.append(unit)
     return found
 
 
-def _is_list(unit: Unit, processes: int) -> bool:
-    return any(
-        readings(each.messages, processes, tuple(extents_of(processes)))[0].kind == "list"
-        for each in unit.classes
+def _follows(one: Unit, other: Unit) -> bool:
+    """Whether a unit stands right behind another and is carried out as often."""
+    return (
+        one.leaf is not None
+        and one.leaf == other.leaf
+        and one.places[-1] + 1 == other.places[0]
+        and len(one.classes) == len(other.classes) == 1
+        and len(one.classes[0].messages) == len(other.classes[0].messages)
+        and np.array_equal(one.classes[0].executions, other.classes[0].executions)
     )
+
+
+def _all_pairs(run: list[Unit], processes: int) -> list[Unit]:
+    """The units of a run as one, if that is an exchange of all pairs of more than two."""
+    if len(run) < processes - 1 or processes < 3:
+        return run
+    messages = run[0].classes[0].messages
+    for unit in run[1:]:
+        messages = messages + unit.classes[0].messages
+    if readings(messages, processes, ())[0].kind != "pairwise":
+        return run
+    places = tuple(place for unit in run for place in unit.places)
+    executions = run[0].classes[0].executions
+    return [replace(run[0], places=places, classes=(Class(executions, messages),), chained=False)]
 
 
 def _with_periods(grid: Grid, found: Iterable[_Found]) -> Grid:

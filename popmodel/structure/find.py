@@ -72,7 +72,8 @@ def structure_of(program: Program, trace: Trace | None = None) -> Structure:
         return _without(program, events, steps, (begin, start, end), "nothing repeats")
     found = iterations_of(events, steps.common, loop, begin)
     since, until = int(found.begin[0].min()), int(found.begin[-1].max())
-    share = min(float(found.lasting.sum()) / max(end - start, 1), 1.0)
+    done = end if trace is None else int(trace.ends().max(initial=start))
+    share = min(float(found.lasting.sum()) / max(done - start, 1), 1.0)
     if share < _MATTERS and np.mean(found.of >= 0) < _MATTERS:
         what = "what repeats is less than 1 % of the run"
         return _without(program, events, steps, (begin, start, end), what)

@@ -69,7 +69,7 @@ def steps_of(events: Events, common: Common) -> Steps:
     if not loops:
         return Steps(common, None, np.empty(0, np.int64))
     at = max(loops, key=lambda at: (float(items[at].time.sum()), items[at].size))
-    steps = _cut(items[at]) or _as_they_are(items[at])
+    steps = _cut(items[at], items[:at], items[at + 1 :]) or _as_they_are(items[at])
     body = _Body.of(steps)
     ahead = _unrolled_last(items[:at][::-1], body)
     behind = _unrolled_last(items[at + 1 :], body)
@@ -163,24 +163,38 @@ def _unrolled(loop: Item, inner: Item) -> _Run:
     return _present(_Steps(run, np.zeros(1, np.int64))).run
 
 
-def _cut(loop: Item) -> _Steps | None:
+def _cut(loop: Item, ahead: Sequence[Item], behind: Sequence[Item]) -> _Steps | None:
     """Cut a loop anew into steps that are alike; None where its iterations are all there is."""
     for inner in loop.body:
-        if inner.is_loop and _is_a_step(loop, inner):
+        goes_on = _goes_on(loop, inner, ahead, behind)
+        if inner.is_loop and _is_a_step(loop, inner, goes_on):
             found = _alike(_unrolled(loop, inner), len(inner.counts))
             if found is not None:
                 return found
     return _alike(_as_they_are(loop).run, int(loop.counts.sum()))
 
 
-def _is_a_step(loop: Item, inner: Item) -> bool:
+def _goes_on(loop: Item, inner: Item, ahead: Sequence[Item], behind: Sequence[Item]) -> bool:
+    """Whether what a loop inside repeats stands beside the loop around it, too."""
+    wanted = [each.likeness for each in inner.body]
+    for beside, edge in ((behind, loop.body[0]), (ahead[::-1], loop.body[-1])):
+        some = [each.likeness for each in beside[: len(wanted)]]
+        alike = some == wanted or some == wanted[::-1] or inner.likeness in some[:1]
+        if edge is inner and alike:
+            return True
+    return False
+
+
+def _is_a_step(loop: Item, inner: Item, goes_on: bool) -> bool:
     """Whether the iterations of a loop inside may be the steps, and what is around them extras.
 
     A solver in a time step is repeated as often as it takes. What comes every so many steps is seen
-    by counts that differ at the ends of the run only, or takes next to no time.
+    by counts that differ at the ends of the run only, by steps that are left over there, or takes
+    next to no time.
     """
     counts, whole, own = inner.counts, float(loop.time.sum()), float(inner.time.sum())
-    if len(counts) < 2 or np.ptp(counts) == 0 or own < _HEAVY * whole:
+    constant = len(counts) < 2 or np.ptp(counts) == 0
+    if own < _HEAVY * whole or (constant and not goes_on):
         return False
     every_so_many = len(counts) > 2 and np.ptp(counts[1:-1]) == 0
     light = (whole - own) / len(counts) <= _LIGHT * own / int(counts.sum())
@@ -287,7 +301,7 @@ class _Body(NamedTuple):
     like : int64[n]
         What its items are like.
     time : float64[n]
-        How long each is in a usual step, ns; 0 where that has none.
+        How long each is in a usual step, the median, ns; 0 where that has none.
     usual : bool[n]
         Whether a usual step has it.
     """
@@ -306,10 +320,10 @@ class _Body(NamedTuple):
         body = cls(np.empty(size, np.int64), np.zeros(size), np.zeros(size, bool))
         for form, places in enumerate(columns):
             body.like[places] = forms.of[form]
-        step = int(np.argmax(forms.step == forms.usual))
-        mine = slice(*steps.starts[step : step + 2].tolist())
-        body.usual[columns[forms.usual]] = True
-        body.time[columns[forms.usual]] = time[mine]
+        places = columns[forms.usual]
+        begins = steps.starts[:-1][forms.step == forms.usual]
+        body.usual[places] = True
+        body.time[places] = np.median(time[begins[:, None] + np.arange(len(places))], axis=0)
         return body
 
     def backwards(self) -> _Body:

@@ -11,7 +11,7 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model.check.constraints import Possible
 from popmodel.model.check.dimensions import Dimensions
 from popmodel.model.grammar.keys import Key
-from popmodel.model.kinds.item import CELLS, Item, Table
+from popmodel.model.kinds.item import CELLS, Item, Listed, Table
 from popmodel.model.kinds.spread import Recorded
 from popmodel.model.signature.names import closure, derived, unknown
 from popmodel.model.signature.program import Grid, Signature, items
@@ -144,6 +144,8 @@ class _Writer:
                 return self.formula(value, key.unit)
             case Table():
                 return self._fields(value)
+            case Listed():
+                return {"by_rank": list(value.values)}
             case Mapping():
                 return {name: self.formula(one, key.unit) for name, one in value.items()}
             case tuple():

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from popmodel.errors import did_you_mean
-from popmodel.expressions import Expression
+from popmodel.expressions import Expression, ExpressionError, parse
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
 from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, Item
+from popmodel.model.kinds.item import Amount, Item, Listed
 from popmodel.model.run.work import Work
 from popmodel.network.collectives import OPERATIONS, ROOTED
 from popmodel.values import dataclass
@@ -30,7 +33,12 @@ COMMUNICATORS = {
 """Communicators that have a name, in words."""
 _ROOTS = {"bcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
 _SIZE = Key(
-    "bytes", "B", "0 for a barrier, else required", "message size per process", NOT_NEGATIVE
+    "bytes",
+    "B",
+    "0 for a barrier, else required",
+    "message size per process; of a formula of rank, the largest counts",
+    NOT_NEGATIVE,
+    of_ranks=True,
 )
 _ROOT = Key(
     "root",
@@ -56,11 +64,25 @@ def _size(reading: Reading, table: Mapping[str, Any], where: Path) -> Expression
     return reading.formula(_SIZE, {"bytes": 0, **table}, where)
 
 
-def _communicator(reading: Reading, table: Mapping[str, Any], where: Path) -> Communicator:
-    """Read ``world``, ``node``, ``leaders``, or one or several of ``dim0`` to ``dim2``."""
+def _names(text: str) -> frozenset[str]:
+    """Names in a text, if it is a formula."""
+    try:
+        return parse(text).names
+    except ExpressionError:
+        return frozenset()
+
+
+def _communicator(
+    reading: Reading, table: Mapping[str, Any], where: Path
+) -> Communicator | Expression | Listed:
+    """Read ``world``, ``node``, ``leaders``, one or several of ``dim0`` to ``dim2``, or colours."""
     value = table.get("comm", "world")
     if isinstance(value, str) and value in COMMUNICATORS:
         return value
+    if isinstance(value, str) and "rank" in _names(value):
+        return reading.expression(value, where, ("rank",), functions={})
+    if isinstance(value, list) and value and all(type(one) is int for one in value):
+        return Listed(tuple(value))
     known = [f"dim{dim}" for dim in range(reading.dimensions)]
     names = [value] if isinstance(value, str) else value
     if isinstance(names, list) and names and all(name in known for name in names):
@@ -69,7 +91,8 @@ def _communicator(reading: Reading, table: Mapping[str, Any], where: Path) -> Co
             return dims
     raise reading.error(
         where,
-        f"comm must be {', '.join(COMMUNICATORS)} or grid dimensions, not {value!r}",
+        f"comm must be {', '.join(COMMUNICATORS)}, grid dimensions or a formula of rank, "
+        f"not {value!r}",
         f"dimensions of this decomp: {', '.join(known)}"
         if known
         else "grid dimensions need decomp",
@@ -83,6 +106,11 @@ def _root(reading: Reading, table: Mapping[str, Any], where: Path) -> Expression
     return reading.formula(_ROOT, table, where)
 
 
+def colours(values: NDArray[np.float64]) -> tuple[str, tuple[int, ...]]:
+    """Return the colours of all processes as a communicator."""
+    return "colours", tuple(np.rint(values).astype(np.int64).tolist())
+
+
 @dataclass(frozen=True)
 class Collective(Item):
     """The processes of each communicator take part in operation ``op``.
@@ -92,6 +120,8 @@ class Collective(Item):
     comm : str or tuple of int
         Who takes part together: ``world``, all; ``node``, the processes of a node; ``leaders``, the
         first process of every node; grid dimensions, the processes that differ in these only.
+        Or the colour of every process, as a formula of rank or one by one: those of equal colour;
+        a colour below 0 takes no part.
     """
 
     kind: ClassVar[str] = "collective"
@@ -110,8 +140,11 @@ class Collective(Item):
             "comm",
             "",
             "world",
-            "communicator: world, node, leaders (one process per node), or grid dimensions such as "
-            "dim0 or [dim0, dim1] (processes that differ only in these)",
+            "communicator: world, node, leaders (one process per node), grid dimensions such as "
+            "dim0 or [dim0, dim1] (processes that differ only in these), or a formula of rank, or "
+            "a list by rank, that gives a colour: those of equal colour take part together, a "
+            "process whose colour is below 0 does not",
+            of_ranks=True,
             read=_communicator,
         ),
         replace(_ROOT, read=_root),
@@ -121,13 +154,27 @@ class Collective(Item):
 
     op: str
     bytes: Amount
-    comm: Communicator
+    comm: Communicator | Amount
     root: Amount
+
+    def at(self, point: Point, of: str, inside: str = "") -> Self:
+        """Return the collective with numbers; of those of ranks, the largest size."""
+        found = super().at(point, of, inside)
+        if "rank" in self.bytes.names:
+            return replace(found, bytes=float(np.max(found.bytes)))
+        return found
+
+    def who(self, point: Point) -> Communicator:
+        """Return the communicator at a point; `self` has numbers."""
+        if isinstance(self.comm, Listed):
+            return colours(point.listed(self.comm.values, f"comm of {self.name!r}"))
+        return colours(self.comm) if isinstance(self.comm, np.ndarray) else self.comm
 
     def check(self, numbers: Self, point: Point) -> None:
         """Refuse a root that the smallest communicator does not have."""
-        size = min(ranks.size for ranks in point.teams.members(self.comm))
-        if numbers.root >= size:
+        sizes = [ranks.size for ranks in point.teams.members(numbers.who(point))]
+        size = min(sizes, default=None)
+        if size is not None and numbers.root >= size:
             raise point.refuse(
                 f"root of {self.name!r} is {self.root.text!r} = {numbers.root}",
                 f": the smallest communicator has the ranks 0 to {size - 1}",
@@ -136,14 +183,14 @@ class Collective(Item):
 
     def work(self, point: Point) -> Work:
         """Return the work of one operation in all communicators."""
-        asked = self.op, self.bytes, self.comm
+        asked = self.op, self.bytes, self.who(point)
         time = point.teams.collective(*asked)
         is_measured = point.teams.is_measured(*asked)
         return Work(transfer=time, measured=time if is_measured else 0.0, steps=1.0)
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let the processes of each communicator meet."""
-        for ranks, cost in point.teams.in_teams(self.op, self.bytes, self.comm):
+        for ranks, cost in point.teams.in_teams(self.op, self.bytes, self.who(point)):
             team = ranks.tolist()
             root = team[self.root] if self.op in ROOTED else -1
             build.collective(self.op, self.bytes, root, cost, team)
@@ -158,5 +205,8 @@ class Collective(Item):
             text += f" {_ROOTS[entry['op']]} rank {words.symbol(entry['root'])}"
         if isinstance(entry["comm"], str):
             return f"{text}, {COMMUNICATORS[entry['comm']]}"
+        if isinstance(entry["comm"], Mapping):
+            what = entry["comm"].get("formula", "colour, as listed")
+            return f"{text}, among the processes with the same {what}"
         dims = words.listed([str(dim) for dim in entry["comm"]])
         return f"{text}, among the processes along grid dimension {dims}"

@@ -37,6 +37,13 @@ CELLS, GRID = "decomp with global (cells)", "decomp"
 
 
 @dataclass(frozen=True)
+class Listed:
+    """Values that are given by rank, one by one."""
+
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Table:
     """Keys and their values: formulas as they were read, or numbers at a point.
 
@@ -132,7 +139,9 @@ class Table:
         numbers: dict[str, Any] = {}
         for name, key, value in self.evaluated:
             if isinstance(value, Expression):
-                numbers[name] = point.amount(value, key, f"{inside}{name} of {of!r}")
+                by_rank = key.of_ranks and "rank" in value.names
+                evaluate = point.by_rank if by_rank else point.amount
+                numbers[name] = evaluate(value, key, f"{inside}{name} of {of!r}")
             elif isinstance(value, Table):
                 numbers[name] = value.at(point, of, f"{inside}{value.kind}." if value.kind else "")
             else:

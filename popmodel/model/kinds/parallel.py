@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value, maximum
 from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, Key
+from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import Costs
 from popmodel.model.kinds.item import Amount, Item, Table
@@ -21,6 +24,13 @@ from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.point import Point
+
+
+_INSTEAD = {
+    "thread_imbalance": ("schedule", "chunk", "iteration_cv"),
+    "overhead": ("constructs",),
+}
+"""What was measured, and the keys that it follows from otherwise."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +130,22 @@ class Parallel(Item):
             NOT_NEGATIVE,
             names="be a table of counts",
         ),
+        Key(
+            "thread_imbalance",
+            "1",
+            "from the schedule",
+            "by what part the busiest thread has more to do than the average one, as measured; in "
+            "place of schedule, chunk and iteration_cv",
+            NOT_NEGATIVE,
+        ),
+        Key(
+            "overhead",
+            "s",
+            "from constructs",
+            "time of OpenMP besides the work, for each execution, as measured; in place of "
+            "constructs",
+            NOT_NEGATIVE,
+        ),
         Key("critical", "", "none", "table: a critical section inside the loop", table=Critical),
         Key(
             "shared_writes",
@@ -134,6 +160,7 @@ class Parallel(Item):
         "critical": ("no critical section in {}", "The threads do not wait for each other's turn."),
         "lines": ("no false sharing in {}", "Threads write to different cache lines."),
         "dynamic": ("schedule(dynamic) for {}", "Free threads fetch iterations one by one."),
+        "balance": ("equal shares of threads in {}", "No thread has more to do than the others."),
         "guided": ("schedule(guided) for {}", "Free threads fetch shrinking chunks."),
     }
 
@@ -146,7 +173,24 @@ class Parallel(Item):
     iteration_cv: Amount = 0.0
     critical: Critical | None = None
     shared_writes: SharedWrites | None = None
+    thread_imbalance: Amount | None = None
+    overhead: Amount | None = None
     spread: Spread = Spread()
+
+    @classmethod
+    def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
+        """Read the keys; beside what was measured is no place for what it follows from."""
+        for measured, instead in _INSTEAD.items():
+            for name in instead:
+                if measured in table and name in table:
+                    raise reading.error(
+                        (*where, name),
+                        f"{where[-1]} has {measured}, which was measured, and {name}",
+                        f"remove {measured}, or remove {name}",
+                    )
+        return super().read(
+            reading, {"constructs": {}, **table} if "overhead" in table else table, where
+        )
 
     @property
     def own_spread(self) -> Mapping[str, Value]:
@@ -174,6 +218,9 @@ class Parallel(Item):
         fetching: Value = 0.0
         if threads == 1 and self.schedule == "static":
             busiest = share  # no other to wait for, even if the average block has a part of a trip
+        elif self.thread_imbalance is not None:
+            stretch = 1 + self.thread_imbalance
+            busiest = self.costs.time(point, iterations / point.team, busy, frequency, stretch)
         elif self.schedule == "static":
             stretch = 1 + openmp.static_stretch(
                 self.trip, point.team, self.chunk, self.iteration_cv
@@ -197,7 +244,10 @@ class Parallel(Item):
         return Work(
             share=share + more,
             stretched=busiest + more,
-            overhead=sum(entered.values()) + fetching + queueing,
+            overhead=sum(entered.values())
+            + (0.0 if self.overhead is None else self.overhead)
+            + fetching
+            + queueing,
             synchronising=waiting + queueing,
             single_thread=single_thread + point.team * inside,
             region_cycles=(share + more) * frequency,
@@ -220,7 +270,9 @@ class Parallel(Item):
             yield "critical", replace(self, critical=None)
         if self.shared_writes is not None:
             yield "lines", replace(self, shared_writes=None)
-        if self.schedule == "static" and threads > 1:
+        if self.thread_imbalance is not None and threads > 1:
+            yield "balance", replace(self, thread_imbalance=parse("0"))
+        elif self.schedule == "static" and threads > 1:
             for kind in ("dynamic", "guided"):
                 yield kind, replace(self, schedule=kind, chunk=None)
 
@@ -236,7 +288,12 @@ class Parallel(Item):
         if entry["iteration_cv"]["formula"] != "0":
             varies = words.symbol(entry["iteration_cv"])
             text += f", the cost of an iteration varies by {varies} (cv)"
+        if entry["thread_imbalance"] is not None:
+            more = words.symbol(entry["thread_imbalance"])
+            text += f", the busiest thread has {more} of the mean more to do, as measured"
         text += f"; {Costs.sentence(entry)}"
+        if entry["overhead"] is not None:
+            text += f"; plus {words.quantity(entry['overhead'])} of OpenMP, as measured"
         paid = [
             name if number["formula"] == "1" else f"{words.symbol(number)} times {name}"
             for name, number in entry["constructs"].items()

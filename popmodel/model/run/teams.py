@@ -23,7 +23,8 @@ from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
-Communicator: TypeAlias = str | tuple[int, ...]
+Communicator: TypeAlias = str | tuple[int, ...] | tuple[str, tuple[int, ...]]
+"""A name, dimensions of the grid, or ``colours`` with that of every process."""
 
 _TINY = 1e-300  # s; keeps a ratio of times of nothing defined
 
@@ -50,7 +51,8 @@ class Teams:
         ----------
         comm : {'world', 'node', 'leaders'} or tuple of int
             All processes, those of a node, the first ones of all nodes; or grid dimensions: the
-            processes that differ in these only, a line or a plane of the grid.
+            processes that differ in these only, a line or a plane of the grid. Or colours: those
+            of equal colour, but for those below 0.
         """
         ranks = np.arange(self.messages.placement.processes)
         if comm == "world":
@@ -59,6 +61,12 @@ class Teams:
             return [ranks[:: self.messages.placement.per_node]]
         if comm == "node":
             return np.split(ranks, ranks[:: self.messages.placement.per_node][1:])
+        if comm and comm[0] == "colours":
+            colour = np.array(comm[1], dtype=np.int64)
+            order = np.argsort(colour, kind="stable")
+            order = order[colour[order] >= 0]
+            found = np.split(order, np.flatnonzero(np.diff(colour[order])) + 1)
+            return [team for team in found if team.size]
         dims = [dim for dim in range(len(self.extent)) if dim in comm]
         others = [dim for dim in range(len(self.extent)) if dim not in comm]
         lines = ranks.reshape(self.extent).transpose(*others, *dims)
@@ -98,6 +106,8 @@ class Teams:
     def _by_shape(self, op: str, size: Value, comm: Communicator) -> Iterator[tuple[Shape, Value]]:
         """Time of a collective in the communicators of each shape."""
         teams = [self._team(ranks) for ranks in self.members(comm)]
+        if not teams:
+            return
         crowd = _Crowd.of(teams)
         for shape in dict.fromkeys(team.shape for team in teams if team.size > 1):
             yield shape, self._in_team(op, size, shape, crowd)

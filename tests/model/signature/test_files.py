@@ -277,7 +277,7 @@ collective = { op = "barrier" }
         (
             HEAD + "[[program]]\ncollective = {op='bcast', bytes=1, comm='row'}",
             5,
-            "comm must be world, node, leaders or grid dimensions, not 'row'",
+            "comm must be world, node, leaders, grid dimensions or a formula of rank, not 'row'",
         ),
         (HEAD + "[[program]]\ncollective = {op='bcast'}", 5, "collective needs bytes"),
         (HEAD + "[[program]\n", 4, "is not TOML"),

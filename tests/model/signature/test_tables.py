@@ -130,12 +130,12 @@ def test_numbers_that_make_no_sense_are_refused(item: str, words: str) -> None:
         ),
         (
             "collective = { op = 'bcast', bytes = 1, comm = 'dim1' }",
-            "comm must be world, node, leaders or grid dimensions, not 'dim1'",
+            "comm must be world, node, leaders, grid dimensions or a formula of rank, not 'dim1'",
             "dimensions of this decomp: dim0",
         ),
         (
             "collective = { op = 'bcast', bytes = 1, comm = ['dim0', 'dim0'] }",
-            "comm must be world, node, leaders or grid dimensions, not .'dim0', 'dim0'.",
+            "grid dimensions or a formula of rank, not .'dim0', 'dim0'.",
             "dimensions of this decomp: dim0",
         ),
         (

@@ -1,0 +1,192 @@
+"""What is replayed: a run that was traced, or one that a signature describes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from popmodel.api.focus import Asked
+from popmodel.api.inputs import (
+    SignatureLike,
+    TraceLike,
+    numbers,
+    path_of,
+    profile_of,
+    signature_of,
+    trace_of,
+    whole_number,
+)
+from popmodel.api.outcomes import Evaluations, evaluate
+from popmodel.api.written import write_replay
+from popmodel.efficiency.measure import analyse, before_replay, runtime
+from popmodel.efficiency.replayed import unknown_families
+from popmodel.errors import UsageError
+from popmodel.simulator import from_trace
+from popmodel.trace.caveats import caveats
+from popmodel.trace.focus import Focus, focused
+from popmodel.values import dataclass
+from popmodel.whatif.region_speeds import at_speeds
+
+if TYPE_CHECKING:
+    from popmodel.efficiency.observables import Observables
+    from popmodel.machine.profile import Profile
+    from popmodel.network.network import Network
+    from popmodel.simulator import Program
+
+__all__ = ["Input", "RunLike", "either", "of_signature", "of_trace"]
+
+RunLike: TypeAlias = "TraceLike | SignatureLike"
+Observed: TypeAlias = "tuple[Observables, dict[str, str], Evaluations]"
+"""What is known of a run without its MPI, families that it does not give, and efficiencies."""
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Input:
+    """A run that is replayed.
+
+    Attributes
+    ----------
+    path : str
+        Where it comes from.
+    files : tuple of str
+        What was read.
+    program : Program
+        What every process does.
+    focus : Focus
+        The part of it that is replayed.
+    measured : float or None
+        Its measured runtime, s; None where it has no measured times.
+    caveats : tuple of str
+        What limits its numbers.
+    observe : callable
+        Gives what its efficiencies need.
+    write : callable or None
+        Writes a replay on a network as a trace; None where there is nothing to write it from.
+    """
+
+    path: str
+    files: tuple[str, ...]
+    program: Program
+    focus: Focus
+    measured: float | None
+    caveats: tuple[str, ...]
+    observe: Callable[[], Observed]
+    write: Callable[[Network, str | os.PathLike[str]], None] | None
+
+
+def either(run: RunLike, procs: int | None) -> tuple[SignatureLike, None] | tuple[None, TraceLike]:
+    """Return a signature or a trace: TOML is the first, and what has a number of processes.
+
+    Raises
+    ------
+    UsageError
+        If it is a trace, and there is a number of processes.
+    """
+    from popmodel.model.signature.program import Signature
+    from popmodel.trace import Trace
+
+    if isinstance(run, Trace):
+        if procs is not None:
+            raise UsageError("procs: a trace has processes of its own", "leave it out")
+        return None, run
+    if isinstance(run, Signature) or procs is not None or os.fspath(run).endswith(".toml"):
+        return run, None
+    return None, run
+
+
+def of_trace(
+    trace: TraceLike,
+    part: Asked,
+    speeds: Mapping[str, float] | None = None,
+    *,
+    application: int = 1,
+    cache: bool = True,
+    flop_rate: float | None = None,
+) -> Input:
+    """Return a traced run; parameters as of `popmodel.replay`, with speeds of regions."""
+    path = path_of(trace)
+    whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+    chosen = part.of_run(whole)
+    source, focus = focused(whole, chosen)
+    program = from_trace(source)
+    if speeds:
+        program = at_speeds(program, source, speeds)
+
+    def observe() -> Observed:
+        found = analyse(whole, part=chosen).observables if whole.timed else before_replay(source)
+        unknown = unknown_families(found)
+        return found, unknown, evaluate(found, unknown) if whole.timed else {}
+
+    return Input(
+        path,
+        (path,),
+        program,
+        focus,
+        runtime(source) if source.timed else None,
+        caveats(source, focus),
+        observe,
+        lambda network, output: write_replay(source, program, network, output),
+    )
+
+
+def of_signature(
+    application: SignatureLike,
+    machine: Profile | None,
+    procs: int | None,
+    threads: int,
+    settings: Mapping[str, float] | None,
+    seed: int,
+    refused: Mapping[str, Any],
+) -> Input:
+    """Return a run that a signature describes, with every step.
+
+    Parameters
+    ----------
+    application : path, name or Signature
+        The signature.
+    machine : Profile or None
+        What it computes on; None for the default one.
+    procs, threads : int
+        P, and T per process.
+    settings : mapping of str to float or None
+        Values instead of its parameters.
+    seed : int
+        Which processes are slow, and when, where that is left to chance.
+    refused : mapping of str to value
+        What only traces have, by name; something that is set is refused.
+    """
+    from popmodel.model.whole import whole
+
+    signature, profile = signature_of(application), profile_of(machine)
+    if procs is None:
+        raise UsageError(f"{signature.path}: how many processes?", "--procs 4 (procs=4 in Python)")
+    for name, value in refused.items():
+        if value:
+            raise UsageError(
+                f"{signature.path}: {name}: a signature has no trace to take it from",
+                "leave it out",
+            )
+    made = whole(
+        signature,
+        profile,
+        whole_number("procs", procs),
+        whole_number("threads", threads),
+        numbers("settings", settings),
+        seed,
+    )
+    end = round(float(made.program.compute().max(initial=0.0)))
+    why = "every step of the signature"
+    computed = f"computation is that of {made.placement.processes} x {made.placement.threads} on "
+    unknown = unknown_families(made.observed)
+    return Input(
+        signature.path,
+        (signature.path, profile.path),
+        made.program,
+        Focus(0, end, 0, 0, why),
+        None,
+        (f"{computed}{profile.name}, as predicted, not measured",),
+        lambda: (made.observed, unknown, {}),
+        None,
+    )

@@ -1,0 +1,80 @@
+"""Parallel regions of which no more is known than a trace tells."""
+
+from __future__ import annotations
+
+import pytest
+from model.demo import machine, program
+
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import Prediction
+
+REGION = """
+[[program]]
+loop = {{ count = 10 }}
+[[program.body]]
+parallel = {{ name = "region", trip = "T", seconds = "4e-3 / T", {} }}
+"""
+
+
+def predicted(more: str, threads: int = 4) -> Prediction:
+    return predict(program(REGION.format(more)), machine(), 1, threads, draws=0)
+
+
+def metric(found: Prediction, name: str) -> float:
+    return found.metrics["hybrid-additive"][name].value
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_one_iteration_for_each_thread_is_shared_evenly(threads: int) -> None:
+    assert predicted("overhead = 0", threads).runtime.value == pytest.approx(4e-2 / threads)
+
+
+def test_the_slowest_thread_has_its_part_more() -> None:
+    found = predicted("overhead = 0, thread_imbalance = 0.25")
+    assert found.runtime.value == pytest.approx(1e-2 * 1.25)
+    assert metric(found, "openmp_load_balance") == pytest.approx(1 - 0.25 / 1.25)
+
+
+def test_one_thread_waits_for_none() -> None:
+    alone = predicted("overhead = 0, thread_imbalance = 0.25", threads=1)
+    assert alone.runtime.value == pytest.approx(4e-2)
+
+
+def test_overhead_stands_in_place_of_constructs() -> None:
+    found = predicted("overhead = 1e-4")
+    assert found.runtime.value == pytest.approx(1e-2 + 10 * 1e-4)
+    assert found.time["OpenMP overhead"].value == pytest.approx(1e-3)
+    # those of the machine otherwise
+    assert predicted("chunk = 1").time["OpenMP overhead"].value == pytest.approx(10 * 3e-7)
+
+
+def test_memory_bandwidth_stretches_a_busy_thread_as_well() -> None:
+    slow = predicted("overhead = 0, thread_imbalance = 0.25, bytes.MEM = 1e6")
+    assert slow.runtime.value > predicted("overhead = 0, thread_imbalance = 0.25").runtime.value
+
+
+def test_equal_shares_would_help() -> None:
+    found = predicted("overhead = 0, thread_imbalance = 0.25")
+    assert found.remedies["equal shares of threads in region"] == pytest.approx(-0.2)
+    assert not any("schedule" in name for name in found.remedies)
+
+
+@pytest.mark.parametrize(
+    ("more", "measured", "other"),
+    [
+        ("thread_imbalance = 0.1, schedule = 'dynamic'", "thread_imbalance", "schedule"),
+        ("thread_imbalance = 0.1, iteration_cv = 1", "thread_imbalance", "iteration_cv"),
+        ("overhead = 1, constructs = { for = 1 }", "overhead", "constructs"),
+    ],
+)
+def test_what_contradicts_it_is_refused(more: str, measured: str, other: str) -> None:
+    with pytest.raises(SignatureError) as caught:
+        program(REGION.format(more))
+    assert caught.value.problem == f"parallel has {measured}, which was measured, and {other}"
+
+
+@pytest.mark.parametrize("key", ["thread_imbalance", "overhead"])
+def test_less_than_nothing_is_refused(key: str) -> None:
+    with pytest.raises(SignatureError, match=f"{key} must be at least 0, not -1"):
+        program(REGION.format(f"{key} = -1"))
