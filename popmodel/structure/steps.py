@@ -216,21 +216,24 @@ def _alike(run: _Run, fewest: int) -> _Steps | None:
     forms = _forms(steps, like)
     if len(forms.of) > _FORMS:
         return None
-    times = np.diff(np.concatenate([[0.0], np.cumsum(time)])[steps.starts])
-    usual = forms.usual
-    typical = np.median(times[forms.step == usual])
+    usual = np.array(forms.of[forms.usual]), _typical(steps, forms, forms.usual, time)
     for form in range(len(forms.of)):
         last_only = form == forms.step[-1] and np.count_nonzero(forms.step == form) == 1
-        if form == usual or last_only:
-            continue
-        k = int(np.argmax(forms.step == form))
-        reference = int(np.argmax(forms.step == usual))
-        if not _is_like(steps, reference, k, like, time):
-            return None
-        mean_time = float(np.median(times[forms.step == form]))
-        if not typical / _RATIO <= mean_time <= typical * _RATIO:
+        its_own = np.array(forms.of[form]), _typical(steps, forms, form, time)
+        if not last_only and not _are_like(*usual, *its_own):
             return None
     return steps
+
+
+def _typical(
+    steps: _Steps, forms: _Forms, form: int, time: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Median time of each item in the steps of a form, ns."""
+    begins = steps.starts[:-1][forms.step == form]
+    median: NDArray[np.float64] = np.median(
+        time[begins[:, None] + np.arange(len(forms.of[form]))], axis=0
+    )
+    return median
 
 
 def _from_the_first(like: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -271,13 +274,6 @@ def _pairs(
     return _kernel.align(left, right, _ONE)
 
 
-def _is_like(
-    steps: _Steps, one: int, other: int, like: NDArray[np.int64], time: NDArray[np.float64]
-) -> bool:
-    a, b = (slice(*steps.starts[step : step + 2].tolist()) for step in (one, other))
-    return _are_like(like[a], time[a], like[b], time[b])
-
-
 def _are_like(
     one: NDArray[np.int64],
     one_time: NDArray[np.float64],
@@ -286,10 +282,12 @@ def _are_like(
 ) -> bool:
     """Whether two steps have most of their time and of their items in common."""
     first, second = _pairs(one, other)
+    whole, others = float(one_time.sum()), float(other_time.sum())
     return (
-        len(first) >= _SHARED * max(len(one), len(other))
-        and one_time[first].sum() >= _LIKE * one_time.sum()
-        and other_time[second].sum() >= _LIKE * other_time.sum()
+        whole / _RATIO <= others <= whole * _RATIO
+        and len(first) >= _SHARED * max(len(one), len(other))
+        and float(one_time[first].sum()) >= _LIKE * whole
+        and float(other_time[second].sum()) >= _LIKE * others
     )
 
 
@@ -321,9 +319,8 @@ class _Body(NamedTuple):
         for form, places in enumerate(columns):
             body.like[places] = forms.of[form]
         places = columns[forms.usual]
-        begins = steps.starts[:-1][forms.step == forms.usual]
         body.usual[places] = True
-        body.time[places] = np.median(time[begins[:, None] + np.arange(len(places))], axis=0)
+        body.time[places] = _typical(steps, forms, forms.usual, time)
         return body
 
     def backwards(self) -> _Body:
