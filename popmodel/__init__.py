@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from popmodel.api.communication import communication
     from popmodel.api.convert import convert
     from popmodel.api.extraction import signature_from
+    from popmodel.api.find_phases import find_phases
+    from popmodel.api.find_structure import find_structure
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
     from popmodel.api.replay import replay
@@ -43,6 +45,8 @@ _HOMES = {
     "analyse": "popmodel.api.analyse.analyse",
     "communication": "popmodel.api.communication.communication",
     "convert": "popmodel.api.convert.convert",
+    "find_phases": "popmodel.api.find_phases.find_phases",
+    "find_structure": "popmodel.api.find_structure.find_structure",
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
     "load_signature": "popmodel.model.signatures.load",
@@ -63,6 +67,8 @@ __all__ = [
     "analyse",
     "communication",
     "convert",
+    "find_phases",
+    "find_structure",
     "load_families",
     "load_machine",
     "load_signature",

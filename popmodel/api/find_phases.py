@@ -115,5 +115,5 @@ def find_phases(
     structure, whole = structure_of(given)
     found = phases(structure, whole, part)
     told = caveats(part, focus) if part.timed else focus.caveats
-    document = described(path_of(trace), structure, found, part, focus, told)
+    document = described(path_of(trace), structure, whole, found, part, focus, told)
     return FoundPhases(path_of(trace), structure, found, document)

@@ -30,6 +30,7 @@ _QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 def described(
     path: str,
     structure: Structure,
+    whole: Trace,
     found: Phases,
     trace: Trace,
     focus: Focus,
@@ -43,6 +44,8 @@ def described(
         Of the trace.
     structure : Structure
         Of the run.
+    whole : Trace
+        That it is of.
     found : Phases
         Of what is analysed of it.
     trace : Trace
@@ -82,7 +85,7 @@ def described(
                 "computing_before": use.before,
                 "bytes": use.bytes,
             }
-            for use in calls(structure, found.begin, found.end)
+            for use in calls(structure, whole, found.begin, found.end)
         ],
     )
 

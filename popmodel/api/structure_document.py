@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,7 @@ def _iterations(structure: Structure) -> dict[str, Any]:
 
 
 def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
-    """Loops and the places in them, with what part of the run's time they take."""
+    """Loops, places and what part of the run's time they take; the body of a loop follows it."""
     events = structure.events
     lasting = events.before + (events.end - events.begin) * (
         events.is_region | np.full(len(events.begin), trace.timed)
@@ -110,24 +110,30 @@ def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
     spent = np.bincount(structure.place, lasting, len(structure.places))
     total = float(spent.sum() + events.after.sum()) or 1.0
 
-    def node(each: Leaf | Loop) -> dict[str, Any]:
+    def share(each: Leaf | Loop) -> float:
         if isinstance(each, Leaf):
-            names = [structure.places[place].name for place in each.places]
-            calls = [{"name": name, "number": len(list(same))} for name, same in groupby(names)]
-            share = float(spent[list(each.places)].sum()) / total
-            return {"kind": "places", "share": share, "calls": calls}
-        body = [node(one) for one in each.body]
-        return {
-            "kind": "loop",
-            "iterative": each is structure.loop,
-            "count": each.count,
-            "least": min(each.counts, default=0),
-            "most": max(each.counts, default=0),
-            "share": sum(one["share"] for one in body),
-            "body": body,
-        }
+            return float(spent[list(each.places)].sum()) / total
+        return sum(map(share, each.body))
 
-    return [node(each) for each in structure.nest]
+    def lines(nest: Sequence[Leaf | Loop], depth: int) -> Iterator[dict[str, Any]]:
+        for each in nest:
+            about = {"depth": depth, "share": share(each)}
+            if isinstance(each, Leaf):
+                names = [structure.places[place].name for place in each.places]
+                calls = [{"name": name, "number": len(list(same))} for name, same in groupby(names)]
+                yield {"kind": "places", **about, "calls": calls}
+                continue
+            yield {
+                "kind": "loop",
+                **about,
+                "iterative": each is structure.loop,
+                "count": each.count,
+                "least": min(each.counts, default=0),
+                "most": max(each.counts, default=0),
+            }
+            yield from lines(each.body, depth + 1)
+
+    return list(lines(structure.nest, 0))
 
 
 def _timelines(structure: Structure, trace: Trace, focus: Focus) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel import provenance, shell
 from popmodel.api.inputs import profile_of, signature_of
-from popmodel.api.predict import predict
+from popmodel.api.predict import Prediction, predict
 from popmodel.api.sweep import Sweep, sweep
 from popmodel.api.validate import Validation, validate
 from popmodel.campaign import found, machine, manifest, runs, scripts
@@ -375,6 +375,7 @@ def _judged(
                 "runtime": taken.runtime,
                 "doubtful": one.doubtful,
                 "measure": one.measure,
+                "sources": _sources(one),
             }
         )
     return {
@@ -387,6 +388,17 @@ def _judged(
         },
         "machine": {"path": there.file, "assumed": there.assumed},
         "recommended": recommended,
+    }
+
+
+def _sources(one: Prediction) -> dict[str, str]:
+    """What the constants of the signature that are uncertain were found in."""
+    return {
+        name: source
+        for name in one.doubtful
+        if name.startswith("constants.")
+        and name in one.inputs
+        and (source := one.inputs[name].source)
     }
 
 

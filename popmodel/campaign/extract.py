@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from popmodel.campaign.found import Extracted
-from popmodel.errors import UsageError
+from popmodel.extraction import Run, signature_from
+from popmodel.trace import read
+from popmodel.trace.focus import focused
 
 __all__ = ["extract"]
 
 
 def extract(traces: Mapping[Path, Mapping[str, float]], name: str) -> Extracted:
     """Return the signature of a program, found in its traces; see `popmodel.campaign.found`."""
-    raise UsageError(
-        f"--signature is missing: {name} needs one to be predicted from {len(traces)} traces",
-        "describe the program: popmodel docs signatures",
-    )
+    runs = [Run(focused(read(path))[0], dict(values)) for path, values in traces.items()]
+    found = signature_from(runs, name=name)
+    return Extracted(found.text, tuple(found.notes))

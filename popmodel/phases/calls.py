@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
     from popmodel.structure.structure import Structure
+    from popmodel.trace import Trace
 
 __all__ = ["CallUse", "calls"]
 
@@ -28,11 +29,12 @@ class CallUse:
     ----------
     name : str
     calls : int
-        Of all sequences.
+        Of all threads.
     time : float
         Time in them, s; 0 of a trace without measured times.
-    before : float
-        Mean computing before each, s: how granular the communication is.
+    before : float or None
+        Mean computing before each, s: how granular the communication is. None for calls that do
+        nothing (probes that find nothing) and those that communicate nothing.
     bytes : float or None
         Mean bytes that a call sends; of a collective what a member contributes at most. None where
         a call of this name sends nothing.
@@ -41,38 +43,48 @@ class CallUse:
     name: str
     calls: int
     time: float
-    before: float
+    before: float | None
     bytes: float | None
 
 
-def calls(structure: Structure, begin: int, end: int) -> tuple[CallUse, ...]:
+def calls(structure: Structure, trace: Trace, begin: int, end: int) -> tuple[CallUse, ...]:
     """Sum up the MPI calls that begin in a window, and the time of all calls in it.
 
-    The longest in all first. Calls that do nothing (probes that find nothing) are not among them.
+    The longest in all first.
     """
+    found = trace.calls()
+    number = len(found.names)
+    held = np.minimum(found.exit, end) - np.maximum(found.entry, begin)
+    times = np.bincount(found.name, np.maximum(held, 0), number) / _NS
+    inside = (found.entry >= begin) & (found.entry < end)
+    counts = np.bincount(found.name[inside], minlength=number)
+    acts = _acts(structure, begin, end)
+    uses = [
+        CallUse(name, int(count), float(time), *acts.get(name, (None, None)))
+        for name, count, time in zip(found.names, counts.tolist(), times.tolist(), strict=True)
+        if count
+    ]
+    return tuple(sorted(uses, key=lambda use: (-use.time, -use.calls, use.name)))
+
+
+def _acts(structure: Structure, begin: int, end: int) -> dict[str, tuple[float, float | None]]:
+    """Mean computing before the calls that act, and mean bytes that they send, by name."""
     events = structure.events
-    is_call = ~np.asarray(events.is_region)
-    names, number = np.asarray(events.name), len(events.names)
-    held = np.minimum(events.end, end) - np.maximum(events.begin, begin)
-    times = np.bincount(names, np.where(is_call, np.maximum(held, 0), 0), number) / _NS
-    rows = np.flatnonzero((events.begin >= begin) & (events.begin < end) & is_call)
-    names = names[rows]
+    inside = (events.begin >= begin) & (events.begin < end) & ~np.asarray(events.is_region)
+    rows = np.flatnonzero(inside)
+    names, number = np.asarray(events.name)[rows], len(events.names)
+    counts = np.bincount(names, minlength=number)
     before = np.bincount(names, events.before[rows], number) / _NS
     sent, sends = _sent(structure.program, np.asarray(events.first))
     sizes = np.bincount(names, sent[rows], number)
     sending = np.bincount(names, sends[rows], number)
-    counts = np.bincount(names, minlength=number)
-    found = [
-        CallUse(
-            events.names[name],
-            int(counts[name]),
-            float(times[name]),
+    return {
+        events.names[name]: (
             float(before[name] / counts[name]),
             float(sizes[name] / counts[name]) if sending[name] else None,
         )
         for name in np.flatnonzero(counts).tolist()
-    ]
-    return tuple(sorted(found, key=lambda use: (-use.time, -use.calls, use.name)))
+    }
 
 
 def _sent(

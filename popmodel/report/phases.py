@@ -115,7 +115,8 @@ def _title(document: Document) -> Title:
 def _phases(found: Sequence[Phase]) -> list[Section]:
     if not found:
         return [(Note("no computing in the analysed part"),)]
-    rest = found[SHOWN:]
+    shown = [phase for phase in found if not phase["small"]][:SHOWN] or found[:1]
+    rest = found[len(shown) :]
     if not rest:
         return [(*_table(found), Note(_LEGEND))]
     left = sum(phase["share"] for phase in rest)
@@ -123,7 +124,7 @@ def _phases(found: Sequence[Phase]) -> list[Section]:
         f"and {plural(len(rest), 'phase')} with {_percent(left)} % of the time "
         "(all with --format csv or json)"
     )
-    brief = (*_table(found[:SHOWN]), hidden, Note(_LEGEND))
+    brief = (*_table(shown), hidden, Note(_LEGEND))
     return [(Brief(((*_table(found), Note(_LEGEND)),), (brief,)),)]
 
 
@@ -181,46 +182,50 @@ def _balance(document: Document, found: Sequence[Phase]) -> list[Section]:
     whole = document["load_balance"]
     if whole is None or document["processes"] < 2:
         return []
-    counted = whole["instructions"] is not None
-    columns = (
-        "balance %",
-        "busiest",
-        *(("instr. %", "IPC %", "freq. %") if counted else ()),
-        f"excess {whole['process']}",
-    )
     worst = sorted(
         (phase for phase in found if phase["load_balance"] and phase["excess"]),
         key=lambda phase: -abs(phase["excess"]),
     )[: SHOWN // 2]
     excess = sum(phase["excess"] or 0.0 for phase in found)
-    rows = [_balance_row("all computing", whole, excess, counted)]
-    rows += [
-        _balance_row(phase["name"], phase["load_balance"], phase["excess"], counted)
-        for phase in worst
-    ]
+    lines = [("all computing", whole, excess)]
+    lines += [(phase["name"], phase["load_balance"], phase["excess"]) for phase in worst]
+    counted = whole["instructions"] is not None
     legend = (
-        f"balance %: load balance of the processes; excess {whole['process']}: what process "
-        f"{whole['process']}, the busiest of all, computes beyond the mean; phases add up to all"
+        f"balance %: load balance of the processes; excess: what process {whole['process']}, the "
+        "busiest of all, computes beyond the mean; phases add up to all"
     )
     if counted:
         legend += (
             "; instr., IPC, freq.: time that the busiest of a phase needs more because of its "
             "instructions, of fewer of them per cycle, of fewer cycles per second"
         )
-    return [(Listing("why processes differ", columns, tuple(rows)), Note(legend))]
+    causes = tuple(_COLUMNS) if counted else ()
+    forms = (("balance %", "busiest", *causes, "excess"), ("balance %", "excess"))
+    listings = [
+        (Listing("why processes differ", form, tuple(_balance_row(*one, form) for one in lines)),)
+        for form in forms
+    ]
+    return [(Fit(tuple((each,) for each in listings)), Note(legend))]
 
 
-def _balance_row(name: str, balance: Mapping[str, Any], excess: float, counted: bool) -> Row:
-    factors = [
-        "-" if balance[cause] is None else f"{100 * (balance[cause] - 1):+.1f}" for cause in _CAUSES
-    ]
-    cells = [
-        Cell(f"{100 * balance['value']:.1f}", balance["value"]),
-        Cell(count(balance["process"])),
-        *texts(factors if counted else ()),
-        Cell(format_time(excess, digits=3)),
-    ]
-    return Row(name, tuple(cells))
+_COLUMNS = {"instr. %": "instructions", "IPC %": "ipc", "freq. %": "frequency"}
+
+
+def _balance_row(
+    name: str, balance: Mapping[str, Any], excess: float, columns: Sequence[str]
+) -> Row:
+    cells = {
+        "balance %": Cell(f"{100 * balance['value']:.1f}", balance["value"]),
+        "busiest": Cell(count(balance["process"])),
+        "excess": Cell(format_time(excess, digits=3)),
+        **{column: Cell(_more(balance[cause])) for column, cause in _COLUMNS.items()},
+    }
+    return Row(name, tuple(cells[column] for column in columns))
+
+
+def _more(factor: float | None) -> str:
+    """A factor as what it adds, in per cent."""
+    return "-" if factor is None else f"{100 * (factor - 1):+.1f}".replace("-0.0", "+0.0")
 
 
 def _teams(found: Sequence[Phase]) -> Section:
@@ -241,9 +246,10 @@ def _teams(found: Sequence[Phase]) -> Section:
         for phase in found
         if phase["team"] and not phase["small"]
     )[:SHOWN]
-    columns = (("", "threads"), ("busiest beyond", "mean %"), ("", "busiest"), ("overhead", "each"))
+    columns = heads(("threads", "imbalance %", "busiest thread", "overhead"))
     legend = Note(
-        "overhead: of an execution beyond the work of its busiest thread (fork, join, locks)"
+        "imbalance: useful time of the busiest thread beyond the mean; overhead: of an execution "
+        "beyond the work of its busiest thread (fork, join, locks)"
     )
     return (Table(columns, rows, first="parallel regions"), legend) if rows else ()
 
@@ -255,13 +261,9 @@ def _calls(document: Document) -> Section:
         return ()
     step = any(use["per_iteration"] is not None for use in uses)
     timed = any(use["time"] is not None for use in uses)
-    columns = (
-        ("calls per", "process"),
-        *((("per", "iteration"),) if step else ()),
-        ("computing", "before"),
-        *((("time in", "all"),) if timed else ()),
-        ("bytes", "sent each"),
-    )
+    names = ("per process", "per iteration", "computing", "time", "bytes")
+    left_out = {*(() if step else ("per iteration",)), *(() if timed else ("time",))}
+    columns = heads(name for name in names if name not in left_out)
     rows = tuple(
         Row(
             use["name"],
@@ -269,7 +271,7 @@ def _calls(document: Document) -> Section:
                 (
                     _number(use["per_process"]),
                     *((_number(use["per_iteration"]),) if step else ()),
-                    format_time(use["computing_before"], digits=3),
+                    _time(use["computing_before"]),
                     *((format_time(use["time"] or 0.0, digits=3),) if timed else ()),
                     "-" if use["bytes"] is None else format_size(use["bytes"], digits=3),
                 )
@@ -279,10 +281,14 @@ def _calls(document: Document) -> Section:
         for use in uses
     )
     table = Table(columns, rows[:_CALLS], first="MPI calls")
+    legend = Note(
+        "computing: between a call and what was before; time: in all; bytes: sent by each"
+    )
     if len(rows) <= _CALLS:
-        return (table,)
+        return (table, legend)
     hidden = Note(f"and {plural(len(rows) - _CALLS, 'call')} with less time")
-    return (Brief(((Table(columns, rows, first="MPI calls"),),), ((table, hidden),)),)
+    whole = Table(columns, rows, first="MPI calls")
+    return (Brief(((whole, legend),), ((table, hidden, legend),)),)
 
 
 def _histogram(phase: Phase) -> list[Section]:
@@ -337,6 +343,10 @@ def _why(balance: Mapping[str, Any]) -> str:
         return "no hardware counters tell whether by instructions, IPC or frequency"
     main = balance["main"]
     return f"mainly by {_MORE[main]} ({100 * (balance[main] - 1):+.3g} %)"
+
+
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_time(seconds, digits=3)
 
 
 def _percent(share: float | None) -> str:

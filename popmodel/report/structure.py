@@ -176,13 +176,14 @@ def _ordinal(number: int) -> str:
 def _nest(nest: Sequence[Node]) -> Section:
     """Loops and calls as a tree."""
     rows: list[Row] = []
-    for is_small, some in groupby(nest, lambda node: node["share"] < _SMALL):
-        nodes = list(some)
-        if is_small and len(nodes) > 1:
-            share = sum(node["share"] for node in nodes)
-            rows.append(_row(f"... {count(len(nodes))} small parts", "", share, 0))
+    parts = _parts(nest)
+    for is_small, some in groupby(parts, lambda part: part[0]["share"] < _SMALL):
+        held = list(some)
+        if is_small and len(held) > 1:
+            share = sum(part[0]["share"] for part in held)
+            rows.append(_row(f"... {count(len(held))} small parts", "", share, 0))
         else:
-            rows += [row for node in nodes for row in _rows(node, 0)]
+            rows += [_line(node) for part in held for node in part]
     more = len(rows) - _LINES
     listing = Listing("loops and calls", ("times", "time %"), tuple(rows[:_LINES]))
     hidden = Note(f"and {plural(more, 'line')} more (--format json)")
@@ -193,15 +194,20 @@ def _row(label: str, times: str, share: float, depth: int) -> Row:
     return Row(label, (Cell(times), Cell(f"{100 * share:.1f}")), depth)
 
 
-def _rows(node: Node, depth: int) -> Iterator[Row]:
+def _parts(nest: Sequence[Node]) -> Iterator[list[Node]]:
+    """What stands beside each other outside of all loops: loops with their bodies, and places."""
+    begins = [at for at, node in enumerate(nest) if node["depth"] == 0]
+    for begin, end in pairwise([*begins, len(nest)]):
+        yield list(nest[begin:end])
+
+
+def _line(node: Node) -> Row:
+    depth = 2 * node["depth"]
     if node["kind"] == "places":
-        yield _row(_called(node["calls"]), "", node["share"], depth)
-        return
+        return _row(_called(node["calls"]), "", node["share"], depth)
     least, most = node["least"], node["most"]
     times = f"{node['count']:.4g}" if least == most else f"{count(least)} to {count(most)}"
-    yield _row("iterations" if node["iterative"] else "loop", times, node["share"], depth)
-    for one in node["body"]:
-        yield from _rows(one, depth + 2)
+    return _row("iterations" if node["iterative"] else "loop", times, node["share"], depth)
 
 
 def _called(calls: Sequence[Mapping[str, Any]]) -> str:

@@ -26,6 +26,9 @@ from popmodel.units import format_time, plural
 
 Told = Mapping[str, Any]
 
+NOTES = 3
+"""Notes of the signature that a screen shows."""
+MORE_RUNS = "more runs would narrow it: --runs, --set or a larger --budget"
 _RUN_HEADS = ("run s", "role")
 
 
@@ -55,8 +58,22 @@ def _runs(told: Told) -> list[Section]:
             Facts(tuple(facts)),
         ),
         (Table(heads(_RUN_HEADS), tuple(rows), first="P x T"),),
-        notes(told["signature"]["notes"], Role.BULLET),
+        _notes(told["signature"]),
     ]
+
+
+def _notes(signature: Told) -> Section:
+    """The first notes of the signature; its file has them all."""
+    all_notes = signature["notes"]
+    if not all_notes:
+        return ()
+    more = len(all_notes) - NOTES
+    rest = [f"and {plural(more, 'more note')} in {signature['path']}"] if more > 0 else []
+    return (
+        Heading("what the traces leave open"),
+        *notes(all_notes[:NOTES], Role.BULLET),
+        *notes(rest, Role.REMARK),
+    )
 
 
 def _signature(told: Told) -> str:
@@ -103,7 +120,10 @@ def _recommended(one: Told, document: Document) -> Section:
     if not shares:
         return (Facts(facts),)
     first, measured = main_inputs(shares)
+    source = one["sources"].get(first)
     lines = [("to narrow it", named(first, shares[first]))]
+    if source is not None:
+        lines.append(("", f"it comes from {source}; {MORE_RUNS}"))
     if measured is not None:
         lines.append(
             ("", f"largest that a benchmark measures: {named(measured, shares[measured])}")

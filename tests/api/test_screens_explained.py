@@ -25,6 +25,8 @@ SCREENS = {
     "metrics of a series": ["metrics", str(CG), str(COUNTED)],
     "communication": ["communication", str(HYBRID)],
     "communication of a grid": ["communication", str(COMD)],
+    "structure": ["structure", str(HYBRID)],
+    "phases": ["phases", str(COUNTED)],
     "replay": ["replay", str(CG)],
     "replays": ["replay", str(CG), "--latency", "1us,2us", "--eager-threshold", "1KiB,1MiB"],
     "sensitivity": ["sensitivity", str(CG)],
@@ -38,8 +40,20 @@ SCREENS = {
 SPLIT = re.compile(r"\*? *\d+ x +\d+(?: \.\. \d+ x \d+)?|\d+ -> \d+")
 NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?")
 SIZES = re.compile(r"[\d.]+ [KMG]?i?B(?: to [\d.]+ [KMG]?i?B)?")
+NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?|\d[\d.]* [mun]?s(?: to \d[\d.]* [mun]?s)?")
+STRIP = re.compile(r"[ .:=+*#%@|-]+")
 GAP = re.compile(r" {2,}")
-DATA = {"calls", "regions", "call_sites", "runs", "application", "splits", "sites"}
+DATA = {
+    "trace",
+    "phases",
+    "calls",
+    "regions",
+    "call_sites",
+    "runs",
+    "application",
+    "splits",
+    "sites",
+}
 """Keys of documents below which names of the program, its files and its parameters stand."""
 
 
@@ -57,6 +71,7 @@ def _names(value: Any, *, inside: bool = False) -> Iterator[str]:
     elif isinstance(value, str) and inside:
         yield value
         yield value.partition(":")[0]
+        yield from value.split()
         yield Path(value).name.removesuffix(".gz").removesuffix(".prv")
 
 
@@ -87,7 +102,7 @@ def test_every_label_can_be_explained(
     unknown = []
     for label in dict.fromkeys(_labels(screen)):
         text = label.removesuffix(" <-").removesuffix(" (bundled)")
-        figures = (SPLIT, NUMBER, SIZES)
+        figures = (SPLIT, NUMBER, SIZES, STRIP)
         if any(name in text for name in data) or any(one.fullmatch(text) for one in figures):
             continue
         try:

@@ -156,6 +156,9 @@ def test_a_study_ends_with_a_validated_recommendation(
     assert "check: 2 x 1 N=24 steps=100 was left out and predicted from the others" in out
     assert "recommended" in out
     assert max(map(len, out.splitlines())) <= 80
+    for label in ("directory", "role", "run s", "learnt from", "check", "to narrow it"):
+        assert f"{label}" in out
+        assert popmodel("explain", label)[0] == 0
     # The command again shows the same, without any of the work.
     status, again, err = popmodel(*call[:1], "--format", "json", *call[1:])
     assert (status, err) == (0, "")

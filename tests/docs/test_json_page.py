@@ -34,6 +34,9 @@ COMMANDS = (
     "communication tests/data/cg.S.2.prv.gz",
     "communication tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
     "communication tests/data/smpi/jac2048.16.ti.txt.gz --flop-rate 1Gflop/s",
+    f"structure {TRACE}",
+    f"phases {TRACE}",
+    f"phases {TRACE} --foa auto",
     f"replay {TRACE} --latency 1us,2us",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
@@ -75,6 +78,8 @@ RARE = {
         r"(caveats|notes)\[\]|patterns\[\]\.facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
         r"|sizes\[\]\..*)|patterns\[\]\.inside\[\]"
     ),
+    "popmodel/structure/1": r"(caveats|notes)\[\]",
+    "popmodel/phases/1": r"(caveats|notes)\[\]",
     "popmodel/replay/1": r"written|runs\[\]\.error",
     "popmodel/sensitivity/1": r"written|caveats\[\]|tolerance\[\]\.why\..*",
     "popmodel/validate/1": r"(ignored|left_out)\[\].*|noisy\[\]",
@@ -95,6 +100,7 @@ SHARED = {
     "comparison": (
         *("mean", "deviation", "least", "most", "predicted", "low", "high", "covered", "error"),
     ),
+    "balance": ("value", "process", "instructions", "ipc", "frequency", "main"),
     "interval": ("value", "low", "high", "why"),
     "parameter": ("value", "low", "high", "why", "origin", "source", "n"),
     "window": (

@@ -22,6 +22,8 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.metrics(TRACE),
         popmodel.metrics(TRACE, by="process"),
     ],
+    "structure": lambda: [popmodel.find_structure(TRACE)],
+    "phases": lambda: [popmodel.find_phases(TRACE)],
     "replay": lambda: [
         popmodel.replay(TRACE, metrics=True),
         popmodel.replay(

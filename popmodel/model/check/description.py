@@ -12,6 +12,7 @@ from popmodel.model.check.constraints import Possible
 from popmodel.model.check.dimensions import Dimensions
 from popmodel.model.grammar.keys import Key
 from popmodel.model.kinds.item import CELLS, Item, Listed, Table
+from popmodel.model.kinds.spread import Recorded
 from popmodel.model.signature.names import closure, derived, unknown
 from popmodel.model.signature.program import Grid, Signature, items
 
@@ -149,6 +150,8 @@ class _Writer:
                 return {name: self.formula(one, key.unit) for name, one in value.items()}
             case tuple():
                 return [self._one(one) for one in value]
+            case Recorded():
+                return value.name
             case str() | int() | None:
                 return value
         raise AssertionError(f"{type(value).__name__} has no form in JSON")

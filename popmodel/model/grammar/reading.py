@@ -11,6 +11,9 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from popmodel.errors import FileError, did_you_mean
 from popmodel.expressions import Expression, ExpressionError, Takes, parse
 from popmodel.expressions.grammar import FUNCTIONS
@@ -60,6 +63,8 @@ class Reading(ABC):
         Of the grid; 0 without one.
     has_cells : bool
         Whether the grid has cells.
+    recorded : dict of str to float64[P, n]
+        Recorded times by name.
     unknown : list of path
         Places of what is written as unknown.
     """
@@ -71,6 +76,7 @@ class Reading(ABC):
     names: set[str] = field(default_factory=lambda: {"P", "T"})
     dimensions: int = 0
     has_cells: bool = False
+    recorded: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     unknown: list[Path] = field(default_factory=list)
     _known: dict[tuple[str, frozenset[str]], Expression] = field(default_factory=dict)
 

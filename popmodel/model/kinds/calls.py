@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Given: TypeAlias = "Expression | tuple[float, ...]"
 """A formula of rank, or a value for each rank."""
 
+_UNEVEN = ("by_rank", "quantiles", "recorded")
 _NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "send": (("to", "bytes"), ("tag",)),
     "isend": (("to", "bytes"), ("tag",)),
@@ -35,7 +36,7 @@ _NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "sendrecv": (("to", "from", "bytes"), ("tag",)),
     "wait": ((), ("request",)),
     "waitall": ((), ()),
-    "compute": (("seconds",), ("by_rank", "quantiles")),
+    "compute": (("seconds",), _UNEVEN),
 }
 """Keys that each call has to have, and may have, beside ``do`` and ``on``."""
 _FORMULAS = ("on", "to", "from", "bytes", "tag", "request", "seconds", "repeat")
@@ -111,7 +112,7 @@ class Call(Table):
             NOT_NEGATIVE,
             of_ranks=True,
         ),
-        *(key for key in Spread.own if key.name in ("by_rank", "quantiles")),
+        *(key for key in Spread.own if key.name in _UNEVEN),
         Key("repeat", "1", "1", "how often calls are carried out, instead of do", NOT_NEGATIVE),
         Key("calls", "", "none", "with repeat: list of calls"),
     )
@@ -146,7 +147,7 @@ class Call(Table):
             yield known["do"], self.do
         for name, value in self.given.items():
             yield known[name], value
-        for name in ("by_rank", "quantiles"):
+        for name in _UNEVEN:
             if (values := getattr(self.spread, name)) is not None:
                 yield known[name], values
         if self.inside:
@@ -190,9 +191,7 @@ def _call(reading: Reading, entry: object, where: Path) -> Call:
         name: _value(reading, name, entry, (*where, name)) for name in _FORMULAS if name in entry
     }
     spread = {
-        key.name: reading.value(key, entry, where)
-        for key in Spread.own
-        if key.name in ("by_rank", "quantiles")
+        key.name: reading.value(key, entry, where) for key in Spread.own if key.name in _UNEVEN
     }
     if spread["by_rank"] is not None and _uses_rank(values["seconds"]):
         raise reading.error(

@@ -74,6 +74,7 @@ class Computed:
         seconds, part = np.zeros(executions.shape), np.full(len(leaves), _UNKNOWN)
         mean: Value = 0.0
         turns: list[NDArray[np.float64] | None] = [None, None]
+        sequences: list[NDArray[np.float64] | None] = [None, None]
         evaluated: dict[str, Value] = {}
         for row, (call, times) in enumerate(zip(leaves, executions, strict=True)):
             if call.do != "compute" or not times.any():
@@ -104,7 +105,9 @@ class Computed:
             if uneven is not None and uneven.turns is not None:
                 part[row] = len(turns)
                 turns.append(uneven.turns)
-        return Computed(mean, seconds, part, _parts(seconds * executions, part, turns))
+                sequences.append(uneven.sequence)
+        parts = _parts(seconds * executions, part, turns, sequences)
+        return Computed(mean, seconds, part, parts)
 
     @property
     def uneven(self) -> tuple[Uneven, ...]:
@@ -152,15 +155,17 @@ def _parts(
     by_rank: NDArray[np.float64],
     part: NDArray[np.int64],
     turns: Sequence[NDArray[np.float64] | None],
+    sequences: Sequence[NDArray[np.float64] | None],
 ) -> tuple[Uneven, ...]:
     """Put rows together that differ alike."""
     levels = np.zeros((len(turns), by_rank.shape[1]))
     np.add.at(levels, part, by_rank)
     whole = float(levels.sum(axis=0).mean())
     found = []
-    for index, (level, values) in enumerate(zip(levels, turns, strict=True)):
+    every = zip(levels, turns, sequences, strict=True)
+    for index, (level, values, sequence) in enumerate(every):
         mean = float(level.mean())
         is_known = index != _UNKNOWN and mean > 0 and bool(np.ptp(level))
         share = mean / whole if whole else 0.0
-        found.append(Uneven(share, level / mean if is_known else None, values))
+        found.append(Uneven(share, level / mean if is_known else None, values, sequence))
     return tuple(found)

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from popmodel.expressions.elementary import Value
 from popmodel.model.changes import SPREADS
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
@@ -41,6 +44,43 @@ def _values(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[fl
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """Times that were recorded.
+
+    Attributes
+    ----------
+    name : str
+        Their entry in the table ``recorded``.
+    values : float64[P, n]
+        Of each process in each execution, relative to their mean.
+    """
+
+    name: str
+    values: NDArray[np.float64]
+
+    def uneven(self, share: float, persistent: float, transient: float) -> Uneven:
+        """Return them as the factors of a replay, their differences times two factors."""
+        mean = self.values.mean(axis=1)
+        turns = np.ones_like(self.values)
+        np.divide(self.values, mean[:, None], out=turns, where=mean[:, None] > 0)
+        sequence = np.maximum(1 + transient * (turns - 1), 0.0)
+        ranks = relative(tuple(mean.tolist()), persistent)
+        return Uneven(share, ranks, np.sort(sequence[mean > 0].ravel()), sequence)
+
+
+def _recorded(reading: Reading, table: Mapping[str, Any], where: Path) -> Recorded | None:
+    """Read the name of an entry of the table ``recorded``."""
+    if where[-1] not in table:
+        return None
+    name = table[str(where[-1])]
+    if not isinstance(name, str) or name not in reading.recorded:
+        known = ", ".join(reading.recorded) or "none"
+        problem = f"recorded must name an entry of the table recorded, not {name!r}"
+        raise reading.error(where, problem, f"its entries: {known}")
+    return Recorded(name, reading.recorded[name])
+
+
+@dataclass(frozen=True)
 class Spread(Table):
     """How the work of the processes differs; None where what the program says holds.
 
@@ -52,6 +92,8 @@ class Spread(Table):
         Relative work of each process, for as many processes as there are values.
     quantiles : tuple of float or None
         Relative values of the factor that is drawn anew in every step.
+    recorded : Recorded or None
+        Relative work of each process in each execution, for as many processes as there are.
     """
 
     own: ClassVar[tuple[Key, ...]] = (
@@ -88,12 +130,21 @@ class Spread(Table):
             "transient_cv",
             read=_values,
         ),
+        Key(
+            "recorded",
+            "",
+            "none",
+            "name of an entry of the table recorded: the work of every process in each execution, "
+            "which a replay of as many processes takes in place of by_rank and quantiles",
+            read=_recorded,
+        ),
     )
 
     persistent_cv: Amount | None = None
     transient_cv: Amount | None = None
     by_rank: tuple[float, ...] | None = None
     quantiles: tuple[float, ...] | None = None
+    recorded: Recorded | None = None
 
     def at(self, point: Point, of: str, inside: str = "") -> Self:
         """Return the spreads at the point's number of processes."""
@@ -107,7 +158,8 @@ class Spread(Table):
         """Name the kinds of spread that are given in some form."""
         names = set(self.known())
         names |= {"persistent_cv"} if self.by_rank is not None else set()
-        return names | ({"transient_cv"} if self.quantiles is not None else set())
+        names |= {"transient_cv"} if self.quantiles is not None else set()
+        return names | ({"persistent_cv", "transient_cv"} if self.recorded is not None else set())
 
     def uneven(self, point: Point, share: float = 1.0) -> Uneven | None:
         """Return what is known value by value at a point, of a share of an item's work."""
@@ -117,6 +169,8 @@ class Spread(Table):
             ranks = relative(self.by_rank, factor["persistent_cv"])
         if self.quantiles is not None:
             turns = relative(self.quantiles, factor["transient_cv"])
+        if self.recorded is not None and len(self.recorded.values) == point.placement.processes:
+            return self.recorded.uneven(share, factor["persistent_cv"], factor["transient_cv"])
         if ranks is None and turns is None:
             return None
         return Uneven(share, ranks, turns)
@@ -148,6 +202,8 @@ class Spread(Table):
                 f"{_times(most, entry['quantiles'])} of its mean, one of "
                 f"{plural(len(entry['quantiles']), 'value')} at random"
             )
+        if entry["recorded"] is not None:
+            text += f"; its recorded times are kept ({entry['recorded']})"
         return text
 
 

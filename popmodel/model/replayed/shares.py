@@ -70,8 +70,17 @@ class Factors:
 
     def __init__(self, parts: Sequence[Uneven], processes: int, stream: Sequence[int]) -> None:
         self._known = np.array([one.ranks is not None for one in parts])[:, None]
-        self._drawn = [row for row, one in enumerate(parts) if one.turns is not None]
-        self._deck = dealt([one.turns for one in parts if one.turns is not None], processes, stream)
+        self._sequence = {
+            row: one.sequence for row, one in enumerate(parts) if one.sequence is not None
+        }
+        self._drawn = [
+            row
+            for row, one in enumerate(parts)
+            if one.turns is not None and row not in self._sequence
+        ]
+        turns = [parts[row].turns for row in self._drawn]
+        self._deck = dealt([one for one in turns if one is not None], processes, stream)
+        self._execution = 0
 
     def next(self, lasting: Array, turns: Array) -> Array:
         """Return the factors of the next execution, those of known processes left out.
@@ -91,4 +100,7 @@ class Factors:
         found: Array = np.maximum(base + turns, 0.0)
         if self._drawn:
             found[self._drawn] = np.maximum(base[self._drawn], 0.0) * next(self._deck)
+        for row, sequence in self._sequence.items():
+            found[row] = sequence[:, self._execution % sequence.shape[1]]
+        self._execution += 1
         return found

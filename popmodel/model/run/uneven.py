@@ -26,11 +26,15 @@ class Uneven:
     turns : float64[n] or None
         Values, each as likely as the others, of the factor by which a process has more to do in a
         step; None where it is normal.
+    sequence : float64[P, n] or None
+        That factor of each process in each of n executions, one after the other, where these were
+        recorded: a replay takes them in place of `turns`.
     """
 
     share: float
     ranks: Array | None = None
     turns: Array | None = None
+    sequence: Array | None = None
 
 
 def relative(values: Sequence[float], factor: float = 1.0) -> Array:

@@ -12,6 +12,9 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from popmodel import shell
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
@@ -19,6 +22,7 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model.grammar.keys import Key
 from popmodel.model.grammar.reading import UNREADABLE, Part, SignatureError
 from popmodel.model.grammar.toml_lines import Path, line_of
+from popmodel.model.recorded import decode
 from popmodel.model.signature.program import (
     EXTENTS,
     MAX_DIMENSIONS,
@@ -82,6 +86,7 @@ class SignatureReader(ProgramReader):
         limits = self.section(document, "limits", self.limits, Limits())
         imbalance = self.section(document, "imbalance", self.imbalance, nothing)
         first_touch = self.section(document, "memory", self.first_touch, "threads")
+        self.recorded |= self.section(document, "recorded", self.recordings, nothing)
         program = self.part(lambda: self.body(document["program"], ("program",)), no_entries)
         unknown = tuple(Unknown(label_of(path), line_of(self.lines, path)) for path in self.unknown)
         before = (name, self.path, is_bundled, params, constants, let, limits, grid, imbalance)
@@ -134,6 +139,18 @@ class SignatureReader(ProgramReader):
             return found, units
 
         return read
+
+    def recordings(self, table: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+        """Read the recorded times of the file."""
+        found: dict[str, NDArray[np.float64]] = {}
+        for name in table:
+            where = ("recorded", name)
+            try:
+                found[name] = decode(self.text(table, where))
+            except ValueError as error:
+                self.note(self.error(where, f"{name}: {error}", "extract the signature again"))
+                found[name] = np.ones((1, 1))
+        return found
 
     def unit(self, value: object, where: Path) -> str | None:
         """Read the unit of a parameter: bytes, seconds, or what is counted."""

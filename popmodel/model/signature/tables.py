@@ -35,6 +35,7 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         Key("imbalance", "", "none", "table: how the work of the processes varies"),
         Key("memory", "", "none", "table: in which memory domains the data of a process lies"),
         Key("program", "", None, "list of items, executed in order"),
+        Key("recorded", "", "none", "table: recorded times by name, packed text"),
     ),
     "app": (
         Key("name", "", None, "name of the application"),

@@ -1,0 +1,50 @@
+"""Structure found in simulated runs, beside what their programs did: iterations to the nanosecond.
+
+The programs are plain Python (`synthetic.programs`), with persistent and transient imbalance; they
+know when each of their processes began each iteration.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic import Program, programs, run
+
+from popmodel.structure.find import find
+
+EXACT = {
+    "halos in 1-D, no meeting of all": programs.jacobi((8,), 50, residual=0),
+    "halos in 1-D, blocking": programs.jacobi((5,), 10, residual=0, how="blocking"),
+    "halos in 2-D": programs.jacobi((4, 4), 40),
+    "halos in 3-D, periodic, sendrecv": programs.jacobi(
+        (2, 2, 3), 10, periodic=True, how="sendrecv"
+    ),
+    "regions of threads": programs.jacobi((2, 2), 10, threads=4, uneven=0.2, serial=0.1),
+    "one process": programs.jacobi((1,), 30),
+    "sums over rows and transposes": programs.rows_and_transposes(2, 4, 15, 5),
+    "all of them on a square": programs.rows_and_transposes(4, 4, 3, 25),
+    "transposes": programs.transposes(4, 6),
+    "transposes by hand": programs.transposes(4, 6, how="pairwise"),
+    "levels": programs.levels((2, 2, 2), 4),
+    "master and workers": programs.master_worker(5, 60, rounds=4),
+    "random graph": programs.random_graph(8, 20),
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("program", EXACT.values(), ids=EXACT)
+def test_iterations_begin_when_they_did(program: Program, seed: int, tmp_path: Path) -> None:
+    done = run(program, persistent=0.1, transient=0.1, seed=seed)
+    found = find(done.read(tmp_path))
+    assert found.iterations.T.tolist() == done.iterations
+
+
+@pytest.mark.parametrize("imbalance", [0.0, 0.3])
+def test_how_uneven_processes_are_does_not_matter(imbalance: float, tmp_path: Path) -> None:
+    done = run(programs.jacobi((4, 2), 20, residual=0), persistent=imbalance, transient=imbalance)
+    found = find(done.read(tmp_path))
+    assert found.iterations.T.tolist() == done.iterations
+    begins = np.array(done.iterations) * 1e-9
+    assert found.period == pytest.approx(np.median(np.diff(begins, axis=1)), rel=0.2)
