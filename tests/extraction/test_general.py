@@ -88,3 +88,16 @@ def test_requests_are_opened_where_there_is_a_partner_only():
 def test_tidy_rows_stay_as_they_are():
     rows = [{"on": "rank > 0", "do": "isend", "to": "rank - 1", "bytes": 8}]
     assert tidy([{"repeat": 2, "calls": rows}], 4) == [{"repeat": 2, "calls": rows}]
+
+
+def test_what_two_ranks_send_each_other_arrives_on_longer_rings_too():
+    rows = [
+        {"do": "irecv", "from": [1, 0], "bytes": 8},
+        {"do": "isend", "to": [1, 0], "bytes": 8},
+        {"do": "waitall"},
+    ]
+    for periodic in (False, True):
+        receive, send, _ = general(rows, Grid((2,), (periodic,))).rows
+        sources = evaluated(receive["from"], (6,)).tolist()
+        targets = evaluated(send["to"], (6,)).tolist()
+        assert [targets[source] for source in sources] == list(range(6))
