@@ -18,7 +18,7 @@ from popmodel.patterns.collectives import collectives
 from popmodel.patterns.grid import Grid, extents_of
 from popmodel.patterns.pattern import Pattern
 from popmodel.patterns.recognise import Reading, on_grid, readings
-from popmodel.patterns.units import Class, Unit, units
+from popmodel.patterns.units import Class, Unit, at_once, units
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -164,16 +164,23 @@ def _apart(structure: Structure, processes: int) -> list[Unit]:
         inside = list({id(one): one for p in unit.places if (one := smaller.get(p))}.values())
         if len(inside) > 1 and not _is_one(unit, processes):
             found += inside
+        elif (
+            unit.leaf is None
+            and len(unit.classes) > 1
+            and _is_one(whole := at_once(unit), processes)
+        ):
+            found.append(whole)
         else:
             found.append(unit)
     return _pairwise(found, processes)
 
 
 def _is_one(unit: Unit, processes: int) -> bool:
-    """Whether a unit is one pattern, whose messages are there once."""
+    """Whether a unit is one pattern, whose messages are there once if they are of one execution."""
     for each in unit.classes:
         first = readings(each.messages, processes, tuple(extents_of(processes)))[0]
-        if first.kind == "list" or not first.even or "times" in first.facts:
+        often = "times" in first.facts and not unit.at_once
+        if first.kind == "list" or not first.even or often:
             return False
     return True
 
@@ -375,12 +382,14 @@ def _described(structure: Structure, found: _Found) -> Pattern:
         ]
     if found.also:
         facts["also"] = list(found.also)
-    passes = found.units[0].passes
+    # where patterns take turns at the same places, each is exact by itself
+    passes, spoken = found.units[0].passes, found.units[0].spoken
     checks = [
         (found.kind == "list", "no pattern generates these messages"),
         (len(found.classes) > 1, f"{len(found.classes)} different sets of messages"),
         (not all(reading.even for _, reading in found.classes), "sizes differ between processes"),
-        (executions < passes, f"at {executions} of {passes} executions only"),
+        (found.units[0].at_once, "sent and received in different loops, in whatever order"),
+        (spoken < passes, f"at {spoken} of {passes} executions only"),
     ]
     why = [text for holds, text in checks if holds]
     return Pattern(

@@ -51,6 +51,16 @@ def test_what_is_written_is_found_exactly(name, tmp_path):
     assert all(pattern.exact for pattern in messages)
 
 
+def test_wavefronts_along_a_line_give_their_grid_if_not_their_order(tmp_path):
+    # Forward and backward blocks have the same calls, which become one loop: at one of its
+    # iterations one process sends forward, another one backward.
+    found = found_in(programs.pipeline((4,)), tmp_path)
+    assert found.grid.dims == (4,)
+    messages = [pattern for pattern in found.patterns if pattern.kind != "collective"]
+    assert {(one.kind, one.exact) for one in messages} == {("halo", False)}
+    assert messages[0].why == "sent and received in different loops, in whatever order"
+
+
 @pytest.mark.parametrize(
     "program", [programs.master_worker(5), programs.random_graph(12)], ids=["workers", "random"]
 )
