@@ -20,6 +20,7 @@ CASES = {
     "halo of a line": (programs.jacobi((8,)), (8,), {"halo"}),
     "halo that nothing synchronises": (programs.jacobi((2, 2), residual=0), (2, 2), {"halo"}),
     "wavefronts": (programs.pipeline((3, 4)), (3, 4), {"pipeline"}),
+    "wavefronts of a line": (programs.pipeline((4,)), (4,), {"pipeline"}),
     "wavefronts of four": (programs.pipeline((2, 2)), (2, 2), {"pipeline"}),
     "butterfly": (programs.butterfly(16), None, {"butterfly"}),
     # of eight processes each stage is also the exchange along a dimension of 2 x 2 x 2
@@ -49,16 +50,6 @@ def test_what_is_written_is_found_exactly(name, tmp_path):
     messages = [pattern for pattern in found.patterns if pattern.kind != "collective"]
     assert {pattern.kind for pattern in messages} == kinds
     assert all(pattern.exact for pattern in messages)
-
-
-def test_wavefronts_along_a_line_give_their_grid_if_not_their_order(tmp_path):
-    # Forward and backward blocks have the same calls, which become one loop: at one of its
-    # iterations one process sends forward, another one backward.
-    found = found_in(programs.pipeline((4,)), tmp_path)
-    assert found.grid.dims == (4,)
-    messages = [pattern for pattern in found.patterns if pattern.kind != "collective"]
-    assert {(one.kind, one.exact) for one in messages} == {("halo", False)}
-    assert messages[0].why == "sent and received in different loops, in whatever order"
 
 
 @pytest.mark.parametrize(
