@@ -202,7 +202,10 @@ def _one(
         return None if text is None else {"on": text, **rest}
     keys = [key for key in ("to", "from") if key in row]
     wanted = [_partners(row, key, processes) for key in keys]
-    steps = [_steps(grid).by_partner.get(partner.tobytes()) for partner in wanted]
+    known_steps = {"to": _steps(grid).by_partner, "from": _steps(grid).by_source}
+    steps = [
+        known_steps[key].get(partner.tobytes()) for key, partner in zip(keys, wanted, strict=True)
+    ]
     known = [step for step in steps if step is not None]
     if len(known) < len(steps):
         return None
@@ -249,6 +252,7 @@ class _Step:
     partner: NDArray[np.int64]
     formula: str
     on: str
+    closed: tuple[bool, ...]
 
     @property
     def guarded(self) -> str:
@@ -261,10 +265,13 @@ class _Steps:
     """Steps of a grid by the partners of all ranks, and conditions by the ranks that they hold on.
 
     Of several that are the same at this number of processes the simplest counts: along one
-    dimension first, closed as the grid is, else open.
+    dimension first, closed as the grid is, else open. Of two opposite ones, as on a ring of two,
+    messages take the one and come from the other: else nobody would send what is received on a
+    longer ring.
     """
 
     by_partner: Mapping[bytes, _Step]
+    by_source: Mapping[bytes, _Step]
     on: Mapping[bytes, str]
     open_: Mapping[tuple[int, int], _Step]
     closed: Mapping[tuple[int, int], _Step]
@@ -274,19 +281,25 @@ class _Steps:
 @lru_cache(maxsize=64)
 def _steps(grid: Grid) -> _Steps:
     by_partner: dict[bytes, _Step] = {}
+    by_source: dict[bytes, _Step] = {}
     on: dict[bytes, str] = {}
     open_: dict[tuple[int, int], _Step] = {}
     closed: dict[tuple[int, int], _Step] = {}
-    for step in _made(grid):
+    made = list(_made(grid))
+    opposite = {(step.closed, step.move): step for step in made}
+    for step in made:
         axes = [axis for axis, way in enumerate(step.move) if way]
         if len(axes) == 1:
             known = open_ if step.on else closed
             known.setdefault((axes[0], step.move[axes[0]]), step)
         if (step.partner >= 0).any():
             by_partner.setdefault(step.partner.tobytes(), step)
+        other = opposite[step.closed, tuple(-one for one in step.move)]
+        if (other.partner >= 0).any():
+            by_source.setdefault(other.partner.tobytes(), other)
         if step.on:
             on.setdefault((step.partner >= 0).tobytes(), step.on)
-    return _Steps(by_partner, on, open_, closed)
+    return _Steps(by_partner, by_source, on, open_, closed)
 
 
 def _made(grid: Grid) -> Iterator[_Step]:
@@ -313,7 +326,8 @@ def _made(grid: Grid) -> Iterator[_Step]:
                     partner += step * stride
                     formula += f" {ahead}"
                     on.append(f"{name} < {size} - 1" if step > 0 else f"{name} > 0")
-            yield _Step(move, np.where(inside, partner, -1), formula, " and ".join(on))
+            partners = np.where(inside, partner, -1)
+            yield _Step(move, partners, formula, " and ".join(on), periodic)
 
 
 def _around(formula: str, ahead: str, axis: int, dimensions: int) -> str:

@@ -124,3 +124,17 @@ def test_requests_that_are_waited_for_one_by_one_are_not_added_to():
     flip = [1, 0]
     rows = [{"do": "isend", "to": flip}, {"do": "wait"}]
     assert len(general(rows, Grid((2,), (False,))).rows) == 2
+
+
+def test_what_two_ranks_send_each_other_arrives_on_longer_rings_too():
+    rows = [
+        {"do": "irecv", "from": [1, 0], "bytes": 8},
+        {"do": "isend", "to": [1, 0], "bytes": 8},
+        {"do": "wait"},
+        {"do": "wait"},
+    ]
+    for periodic in (False, True):
+        receive, send, *_ = general(rows, Grid((2,), (periodic,))).rows
+        sources = evaluated(receive["from"], (6,)).tolist()
+        targets = evaluated(send["to"], (6,)).tolist()
+        assert [targets[source] for source in sources] == list(range(6))
