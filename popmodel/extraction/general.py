@@ -152,6 +152,10 @@ def general(rows: Sequence[dict[str, Any]], grid: Grid) -> General | None:
     return None if found is None else General(tuple(found), moves)
 
 
+_Made = tuple[dict[str, Any], tuple[int, ...] | None]
+"""A row, and the step to its partner if it has one."""
+
+
 def _all(
     rows: Sequence[dict[str, Any]],
     grid: Grid,
@@ -159,49 +163,99 @@ def _all(
     moves: dict[tuple[int, ...], tuple[int, ...]],
 ) -> list[dict[str, Any]] | None:
     found: list[dict[str, Any]] = []
-    for index, row in enumerate(rows):
-        here = (*path, index)
+    pairs = [_pair(row, grid) for row in rows]
+    keys = [(row.get("do"), axis) for row, axis in zip(rows, pairs, strict=True)]
+    waits_singly = any(row.get("do") == "wait" for row in rows)
+    for index, (row, axis) in enumerate(zip(rows, pairs, strict=True)):
         if "calls" in row:
-            inner = _all(row["calls"], grid, here, moves)
+            inner = _all(row["calls"], grid, (*path, len(found)), moves)
             if inner is None:
                 return None
             found.append({**row, "calls": inner})
             continue
-        one = _one(row, grid, here, moves)
-        if one is None:
+        if axis is None:
+            made = _one(row, grid)
+        else:
+            often = keys.count(keys[index])
+            if often > 2 or (often == 1 and waits_singly and row["do"] in _OPENING):
+                return None
+            made = _of_two(row, grid, axis, keys[:index].count(keys[index]), often)
+        if made is None:
             return None
-        found.append(one)
+        for one, move in made:
+            if move is not None:
+                moves[*path, len(found)] = move
+            found.append(one)
     return found
 
 
-def _one(
-    row: dict[str, Any],
-    grid: Grid,
-    here: tuple[int, ...],
-    moves: dict[tuple[int, ...], tuple[int, ...]],
-) -> dict[str, Any] | None:
+def _pair(row: Mapping[str, Any], grid: Grid) -> int | None:
+    """The dimension of two processes along which everybody turns to the other one, if any.
+
+    Both neighbours are the same there: which of them is meant a row alone does not say.
+    """
+    keys = [key for key in ("to", "from") if key in row]
+    if not keys:
+        return None
+    partners = [_partners(row, key, grid.processes) for key in keys]
+    ranks = np.arange(grid.processes)
+    for axis, extent in enumerate(grid.dims):
+        if extent == 2:
+            stride = int(np.prod(grid.dims[axis + 1 :]))
+            other = ranks + np.where(ranks // stride % 2 == 0, stride, -stride)
+            if all((partner == other).all() for partner in partners):
+                return axis
+    return None
+
+
+def _of_two(row: Mapping[str, Any], grid: Grid, axis: int, turn: int, often: int) -> list[_Made]:
+    """Rows for a dimension of two: a row stands for both neighbours, or two rows for one each.
+
+    With one row the dimension is open, and each neighbour that there is gets its message; with two
+    it is closed, and a process and its neighbour exchange two messages.
+    """
+    rest = {key: value for key, value in row.items() if key not in ("on", "to", "from", "do")}
+    ways = (-1, 1) if often == 1 else ((-1, 1)[turn],)
+    found: list[_Made] = []
+    for way in ways:
+        made: dict[str, Any] = {"do": row["do"]}
+        both = "to" in row and "from" in row
+        for key in ("to", "from"):
+            if key not in row:
+                continue
+            # what is received comes from the other side than what is sent
+            step = _step(grid, axis, way if key == "to" else -way, closed=often == 2)
+            made[key] = step.guarded if both else step.formula
+            if step.on and not both:
+                made = {"on": step.on, **made}
+        move = [0] * len(grid.dims)
+        move[axis] = way
+        found.append((made | rest, tuple(move)))
+    return found
+
+
+def _one(row: dict[str, Any], grid: Grid) -> list[_Made] | None:
     processes = grid.processes
     rest = {key: value for key, value in row.items() if key not in ("on", "to", "from")}
     if row["do"] in _FREE:
         on = ranks_on(row, processes)
         if on.all():
-            return rest
+            return [(rest, None)]
         text = _steps(grid).on.get(on.tobytes())
-        return None if text is None else {"on": text, **rest}
+        return None if text is None else [({"on": text, **rest}, None)]
     keys = [key for key in ("to", "from") if key in row]
     wanted = [_partners(row, key, processes) for key in keys]
     steps = [_steps(grid).by_partner.get(partner.tobytes()) for partner in wanted]
     known = [step for step in steps if step is not None]
     if len(known) < len(steps):
         return None
-    moves[here] = known[0].move
     # of two partners each may be missing at another edge: no message leaves the ranks then
     alone = len(known) == 1
     found: dict[str, Any] = {"on": known[0].on} if alone and known[0].on else {}
     found["do"] = rest.pop("do")
     for key, step in zip(keys, known, strict=True):
         found[key] = step.formula if alone else step.guarded
-    return found | rest
+    return [(found | rest, known[0].move)]
 
 
 @dataclass(frozen=True)
@@ -244,32 +298,40 @@ def _steps(grid: Grid) -> _Steps:
 
 
 def _made(grid: Grid) -> Iterator[_Step]:
-    ranks = np.arange(grid.processes)
-    axes = range(len(grid.dims))
-    moves = sorted(product((-1, 0, 1), repeat=len(grid.dims)), key=lambda move: sum(map(abs, move)))
-    for periodic in dict.fromkeys((grid.periodic, *product((False, True), repeat=len(grid.dims)))):
+    size = len(grid.dims)
+    moves = sorted(product((-1, 0, 1), repeat=size), key=lambda move: sum(map(abs, move)))
+    for periodic in dict.fromkeys((grid.periodic, *product((False, True), repeat=size))):
         for move in moves:
-            partner, formula, on = ranks.copy(), "rank", []
-            inside = np.ones(len(ranks), dtype=bool)
-            for axis in axes:
-                step, extent = move[axis], grid.dims[axis]
-                if not step:
-                    continue
-                stride = int(np.prod(grid.dims[axis + 1 :]))
-                at = ranks // stride % extent
-                name, size = _coordinate(axis, len(grid.dims)), f"P{axis}"
-                width = _stride(axis, len(grid.dims))
-                if periodic[axis]:
-                    partner += ((at + step) % extent - at) * stride
-                    ahead = f"(({name} {step:+d}) % {size} - {name})".replace("+1", "+ 1")
-                    ahead = ahead.replace("-1", "- 1")
-                    formula += f" + {_times(ahead, width)}"
-                else:
-                    inside &= (at + step >= 0) & (at + step < extent)
-                    partner += step * stride
-                    formula += f" {'+' if step > 0 else '-'} {width}"
-                    on.append(f"{name} < {size} - 1" if step > 0 else f"{name} > 0")
-            yield _Step(move, np.where(inside, partner, -1), formula, " and ".join(on))
+            yield _towards(grid.dims, periodic, move)
+
+
+def _step(grid: Grid, axis: int, way: int, *, closed: bool) -> _Step:
+    """A step along one dimension."""
+    move = tuple(way if one == axis else 0 for one in range(len(grid.dims)))
+    return _towards(grid.dims, (closed,) * len(grid.dims), move)
+
+
+def _towards(dims: tuple[int, ...], periodic: tuple[bool, ...], move: tuple[int, ...]) -> _Step:
+    ranks = np.arange(int(np.prod(dims)))
+    partner, formula, on = ranks.copy(), "rank", []
+    inside = np.ones(len(ranks), dtype=bool)
+    for axis, (step, extent) in enumerate(zip(move, dims, strict=True)):
+        if not step:
+            continue
+        stride = int(np.prod(dims[axis + 1 :]))
+        at = ranks // stride % extent
+        name, size = _coordinate(axis, len(dims)), f"P{axis}"
+        width = _stride(axis, len(dims))
+        if periodic[axis]:
+            partner += ((at + step) % extent - at) * stride
+            ahead = f"(({name} {'+' if step > 0 else '-'} 1) % {size} - {name})"
+            formula += f" + {_times(ahead, width)}"
+        else:
+            inside &= (at + step >= 0) & (at + step < extent)
+            partner += step * stride
+            formula += f" {'+' if step > 0 else '-'} {width}"
+            on.append(f"{name} < {size} - 1" if step > 0 else f"{name} > 0")
+    return _Step(move, np.where(inside, partner, -1), formula, " and ".join(on))
 
 
 def _times(ahead: str, width: str) -> str:

@@ -22,6 +22,12 @@ def neighbours(dims, periodic, move):
     return found
 
 
+def _of_two(dims, move):
+    """Whether both neighbours of a step along one dimension are the same."""
+    along = [d for d, m in zip(dims, move, strict=True) if m]
+    return along == [2]
+
+
 def evaluated(formula, dims):
     """A formula of the rank on another grid."""
     processes = int(np.prod(dims))
@@ -37,7 +43,7 @@ def test_neighbours_are_found_again_on_other_grids(dims, is_periodic):
     periodic = (is_periodic,) * len(dims)
     for move in product((-1, 0, 1), repeat=len(dims)):
         partner = neighbours(dims, periodic, move)
-        if not any(move) or max(partner) < 0:
+        if not any(move) or max(partner) < 0 or (is_periodic and _of_two(dims, move)):
             continue
         row = {"on": [r for r, p in enumerate(partner) if p >= 0], "do": "send", "to": partner}
         found = general([{**row, "bytes": 8}], Grid(dims, periodic))
@@ -88,3 +94,31 @@ def test_requests_are_opened_where_there_is_a_partner_only():
 def test_tidy_rows_stay_as_they_are():
     rows = [{"on": "rank > 0", "do": "isend", "to": "rank - 1", "bytes": 8}]
     assert tidy([{"repeat": 2, "calls": rows}], 4) == [{"repeat": 2, "calls": rows}]
+
+
+@pytest.mark.parametrize("do", ["send", "sendrecv"])
+def test_two_processes_that_turn_to_each_other_stand_for_both_neighbours(do):
+    other = [1, 0]
+    row = {"do": do, "to": other, "bytes": 8} | ({"from": other} if do == "sendrecv" else {})
+    found = general([row], Grid((2,), (False,)))
+    sent = set()
+    for one in found.rows:
+        on = evaluated(one.get("on", "1"), (4,)) != 0
+        to = np.where(on, evaluated(one["to"], (4,)), -1)
+        sent |= {(rank, int(t)) for rank, t in enumerate(to) if t >= 0}
+    assert sent == {(0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 0)}
+
+
+def test_two_messages_between_two_processes_are_those_of_a_ring():
+    row = {"do": "send", "to": [1, 0], "bytes": 8}
+    back = {"do": "recv", "from": [1, 0], "bytes": 8}
+    found = general([row, row, back, back], Grid((2,), (True,)))
+    partners = [evaluated(one.get("to", one.get("from")), (5,)).tolist() for one in found.rows]
+    down, up = [4, 0, 1, 2, 3], [1, 2, 3, 4, 0]
+    assert partners == [down, up, up, down]
+
+
+def test_one_wait_for_each_of_two_requests_is_needed():
+    rows = [{"do": "irecv", "from": [1, 0]}, {"do": "send", "to": [1, 0], "bytes": 8}]
+    assert general([*rows, {"do": "wait"}], Grid((2,), (False,))) is None
+    assert general([*rows, {"do": "waitall"}], Grid((2,), (False,))) is not None
