@@ -200,7 +200,8 @@ def _beside_the_trace(fidelity: Fidelity) -> str:
     parallel = 100 * (fidelity.written.parallel - fidelity.traced.parallel)
     return (
         f"the signature does not replay as the trace does: runtime {100 * runtime:+.1f} %, "
-        f"parallel efficiency {parallel:+.1f} points; popmodel signature check --against shows where"
+        f"parallel efficiency {parallel:+.1f} points; popmodel signature check --against "
+        "shows where"
     )
 
 

@@ -50,7 +50,8 @@ def same_places(written, found):
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 5), bodies())
 def test_nests_of_constant_counts(processes, body):
-    body = (Call("allreduce", 40), Repeat((7,), (Call("ring", 41), *body)), Call("allreduce", 42))
+    step = Call("ring", 41, seconds=0.1)
+    body = (Call("allreduce", 40), Repeat((7,), (step, *body)), Call("allreduce", 42))
     written = write(processes, body)
     found = structure_of(written.program)
     assert same_places(written, found)
@@ -93,6 +94,18 @@ def test_a_call_every_fifth_step_is_a_place_that_other_steps_pass_without(first,
     assert found.loop is not None
     assert found.loop.counts == (steps,)
     assert found.kinds.tolist() == [int(step % 5 == first % 5) for step in range(steps)]
+
+
+def test_a_check_every_tenth_step_is_no_loop_of_its_own():
+    """Whether the run ends with a check or not."""
+    step = (Call("ring", 1, seconds=10e-3), Call("chain", 2), Call("allreduce", 3))
+    check = Call("allreduce", 4, seconds=1e-6)
+    for steps in (40, 43):
+        body = [(*step, check) if n % 10 == 9 else step for n in range(steps)]
+        found = structure_of(write(4, list(itertools.chain(*body))).program)
+        assert found.loop is not None
+        assert found.loop.counts == (steps,)
+        assert found.kinds.tolist() == [int(n % 10 == 9) for n in range(steps)]
 
 
 def test_two_kinds_of_steps_that_take_turns_are_iterations_of_one_loop():
