@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from structure.programs import Call, Repeat, write
 
@@ -13,6 +13,11 @@ from popmodel.simulator.program import Op
 from popmodel.structure.find import structure_of
 from popmodel.structure.nest import Leaf, loops
 
+# Of a loop that comes into two places, one lacks what the other has.
+LEFT_OUT = [
+    *[("ring", 0), ("ring", 0), ("chain", 0), ("ring", 0), ("chain", 0)],
+    *[("ring", 0), ("ring", 0), ("ring", 1), ("chain", 0), ("ring", 1)],
+]
 KINDS = ("allreduce", "ring", "chain", "pipeline")
 
 
@@ -173,6 +178,7 @@ def test_partners_that_take_turns_do_not_hide_the_iterations():
     st.integers(1, 4),
     st.lists(st.builds(Call, st.sampled_from(KINDS), st.integers(0, 2)), max_size=60),
 )
+@example(2, [Call(*each) for each in LEFT_OUT])
 def test_any_program_has_a_structure(processes, calls):
     found = structure_of(write(processes, calls).program)
     assert sorted(set(found.place.tolist())) == list(range(len(found.places)))
