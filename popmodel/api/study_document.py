@@ -8,6 +8,7 @@ from typing import Any
 
 from popmodel import provenance, shell
 from popmodel.api.inputs import profile_of, signature_of
+from popmodel.api.inputs import trace_of as trace_of_path
 from popmodel.api.predict import Prediction, predict
 from popmodel.api.sweep import Sweep, sweep
 from popmodel.api.validate import Validation, validate
@@ -16,8 +17,10 @@ from popmodel.campaign.manifest import Manifest
 from popmodel.campaign.plan import Run
 from popmodel.campaign.request import Prepared, Request
 from popmodel.campaign.traced import trace_of
+from popmodel.efficiency.measure import analyse
 from popmodel.machine.profile import Profile
 from popmodel.plain import plain
+from popmodel.validation.measurement import from_run
 
 __all__ = ["RESULT", "result", "role_of"]
 
@@ -70,6 +73,7 @@ def _told(
                 **run.to_dict(),
                 "role": role_of(run, out),
                 "seconds": state.steps[runs.step_of(run)].facts["seconds"],
+                **_measured(trace_of(folder, run)),
                 "trace": trace_of(folder, run),
             }
             for run in made
@@ -83,6 +87,12 @@ def _told(
         },
         "target": request.target,
     }
+
+
+def _measured(path: Path) -> dict[str, Any]:
+    """What a trace says of its run: how long it took, and whether it had the cores for itself."""
+    one = from_run(analyse(trace_of_path(path)))
+    return {"runtime": one.runtime, "disturbed": one.disturbed}
 
 
 def _judged(
