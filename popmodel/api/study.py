@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel import provenance, shell
 from popmodel.api.inputs import profile_of, signature_of
-from popmodel.api.predict import Prediction, predict
-from popmodel.api.sweep import Sweep, sweep
-from popmodel.api.validate import Validation, validate
+from popmodel.api.study_document import RESULT, result, role_of
 from popmodel.campaign import found, machine, manifest, runs, scripts
 from popmodel.campaign.found import Extract, Extracted
 from popmodel.campaign.manifest import Manifest, carried_out, is_done, opened
@@ -25,9 +23,8 @@ from popmodel.campaign.traced import command_of, trace_of, words_of
 from popmodel.documents import parse_json, read_text
 from popmodel.errors import PopmodelError, UsageError, did_you_mean
 from popmodel.files import write_text
-from popmodel.machine.profile import Profile
 from popmodel.model.signature import files as signatures
-from popmodel.plain import document, plain
+from popmodel.plain import document
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -38,8 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Watch", "default_folder", "job", "plan", "study"]
 
 SUFFIX = ".study"
-RESULT = "study.json"
-_FILES = {"sweep": "sweep.json", "validation": "validation.json"}
 
 
 @dataclass(frozen=True)
@@ -81,7 +76,7 @@ def plan(request: Request, folder: Path) -> dict[str, Any]:
             {
                 "name": run.name,
                 **run.to_dict(),
-                "role": _role(run, out),
+                "role": role_of(run, out),
                 "command": command_of(folder, words_of(about.words, run, about.command), run),
             }
             for run in about.runs
@@ -183,17 +178,17 @@ def _concluded(
     state = _signature(state, request, about, learnt, extract, watch)
     state = _profile(state, request, watch)
     rests = _rests(state, request, made, learnt)
-    result = folder / RESULT
+    path = folder / RESULT
     if is_done(state, "result") and state.steps["result"].facts == rests:
-        kept: dict[str, Any] = parse_json(read_text(result), result)
+        kept: dict[str, Any] = parse_json(read_text(path), path)
         return kept
     documents: dict[str, Any] = {}
 
     def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
-        documents.update(_result(state, request, about, made, out))
-        for path, one in documents.items():
-            _keep(folder / path, one)
-        return [folder / path for path in documents], rests
+        documents.update(result(state, request, about, made, out))
+        for name, one in documents.items():
+            _keep(folder / name, one)
+        return [folder / name for name in documents], rests
 
     carried_out(state, "result", f"popmodel study -o {shell.quote(str(folder))} ...", work)
     whole: dict[str, Any] = documents[RESULT]
@@ -295,155 +290,6 @@ def _rests(
         "learnt": [run.name for run in learnt],
         "budget": request.budget,
     }
-
-
-def _result(
-    state: Manifest, request: Request, about: Prepared, made: Sequence[Run], out: Run
-) -> dict[str, Any]:
-    """The documents of a study, by the names of their files."""
-    folder = state.folder
-    here = profile_of(request.machine or folder / machine.PROFILE)
-    there = machine.target(here, request.cores, folder / machine.TARGET)
-    if request.target_machine is not None:
-        given = profile_of(request.target_machine)
-        there = machine.Target(given, machine.word(given))
-    signature = signature_of(folder / found.SIGNATURE)
-    swept = sweep(signature, there.profile, request.cores, request.target)
-    checked = validate(
-        signature,
-        trace_of(folder, out),
-        machine=here,
-        settings=dict(out.settings),
-        all_runs=True,
-    )
-    documents: dict[str, Any] = {
-        _FILES["sweep"]: _stamped(swept.to_dict(), _sweep_command(folder, request, there)),
-        _FILES["validation"]: _stamped(checked.to_dict(), _validate_command(folder, out, here)),
-    }
-    told = _told(state, request, about, made, out)
-    told |= _judged(swept, checked, there, request)
-    told["commands"] = _commands(state, made, there, here, out, request)
-    documents[RESULT] = {**swept.to_dict(), "study": plain(told)}
-    return documents
-
-
-def _told(
-    state: Manifest, request: Request, about: Prepared, made: Sequence[Run], out: Run
-) -> dict[str, Any]:
-    """What was done, for the document."""
-    folder = state.folder
-    signature = state.steps["signature"]
-    return {
-        "folder": folder,
-        "program": about.name,
-        "words": request.command,
-        "runs": [
-            {
-                "name": run.name,
-                **run.to_dict(),
-                "role": _role(run, out),
-                "seconds": state.steps[runs.step_of(run)].facts["seconds"],
-                "trace": trace_of(folder, run),
-            }
-            for run in made
-        ],
-        "budget": request.budget,
-        "not_run": [run.name for run in about.runs if run not in made],
-        "signature": {
-            "path": folder / found.SIGNATURE,
-            "given": signature.facts["given"],
-            "notes": signature.facts["notes"],
-        },
-        "target": request.target,
-    }
-
-
-def _judged(
-    swept: Sweep, checked: Validation, there: machine.Target, request: Request
-) -> dict[str, Any]:
-    """What to think of the recommendation: the run that was left out, and what is uncertain."""
-    (compared,) = checked.to_dict()["splits"]
-    recommended = []
-    for choice in swept.choices:
-        taken = choice.taken
-        one = predict(swept.signature, there.profile, *taken.split, request.target)
-        recommended.append(
-            {
-                "cores": choice.cores,
-                "processes": taken.split[0],
-                "threads": taken.split[1],
-                "runtime": taken.runtime,
-                "doubtful": one.doubtful,
-                "measure": one.measure,
-                "sources": _sources(one),
-            }
-        )
-    return {
-        "validation": {
-            "processes": compared["processes"],
-            "threads": compared["threads"],
-            "parameters": compared["parameters"],
-            "runtime": compared["runtime"],
-            "verdict": checked.to_dict()["verdict"],
-        },
-        "machine": {"path": there.file, "assumed": there.assumed},
-        "recommended": recommended,
-    }
-
-
-def _sources(one: Prediction) -> dict[str, str]:
-    """What the constants of the signature that are uncertain were found in."""
-    return {
-        name: source
-        for name in one.doubtful
-        if name.startswith("constants.")
-        and name in one.inputs
-        and (source := one.inputs[name].source)
-    }
-
-
-def _commands(
-    state: Manifest,
-    made: Sequence[Run],
-    there: machine.Target,
-    here: Profile,
-    out: Run,
-    request: Request,
-) -> list[dict[str, str]]:
-    """What does each step by itself, in order."""
-    steps = [runs.step_of(run) for run in made]
-    steps += [name for name in ("machine", "signature") if name in state.steps]
-    done = [{"step": name, "command": state.steps[name].command} for name in steps]
-    return [
-        *done,
-        {"step": "sweep", "command": _sweep_command(state.folder, request, there)},
-        {"step": "validation", "command": _validate_command(state.folder, out, here)},
-    ]
-
-
-def _sweep_command(folder: Path, request: Request, there: machine.Target) -> str:
-    words = ["popmodel", "sweep", str(folder / found.SIGNATURE), "--machine", there.file]
-    words += ["--cores", ",".join(map(str, request.cores))]
-    return shell.join([*words, *_set(request.target)])
-
-
-def _validate_command(folder: Path, out: Run, here: Profile) -> str:
-    words = ["popmodel", "validate", str(folder / found.SIGNATURE), str(trace_of(folder, out))]
-    words += ["--machine", machine.word(here), "--all-runs"]
-    return shell.join([*words, *_set(dict(out.settings))])
-
-
-def _set(values: Mapping[str, float]) -> list[str]:
-    return [word for name, value in values.items() for word in ("--set", f"{name}={value:.15g}")]
-
-
-def _role(run: Run, out: Run | None) -> str:
-    return "predicted" if run == out else "learnt from"
-
-
-def _stamped(one: Mapping[str, Any], command: str) -> dict[str, Any]:
-    stamp = plain(provenance.collect(()))
-    return {**one, "provenance": {**stamp, "command": command}}
 
 
 def _keep(path: Path, one: Mapping[str, Any]) -> None:

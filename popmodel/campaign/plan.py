@@ -155,16 +155,24 @@ def named_runs(text: str, parameters: Mapping[str, Sequence[float]]) -> tuple[Ru
 def left_out(runs: Sequence[Run]) -> Run | None:
     """Return the run to be predicted from the others; None if there are too few.
 
-    The one with most cores, then the last in the order of the plan, of those without which every
-    number of processes and of threads and every value of a parameter is still in another run;
-    where there is none such the first, as what is larger shows more.
+    The one with most cores, of those with the largest problem, of those without which the others
+    still show what the signature needs: every number of processes and of threads, and, of every
+    parameter, its value or two others (a law then tells), for messages too if the run sends any.
+    Where there is none such, the smallest, as what is larger shows more.
     """
     if len(runs) < LEAST:
         return None
-    able = [one for one in runs if _is_covered(one, [other for other in runs if other != one])]
+    able = [one for one in runs if _is_shown(one, [other for other in runs if other != one])]
     if not able:
         return min(runs, key=lambda one: one.cores)
-    return max(able, key=lambda one: (one.cores, [value for _, value in one.settings]))
+    return max(
+        able,
+        key=lambda one: (
+            one.cores,
+            [value for _, value in one.settings],
+            min(one.processes, one.threads),
+        ),
+    )
 
 
 def expected(run: Run, timed: Mapping[Run, float]) -> float | None:
@@ -203,9 +211,18 @@ def _axis(cores: int) -> list[int]:
     return [every[round(k * step)] for k in range(_MOST_OF_AXIS)]
 
 
-def _is_covered(one: Run, others: Sequence[Run]) -> bool:
-    there = {value for other in others for value in other.values.items()}
-    return there.issuperset(one.values.items())
+def _is_shown(one: Run, others: Sequence[Run]) -> bool:
+    """Whether others show what a run does, as far as it matters for large runs."""
+    if one.processes not in {other.processes for other in others}:
+        return False
+    if one.threads not in {other.threads for other in others}:
+        return False
+    alike = [other for other in others if other.processes > 1 or one.processes == 1]
+    seen = [dict(other.settings) for other in alike]
+    return all(
+        value in (there := {settings[name] for settings in seen}) or len(there) >= LEAST
+        for name, value in one.settings
+    )
 
 
 def _size(settings: Sequence[tuple[str, float]]) -> float:

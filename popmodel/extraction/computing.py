@@ -130,6 +130,41 @@ def merged(first: Computing, then: Computing) -> Computing:
     return replace(then, event=event, seconds=np.where(event >= 0, seconds, np.nan), along=along)
 
 
+def led(lead: Computing, here: Computing, begun: NDArray[np.bool_]) -> tuple[Computing, Computing]:
+    """Put to what is computed before some calls what comes before a process's first one of them.
+
+    At the edge of a grid processes lack the first calls of an exchange: what they compute before
+    it stands before another call than that of the others.
+
+    Parameters
+    ----------
+    lead : Computing
+        Before the first of the calls.
+    here : Computing
+        Before a later one.
+    begun : bool[S, n]
+        Which processes have had one of the calls between.
+
+    Returns
+    -------
+    lead, here : Computing
+        Every burst is in one of them.
+    """
+    moves = here.there & ~begun & ~lead.there
+    return (
+        replace(
+            lead,
+            event=np.where(moves, here.event, lead.event),
+            seconds=np.where(moves, here.seconds, lead.seconds),
+        ),
+        replace(
+            here,
+            event=np.where(moves, -1, here.event),
+            seconds=np.where(moves, np.nan, here.seconds),
+        ),
+    )
+
+
 def retimed(program: Program, events: Events, times: Timing) -> Program:
     """Return a program whose processes compute as long as they are said to.
 

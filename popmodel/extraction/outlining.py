@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.errors import PopmodelError
-from popmodel.extraction.computing import Computing, Timing, at_place, merged, timing
+from popmodel.extraction.computing import Computing, Timing, at_place, led, merged, timing
 from popmodel.extraction.general import Grid, general, grid_of, tidy
 from popmodel.extraction.listable import listable, open_before, segments
 from popmodel.extraction.meetings import meetings
@@ -159,8 +159,11 @@ class _Builder:
         pending: Computing | None = None
         stretch: list[int] = []
         computed: dict[int, Computing] = {}
+        lead: int | None = None  # point of what is computed right before a stretch of calls
 
         def close() -> None:
+            nonlocal lead
+            lead = None
             if stretch:
                 found.extend(self.calls(tuple(stretch), which, dict(computed)))
                 stretch.clear()
@@ -172,6 +175,9 @@ class _Builder:
                 here, pending = merged(pending, here), None
             is_call = self.segment[place] >= 0
             inside = bool(stretch) and is_call and self.segment[stretch[-1]] == self.segment[place]
+            if inside and lead is not None:
+                begun = np.logical_or.reduce([event[one][:, which] >= 0 for one in stretch])
+                self.points[lead], here = led(self.points[lead], here, begun)
             if not here.total:
                 pass
             elif here.total < _TINY * self.all and place != there[-1]:
@@ -181,6 +187,7 @@ class _Builder:
             else:
                 close()
                 found.append(self.work(here))
+                lead = len(self.points) - 1
             if is_call:
                 if stretch and self.segment[stretch[-1]] != self.segment[place]:
                     close()

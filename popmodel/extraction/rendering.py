@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from popmodel.extraction.amounts import table_of
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
+from popmodel.extraction.spread import apart
 from popmodel.extraction.written import Item, Noted, Table, number, text_of
 from popmodel.model.recorded import encode
 from popmodel.units import count, format_size
@@ -24,6 +26,8 @@ __all__ = ["Draft", "rendered"]
 
 _DIGITS = 4
 """Of relative times."""
+_MOST = 0.5
+"""Coefficient of variation of the processes beyond which they do different things."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +149,24 @@ class _Writer:
     def work(self, node: Work) -> Item:
         threads = self.outline.teams[node.point]
         if threads is None:
-            return Item("serial", {"name": node.name, "trip": 1, **self.times(node.point)})
+            entries = {"name": node.name, "trip": 1, **self.times(node.point)}
+            return Item("serial", entries | self.elsewhere(node.point))
         entries = {"name": node.name, "trip": "T", **self.times(node.point)}
+        entries |= self.elsewhere(node.point)
         if threads.imbalance > 0:
             entries["thread_imbalance"] = number(threads.imbalance, _DIGITS)
         entries["overhead"] = number(threads.overhead, _DIGITS)
         return Item("parallel", entries)
+
+    def elsewhere(self, point: int) -> dict[str, Any]:
+        """How processes differ where there are others than those of ``by_rank``: as much."""
+        one = self.fidelity.descriptions[point]
+        ranks = len(one.by_rank)
+        if not one.by_rank or not 0 < one.persistent_cv <= _MOST:
+            return {}
+        # of a sample, in place of the values themselves
+        cv = one.persistent_cv * math.sqrt(ranks / (ranks - 1))
+        return {"persistent_cv": Noted(number(cv, _DIGITS), "assumed for other P")}
 
     def times(self, point: int) -> dict[str, Any]:
         """Keys that say how long something takes."""
@@ -158,8 +174,11 @@ class _Writer:
         found: dict[str, Any] = {"seconds": self.draft.amounts["seconds", point].noted}
         if one.by_rank:
             found["by_rank"] = [number(each, _DIGITS) for each in one.by_rank]
-        if one.quantiles:
-            found["quantiles"] = [number(each, _DIGITS) for each in one.quantiles]
+        parts = one.quantiles
+        if point in self.fidelity.recorded:
+            parts = apart(self.outline.points[point].seconds)
+        if parts:
+            found["quantiles"] = [number(each, _DIGITS) for each in parts]
         if point in self.fidelity.recorded:
             name = f"r{point}"
             found["recorded"] = name

@@ -35,17 +35,23 @@ def team(trace: Trace, structure: Structure, region: Computing) -> Team:
     """
     mean, busiest, wall = _times(trace, structure, region.event[region.event >= 0])
     all_useful = float(mean.sum())
+    # a process that does not execute it has no time in it: of all of them is the mean
+    executions = region.event.shape[0] * int((region.event >= 0).sum(axis=1).max(initial=1))
     return Team(
-        float(mean.mean()),
+        all_useful / executions,
         float((busiest - mean).sum()) / all_useful if all_useful else 0.0,
-        float(np.maximum(wall - busiest, 0.0).mean()),
+        float(np.maximum(wall - busiest, 0.0).sum()) / executions,
     )
 
 
 def useful_of(trace: Trace, structure: Structure, places: NDArray[np.int64]) -> float:
-    """Useful time of the average thread in an average execution of regions, s; 0 for none."""
+    """Useful time of the average thread of all processes in an execution of regions, s."""
     events = np.flatnonzero(np.isin(structure.place, places) & structure.events.is_region)
-    return float(_times(trace, structure, events)[0].mean()) if len(events) else 0.0
+    if not len(events):
+        return 0.0
+    processes = structure.program.processes
+    executions = int(np.bincount(structure.events.sequence[events], minlength=processes).max())
+    return float(_times(trace, structure, events)[0].sum()) / (processes * executions)
 
 
 def _times(

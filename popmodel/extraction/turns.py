@@ -124,15 +124,26 @@ def turns(table: Table, loop: Loop, executions: int, which: NDArray[np.int64], n
 
 def _kinds(table: Table, loop: Loop, total: int) -> NDArray[np.int64]:
     """A number for each iteration of a loop, equal where the same is there: int64[total]."""
-    columns = []
+    columns: list[NDArray[np.int64]] = []
     for node in loop.body:
         if isinstance(node, Leaf):
-            columns += [(table.event[place][:, :total] >= 0).any(axis=0) for place in node.places]
+            there = [(table.event[place][:, :total] >= 0).any(axis=0) for place in node.places]
+            columns += [np.asarray(one, dtype=np.int64) for one in there]
         else:
-            columns.append(np.diff(iterations(node, total)))
-    stacked = np.stack([np.asarray(column, dtype=np.int64) for column in columns], axis=1)
+            columns.append(_executions(table, node, total))
+    stacked = np.stack(columns, axis=1)
     _, found = np.unique(stacked, axis=0, return_inverse=True)
     return np.asarray(found.reshape(-1), dtype=np.int64)
+
+
+def _executions(table: Table, loop: Loop, total: int) -> NDArray[np.int64]:
+    """A number for each execution of a loop, equal where all of its iterations are: int64[n]."""
+    first = iterations(loop, total)
+    inner = _kinds(table, loop, int(first[-1]))
+    numbers: dict[bytes, int] = {}
+    spans = pairwise(first.tolist())
+    found = [numbers.setdefault(inner[a:b].tobytes(), len(numbers)) for a, b in spans]
+    return np.array(found, dtype=np.int64)
 
 
 def _stretches(

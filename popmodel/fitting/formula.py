@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from popmodel.fitting.choice import Choice
-from popmodel.fitting.samples import Interval, Points, described
+from popmodel.fitting.samples import END, Interval, Points, described
 from popmodel.fitting.spread import Spread
 from popmodel.fitting.terms import Term, number
 from popmodel.values import dataclass
 
+_REACH = 2.3263478740408408 / END
 FIT, ASSUMED, TRACE = "fit", "assumed", "trace"
 """Origins of constants."""
 
@@ -83,8 +85,10 @@ def formula_of(
             f"share of {terms[1].text} at {place}",
         )  # fmt: skip
         second = terms[1].relative_to(home)
+        rest = "1 - {b}" if _largest(constants["b"]) < 1 else "max(1 - {b}, 0)"
+        rest = f"({rest})" if rest[0] == "1" else rest
         inner = [f"{part}*{term}" if term != "1" else part
-                 for part, term in (("(1 - {b})", first), ("{b}", second))]  # fmt: skip
+                 for part, term in ((rest, first), ("{b}", second))]  # fmt: skip
         factors = [f"({' + '.join(inner)})"]
     else:
         factors = [first] if first != "1" else []
@@ -102,6 +106,13 @@ def formula_of(
         low, high = number(one.low), number(one.high)
         factors.append(f"max({name}/{high}, {low}/{name}, 1)**({{{_key(name)}}} - 1)")
     return "*".join(["{a}", *factors]), constants
+
+
+def _largest(share: Constant) -> float:
+    """The largest value that is drawn of a share: 99 % where the end of the interval is 95 %."""
+    if share.low > 0:
+        return share.value * math.pow(share.high / share.value, _REACH)
+    return share.value + (share.high - share.value) * _REACH
 
 
 def _ends(interval: Interval) -> tuple[float, float, float]:

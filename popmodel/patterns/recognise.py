@@ -82,6 +82,9 @@ def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
         periodic, ways = _ways(messages, dims)
     if not ways or not _has_faces([way.move for way in ways]):
         return None
+    slanted = any(sum(map(abs, way.move)) > 1 for way in ways)
+    if slanted and _even(messages.size) and len(messages) == processes * (processes - 1):
+        return None  # all pairs alike: the corners of a halo are smaller than its faces
     facts: dict[str, Any] = {"dims": tuple(dims), "periodic": periodic, "directions": []}
     if themselves:
         facts["with_itself"] = themselves

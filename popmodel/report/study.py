@@ -29,7 +29,7 @@ Told = Mapping[str, Any]
 NOTES = 3
 """Notes of the signature that a screen shows."""
 MORE_RUNS = "more runs would narrow it: --runs, --set or a larger --budget"
-_RUN_HEADS = ("run s", "role")
+_RUN_HEADS = ("run s", "runtime s", "role")
 
 
 def blocks(document: Document) -> list[Section]:
@@ -51,15 +51,34 @@ def _runs(told: Told) -> list[Section]:
         facts.append(("assumed", told["machine"]["assumed"]))
     if told["not_run"]:
         facts.append(("not run", f"{', '.join(told['not_run'])} (budget, or no use of threads)"))
-    rows = [Row(_name(run), texts((f"{run['seconds']:.4g}", run["role"]))) for run in told["runs"]]
+    rows = [Row(_name(run), texts(_figures(run))) for run in told["runs"]]
     return [
         (
             Title(f"study of {told['program']}", (plural(len(rows), "run"),)),
             Facts(tuple(facts)),
         ),
         (Table(heads(_RUN_HEADS), tuple(rows), first="P x T"),),
+        _disturbed(told),
         _notes(told["signature"]),
     ]
+
+
+def _figures(run: Told) -> tuple[str, str, str]:
+    mark = "!" if run["disturbed"] else ""
+    return f"{run['seconds']:.4g}", f"{run['runtime']:.4g}{mark}", run["role"]
+
+
+def _disturbed(told: Told) -> Section:
+    """The warning for runs that did not have the machine for themselves."""
+    if not any(run["disturbed"] for run in told["runs"]):
+        return ()
+    return (
+        Note(
+            "! threads waited for CPUs: these times are too long, and so is what is predicted "
+            "from them; run the study again on an idle machine (--force)",
+            Role.WARNING,
+        ),
+    )
 
 
 def _notes(signature: Told) -> Section:

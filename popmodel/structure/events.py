@@ -315,17 +315,18 @@ def _finer(
     me = sequence[event]
     together = (kind == Op.COLLECTIVE) | (kind == Op.ARRIVE)
     pair = (kind <= Op.POST) & ~together
-    tag, partner, size = (np.zeros(len(kind), np.int64) for _ in range(3))
+    tag, partner, size, form = (np.zeros(len(kind), np.int64) for _ in range(4))
     messages, row = program.messages, target[pair]
     sends = kind[pair] <= Op.ISEND
     tag[pair] = messages.tag[row]
     partner[pair] = np.where(sends, messages.receiver[row], messages.sender[row]) - me[pair]
     size[pair] = messages.size[row]
     collectives, row = program.collectives, target[together]
+    form[together] = 1 + collectives.kind[row]
     tag[together] = _shapes(program)[row]
     partner[together] = collectives.root[row]
     size[together] = collectives.sent[row] + collectives.received[row]
-    what = _mix(kind, tag)
+    what = _mix(kind, form, tag)
     of_size = _mix(what, _classes(size))
     with_partner = _mix(of_size, partner)
     return [_mix(coarse, _sums(each, first)) for each in (what, of_size, with_partner)]

@@ -56,8 +56,7 @@ def focus_of(found: Iterations, kinds: NDArray[np.int64]) -> Focus:
     last = first + length - 1
     usual = float(np.median(lasting))
     mine = float(lasting[first : last + 1].mean())
-    which = f"iteration {first}" if last == first else f"iterations {first} to {last}"
-    why = f"{which} of {count}, nearest to the median in duration, balance and computing"
+    why = "nearest to the median in duration, balance and computing"
     why += f" ({format_time(mine / _NS)} each, median {format_time(usual / _NS)})"
     if skipped:
         why += "; the first is a warm-up"

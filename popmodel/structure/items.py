@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from popmodel.structure.nest import Leaf
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import NDArray
 
     from popmodel.structure.common import Common
     from popmodel.structure.events import Events
     from popmodel.structure.nest import Nest
+
+Number = TypeVar("Number", np.float64, np.int64)
 
 __all__ = ["Item", "items_of", "ranges"]
 
@@ -36,6 +36,8 @@ class Item:
         The same of items that do the same: calls with equal tags and sizes, loops around such.
     time : float64[n]
         Computing in it at each of its executions, the mean of all sequences, ns.
+    events : int64[n]
+        Events in it at each of them, of all sequences.
     counts : int64[n]
         How often a loop is repeated at each of them; empty of a place.
     body : tuple of Item
@@ -45,6 +47,7 @@ class Item:
     place: int
     likeness: int
     time: NDArray[np.float64]
+    events: NDArray[np.int64]
     counts: NDArray[np.int64]
     body: tuple[Item, ...]
 
@@ -95,17 +98,20 @@ class _Items:
 
     def _place(self, place: int, executions: int) -> Item:
         rows = self._rows[place]
-        time = _sums(self._common.execution[rows], self._time[rows], executions)
+        turn = self._common.execution[rows]
+        time = np.bincount(turn, self._time[rows], executions).astype(np.float64)
+        events = np.bincount(turn, minlength=executions)
         likeness = self._number("place", int(self._events.sized[rows].min()))
-        return Item(self._next(), place, likeness, time, np.empty(0, np.int64), ())
+        return Item(self._next(), place, likeness, time, events, np.empty(0, np.int64), ())
 
     def _loop(self, nest: Nest, counts: NDArray[np.int64]) -> Item:
         number = self._next()
         body = self.of(nest, counts)
-        turn = sum((each.time for each in body), np.zeros(int(counts.sum())))
-        time = _sums(np.repeat(np.arange(len(counts)), counts), turn, len(counts))
+        none = np.zeros(int(counts.sum()), np.int64)
+        time = _sums(sum((each.time for each in body), none.astype(np.float64)), counts)
+        events = _sums(sum((each.events for each in body), none), counts)
         likeness = self._number("loop", *(each.likeness for each in body))
-        return Item(number, -1, likeness, time, counts, body)
+        return Item(number, -1, likeness, time, events, counts, body)
 
     def _next(self) -> int:
         self._passed += 1
@@ -115,6 +121,9 @@ class _Items:
         return self._numbers.setdefault(what, len(self._numbers))
 
 
-def _sums(which: NDArray[Any], values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    sums: NDArray[np.float64] = np.bincount(which, values, length).astype(np.float64)
+def _sums(values: NDArray[Number], counts: NDArray[np.int64]) -> NDArray[Number]:
+    """Sums of so many values after the other."""
+    passed = np.concatenate([values[:0], [values.dtype.type(0)], np.cumsum(values)])
+    until = np.cumsum(counts)
+    sums: NDArray[Number] = passed[until] - passed[until - counts]
     return sums

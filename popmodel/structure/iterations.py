@@ -64,9 +64,7 @@ def iterations_of(events: Events, common: Common, loop: Loop, begin: int) -> Ite
     sequences, count = len(events.offsets) - 1, sum(loop.counts)
     inside = np.flatnonzero(of >= 0)
     sequence, iteration = events.sequence[inside], of[inside]
-    before = np.append(begin, np.maximum.accumulate(events.end)[:-1])[: len(events)]
-    starts = events.offsets[:-1][np.diff(events.offsets) > 0]
-    before[starts] = begin
+    before = _ends_before(events, begin)
     late = np.iinfo(np.int64).max
     since = np.full((count, sequences), late)
     np.minimum.at(since, (iteration, sequence), np.minimum(before, events.begin)[inside])
@@ -82,6 +80,13 @@ def iterations_of(events: Events, common: Common, loop: Loop, begin: int) -> Ite
     none = ~np.isin(np.arange(sequences), sequence)
     filled[:, none] = filled[0, ~none].min(initial=late)
     return Iterations(filled, of, compute)
+
+
+def _ends_before(events: Events, begin: int) -> NDArray[np.int64]:
+    """When all events before each one on its sequence have ended, ns."""
+    shift = events.sequence * (int(events.end.max(initial=begin)) - begin + 1)
+    ends = np.maximum.accumulate(np.append(begin, events.end + shift)[: len(events)])
+    return np.maximum(ends - shift, begin)
 
 
 def _cut_the_first(

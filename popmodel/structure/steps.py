@@ -15,11 +15,11 @@ import numpy as np
 
 from popmodel.arrays import among
 from popmodel.kernel import _kernel
-from popmodel.structure.items import Item, items_of, ranges
+from popmodel.structure.items import Item, Number, items_of, ranges
 from popmodel.structure.rewrite import Around, Slot, Source, rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,10 @@ __all__ = ["Steps", "steps_of"]
 
 _HEAVY = 0.5
 """Share of the time of the longest burst of its kind from which on one begins a step, too."""
+_LIGHT = 0.1
+"""Share of the time of a step below which extras are no work of a loop around."""
+_FEW = 0.2
+"""Extra calls among those of a step, up to which they are none either."""
 _LIKE = 0.75
 """Share of the time of steps in what they have in common."""
 _SHARED = 0.5
@@ -38,6 +42,8 @@ _RATIO = 2.5
 """How much longer one step may be than another."""
 _FORMS = 64
 """Kinds of steps, beyond which they are not steps of one loop."""
+_BESIDE = 2
+"""How many items beside the steps may be loops of steps."""
 _ONE = np.ones(1)
 
 
@@ -65,8 +71,12 @@ def steps_of(events: Events, common: Common) -> Steps:
     if not loops:
         return Steps(common, None, np.empty(0, np.int64))
     at = max(loops, key=lambda at: (float(items[at].time.sum()), items[at].size))
-    steps = _cut(items[at]) or _as_they_are(items[at])
-    return _put_together(common, _with_the_ends(_between(items[:at], steps, items[at + 1 :])))
+    steps = _cut(items[at], items[:at], items[at + 1 :]) or _as_they_are(items[at])
+    body = _Body.of(steps)
+    ahead = _unrolled_last(items[:at][::-1], body)
+    behind = _unrolled_last(items[at + 1 :], body)
+    whole = _between(ahead.backwards(), steps, behind)
+    return _put_together(common, _with_the_ends(whole, body))
 
 
 class _Run(NamedTuple):
@@ -93,15 +103,20 @@ class _Run(NamedTuple):
 
     def time(self) -> NDArray[np.float64]:
         """Computing in each item, ns."""
-        found = np.zeros(len(self.item))
-        for number, each in self.items.items():
-            mine = self.item == number
-            found[mine] = each.time[self.turn[mine]]
+        return self.of_each(lambda item: item.time)
+
+    def of_each(self, values: Callable[[Item], NDArray[Number]]) -> NDArray[Number]:
+        """What items have at these executions."""
+        found = np.zeros(len(self.item), values(next(iter(self.items.values()))).dtype)
+        order = np.argsort(self.item, kind="stable")
+        numbers, first = np.unique(self.item[order], return_index=True)
+        for number, rows in zip(numbers.tolist(), np.split(order, first[1:]), strict=False):
+            found[rows] = values(self.items[number])[self.turn[rows]]
         return found
 
-    def part(self, begin: int, end: int) -> _Run:
-        """Some of them."""
-        return _Run(self.items, self.item[begin:end], self.turn[begin:end])
+    def backwards(self) -> _Run:
+        """The same from its end."""
+        return _Run(self.items, self.item[::-1], self.turn[::-1])
 
 
 class _Steps(NamedTuple):
@@ -120,7 +135,15 @@ def _as_they_are(loop: Item) -> _Steps:
         np.tile(numbers, count),
         np.repeat(np.arange(count), len(numbers)),
     )
-    return _Steps(run, np.arange(count + 1) * len(numbers))
+    return _present(_Steps(run, np.arange(count + 1) * len(numbers)))
+
+
+def _present(steps: _Steps) -> _Steps:
+    """Steps without those executions of places that no sequence has an event at."""
+    run, starts = steps
+    there = run.of_each(lambda item: item.events) > 0
+    passed = np.concatenate([[0], np.cumsum(there)])
+    return _Steps(_Run(run.items, run.item[there], run.turn[there]), passed[starts])
 
 
 def _unrolled(loop: Item, inner: Item) -> _Run:
@@ -138,19 +161,46 @@ def _unrolled(loop: Item, inner: Item) -> _Run:
     late = within - (inner.counts * len(body))[of] + len(ahead) + len(body)
     column = np.where(within < 0, place, np.where(in_body, len(ahead) + within % len(body), late))
     turn = np.where(in_body, first[of] + within // len(body), of)
-    return _Run({each.number: each for each in (*ahead, *body, *behind)}, numbers[column], turn)
+    run = _Run({each.number: each for each in (*ahead, *body, *behind)}, numbers[column], turn)
+    return _present(_Steps(run, np.zeros(1, np.int64))).run
 
 
-def _cut(loop: Item) -> _Steps | None:
+def _cut(loop: Item, ahead: Sequence[Item], behind: Sequence[Item]) -> _Steps | None:
     """Cut a loop anew into steps that are alike; None where its iterations are all there is."""
-    whole = float(loop.time.sum())
     for inner in loop.body:
-        varies = inner.is_loop and len(inner.counts) > 1 and np.ptp(inner.counts) > 0
-        if varies and float(inner.time.sum()) >= _HEAVY * whole:
+        goes_on = _goes_on(loop, inner, ahead, behind)
+        if _is_a_step(loop, inner, goes_on):
             found = _alike(_unrolled(loop, inner), len(inner.counts))
             if found is not None:
                 return found
     return _alike(_as_they_are(loop).run, int(loop.counts.sum()))
+
+
+def _goes_on(loop: Item, inner: Item, ahead: Sequence[Item], behind: Sequence[Item]) -> bool:
+    """Whether what a loop inside repeats stands beside the loop around it, too."""
+    wanted = [each.likeness for each in inner.body]
+    for beside, edge in ((behind, loop.body[0]), (ahead[::-1], loop.body[-1])):
+        some = [each.likeness for each in beside[: len(wanted)]]
+        alike = some == wanted or some == wanted[::-1] or inner.likeness in some[:1]
+        if edge is inner and alike:
+            return True
+    return False
+
+
+def _is_a_step(loop: Item, inner: Item, goes_on: bool) -> bool:
+    """Whether the iterations of a loop inside may be the steps, and what is around them extras.
+
+    A solver in a time step is repeated as often as it takes. What comes every so many steps is seen
+    by counts that differ at the ends of the run only, by steps that are left over there, or by next
+    to no time and few calls.
+    """
+    counts, whole, own = inner.counts, float(loop.time.sum()), float(inner.time.sum())
+    if own < _HEAVY * whole or not inner.is_loop:
+        return False
+    light = (whole - own) / len(counts) <= _LIGHT * own / int(counts.sum())
+    if len(counts) < 2 or np.ptp(counts) == 0:
+        return goes_on or (light and loop.size - inner.size <= _FEW * inner.size)
+    return light or (len(counts) > 2 and np.ptp(counts[1:-1]) == 0)
 
 
 def _alike(run: _Run, fewest: int) -> _Steps | None:
@@ -168,21 +218,24 @@ def _alike(run: _Run, fewest: int) -> _Steps | None:
     forms = _forms(steps, like)
     if len(forms.of) > _FORMS:
         return None
-    times = np.diff(np.concatenate([[0.0], np.cumsum(time)])[steps.starts])
-    usual = forms.usual
-    typical = np.median(times[forms.step == usual])
+    usual = np.array(forms.of[forms.usual]), _typical(steps, forms, forms.usual, time)
     for form in range(len(forms.of)):
         last_only = form == forms.step[-1] and np.count_nonzero(forms.step == form) == 1
-        if form == usual or last_only:
-            continue
-        k = int(np.argmax(forms.step == form))
-        reference = int(np.argmax(forms.step == usual))
-        if not _is_like(steps, reference, k, like, time):
-            return None
-        mean_time = float(np.median(times[forms.step == form]))
-        if not typical / _RATIO <= mean_time <= typical * _RATIO:
+        its_own = np.array(forms.of[form]), _typical(steps, forms, form, time)
+        if not last_only and not _are_like(*usual, *its_own):
             return None
     return steps
+
+
+def _typical(
+    steps: _Steps, forms: _Forms, form: int, time: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Median time of each item in the steps of a form, ns."""
+    begins = steps.starts[:-1][forms.step == form]
+    median: NDArray[np.float64] = np.median(
+        time[begins[:, None] + np.arange(len(forms.of[form]))], axis=0
+    )
+    return median
 
 
 def _from_the_first(like: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -223,13 +276,6 @@ def _pairs(
     return _kernel.align(left, right, _ONE)
 
 
-def _is_like(
-    steps: _Steps, one: int, other: int, like: NDArray[np.int64], time: NDArray[np.float64]
-) -> bool:
-    a, b = (slice(*steps.starts[step : step + 2].tolist()) for step in (one, other))
-    return _are_like(like[a], time[a], like[b], time[b])
-
-
 def _are_like(
     one: NDArray[np.int64],
     one_time: NDArray[np.float64],
@@ -238,62 +284,110 @@ def _are_like(
 ) -> bool:
     """Whether two steps have most of their time and of their items in common."""
     first, second = _pairs(one, other)
+    whole, others = float(one_time.sum()), float(other_time.sum())
     return (
-        len(first) >= _SHARED * max(len(one), len(other))
-        and one_time[first].sum() >= _LIKE * one_time.sum()
-        and other_time[second].sum() >= _LIKE * other_time.sum()
+        whole / _RATIO <= others <= whole * _RATIO
+        and len(first) >= _SHARED * max(len(one), len(other))
+        and float(one_time[first].sum()) >= _LIKE * whole
+        and float(other_time[second].sum()) >= _LIKE * others
     )
 
 
-def _between(ahead: Sequence[Item], steps: _Steps, behind: Sequence[Item]) -> _Steps:
+class _Body(NamedTuple):
+    """The body of all steps.
+
+    Attributes
+    ----------
+    like : int64[n]
+        What its items are like.
+    time : float64[n]
+        How long each is in a usual step, the median, ns; 0 where that has none.
+    usual : bool[n]
+        Whether a usual step has it.
+    """
+
+    like: NDArray[np.int64]
+    time: NDArray[np.float64]
+    usual: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, steps: _Steps) -> _Body:
+        """The body of some steps."""
+        like, time = steps.run.likeness(), steps.run.time()
+        forms = _forms(steps, like)
+        columns = _merged(forms)
+        size = 1 + max(map(max, columns))
+        body = cls(np.empty(size, np.int64), np.zeros(size), np.zeros(size, bool))
+        for form, places in enumerate(columns):
+            body.like[places] = forms.of[form]
+        places = columns[forms.usual]
+        body.usual[places] = True
+        body.time[places] = _typical(steps, forms, forms.usual, time)
+        return body
+
+    def backwards(self) -> _Body:
+        """The same from its end."""
+        return _Body(self.like[::-1], self.time[::-1], self.usual[::-1])
+
+    def begins(self, like: NDArray[np.int64], time: NDArray[np.float64]) -> int:
+        """How many of some items, from the first on, are one step; 0 if they begin with none."""
+        most = int((1 + _SHARED) * len(self.like))
+        first, second = _pairs(self.like, like[:most])
+        if not len(second) or second[0] > 0:
+            return 0
+        end = int(second[-1]) + 1
+        usual, whole, found = self.usual[first], self.time.sum(), time[:end].sum()
+        alike = (
+            whole / _RATIO <= found <= whole * _RATIO
+            and usual.sum() >= _LIKE * self.usual.sum()
+            and self.time[first].sum() >= _LIKE * whole
+            and time[second].sum() >= _LIKE * found
+        )
+        return end if alike else 0
+
+
+def _unrolled_last(items: Sequence[Item], body: _Body) -> _Run:
+    """What is executed once, beside the steps: the items from there on, loops of steps unrolled."""
+    known = {each.number: each for each in items}
+    numbers, turns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for at, each in enumerate(items):
+        steps = _as_they_are(each) if each.is_loop and at < _BESIDE else None
+        if steps is not None:
+            run, count = steps.run, int(steps.starts[1])
+            if body.begins(run.likeness()[:count], run.time()[:count]) == count:
+                known |= run.items
+                numbers.append(run.item)
+                turns.append(run.turn)
+                continue
+        numbers.append(np.array([each.number]))
+        turns.append(np.zeros(1, np.int64))
+    return _Run(known, np.concatenate(numbers), np.concatenate(turns))
+
+
+def _between(ahead: _Run, steps: _Steps, behind: _Run) -> _Steps:
     """Put steps between what is executed once, ahead of them and behind."""
-    items = steps.run.items | {each.number: each for each in (*ahead, *behind)}
-    numbers = [np.array([each.number for each in some], np.int64) for some in (ahead, behind)]
-    once = [np.zeros(len(some), np.int64) for some in (ahead, behind)]
+    parts = (ahead, steps.run, behind)
     run = _Run(
-        items,
-        np.concatenate([numbers[0], steps.run.item, numbers[1]]),
-        np.concatenate([once[0], steps.run.turn, once[1]]),
+        ahead.items | steps.run.items | behind.items,
+        np.concatenate([each.item for each in parts]),
+        np.concatenate([each.turn for each in parts]),
     )
-    return _Steps(run, steps.starts + len(ahead))
+    return _Steps(run, steps.starts + len(ahead.item))
 
 
-def _with_the_ends(steps: _Steps) -> _Steps:
+def _with_the_ends(steps: _Steps, body: _Body) -> _Steps:
     """Let steps join that are beside the others; leave out a last one that is none."""
     like, time = steps.run.likeness(), steps.run.time()
-    forms = _forms(steps, like)
-    step = int(np.argmax(forms.step == forms.usual))
-    usual = slice(*steps.starts[step : step + 2].tolist())
     starts = steps.starts.tolist()
-    if len(starts) > 2 and not _is_like(steps, step, len(starts) - 2, like, time):
+    last = like[starts[-2] : starts[-1]]
+    if len(starts) > 2 and body.usual[_pairs(body.like, last)[0]].sum() < _LIKE * body.usual.sum():
         starts.pop()
-    model, lasting = like[usual], time[usual]
-    while length := _next_step(model, lasting, like[starts[-1] :], time[starts[-1] :]):
+    while length := body.begins(like[starts[-1] :], time[starts[-1] :]):
         starts.append(starts[-1] + length)
-    model, lasting, like, time = model[::-1], lasting[::-1], like[::-1], time[::-1]
-    while length := _next_step(
-        model, lasting, like[len(like) - starts[0] :], time[len(time) - starts[0] :]
-    ):
+    body, like, time = body.backwards(), like[::-1], time[::-1]
+    while length := body.begins(like[len(like) - starts[0] :], time[len(time) - starts[0] :]):
         starts.insert(0, starts[0] - length)
     return _Steps(steps.run, np.array(starts))
-
-
-def _next_step(
-    model: NDArray[np.int64],
-    model_time: NDArray[np.float64],
-    like: NDArray[np.int64],
-    time: NDArray[np.float64],
-) -> int:
-    """How many of the items that follow are one more step; 0 if there is none."""
-    most = len(model) + int(_SHARED * len(model))
-    first, second = _pairs(model, like[:most])
-    if not len(second) or second[0] > 0:
-        return 0
-    end = int(second[-1]) + 1
-    whole, found = float(model_time.sum()), float(time[:end].sum())
-    if not whole / _RATIO <= found <= whole * _RATIO or len(first) < _LIKE * len(model):
-        return 0
-    return end if _are_like(model, model_time, like[:end], time[:end]) else 0
 
 
 def _put_together(common: Common, steps: _Steps) -> Steps:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from patience import measuring
+
 import popmodel
+from popmodel.bench import plan
+from popmodel.campaign import machine
 from popmodel.campaign.machine import target
+from popmodel.errors import FileError
 from popmodel.machine import profile
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json"
@@ -52,3 +59,27 @@ def test_what_was_measured_of_a_network_stays(tmp_path: Path) -> None:
 def test_measuring_again_improves_the_profile_of_this_machine(tmp_path: Path) -> None:
     found = target(profile.load(EXAMPLE), [64], tmp_path / "target.json")
     assert found.profile.path == str(EXAMPLE)
+
+
+@measuring()
+def test_this_machine_is_measured_into_the_directory_of_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mode = replace(plan.MODES["quick"], rounds=1, seconds=0.2, least=3, most=5, shortest=0.001)
+    monkeypatch.setattr(plan, "MODES", {"quick": mode})
+    monkeypatch.setattr(machine, "PARTS", ("core",))
+    path = tmp_path / "machine.json"
+    assert machine.measure(path) == ()
+    assert profile.load(path).get("core.freq.1").value > 1e8
+    assert profile.load(path).origin == "measured"
+    samples = {one.name: one.stat().st_mtime_ns for one in (tmp_path / "machine.samples").iterdir()}
+    path.unlink()
+    machine.measure(path)  # nothing is measured again
+    kept = {one.name: one.stat().st_mtime_ns for one in (tmp_path / "machine.samples").iterdir()}
+    assert {name for name, time in samples.items() if kept[name] != time} <= {"plan.json"}
+    assert path.exists()
+
+
+def test_without_samples_there_is_no_profile(tmp_path: Path) -> None:
+    with pytest.raises(FileError):
+        machine.of_samples(tmp_path / "machine.json")

@@ -179,5 +179,5 @@ def test_python_gives_the_same(steps: str, popmodel: Call) -> None:
     found = package.find_structure(steps)
     assert found.to_dict()["nest"] == document(popmodel, steps)["nest"]
     assert repr(found) == "<Structure of steps.prv: 10 iterations of 20.0 ms>"
-    assert len(found.to_dataframe()) == STEPS + 4
+    assert len(found.to_dataframe()) == STEPS + len(found.found.parts) + 1
     assert found.plot().svg.count("<svg") == 1

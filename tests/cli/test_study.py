@@ -153,7 +153,7 @@ def test_a_study_ends_with_a_validated_recommendation(
     assert status == 0, err
     assert "popmodel: run 1x1-N=20: " in err
     assert "4 more runs, at least " in err
-    assert "check: 2 x 1 N=24 steps=100 was left out and predicted from the others" in out
+    assert "check: 1 x 1 N=24 steps=100 was left out and predicted from the others" in out
     assert "recommended" in out
     assert max(map(len, out.splitlines())) <= 80
     for label in ("directory", "role", "run s", "learnt from", "check", "to narrow it"):

@@ -29,6 +29,9 @@ COMMANDS = (
     f"metrics {TRACE}",
     "metrics tests/data/comd.4.prv.gz tests/data/is.S.4.prv.gz",
     f"metrics {TRACE} --by process",
+    f"structure {TRACE}",
+    f"phases {TRACE}",
+    f"phases {TRACE} --foa auto",
     "communication tests/data/comd.4.prv.gz",
     "communication tests/data/mix.4.prv.gz --window 0.1s:",
     "communication tests/data/cg.S.2.prv.gz",
@@ -74,12 +77,12 @@ RARE = {
     "popmodel/metrics/1": (
         r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
     ),
+    "popmodel/structure/1": r"(caveats|notes)\[\]",
+    "popmodel/phases/1": r"(caveats|notes)\[\]",
     "popmodel/communication/1": (
         r"(caveats|notes)\[\]|patterns\[\]\.facts\.(dim|by|crosses\[\]|direction\[\]|blocks|root|way"
         r"|sizes\[\]\..*)|patterns\[\]\.inside\[\]"
     ),
-    "popmodel/structure/1": r"(caveats|notes)\[\]",
-    "popmodel/phases/1": r"(caveats|notes)\[\]",
     "popmodel/replay/1": r"written|runs\[\]\.error",
     "popmodel/sensitivity/1": r"written|caveats\[\]|tolerance\[\]\.why\..*",
     "popmodel/validate/1": r"(ignored|left_out)\[\].*|noisy\[\]",

@@ -24,6 +24,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
     ],
     "structure": lambda: [popmodel.find_structure(TRACE)],
     "phases": lambda: [popmodel.find_phases(TRACE)],
+    "communication": lambda: [popmodel.communication(TRACE)],
     "replay": lambda: [
         popmodel.replay(TRACE, metrics=True),
         popmodel.replay(

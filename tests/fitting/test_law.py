@@ -196,6 +196,13 @@ def test_without_hints_the_simplest_form_near_two_points_is_taken() -> None:
     assert law(measured(lambda p, _: 3 / p, (4, 16))).form == "1/P"
 
 
+def test_no_draw_of_a_share_makes_a_formula_negative() -> None:
+    found = law([Sample(4, 1, 1.0, {}, 0.1), Sample(8, 1, 0.6, {}, 0.1)], hints=["1/P"])
+    assert found.constants["b"].high > 0.7
+    values = {f"x_{name}": one.value for name, one in found.constants.items()} | {"x_b": 1.2}
+    assert float(parse(found.text("x_")).evaluate({**values, "P": 1, "T": 1})) > 0
+
+
 # -- what does not fit
 
 

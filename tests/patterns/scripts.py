@@ -16,6 +16,9 @@ from popmodel.structure.events import Events
 from popmodel.structure.nest import Leaf, Loop, Place
 from popmodel.structure.structure import Structure
 
+_TOKENS = ("inside", "coarse", "tagged", "sized", "exact")
+"""What events are told apart by where loops are sought: not here."""
+
 #: ("send", to, bytes, tag), ("isend", ...), ("recv", from, tag), ("irecv", from, tag),
 #: ("sendrecv", to, from, bytes, tag), ("wait", k) of the k-th open request, ("waitall",),
 #: (collective, communicator, bytes, root)
@@ -187,11 +190,8 @@ def structure(
             first=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             name=np.array([names.index(places[p].name) for p in place], np.int32),
             names=names,
-            inside=none.astype(np.int32),
             insides=("",),
-            coarse=none.astype(np.int32),
-            tagged=none.astype(np.int32),
-            exact=none.astype(np.int32),
+            **dict.fromkeys(_TOKENS, none.astype(np.int32)),
         ),
         nest=nest,
         places=tuple(

@@ -16,7 +16,7 @@ def arranged(shown: Cells) -> tuple[int, Draw]:
     """Width of a sheet with the cells, and what draws them."""
     number = max(len(shown.names), 1)
     side = min(_CELL, _SIDE / number)
-    left = MARGIN + LINE + max(text_width(name) for name in shown.names) + 6
+    left = MARGIN + max(text_width(name) for name in (*shown.names, shown.rows)) + 6
     width = max(left + number * side + MARGIN, _LEAST)
 
     def draw(y: float) -> tuple[list[str], float]:
@@ -24,7 +24,7 @@ def arranged(shown: Cells) -> tuple[int, Draw]:
         end = number * side
         lines = [
             words(left + end / 2, y + 1.6 * LINE, shown.columns, "middle"),
-            words(MARGIN, top + end / 2 + 4, shown.rows),
+            words(left - 6, top - 5, shown.rows, "end"),
             f'<rect class="room" x="{left:.1f}" y="{top:.1f}" width="{end:.1f}" '
             f'height="{end:.1f}"/>',
         ]

@@ -1,0 +1,65 @@
+"""Sums of messages and calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from patterns.scripts import Repeat, Step, structure
+
+from popmodel.patterns import traffic
+
+
+@pytest.fixture
+def made():
+    """Rank 0 sends 0, 8 and 12 bytes to rank 1 in each of 5 steps, which sends 100 to rank 2."""
+
+    def does(rank, _):
+        if rank == 0:
+            return [("send", 1, size, 0) for size in (0, 8, 12)]
+        if rank == 1:
+            return [*[("recv", 0, 0)] * 3, ("send", 2, 100, 0)]
+        return [("recv", 1, 0)]
+
+    steps = [
+        Repeat(5, [Step(does)]),
+        Step(lambda *_: [("bcast", 0, 64, 1)], "MPI_Bcast"),
+        Step(lambda *_: [("allreduce", 0, 8, -1)], "MPI_Allreduce"),
+    ]
+    return structure(3, steps, nodes=[0, 0, 1])
+
+
+def test_pairs_are_added_up(made):
+    found = traffic.pairs(made.program, traffic.sent(made.program))
+    assert found.sender.tolist() == [0, 1]
+    assert found.receiver.tolist() == [1, 2]
+    assert found.messages.tolist() == [15, 5]
+    assert found.bytes.tolist() == [100, 500]
+    assert found.within.tolist() == [True, False]
+
+
+def test_sizes_have_classes_of_powers_of_two(made):
+    assert traffic.by_size(made.program, traffic.sent(made.program)) == [
+        (0, 1, 5, 0),
+        (8, 16, 10, 100),
+        (64, 128, 5, 500),
+    ]
+
+
+def test_bytes_of_calls_are_what_they_put_in(made):
+    (calls,) = traffic.uses(made.program)  # the test's calls have one name
+    assert calls.bytes == 600 + 3 * 64 + 3 * 8
+    amount = traffic.given(made.program)
+    assert amount.sum() == calls.bytes
+
+
+def test_no_iterations_make_no_share_of_them(made):
+    assert traffic.sent_in_iterations(made) is None
+
+
+def test_a_program_without_messages():
+    made = structure(2, [Step(lambda *_: [("barrier", 0, 0, -1)], "MPI_Barrier")])
+    rows = traffic.sent(made.program)
+    assert len(rows) == 0
+    assert len(traffic.pairs(made.program, rows)) == 0
+    assert traffic.by_size(made.program, rows) == []
+    assert np.array_equal(traffic.given(made.program), [0, 0])
