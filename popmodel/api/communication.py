@@ -50,6 +50,8 @@ class Communication(Result):
         What is analysed; None: all that processes do.
     caveats : tuple of str
         What has to be known before numbers are read.
+    nodes : int or None
+        Nodes of the processes; None where the trace does not tell them.
     """
 
     trace: str
@@ -57,6 +59,7 @@ class Communication(Result):
     meaning: Meaning
     window: Focus | None
     caveats: tuple[str, ...]
+    nodes: int | None
 
     def __repr__(self) -> str:
         program = self.structure.program
@@ -83,12 +86,14 @@ class Communication(Result):
             SCHEMA,
             trace=self.trace,
             processes=program.processes,
-            nodes=len(np.unique(program.nodes[: program.processes])),
+            nodes=self.nodes,
             analysed=self.window,
             caveats=self.caveats,
             messages=len(rows),
             bytes=program.messages.size[rows].sum(),
-            within_nodes={
+            within_nodes=None
+            if self.nodes is None
+            else {
                 "messages": pairs.messages[within].sum(),
                 "bytes": pairs.bytes[within].sum(),
             },
@@ -190,7 +195,9 @@ def communication(
     part, focus = (read, None) if wanted == PROGRAM else focused(read, wanted)
     structure = find_structure(part)
     told = () if focus is None else focus.caveats
-    return Communication(path_of(trace), structure, find(structure), focus, tuple(told))
+    program = structure.program
+    nodes = len(np.unique(program.nodes[: program.processes])) if read.nodes else None
+    return Communication(path_of(trace), structure, find(structure), focus, tuple(told), nodes)
 
 
 def _per_iteration(structure: Structure) -> dict[str, float] | None:

@@ -6,13 +6,24 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.inputs import TraceLike, path_of, several, trace_of
+from popmodel.api.inputs import (
+    ProfileLike,
+    SignatureLike,
+    TraceLike,
+    path_of,
+    profile_of,
+    several,
+    signature_of,
+    trace_of,
+)
 from popmodel.api.results import Result
 from popmodel.errors import UsageError, did_you_mean
+from popmodel.extraction.against import Agreement, against
 from popmodel.extraction.assumed import SCALES
 from popmodel.extraction.extracted import Extracted, Run
 from popmodel.extraction.extracted import signature_from as extracted
 from popmodel.plain import document
+from popmodel.report.agreement import VIEWS as AGREEMENT
 from popmodel.report.extraction import VIEWS
 from popmodel.trace.focus import focused
 from popmodel.trace.part import Part, Window
@@ -22,7 +33,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.report.views import Views
 
-__all__ = ["Found", "signature_from"]
+__all__ = ["Compared", "Found", "check_against", "signature_from"]
 
 
 @dataclass(frozen=True)
@@ -155,3 +166,93 @@ def signature_from(
         read = trace_of(each, application=application, cache=cache, flop_rate=flop_rate, rated=True)
         runs.append(Run(focused(read, part)[0], dict(values)))
     return Found(extracted(runs, name=name, scaling=scaling))
+
+
+@dataclass(frozen=True)
+class Compared(Result):
+    """A signature beside a trace, as returned by `check_against`.
+
+    Attributes
+    ----------
+    signature, trace : str
+        Where they are.
+    processes, threads : int
+        Of the trace.
+    agreement : Agreement
+        What they have in common.
+    """
+
+    signature: str
+    trace: str
+    processes: int
+    threads: int
+    agreement: Agreement
+
+    def __repr__(self) -> str:
+        off = f"off by {100 * self.agreement.worst:.2g} % at most"
+        return f"<Signature {self.signature} against {self.trace}: {off}>"
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The signature and the trace."""
+        return self.signature, self.trace
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/agreement/1``, without provenance."""
+        own = {name: getattr(self, name) for name in ("signature", "trace", "processes", "threads")}
+        return document("popmodel/agreement/1", **own, **self.agreement.to_dict())
+
+    def _views(self) -> Views:
+        return AGREEMENT
+
+
+def check_against(
+    application: SignatureLike,
+    trace: TraceLike,
+    *,
+    settings: Mapping[str, float] | None = None,
+    machine: ProfileLike | None = None,
+    window: Window | None = None,
+    region: str | None = None,
+    from_start: bool = False,
+    trace_application: int = 1,
+    cache: bool = True,
+    flop_rate: float | None = None,
+) -> Compared:
+    """Compare a signature with a trace, phase by phase and message by message.
+
+    The signature is carried out as a whole with the processes and threads of the trace, and both
+    are replayed on the ideal network.
+
+    Parameters
+    ----------
+    application : path, name or Signature
+        The signature.
+    trace : path or Trace
+        A run of it.
+    settings : mapping of str to float, optional
+        Problem parameters of the run.
+    machine : path, name or Profile, optional
+        The machine that it computed on, where the signature counts operations.
+    window, region, from_start, cache, flop_rate
+        As for `signature_from`.
+    trace_application : int
+        Number of the application in the trace, from 1.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read.
+    UsageError
+        If the signature cannot be carried out with so many processes and threads.
+    """
+    part = Part.of(window, region, from_start)
+    signature = signature_of(application)
+    read = trace_of(
+        trace, application=trace_application, cache=cache, flop_rate=flop_rate, rated=True
+    )
+    source = focused(read, part)[0]
+    found = against(signature, source, settings, None if machine is None else profile_of(machine))
+    return Compared(
+        signature.path, path_of(trace), source.processes, int(max(source.threads)), found
+    )

@@ -113,7 +113,7 @@ def find_phases(
     given = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
     part, focus = focused(given, asked.of_run(given))
     structure, whole = structure_of(given)
-    found = phases(structure, whole, part)
+    found = phases(structure, whole, part, asked.on_sequences(given))
     told = caveats(part, focus) if part.timed else focus.caveats
     document = described(path_of(trace), structure, whole, found, part, focus, told)
     return FoundPhases(path_of(trace), structure, found, document)

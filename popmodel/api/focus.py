@@ -14,6 +14,9 @@ from popmodel.units import count, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
@@ -101,15 +104,32 @@ class Asked:
         """
         if not self.auto and self.first is None:
             return self.part
-        found, _ = structure_of(trace)
-        if found.loop is None or found.iterations.shape[0] < 2:
-            raise TraceError(trace.path, _NO_ITERATIONS, hint=_INSTEAD)
+        found = _found(trace)
         number = found.iterations.shape[0] - 1
         if self.auto:
             focus = found.focus
             why = f"{_named(focus.first + 1, focus.last + 1)} of {count(number)}, the focus"
             return Part(focus.begin, focus.end, self.part.region, why=why)
-        first = self.first or 1
+        first, last = self._iterations(trace, number)
+        begins = found.iterations.max(axis=1)
+        why = f"{_named(first, last)} of {count(number)}"
+        return Part(int(begins[first - 1]), int(begins[last]), self.part.region, why=why)
+
+    def on_sequences(self, trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """When the iterations that are asked for begin and end on each sequence of a run, ns.
+
+        None where no iterations are asked for. Raises as `of_run`.
+        """
+        if not self.auto and self.first is None:
+            return None
+        found = _found(trace)
+        first, last = found.focus.first + 1, found.focus.last + 1
+        if not self.auto:
+            first, last = self._iterations(trace, found.iterations.shape[0] - 1)
+        return found.iterations[first - 1], found.iterations[last]
+
+    def _iterations(self, trace: Trace, number: int) -> tuple[int, int]:
+        """First and last of the iterations, from 1, of a run that has so many."""
         last = number if self.last is None else self.last
         if last > number:
             raise PartError(
@@ -117,9 +137,15 @@ class Asked:
                 f"no iteration {count(last)}: the run has {plural(number, 'iteration')}",
                 hint="popmodel structure shows them",
             )
-        begins = found.iterations.max(axis=1)
-        why = f"{_named(first, last)} of {count(number)}"
-        return Part(int(begins[first - 1]), int(begins[last]), self.part.region, why=why)
+        return self.first or 1, last
+
+
+def _found(trace: Trace) -> Structure:
+    """Structure of a run that has iterations."""
+    found, _ = structure_of(trace)
+    if found.loop is None or found.iterations.shape[0] < 2:
+        raise TraceError(trace.path, _NO_ITERATIONS, hint=_INSTEAD)
+    return found
 
 
 def structure_of(trace: Trace) -> tuple[Structure, Trace]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from popmodel.phases.calls import calls
 from popmodel.phases.causes import Causes, causes
-from popmodel.phases.interrupted import interruptions, remark
+from popmodel.phases.interrupted import idle_regions, interruptions, remark
 from popmodel.plain import document
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def described(
     sums = _Sums(found, owner)
     balance = causes(sums.useful, sums.instructions, sums.cycles)
     broken = interruptions(found)
-    told = remark(broken)
+    told = [text for text in (remark(broken), idle_regions(found)) if text]
     iterations = _iterations(structure, found)
     return document(
         "popmodel/phases/1",
@@ -67,7 +67,7 @@ def described(
         processes=found.processes,
         threads=int(trace.locations),
         analysed=focus,
-        caveats=[*caveats, *([told] if told else [])],
+        caveats=[*caveats, *told],
         notes=[*found.notes, *structure.notes],
         iterations=iterations,
         computing=found.seconds,
@@ -208,6 +208,9 @@ def _iterations(structure: Structure, found: Phases) -> float | None:
     """Iterations that lie in what is analysed, parts of them included; None without any."""
     if structure.loop is None or len(structure.iterations) < 2:
         return None
-    begins = structure.iterations.mean(axis=1)
-    number = np.interp((found.begin, found.end), begins, np.arange(len(begins)))
-    return float(number[1] - number[0]) or None
+    begins, turns = structure.iterations, np.arange(len(structure.iterations))
+    held = [
+        float(np.interp(last, begins[:, mine], turns) - np.interp(first, begins[:, mine], turns))
+        for mine, (first, last) in enumerate(zip(found.begin, found.end, strict=True))
+    ]
+    return sum(held) / len(held) or None

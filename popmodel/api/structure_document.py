@@ -107,6 +107,9 @@ def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
     lasting = events.before + (events.end - events.begin) * (
         events.is_region | np.full(len(events.begin), trace.timed)
     )
+    # What comes before MPI is initialised is the launcher's doing.
+    starts = [name.startswith(("MPI_Init", "MPI_Session_init")) for name in events.names]
+    lasting = np.where(np.array(starts, bool)[events.name], 0.0, lasting)
     spent = np.bincount(structure.place, lasting, len(structure.places))
     total = float(spent.sum() + events.after.sum()) or 1.0
 

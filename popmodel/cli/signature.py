@@ -19,11 +19,12 @@ from popmodel.cli.options import (
     WindowOption,
     choice,
     flop_rate_of,
+    fraction,
     output_option,
     settings,
     whole_number,
 )
-from popmodel.cli.signature_from import Source
+from popmodel.cli.signature_from import Called, Source
 from popmodel.errors import UsageError
 
 NameOption: TypeAlias = Annotated[
@@ -32,6 +33,26 @@ NameOption: TypeAlias = Annotated[
         "--name",
         metavar="NAME",
         help="With from: name of the application. Default: that of the first trace.",
+        show_default=False,
+    ),
+]
+AgainstOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="TRACE",
+        help="With check: compare the signature with a trace of a run, phase by phase and message "
+        "by message, both replayed on the ideal network.",
+        show_default=False,
+    ),
+]
+FailAboveOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-above",
+        metavar="X",
+        help="With --against: exit with status 3 if the runtime or an efficiency is off by more "
+        "than this, such as 2%.",
         show_default=False,
     ),
 ]
@@ -58,6 +79,7 @@ EXAMPLES = (
     "popmodel signature show stencil3d > my_app.toml",
     "popmodel signature check my_app.toml",
     "popmodel signature check stencil3d --set N=1024",
+    "popmodel signature check my_app.toml --against run.prv.gz",
 )
 
 ACTIONS = ("list", "show", "check", "from")
@@ -86,6 +108,8 @@ def command(
         ),
     ] = None,
     set_: SetOption = None,
+    against: AgainstOption = None,
+    fail_above: FailAboveOption = None,
     name: NameOption = None,
     scaling: ScalingOption = "strong",
     format: FormatOption = None,
@@ -105,27 +129,24 @@ def command(
     """
     choice("signature", action, ACTIONS)
     given = names or []
+    if against is not None and action != "check":
+        raise UsageError(f"signature {action} takes no --against", "signature check FILE --against")
+    if fail_above is not None and against is None:
+        raise UsageError("--fail-above needs --against TRACE", "add --against, or leave it out")
+    source = Source(
+        flop_rate=flop_rate_of(flop_rate),
+        cache=not no_cache,
+        application=whole_number("--application", application),
+        window=window,
+        region=region,
+        from_start=from_start,
+    )
     if action == "from":
         from popmodel.cli.signature_from import signature_from
 
-        signature_from(
-            ctx.obj,
-            given,
-            Source(
-                scaling=scaling,
-                name=name,
-                flop_rate=flop_rate_of(flop_rate),
-                cache=not no_cache,
-                application=whole_number("--application", application),
-                window=window,
-                region=region,
-                from_start=from_start,
-            ),
-            settings(set_ or []),
-            format,
-            output,
-            force=force,
-        )
+        called = Called(name, scaling)
+        values = settings(set_ or [])
+        signature_from(ctx.obj, given, source, called, values, format, output, force=force)
         return
     if action == "list":
         if given or set_:
@@ -148,6 +169,13 @@ def command(
                 "leave them out",
             )
         _show(app, output, force=force)
+    elif against is not None:
+        from popmodel.cli.signature_from import check_against
+
+        values = settings(set_ or [])
+        most = None if fail_above is None else fraction(fail_above)
+        pair = app, against
+        check_against(ctx.obj, pair, source, values, most, format, output, force=force)
     else:
         _check(ctx, app, settings(set_ or []), format, output, force=force)
 

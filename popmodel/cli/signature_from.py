@@ -1,4 +1,4 @@
-"""``popmodel signature from``: the signature of a program that was traced."""
+"""``popmodel signature from``: the signature of a program that was traced, and how good it is."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from popmodel.errors import UsageError
+from popmodel.errors import ThresholdError, UsageError
 from popmodel.values import dataclass
 
-__all__ = ["Source", "run_of", "signature_from"]
+__all__ = ["Called", "Source", "check_against", "run_of", "signature_from"]
 
 _TOML = ".toml"
 _VALUES = re.compile(r":(?=[A-Za-z_][A-Za-z_0-9]*=[^/]*$)")
@@ -17,16 +17,22 @@ _VALUES = re.compile(r":(?=[A-Za-z_][A-Za-z_0-9]*=[^/]*$)")
 
 @dataclass(frozen=True)
 class Source:
-    """What of the traces is meant, and what to call it: as `popmodel.signature_from` takes it."""
+    """What of the traces is meant: as `popmodel.signature_from` takes it."""
 
-    scaling: str
-    name: str | None
     flop_rate: float | None
     cache: bool
     application: int
     window: str | None
     region: str | None
     from_start: bool
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a signature is called, and how its program is assumed to scale."""
+
+    name: str | None
+    scaling: str
 
 
 def run_of(text: str) -> tuple[str, dict[str, float]]:
@@ -50,6 +56,7 @@ def signature_from(
     arguments: Sequence[str],
     texts: Sequence[str],
     source: Source,
+    called: Called,
     common: Mapping[str, float],
     format: str | None,
     output: str | None,
@@ -83,6 +90,7 @@ def signature_from(
     found = signature_from(
         [path for path, _ in runs],
         parameters=[{**common, **values} for _, values in runs],
+        **vars(called),
         **vars(source),
     )
     inputs = [path for path, _ in runs]
@@ -93,6 +101,55 @@ def signature_from(
         write_out(found.text)
     else:
         goal.write(found.to_dict(), VIEWS, inputs)
+
+
+def check_against(
+    arguments: Sequence[str],
+    pair: tuple[str, str],
+    source: Source,
+    values: Mapping[str, float],
+    most: float | None,
+    format: str | None,
+    output: str | None,
+    *,
+    force: bool,
+) -> None:
+    """Compare a signature with a trace.
+
+    Raises
+    ------
+    UsageError
+        If the threshold is none.
+    ThresholdError
+        If more is off than it allows; after everything is written.
+    """
+    import math
+
+    from popmodel.api.extraction import check_against
+    from popmodel.cli.output import target
+    from popmodel.report.agreement import VIEWS
+
+    if most is not None and not 0 <= most < math.inf:
+        raise UsageError("--fail-above: must be a number, at least 0", "try --fail-above 2%")
+    goal = target(arguments, output, format, force=force)
+    signature, trace = pair
+    own = vars(source)
+    found = check_against(
+        signature,
+        trace,
+        settings=values,
+        trace_application=own.pop("application"),
+        **own,
+    )
+    worst = found.agreement.worst
+
+    def judge() -> None:
+        if most is not None and worst > most:
+            raise ThresholdError(
+                f"{signature}: off by {100 * worst:.2g} %, --fail-above is {100 * most:g} %"
+            )
+
+    goal.write(found.to_dict(), VIEWS, found.files, judge)
 
 
 _KNOWN = (".json", ".csv", ".md", ".txt")

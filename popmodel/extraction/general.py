@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["General", "Grid", "general", "grid_of", "ranks_on", "tidy"]
 
 _CELLS = 1000
+_ONE_WAY = ("send", "recv", "isend", "irecv")
 _OPENING = ("isend", "irecv")
 _WAITS = ("wait", "waitall")
 _FREE = ("compute", *_WAITS)
@@ -159,8 +160,23 @@ def _all(
     moves: dict[tuple[int, ...], tuple[int, ...]],
 ) -> list[dict[str, Any]] | None:
     found: list[dict[str, Any]] = []
+    across = [_across(row, grid) for row in rows]
+    if any(row.get("do") == "wait" for row in rows):  # one for each request: none can be added
+        across = [
+            None if row.get("do") in _OPENING else axis
+            for row, axis in zip(rows, across, strict=True)
+        ]
     for index, row in enumerate(rows):
-        here = (*path, index)
+        here = (*path, len(found))
+        if (axis := across[index]) is not None:
+            kind = [i for i, one in enumerate(rows) if across[i] == axis and one["do"] == row["do"]]
+            if len(kind) <= len(_WAYS):
+                both = _WAYS if len(kind) == 1 else (_WAYS[kind.index(index)],)
+                known = _steps(grid).open_ if len(kind) == 1 else _steps(grid).closed
+                for step in (known[axis, way] for way in both):
+                    moves[*path, len(found)] = step.move
+                    found.append(_written(row, [step]))
+                continue
         if "calls" in row:
             inner = _all(row["calls"], grid, here, moves)
             if inner is None:
@@ -198,6 +214,32 @@ def _one(
     if len(known) < len(steps):
         return None
     moves[here] = known[0].move
+    return _written(row, known)
+
+
+_WAYS = (-1, 1)
+
+
+def _across(row: dict[str, Any], grid: Grid) -> int | None:
+    """Dimension of two processes along which a send or a receive of all goes to the other one.
+
+    The other one is the neighbour on both sides. One such call is taken for an exchange with
+    neighbours at open edges, of which each process has one; two for both ways around a ring. A
+    sendrecv is taken for a shift around one.
+    """
+    if row.get("do") not in _ONE_WAY:
+        return None
+    wanted = _partners(row, "to" if "to" in row else "from", grid.processes)
+    for axis, extent in enumerate(grid.dims):
+        if extent == 2 and np.array_equal(wanted, _steps(grid).closed[axis, 1].partner):
+            return axis
+    return None
+
+
+def _written(row: Mapping[str, Any], known: Sequence[_Step]) -> dict[str, Any]:
+    """A row with formulas of its partners."""
+    rest = {key: value for key, value in row.items() if key not in ("on", "to", "from")}
+    keys = [key for key in ("to", "from") if key in row]
     # of two partners each may be missing at another edge: no message leaves the ranks then
     alone = len(known) == 1
     found: dict[str, Any] = {"on": known[0].on} if alone and known[0].on else {}
@@ -236,6 +278,9 @@ class _Steps:
     by_partner: Mapping[bytes, _Step]
     by_source: Mapping[bytes, _Step]
     on: Mapping[bytes, str]
+    open_: Mapping[tuple[int, int], _Step]
+    closed: Mapping[tuple[int, int], _Step]
+    """By dimension and way: to the neighbour where there is one, and around the ring."""
 
 
 @lru_cache(maxsize=64)
@@ -243,9 +288,15 @@ def _steps(grid: Grid) -> _Steps:
     by_partner: dict[bytes, _Step] = {}
     by_source: dict[bytes, _Step] = {}
     on: dict[bytes, str] = {}
+    open_: dict[tuple[int, int], _Step] = {}
+    closed: dict[tuple[int, int], _Step] = {}
     made = list(_made(grid))
     opposite = {(step.closed, step.move): step for step in made}
     for step in made:
+        axes = [axis for axis, way in enumerate(step.move) if way]
+        if len(axes) == 1:
+            known = open_ if step.on else closed
+            known.setdefault((axes[0], step.move[axes[0]]), step)
         if (step.partner >= 0).any():
             by_partner.setdefault(step.partner.tobytes(), step)
         other = opposite[step.closed, tuple(-one for one in step.move)]
@@ -253,7 +304,7 @@ def _steps(grid: Grid) -> _Steps:
             by_source.setdefault(other.partner.tobytes(), other)
         if step.on:
             on.setdefault((step.partner >= 0).tobytes(), step.on)
-    return _Steps(by_partner, by_source, on)
+    return _Steps(by_partner, by_source, on, open_, closed)
 
 
 def _made(grid: Grid) -> Iterator[_Step]:
@@ -271,23 +322,31 @@ def _made(grid: Grid) -> Iterator[_Step]:
                 stride = int(np.prod(grid.dims[axis + 1 :]))
                 at = ranks // stride % extent
                 name, size = _coordinate(axis, len(grid.dims)), f"P{axis}"
-                width = _stride(axis, len(grid.dims))
+                ahead = f"{'+' if step > 0 else '-'} {_stride(axis, len(grid.dims))}"
                 if periodic[axis]:
                     partner += ((at + step) % extent - at) * stride
-                    ahead = f"(({name} {step:+d}) % {size} - {name})".replace("+1", "+ 1")
-                    ahead = ahead.replace("-1", "- 1")
-                    formula += f" + {_times(ahead, width)}"
+                    formula = _around(formula, ahead, axis, len(grid.dims))
                 else:
                     inside &= (at + step >= 0) & (at + step < extent)
                     partner += step * stride
-                    formula += f" {'+' if step > 0 else '-'} {width}"
+                    formula += f" {ahead}"
                     on.append(f"{name} < {size} - 1" if step > 0 else f"{name} > 0")
             partners = np.where(inside, partner, -1)
             yield _Step(move, partners, formula, " and ".join(on), periodic)
 
 
-def _times(ahead: str, width: str) -> str:
-    return ahead if width == "1" else f"{ahead}*{width}"
+def _around(formula: str, ahead: str, axis: int, dimensions: int) -> str:
+    """A step around a dimension: within the block of ranks that differ along it and faster ones."""
+    block = _stride(axis - 1, dimensions) if axis else "P"
+    moved = f"(rank {ahead}) % {_in_brackets(block)}"
+    if formula != "rank":  # steps along others are taken already
+        here = f"rank % {_in_brackets(block)}" if axis else "rank"
+        return f"{formula} + {moved} - {here}"
+    return f"rank // {_in_brackets(block)} * {block} + {moved}" if axis else moved
+
+
+def _in_brackets(text: str) -> str:
+    return f"({text})" if "*" in text else text
 
 
 def _stride(axis: int, dimensions: int) -> str:
@@ -326,7 +385,5 @@ def grid_of(lists: Sequence[tuple[Sequence[dict[str, Any]], float]], processes: 
 def _coordinate(axis: int, dimensions: int) -> str:
     """Formula of the coordinate of a rank along a dimension."""
     stride = _stride(axis, dimensions)
-    over = "rank"
-    if stride != "1":
-        over = f"(rank // ({stride}))" if "*" in stride else f"(rank // {stride})"
-    return over if axis == 0 else f"({over} % P{axis})"
+    over = "rank" if stride == "1" else f"rank // {_in_brackets(stride)}"
+    return over if axis == 0 else f"{over} % P{axis}"

@@ -12,10 +12,11 @@ from popmodel.expressions import parse
 from popmodel.extraction.amounts import Amount, Constant
 from popmodel.extraction.assumed import paths
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
-from popmodel.extraction.written import Noted, number
-from popmodel.fitting.law import law
+from popmodel.extraction.written import Noted
+from popmodel.fitting.counts import Count, exact_law
+from popmodel.fitting.formula import FIT
 from popmodel.fitting.pooling import pooled
-from popmodel.fitting.samples import Sample, described
+from popmodel.fitting.samples import Sample
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ __all__ = ["Beside", "Fitted", "fitted"]
 
 _MATTERS = 0.005
 """Share of the time of a program from which on a phase has a law with all of its constants."""
+_FEW = 2
+"""Counts that some formula of P gives by chance."""
 _SAME = 1e-6
 """Relative difference of counts and sizes that are the same."""
 
@@ -111,7 +114,8 @@ def fitted(
     scaling : {"strong", "weak"}
         What is tried first.
     """
-    amounts = dict(assumed)
+    counts = _counts(outline, runs, assumed)
+    amounts = {**assumed, **counts.amounts}
     laws: list[dict[str, Any]] = []
     notes: list[str] = []
     let: dict[str, Any] = {}
@@ -122,42 +126,81 @@ def fitted(
             if one.mean > 0 and (outline.teams[point] is not None) is in_teams
         ]
         if points:
-            part = _computing(points, outline, descriptions, runs, scaling)
+            samples = {
+                point: _seconds(outline, point, descriptions[point], runs, bool(counts.laws))
+                for point in points
+            }
+            part = _computing(samples, outline, descriptions, scaling)
             amounts |= part.amounts
             let |= part.let
             laws += part.laws
             notes += part.notes
-    for key, samples, what, hints in _counted(outline, runs):
-        values = [one.value for one in samples]
-        if max(values) - min(values) <= _SAME * max(values):
-            amounts[key] = _unchanged(amounts, key, len(samples) == len(runs))
-            continue
-        found = law(samples, hints=hints)
-        name = f"{key[0]}{'_'.join(map(str, key[1]))}"
-        amounts[key] = _amount(name, found, what, True, unit="1" if key[0] == "count" else "B")
-        laws.append(_told(what, "1" if key[0] == "count" else "B", found, None))
-        notes += [f"{what}: {note}" for note in found.notes]
+    laws += counts.laws
+    notes += counts.notes
     return Fitted(amounts, let, tuple(laws), tuple(dict.fromkeys(notes)))
 
 
+def _counts(outline: Outline, runs: Sequence[Beside], assumed: Mapping[Key, Amount]) -> Fitted:
+    """Counts of loops: by a formula that gives those of all runs exactly, or as in the first run.
+
+    A law that only comes near is none: where runs differ in how their calls nest, a count is
+    compared with that of another loop.
+    """
+    amounts: dict[Key, Amount] = {}
+    laws: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for key, samples, what, hints in _counted(outline, runs):
+        values = [one.value for one in samples]
+        if max(values) - min(values) <= _SAME * max(values):
+            in_all = "" if len(samples) == len(runs) else " that have it"
+            amounts[key] = Amount(assumed[key].formula, note=f"the same in all runs{in_all}")
+            continue
+        found = exact_law(samples, hints)
+        if found is None or found.origin != FIT or not _is_sure(found, samples):
+            amounts[key] = Amount(assumed[key].formula, note="as in the first run; others differ")
+            notes.append(f"{what}: runs differ, that of the first is kept")
+            continue
+        amounts[key] = Amount(found.text, note=f"{found.origin}: exact in all runs")
+        laws.append(_exactly(what, found, len(samples)))
+        notes += [f"{what}: {note}" for note in found.notes]
+    return Fitted(amounts, {}, tuple(laws), tuple(notes))
+
+
+def _is_sure(found: Count, samples: Sequence[Sample]) -> bool:
+    """Whether a formula is no chance: some formula of P or T gives most pairs of counts."""
+    return parse(found.text).names.isdisjoint(("P", "T")) or len(samples) > _FEW
+
+
+def _exactly(what: str, found: Count, samples: int) -> dict[str, Any]:
+    return {
+        "of": what,
+        "unit": "1",
+        "share": None,
+        "form": found.text,
+        "formula": found.text,
+        "constants": {},
+        "origin": found.origin,
+        "samples": samples,
+        "error": 0.0,
+        "rejected": [{"form": one, "error": 0.0} for one in found.others],
+        "notes": list(found.notes),
+    }
+
+
 def _computing(
-    points: Sequence[int],
+    samples: Mapping[int, Sequence[Sample]],
     outline: Outline,
     descriptions: Sequence[Description],
-    runs: Sequence[Beside],
     scaling: str,
 ) -> Fitted:
     """Laws of phases, all serial or all parallel regions: one for those that grow alike."""
+    points = list(samples)
     in_teams = outline.teams[points[0]] is not None
     likely = ("1/(P*T)" if in_teams else "1/P") if scaling == "strong" else "1"
     turns = [descriptions[point].executions for point in points]
     parts = [
-        [replace(sample, value=sample.value * count) for sample in samples]
-        for count, samples in zip(
-            turns,
-            (_seconds(outline, point, descriptions[point], runs) for point in points),
-            strict=True,
-        )
+        [replace(one, value=one.value * count) for one in samples[point]]
+        for point, count in zip(points, turns, strict=True)
     ]
     time = sum(point.total for point in outline.points) or 1.0
     shares = [outline.points[point].total / time for point in points]
@@ -206,9 +249,9 @@ def _shape(name: str, found: Law) -> tuple[dict[str, Any], tuple[Constant, ...]]
 
 
 def _seconds(
-    outline: Outline, point: int, one: Description, runs: Sequence[Beside]
+    outline: Outline, point: int, one: Description, runs: Sequence[Beside], by_run: bool
 ) -> list[Sample]:
-    """Seconds of an average process per execution in every run."""
+    """Seconds of an average process in every run, per execution of that or of the first run."""
     computing, team = outline.points[point], outline.teams[point]
     error = _error(one)
     if team is not None:
@@ -219,7 +262,8 @@ def _seconds(
 
     def of(run: Beside) -> float:
         spent = float(run.totals.computing[group].sum()) / run.processes
-        return spent / max(float(run.totals.executions[own]), 1.0)
+        counted = run if by_run else base
+        return spent / max(float(counted.totals.executions[own]), 1.0)
 
     whole = of(base)
     return [run.sample(one.mean * of(run) / whole if whole else 0.0, error) for run in runs]
@@ -295,59 +339,6 @@ def _often(run: Beside, places: Sequence[int]) -> float:
     if not places:
         return 1.0
     return max(float(np.median(run.totals.executions[list(places)])), 1.0)
-
-
-def _unchanged(amounts: Mapping[Key, Amount], key: Key, in_all: bool) -> Amount:
-    note = "the same in all runs" if in_all else "the same in all runs that have it"
-    return Amount(amounts[key].formula, note=note)
-
-
-def _amount(name: str, found: Law, label: str, whole: bool, unit: str = "s") -> Amount:
-    """A law as an amount; of what hardly matters without how sure its form is."""
-    place = described(found.reference)
-    source = f"{label}, {found.form} at {place}"
-    if not found.constants:
-        return Amount(0, note="0 in all runs")
-    if not whole:
-        value = found.constants["a"]
-        kept = Constant(name, value.value, value.low, value.high, unit, value.origin, source)
-        return Amount(_plain(name, found), (kept,), f"{found.origin}: {found.form}")
-    constants = tuple(
-        Constant(
-            f"{name}_{key}" if key != "a" else name,
-            one.value,
-            one.low,
-            one.high,
-            unit if key == "a" else "1",
-            one.origin,
-            source if key == "a" else one.meaning,
-        )
-        for key, one in found.constants.items()
-    )
-    text = found.formula.replace("{a}", name)
-    for key in found.constants:
-        text = text.replace(f"{{{key}}}", f"{name}_{key}")
-    return Amount(text, constants, f"{found.origin}: {found.form}")
-
-
-def _plain(name: str, found: Law) -> str:
-    """A formula of a law without how sure its form is: constant, and terms over their values."""
-    terms = found.form.split(" + ")
-    reference = dict(found.reference)
-    shares = (
-        [1.0] if len(terms) == 1 else [1 - found.constants["b"].value, found.constants["b"].value]
-    )
-    written = []
-    for term, share in zip(terms, shares, strict=True):
-        expression = parse(term)
-        here = float(expression.evaluate(reference))
-        factor = number(share / here)
-        if not factor:
-            continue
-        written.append(f"{factor:g}" if not expression.names else f"{factor:g}*({term})")
-    if written == ["1"]:
-        return name
-    return f"{name}*{written[0]}" if len(written) == 1 else f"{name}*({' + '.join(written)})"
 
 
 def _told(label: str, unit: str, found: Law, share: float | None) -> dict[str, Any]:

@@ -98,9 +98,7 @@ def exact_law(samples: Sequence[Sample], hints: Sequence[str] = ()) -> Count | N
         place = _differs(text, apart[0], points)
         assert place is not None
         notes.append(f"{apart[0]} gives the same counts: {described(place)} would tell")
-    return Count(
-        text, FIT if enough and "P" in points.varied else ASSUMED, tuple(apart), tuple(notes)
-    )
+    return Count(text, FIT if enough else ASSUMED, tuple(apart), tuple(notes))
 
 
 def _formulas(points: Points, hints: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -23,6 +23,7 @@ from popmodel.values import dataclass
 SMALL = 0.005
 """Share of the sum below which a part has no say in laws."""
 _CONTRADICTS = 3.0  # standard deviations
+_LAWLESS = 0.15  # error of a law, from which there is none
 _UNSTATED = 0.05  # relative error of a part that nobody stated: between runs and within
 
 
@@ -47,7 +48,8 @@ def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> tupl
 
     Parts that agree with the first hint come first, then those that agree with the law of what is
     left, and so on; a part that agrees with none has a law of its own. Parts below `SMALL` that
-    agree with no other follow the first law.
+    agree with no other follow the first law. Parts that follow no law at all, but whose sum does,
+    are taken together; if that does not, they have the hinted law and the values of the first run.
 
     Parameters
     ----------
@@ -83,13 +85,43 @@ def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> tupl
         members, found = _alike(parts, sorted(left), hints, first=not pools)
         pools.append((found, members))
         left -= set(members)
+    pools, united = _united(parts, pools, hints)
     for i in sorted(set(some) - set(large)):
         agreeing = [members for found, members in pools if _excess(parts[i], found) <= 1]
         (agreeing[0] if agreeing else pools[0][1]).append(i)
     return tuple(
-        Pool(found, {i: _size(parts[i], found) for i in sorted(members)})
+        Pool(
+            found,
+            {i: _size(parts[i][:1] if i in united else parts[i], found) for i in sorted(members)},
+        )
         for found, members in pools
     )
+
+
+def _united(
+    parts: Sequence[Sequence[Sample]], pools: list[tuple[Law, list[int]]], hints: Sequence[str]
+) -> tuple[list[tuple[Law, list[int]]], set[int]]:
+    """Unite pools that follow no law but together: what one lacks in a run another one has.
+
+    Parts are not always told apart in the same way in all runs. Then only their sum means the same
+    in all of them; their own sizes are known from the first run. If even the sum follows no law,
+    nothing is known of their growth but the hint.
+    """
+    lawless = [one for one in pools if one[0].error is not None and one[0].error > _LAWLESS]
+    members = sorted(i for _, each in lawless for i in each if parts[i][0].value > 0)
+    if not members:
+        return pools, set()
+    values = np.array([[one.value for one in parts[i]] for i in members]).sum(axis=0)
+    summed = _summed(parts[members[0]], values)
+    found = law(summed, hints=hints)
+    if found.error is None or found.error > _LAWLESS:
+        off = _LAWLESS if found.error is None else found.error
+        first = replace(summed[0], relative_error=min(off, 1.0))
+        note = f"runs contradict each other by {100 * off:.0f} %: the first is kept"
+        found = law([first], hints=hints)
+        found = replace(found, notes=(note, *found.notes))
+    kept = [(one, [i for i in each if i not in members]) for one, each in pools]
+    return [*((one, each) for one, each in kept if each), (found, members)], set(members)
 
 
 def _alike(

@@ -7,6 +7,7 @@ The same functions work on numbers, arrays of draws and traced numbers, so one p
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from popmodel.model.tree import Node, Tree
 from popmodel.model.waves import following
 from popmodel.values import dataclass
 
+Known: TypeAlias = dict[int, tuple[Item, Node]]
+"""Items and their works, by the `id` of the item."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -40,8 +44,14 @@ class Model:
     signature: Signature
     point: Point
 
-    def work(self) -> Tree:
+    def work(self, known: Known | None = None) -> Tree:
         """Return the works of all items for an average process.
+
+        Parameters
+        ----------
+        known : dict of int to (Item, Node), optional
+            Items without a body that were worked out at a point like this one, by their `id`, and
+            those that are worked out now: programs that differ in one item have all others alike.
 
         Raises
         ------
@@ -49,7 +59,8 @@ class Model:
             If a formula gives a number that makes no sense, or the times are too large for one.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
-            return following(Tree(self.point, self._nodes(self.signature.program)))
+            nodes = self._nodes(self.signature.program, {} if known is None else known)
+            return following(Tree(self.point, nodes))
 
     def memory_per_rank(self) -> Value | None:
         """Return the memory of a process, bytes; None if the signature does not say it."""
@@ -60,15 +71,17 @@ class Model:
         except MissingQuantity as error:
             raise error.needed_by(key.name) from None
 
-    def _nodes(self, body: tuple[Item, ...]) -> tuple[Node, ...]:
-        return tuple(self._node(item) for item in body)
+    def _nodes(self, body: tuple[Item, ...], known: Known) -> tuple[Node, ...]:
+        return tuple(self._node(item, known) for item in body)
 
-    def _node(self, item: Item) -> Node:
+    def _node(self, item: Item, known: Known) -> Node:
+        if id(item) in known:
+            return known[id(item)][1]
         inside: tuple[Node, ...] = ()
         try:
             numbers = item.at(self.point, item.name)
             if item.inside:
-                inside = self._nodes(item.inside)
+                inside = self._nodes(item.inside, known)
                 node = Node.around(numbers, inside)
             else:
                 node = Node(numbers, numbers.work(self.point))
@@ -77,6 +90,8 @@ class Model:
                 raise
             raise error.needed_by(item.name) from None
         self._check_finite(node)
+        if not item.inside:
+            known[id(item)] = item, node  # the item, so that no other gets its id
         return node
 
     def _check_finite(self, node: Node) -> None:

@@ -18,7 +18,7 @@ from popmodel.model.changes import SPREADS
 from popmodel.model.evaluation import Evaluation, Outcome
 from popmodel.model.form import disturbed, form
 from popmodel.model.laws import WAITING
-from popmodel.model.performance import Model, prepare
+from popmodel.model.performance import Known, Model, prepare
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.replayed.similar import similar
 from popmodel.model.replayed.simulate import simulate
@@ -246,6 +246,7 @@ class Study:
         drawn: Draws,
         overlap: str | None = None,
         agreement: Agreement | None = None,
+        known: Known | None = None,
     ) -> Evaluation:
         """Evaluate the model.
 
@@ -259,9 +260,11 @@ class Study:
             Of all loops, instead of what they and the machine profile say.
         agreement : Agreement, optional
             A replay of this placement, whose delays are used.
+        known : dict of int to (Item, Node), optional
+            As of `Model.work`: of the same inputs.
         """
         model = self.model(placement, drawn, overlap)
-        tree = model.work()
+        tree = model.work(known)
         spread = tree.spread(self.spread(placement, drawn))
         reach = reaches(self._measured, tree.point.parameters.used, placement.nodes)
         split = f"{placement.processes} x {placement.threads}"

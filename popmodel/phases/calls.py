@@ -47,18 +47,33 @@ class CallUse:
     bytes: float | None
 
 
-def calls(structure: Structure, trace: Trace, begin: int, end: int) -> tuple[CallUse, ...]:
-    """Sum up the MPI calls that begin in a window, and the time of all calls in it.
+def calls(
+    structure: Structure, trace: Trace, begin: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[CallUse, ...]:
+    """Sum up the MPI calls that begin in a part of a run, and the time of all calls in it.
 
-    The longest in all first.
+    Parameters
+    ----------
+    structure : Structure
+    trace : Trace
+        That it is of.
+    begin, end : int64[S]
+        The part, on each sequence, ns; of threads it is that of their process.
+
+    Returns
+    -------
+    tuple of CallUse
+        The longest in all first.
     """
     found = trace.calls()
     number = len(found.names)
+    acts = _acts(structure, begin, end)
+    process = np.repeat(trace.process_of_location(), np.diff(found.offsets))
+    begin, end = begin[process], end[process]
     held = np.minimum(found.exit, end) - np.maximum(found.entry, begin)
     times = np.bincount(found.name, np.maximum(held, 0), number) / _NS
     inside = (found.entry >= begin) & (found.entry < end)
     counts = np.bincount(found.name[inside], minlength=number)
-    acts = _acts(structure, begin, end)
     uses = [
         CallUse(name, int(count), float(time), *acts.get(name, (None, None)))
         for name, count, time in zip(found.names, counts.tolist(), times.tolist(), strict=True)
@@ -67,9 +82,12 @@ def calls(structure: Structure, trace: Trace, begin: int, end: int) -> tuple[Cal
     return tuple(sorted(uses, key=lambda use: (-use.time, -use.calls, use.name)))
 
 
-def _acts(structure: Structure, begin: int, end: int) -> dict[str, tuple[float, float | None]]:
+def _acts(
+    structure: Structure, begin: NDArray[np.int64], end: NDArray[np.int64]
+) -> dict[str, tuple[float, float | None]]:
     """Mean computing before the calls that act, and mean bytes that they send, by name."""
     events = structure.events
+    begin, end = begin[events.sequence], end[events.sequence]
     inside = (events.begin >= begin) & (events.begin < end) & ~np.asarray(events.is_region)
     rows = np.flatnonzero(inside)
     names, number = np.asarray(events.name)[rows], len(events.names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -22,12 +22,22 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["phases"]
+__all__ = ["Limits", "limits_of", "phases"]
 
 _NS = 1e9
+Limits: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"
+"""Begin and end of what is analysed, on each sequence, ns."""
 
 
-def phases(structure: Structure, trace: Trace, window: Trace | None = None) -> Phases:
+def limits_of(structure: Structure, trace: Trace) -> Limits:
+    """Those of a whole trace, or of a window of one."""
+    sequences = structure.program.sequences
+    return np.full(sequences, trace.begin, np.int64), np.full(sequences, trace.end, np.int64)
+
+
+def phases(
+    structure: Structure, trace: Trace, window: Trace | None = None, limits: Limits | None = None
+) -> Phases:
     """Find the phases of a run.
 
     Parameters
@@ -39,16 +49,20 @@ def phases(structure: Structure, trace: Trace, window: Trace | None = None) -> P
     window : Trace, optional
         A window of it, to which the phases are limited; bursts and regions that it cuts count with
         the part inside.
+    limits : pair of int64[S], optional
+        Instead of a window, when it begins and ends on each sequence, ns: some iterations, which
+        processes begin and end at different times.
 
     Returns
     -------
     Phases
         In the order of the program: a burst before a region comes before the region.
     """
-    part = trace if window is None else window
+    part = trace if window is None or limits is not None else window
     serial, parallel = settled(structure, bursts(structure, trace)), regions(structure)
-    if window is not None:
-        serial, parallel = (each.within(window.begin, window.end) for each in (serial, parallel))
+    begin, end = limits_of(structure, part) if limits is None else limits
+    if limits is not None or window is not None:
+        serial, parallel = (each.within(begin, end) for each in (serial, parallel))
     useful = useful_times(part) if trace.timed else None
     found, notes = _serial(structure, part, serial, useful)
     others, more = _parallel(structure, part, parallel, useful)
@@ -58,8 +72,8 @@ def phases(structure: Structure, trace: Trace, window: Trace | None = None) -> P
         tuple(_named(structure, found, total)),
         structure.program.processes,
         structure.program.sequences,
-        part.begin,
-        part.end,
+        begin,
+        end,
         tuple(dict.fromkeys((*notes, *more))),
     )
 

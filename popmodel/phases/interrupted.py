@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from popmodel.phases.phase import Phase, Phases
 
-__all__ = ["Interruptions", "interruptions", "remark"]
+__all__ = ["Interruptions", "idle_regions", "interruptions", "remark"]
 
 _SLICE = 1e-3
 """Seconds for which a scheduler lets another process run at least."""
@@ -32,6 +32,10 @@ _SAME_WORK = 1.2
 _ENOUGH = 8
 """Executions of a process from which on its median tells what is usual."""
 _NOTEWORTHY = 0.02
+_FORK = 1e-4
+"""Seconds that fork and join of a region hardly ever take."""
+_IDLE = 0.1
+"""Part of a region in which even its busiest thread is idle that is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,28 @@ def remark(found: Interruptions) -> str | None:
         f"{format_time(found.longest, digits=3)} longer than usual for their process, "
         f"{100 * found.share:.2g} % of all computing: processes were probably without a core "
         "meanwhile (more processes than cores, or other programs); medians tell more than means"
+    )
+
+
+def idle_regions(found: Phases) -> str | None:
+    """Say in which region even the busiest thread has far more idle time than a fork costs."""
+    idle = [
+        (phase.overhead, float(phase.wall.mean()), phase)
+        for phase in found.of("parallel")
+        if not phase.small
+    ]
+    worst = max(
+        ((each, wall, phase) for each, wall, phase in idle if each > max(_FORK, _IDLE * wall)),
+        key=lambda one: one[0] * len(one[2].wall),
+        default=None,
+    )
+    if worst is None:
+        return None
+    each, wall, phase = worst
+    return (
+        f"in region {phase.name} even the busiest thread does nothing useful for "
+        f"{format_time(each, digits=3)} of {format_time(wall, digits=3)}, far more than fork and "
+        "join cost: check that each thread has a core of its own"
     )
 
 

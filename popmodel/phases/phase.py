@@ -221,8 +221,8 @@ class Phases:
     ----------
     phases : tuple of Phase
     processes, sequences : int
-    begin, end : int
-        The analysed window, ns.
+    begin, end : int64[S]
+        Begin and end of what is analysed on each sequence, ns.
     notes : tuple of str
         What has to be known about them, a sentence each.
     """
@@ -230,8 +230,8 @@ class Phases:
     phases: tuple[Phase, ...]
     processes: int
     sequences: int
-    begin: int
-    end: int
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:

@@ -61,9 +61,13 @@ class Stretches:
             self.begin[rows], self.end[rows], self.wall[rows], self.cut[rows],
         )  # fmt: skip
 
-    def within(self, begin: int, end: int) -> Stretches:
-        """What of them lies in a window; the time of cut ones is divided in proportion."""
-        first, last = np.maximum(self.begin, begin), np.minimum(self.end, end)
+    def within(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> Stretches:
+        """What of them lies between two times of their sequences: int64[S], ns.
+
+        The time of those that are cut is divided in proportion.
+        """
+        first = np.maximum(self.begin, begin[self.sequence])
+        last = np.minimum(self.end, end[self.sequence])
         kept = (last > first) | ((last == first) & (self.begin == self.end))
         mine, first, last = self.at(kept), first[kept], last[kept]
         length = mine.end - mine.begin

@@ -15,6 +15,7 @@ from popmodel.errors import PopmodelError
 from popmodel.model import changes
 from popmodel.model.changes import REMEDIES
 from popmodel.model.kinds.item import Item
+from popmodel.model.performance import Known
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.placement import Placement
 from popmodel.model.signature.program import Signature, items, mapped
@@ -50,10 +51,13 @@ def remedies(
     dict of str to float
         A change that cannot be modelled, because the profile lacks what it would cost, is left out.
     """
+    same: Known = {}  # items that no change of the program touches
 
     def runtime(of: Study, factors: Mapping[str, float]) -> float:
         drawn = of.sources(expand(factors, of.quantities), draws=0)
-        return nominal(of.run(placement, drawn, agreement=agreement).modelled.runtime)
+        known = None if factors else same
+        run = of.run(placement, drawn, agreement=agreement, known=known)
+        return nominal(run.modelled.runtime)
 
     before = runtime(study, {})
     found = {

@@ -75,7 +75,7 @@ def _lines(trace: str, table: str, name: str, entry: Mapping[str, Any]) -> list[
 def _facts(document: Document) -> list[tuple[str, str]]:
     facts = [
         ("trace", str(document["trace"])),
-        ("processes", f"{count(document['processes'])} on {plural(document['nodes'], 'node')}"),
+        ("processes", _processes(document)),
         ("messages", _messages(document)),
     ]
     if document["messages"]:
@@ -94,13 +94,19 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     return facts
 
 
+def _processes(document: Document) -> str:
+    nodes = document["nodes"]
+    number = count(document["processes"])
+    return number if nodes is None else f"{number} on {plural(nodes, 'node')}"
+
+
 def _messages(document: Document) -> str:
     if not document["messages"]:
         return "none"
     text = f"{count(document['messages'])}, {format_size(document['bytes'])}"
-    within = document["within_nodes"]["bytes"]
-    if document["nodes"] > 1 and document["bytes"]:
-        text += f"; {100 * within / document['bytes']:.0f} % of it within nodes"
+    if (document["nodes"] or 1) > 1 and document["bytes"]:
+        within = document["within_nodes"]["bytes"] / document["bytes"]
+        text += f"; {100 * within:.0f} % of it within nodes"
     return text
 
 

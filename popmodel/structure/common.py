@@ -43,27 +43,32 @@ class Common(NamedTuple):
 def common_nest(program: Program, events: Events) -> Common:
     """Find the loops of each sequence, and what of them is the same."""
     repeats = repeated(events)
-    found, first = repeats.nests, repeats.first
     receives = np.zeros(len(events), bool)
     acts = np.diff(events.first) > 0
     receives[acts] = program.kind[events.first[:-1][acts]] == Op.RECEIVE
+    firsts = [_firsts(*each) for each in zip(repeats.nests, repeats.first, strict=True)]
     trees = [
-        tree_of(each, _tokens(events, receives, each, begin), group)
-        for group, (each, begin) in enumerate(zip(found, first, strict=True))
+        tree_of(each, _tokens(events, receives, event), group)
+        for group, (each, event) in enumerate(zip(repeats.nests, firsts, strict=True))
     ]
     order = sorted(range(len(trees)), key=lambda group: -trees[group].size())
     root = trees[order[0]]
     for group in order[1:]:
         root = merged(root, trees[group])
-    return _Numbering(events, repeats).of(root)
+    return _Numbering(events, repeats, firsts).of(root)
+
+
+def _firsts(found: Repetition, begin: int) -> NDArray[np.int64]:
+    """The first event of each node of a sequence that begins with this one; 0 of loops."""
+    event = np.zeros(len(found.token), np.int64)
+    event[found.node[::-1]] = np.arange(begin, begin + len(found.node))[::-1]
+    return event
 
 
 def _tokens(
-    events: Events, receives: NDArray[np.bool_], found: Repetition, begin: int
+    events: Events, receives: NDArray[np.bool_], event: NDArray[np.int64]
 ) -> tuple[list[int], list[int], list[int], list[bool]]:
-    """Tokens of each node, and whether it is a blocking receive: those of the first event there."""
-    event = np.zeros(len(found.token), np.int64)
-    event[found.node[::-1]] = np.arange(begin, begin + len(found.node))[::-1]
+    """Tokens of each node, and whether it is a blocking receive: those of its first event."""
     if not len(events):
         return [0], [0], [0], [False]
     coarse, tagged, exact = (
@@ -75,8 +80,8 @@ def _tokens(
 class _Numbering:
     """Numbers places, and counts their executions."""
 
-    def __init__(self, events: Events, repeats: Repeated) -> None:
-        self._events, self._found, self._first = events, repeats.nests, repeats.first
+    def __init__(self, events: Events, repeats: Repeated, firsts: list[NDArray[np.int64]]) -> None:
+        self._events, self._found, self._first = events, repeats.nests, firsts
         self._of_sequence = repeats.group
         self._places: list[Place] = []
         self._leaf = 0
@@ -133,7 +138,7 @@ class _Numbering:
             self._place[group][mine] = number
             self._turns[group][mine] = turns[group]
         group, mine = next(iter(node.local.items()))
-        event = self._first[group] + int(np.argmax(self._found[group].node == mine))
+        event = int(self._first[group][mine])
         events = self._events
         self._places.append(
             Place(

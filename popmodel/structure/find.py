@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import alike
 from popmodel.simulator import from_trace
 from popmodel.structure.common import common_nest
 from popmodel.structure.events import events_of
@@ -34,6 +35,8 @@ _MATTERS = 0.01
 """Share of the time, or of the events, from which on a loop is the iterative part of a run."""
 _REGULAR = 0.3
 """Confidence below which a second opinion is asked for."""
+_ALONE = 0.5
+"""Share of the events of a sequence at places that no other passes, beyond which it is said."""
 _NORMAL = 1.349
 """Quartiles of a normal distribution lie so many standard deviations apart."""
 
@@ -83,6 +86,7 @@ def structure_of(program: Program, trace: Trace | None = None) -> Structure:
     if confidence < _REGULAR and count >= 3:
         notes += _second_opinion(found, rhythm_of(events, since, until))
     notes += _uneven(events, found)
+    notes += _alone(events, steps)
     parts = (
         Part("initialisation", begin, since),
         Part("iterations", since, until, count),
@@ -119,7 +123,7 @@ def _without(
     """Structure of a run without iterations."""
     begin, start, end = times
     rhythm = rhythm_of(events, start, end)
-    notes = [f"no iterations: {why}"]
+    notes = [f"no iterations: {why}", *_alone(events, steps)]
     if rhythm is not None:
         notes.append(
             "the number of processes in MPI repeats every "
@@ -178,3 +182,21 @@ def _uneven(events: Events, found: Iterations) -> list[str]:
     if not none:
         return []
     return [f"{none} of {sequences} processes and threads have no call in the iterations"]
+
+
+def _alone(events: Events, steps: Steps) -> list[str]:
+    """Say if most sequences do what no other one does: a root, or a pair of two, may well do so."""
+    sequences = len(events.offsets) - 1
+    if sequences < 3 or not len(events):
+        return []
+    place, sequence = steps.common.place.astype(np.int64), events.sequence
+    pairs = alike(place, sequence)[0]
+    shared = np.bincount(pairs[:, 0], minlength=len(steps.common.places)) > 1
+    of = np.bincount(sequence, minlength=sequences)
+    alone = np.flatnonzero(np.bincount(sequence, ~shared[place], sequences) > _ALONE * of)
+    if len(alone) < 3 or 2 * len(alone) <= sequences:
+        return []
+    return [
+        f"{len(alone)} of {sequences} processes and threads do mostly what no other does: "
+        "their calls could not be put beside those of others"
+    ]

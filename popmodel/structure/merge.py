@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Node", "merged"]
 
-_LARGE = 100_000_000
-"""Pairs of a comparison beyond which only what begins and ends alike is compared."""
+_LARGE = 25_000_000
+"""Pairs up to which two bodies are compared as a whole."""
+_LONG = 2_000
+"""Length of the pieces of bodies that are too long for that."""
 _SHOWN = 64
 """How many loops a loop is compared with in search of the one that shares places with it."""
 _WORTH = np.array([3.0, 2.0, 0.5, 0.3])
@@ -38,6 +41,8 @@ class Node:
     coarse, tagged : set of int
         Tokens of the events at a place.
     exact : set of int
+    leaves : set of int
+        Tagged tokens of all places in it.
     children : list of Node
     counts : set of bytes
         Of a loop, how often it is repeated on the sequences that have it (`Repetition.counts`).
@@ -45,7 +50,17 @@ class Node:
         Its node in the nest of each group of sequences.
     """
 
-    __slots__ = ("children", "coarse", "counts", "exact", "is_loop", "local", "receives", "tagged")
+    __slots__ = (
+        "children",
+        "coarse",
+        "counts",
+        "exact",
+        "is_loop",
+        "leaves",
+        "local",
+        "receives",
+        "tagged",
+    )
 
     def __init__(self, is_loop: bool, receives: bool = False) -> None:
         self.is_loop = is_loop
@@ -53,16 +68,10 @@ class Node:
         self.coarse: set[int] = set()
         self.tagged: set[int] = set()
         self.exact: set[int] = set()
+        self.leaves: set[int] = set()
         self.children: list[Node] = []
         self.counts: set[bytes] = set()
         self.local: dict[int, int] = {}
-
-    def leaves(self) -> set[int]:
-        """Tagged tokens of the places in it."""
-        if not self.is_loop:
-            return self.tagged
-        found: set[int] = set()
-        return found.union(*(each.leaves() for each in self.children))
 
     def size(self) -> int:
         """Places in it."""
@@ -90,7 +99,9 @@ def tree_of(
     if node.is_loop:
         node.counts.add(found.counts_of(mine).tobytes())
         node.children = [tree_of(found, tokens, group, each) for each in found.children[mine]]
+        node.leaves.update(*(each.leaves for each in node.children))
     else:
+        node.leaves.add(tokens[1][mine])
         for one, column in zip((node.coarse, node.tagged, node.exact), tokens, strict=False):
             one.add(column[mine])
     return node
@@ -101,6 +112,7 @@ def merged(one: Node, other: Node) -> Node:
     one.coarse |= other.coarse
     one.tagged |= other.tagged
     one.exact |= other.exact
+    one.leaves |= other.leaves
     one.counts |= other.counts
     one.local |= other.local
     children = []
@@ -151,11 +163,64 @@ def _between(left: list[Node], right: list[Node]) -> Iterator[tuple[Node | None,
 
 def _compared(left: list[Node], right: list[Node]) -> list[tuple[int, int]]:
     """Which nodes of two bodies are the same."""
-    if not left or not right or len(left) * len(right) > _LARGE:
+    if not left or not right:
         return []
     labels = _Labels(left, right)
-    pairs = _kernel.align(labels.of(left), labels.of(right), _WORTH)
-    return list(zip(*(each.tolist() for each in pairs), strict=True))
+    one, other = labels.of(left), labels.of(right)
+    pairs: list[tuple[int, int]] = []
+    for i, j, rows, columns in _pieces(one, other):
+        found = _kernel.align(one[i : i + rows], other[j : j + columns], _WORTH)
+        first, second = (each.tolist() for each in found)
+        pairs += [(i + a, j + b) for a, b in zip(first, second, strict=True)]
+    return pairs
+
+
+def _pieces(
+    one: NDArray[np.int64], other: NDArray[np.int64]
+) -> Iterator[tuple[int, int, int, int]]:
+    """First rows and lengths of what is compared of two bodies, which is all where it is little.
+
+    Long ones are cut where something comes once in both, in the same order; what is still too long
+    is cut into as many pieces as it needs, each beside the one that is as far from the begin.
+    """
+    if len(one) * len(other) <= _LARGE:
+        yield 0, 0, len(one), len(other)
+        return
+    i = j = 0
+    for a, b in (*_once_in_both(one[:, 0], other[:, 0]), (len(one), len(other))):
+        count = -(-max(a - i, b - j) // _LONG)
+        rows, columns = (np.linspace(*each, count + 1).astype(int) for each in ((i, a), (j, b)))
+        for k in range(count):
+            yield rows[k], columns[k], rows[k + 1] - rows[k], columns[k + 1] - columns[k]
+        i, j = a, b
+
+
+def _once_in_both(one: NDArray[np.int64], other: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Places of what comes once in both, the longest series of them that is in order in both."""
+    places = []
+    for each in (one, other):
+        labels, first, count = np.unique(each, return_index=True, return_counts=True)
+        places.append(
+            dict(zip(labels[count == 1].tolist(), first[count == 1].tolist(), strict=True))
+        )
+    shared = sorted(
+        (place, places[1][label]) for label, place in places[0].items() if label in places[1]
+    )
+    # Patience sorting: of the series that end at each length the one that ends earliest.
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int] = []
+    for number, (_, place) in enumerate(shared):
+        at = bisect_left(ends, place)
+        ends[at : at + 1] = [place]
+        last[at : at + 1] = [number]
+        before.append(last[at - 1] if at else -1)
+    series = []
+    number = last[-1] if last else -1
+    while number >= 0:
+        series.append(shared[number])
+        number = before[number]
+    return series[::-1]
 
 
 class _Labels:
@@ -174,7 +239,7 @@ class _Labels:
         self._pairs: dict[int, int] = {}
         loops = [each for each in other if each.is_loop]
         for number, mine in enumerate(each for each in one if each.is_loop):
-            shared: list[int] = [len(mine.leaves() & each.leaves()) for each in loops[:_SHOWN]]
+            shared: list[int] = [len(mine.leaves & each.leaves) for each in loops[:_SHOWN]]
             if any(shared):
                 theirs = loops.pop(shared.index(max(shared)))
                 self._pairs[id(mine)] = self._pairs[id(theirs)] = number
@@ -193,7 +258,7 @@ class _Labels:
         ]
 
     def _loop(self, node: Node) -> list[int]:
-        leaves, counts = frozenset(node.leaves()), min(node.counts)
+        leaves, counts = frozenset(node.leaves), min(node.counts)
         return [
             self._number(leaves, counts),
             self._number("leaves", leaves),

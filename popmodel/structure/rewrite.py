@@ -36,7 +36,11 @@ class Source(NamedTuple):
         turn = ranges(counts)
         old = np.repeat(old_first, counts) + turn
         new = np.repeat(before[self.new], counts) + turn
-        return [Source(each, old, new) for each in self.item.body]
+        found = []
+        for each in self.item.body:
+            there = each.events[old] > 0
+            found.append(Source(each, old[there], new[there]))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +118,12 @@ class _Writer:
         for item, old, new in slot.sources:
             counts[new] = item.counts[old]
         before = np.cumsum(counts) - counts
-        inner = zip(*(source.inside(before) for source in slot.sources), strict=True)
-        return _loop(counts, self._body([Slot(each) for each in inner], int(counts.sum())))
+        inner = []
+        for sources in zip(*(source.inside(before) for source in slot.sources), strict=True):
+            some = tuple(source for source in sources if len(source.old))
+            if some:  # else no sequence has an event there
+                inner.append(Slot(some))
+        return _loop(counts, self._body(inner, int(counts.sum())))
 
 
 def _loop(counts: NDArray[np.int64], body: Nest) -> Loop:

@@ -32,6 +32,8 @@ _HEAVY = 0.5
 """Share of the time of the longest burst of its kind from which on one begins a step, too."""
 _LIGHT = 0.1
 """Share of the time of a step below which extras are no work of a loop around."""
+_FEW = 0.2
+"""Extra calls among those of a step, up to which they are none either."""
 _LIKE = 0.75
 """Share of the time of steps in what they have in common."""
 _SHARED = 0.5
@@ -167,7 +169,7 @@ def _cut(loop: Item, ahead: Sequence[Item], behind: Sequence[Item]) -> _Steps | 
     """Cut a loop anew into steps that are alike; None where its iterations are all there is."""
     for inner in loop.body:
         goes_on = _goes_on(loop, inner, ahead, behind)
-        if inner.is_loop and _is_a_step(loop, inner, goes_on):
+        if _is_a_step(loop, inner, goes_on):
             found = _alike(_unrolled(loop, inner), len(inner.counts))
             if found is not None:
                 return found
@@ -189,16 +191,16 @@ def _is_a_step(loop: Item, inner: Item, goes_on: bool) -> bool:
     """Whether the iterations of a loop inside may be the steps, and what is around them extras.
 
     A solver in a time step is repeated as often as it takes. What comes every so many steps is seen
-    by counts that differ at the ends of the run only, by steps that are left over there, or takes
-    next to no time.
+    by counts that differ at the ends of the run only, by steps that are left over there, or by next
+    to no time and few calls.
     """
     counts, whole, own = inner.counts, float(loop.time.sum()), float(inner.time.sum())
-    constant = len(counts) < 2 or np.ptp(counts) == 0
-    if own < _HEAVY * whole or (constant and not goes_on):
+    if own < _HEAVY * whole or not inner.is_loop:
         return False
-    every_so_many = len(counts) > 2 and np.ptp(counts[1:-1]) == 0
     light = (whole - own) / len(counts) <= _LIGHT * own / int(counts.sum())
-    return every_so_many or light
+    if len(counts) < 2 or np.ptp(counts) == 0:
+        return goes_on or (light and loop.size - inner.size <= _FEW * inner.size)
+    return light or (len(counts) > 2 and np.ptp(counts[1:-1]) == 0)
 
 
 def _alike(run: _Run, fewest: int) -> _Steps | None:
@@ -216,21 +218,24 @@ def _alike(run: _Run, fewest: int) -> _Steps | None:
     forms = _forms(steps, like)
     if len(forms.of) > _FORMS:
         return None
-    times = np.diff(np.concatenate([[0.0], np.cumsum(time)])[steps.starts])
-    usual = forms.usual
-    typical = np.median(times[forms.step == usual])
+    usual = np.array(forms.of[forms.usual]), _typical(steps, forms, forms.usual, time)
     for form in range(len(forms.of)):
         last_only = form == forms.step[-1] and np.count_nonzero(forms.step == form) == 1
-        if form == usual or last_only:
-            continue
-        k = int(np.argmax(forms.step == form))
-        reference = int(np.argmax(forms.step == usual))
-        if not _is_like(steps, reference, k, like, time):
-            return None
-        mean_time = float(np.median(times[forms.step == form]))
-        if not typical / _RATIO <= mean_time <= typical * _RATIO:
+        its_own = np.array(forms.of[form]), _typical(steps, forms, form, time)
+        if not last_only and not _are_like(*usual, *its_own):
             return None
     return steps
+
+
+def _typical(
+    steps: _Steps, forms: _Forms, form: int, time: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Median time of each item in the steps of a form, ns."""
+    begins = steps.starts[:-1][forms.step == form]
+    median: NDArray[np.float64] = np.median(
+        time[begins[:, None] + np.arange(len(forms.of[form]))], axis=0
+    )
+    return median
 
 
 def _from_the_first(like: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -271,13 +276,6 @@ def _pairs(
     return _kernel.align(left, right, _ONE)
 
 
-def _is_like(
-    steps: _Steps, one: int, other: int, like: NDArray[np.int64], time: NDArray[np.float64]
-) -> bool:
-    a, b = (slice(*steps.starts[step : step + 2].tolist()) for step in (one, other))
-    return _are_like(like[a], time[a], like[b], time[b])
-
-
 def _are_like(
     one: NDArray[np.int64],
     one_time: NDArray[np.float64],
@@ -286,10 +284,12 @@ def _are_like(
 ) -> bool:
     """Whether two steps have most of their time and of their items in common."""
     first, second = _pairs(one, other)
+    whole, others = float(one_time.sum()), float(other_time.sum())
     return (
-        len(first) >= _SHARED * max(len(one), len(other))
-        and one_time[first].sum() >= _LIKE * one_time.sum()
-        and other_time[second].sum() >= _LIKE * other_time.sum()
+        whole / _RATIO <= others <= whole * _RATIO
+        and len(first) >= _SHARED * max(len(one), len(other))
+        and float(one_time[first].sum()) >= _LIKE * whole
+        and float(other_time[second].sum()) >= _LIKE * others
     )
 
 
@@ -321,9 +321,8 @@ class _Body(NamedTuple):
         for form, places in enumerate(columns):
             body.like[places] = forms.of[form]
         places = columns[forms.usual]
-        begins = steps.starts[:-1][forms.step == forms.usual]
         body.usual[places] = True
-        body.time[places] = np.median(time[begins[:, None] + np.arange(len(places))], axis=0)
+        body.time[places] = _typical(steps, forms, forms.usual, time)
         return body
 
     def backwards(self) -> _Body:

@@ -32,7 +32,7 @@ _ENOUGH = 0.9
 _MOSTLY = 0.8
 """Share of the events in loops, alike on all sequences, that is enough not to try coarser ones."""
 _TURNS = 3.5
-"""Iterations of coarser tokens in one of finer ones that speak for partners that take turns. The
+"""How many times the places of coarser tokens finer ones have if their partners take turns. The
 three directions of a sweep, one after the other, are one iteration."""
 
 
@@ -97,7 +97,7 @@ class _Trial:
     nests : list of Repetition
         Of each stretch of the events.
     share, length : float
-        Share of the time in the largest loop, and events of one iteration of it.
+        Share of the time in the largest loop, and places in it, which loops inside it repeat.
     looped : float
         Share of the events in loops.
     agree : bool
@@ -112,17 +112,17 @@ class _Trial:
     ) -> None:
         self.tokens = tokens
         self.nests = repetitions([tokens[each] for each in stretches])
-        inside, looped, events, total = 0.0, 0, 0, 0
+        inside, looped, places, total = 0.0, 0, 0, 0
         counts: list[int] = []
         for nest, stretch in zip(self.nests, stretches, strict=True):
             largest, mine, all_looped = _largest(nest, weight[stretch])
             inside += float(weight[stretch][mine].sum())
             looped += all_looped
-            events += len(range(*mine.indices(len(nest.node))))
+            places += len(np.unique(nest.node[mine]))
             counts.append(int(nest.counts_of(largest).sum()) if largest else 0)
             total += len(nest.node)
         self.share = inside / max(float(sum(weight[each].sum() for each in stretches)), 1.0)
-        self.length = events / max(sum(counts), 1)
+        self.length = places / max(len(self.nests), 1)
         self.looped = looped / max(total, 1)
         self.agree = len(set(counts)) == 1 and counts[0] > 0
 

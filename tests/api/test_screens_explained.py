@@ -38,10 +38,10 @@ SCREENS = {
 }
 
 SPLIT = re.compile(r"\*? *\d+ x +\d+(?: \.\. \d+ x \d+)?|\d+ -> \d+")
-NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?|\d[\d.]* [mun]?s(?: to \d[\d.]* [mun]?s)?")
+NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?")
 STRIP = re.compile(r"[ .:=+*#%@|-]+")
 SIZES = re.compile(r"[\d.]+ [KMG]?i?B(?: to [\d.]+ [KMG]?i?B)?")
-NUMBER = re.compile(r"-?\[?\d[\d,.]*\]?")
+TIMES = re.compile(r"\d[\d.]* [mun]?s(?: to \d[\d.]* [mun]?s)?")
 GAP = re.compile(r" {2,}")
 DATA = {
     "trace",
@@ -102,7 +102,7 @@ def test_every_label_can_be_explained(
     unknown = []
     for label in dict.fromkeys(_labels(screen)):
         text = label.removesuffix(" <-").removesuffix(" (bundled)")
-        figures = (SPLIT, NUMBER, SIZES, STRIP)
+        figures = (SPLIT, NUMBER, SIZES, TIMES, STRIP)
         if any(name in text for name in data) or any(one.fullmatch(text) for one in figures):
             continue
         try:

@@ -144,3 +144,24 @@ def test_of_many_processes_rows_are_shared() -> None:
     assert drawn[1] == "  0-3 #+"
     assert drawn[-1].startswith("96-99 +")
     assert LEGEND.startswith("#")
+
+
+def test_nodes_that_are_not_told_are_not_made_up(popmodel: Call) -> None:
+    path = str(DATA / "smpi" / "jac2048.16.ti.txt.gz")
+    out = popmodel("communication", path, "--flop-rate", "1Gflop/s")[1]
+    assert "processes      16\n" in out
+    document = json.loads(
+        popmodel("communication", path, "--flop-rate", "1Gflop/s", "--format", "json")[1]
+    )
+    assert document["nodes"] is None
+    assert document["within_nodes"] is None
+
+
+def test_what_stays_on_a_node_is_told() -> None:
+    from popmodel.report.communication import blocks
+
+    document = package.communication(COMD).to_dict()
+    document |= {"nodes": 2, "within_nodes": {"messages": 492, "bytes": document["bytes"] // 4}}
+    (facts,) = blocks(document)[1]
+    assert ("processes", "4 on 2 nodes") in facts.rows
+    assert ("messages", "984, 20.39 MiB; 25 % of it within nodes") in facts.rows

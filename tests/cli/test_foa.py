@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from synthetic import programs, run
 
 from .conftest import MS, write_trace
 from .test_parts import STEPS, steps
@@ -166,3 +167,24 @@ def test_each_run_has_its_own_iterations(steps: str, popmodel: Call) -> None:
     out = popmodel("metrics", steps, steps, "--foa", "iterations=2..3", "--format", "json")[1]
     begins = [run["window"]["begin"] * 1e9 for run in json.loads(out)["runs"]]
     assert begins == pytest.approx([15 * MS, 15 * MS])
+
+
+def test_metrics_of_iterations_make_those_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel: Call
+) -> None:
+    """Processes that are never at the same place at the same time: a pipeline."""
+    monkeypatch.chdir(tmp_path)
+    done = run(programs.pipeline((2, 2), 8, per_cell=1e-6), transient=0.1, seed=3)
+    done.write(tmp_path / "waves.prv")
+    structure = json.loads(popmodel("structure", "waves.prv", "--format", "json")[1])
+    number = len(structure["iterations"]["begins"]) - 1
+    found = []
+    for text in (f"iterations=1..{number}", *(f"iterations={i + 1}" for i in range(number))):
+        out = popmodel("metrics", "waves.prv", "--foa", text, "--format", "json")[1]
+        found.append(json.loads(out)["runs"][0])
+    whole, *each = found
+    runtimes = [one["runtime"] for one in each]
+    assert sum(runtimes) == pytest.approx(whole["runtime"], rel=1e-6)
+    efficiencies = [one["metrics"]["mpi"]["parallel_efficiency"] for one in each]
+    mean = sum(t * e for t, e in zip(runtimes, efficiencies, strict=True)) / sum(runtimes)
+    assert mean == pytest.approx(whole["metrics"]["mpi"]["parallel_efficiency"], rel=1e-6)

@@ -68,7 +68,7 @@ def test_dimensions_of_a_grid_and_parameters_take_part() -> None:
     steps = exact_law([Sample(2, 1, 10 * n, {"N": n}) for n in (4.0, 8.0, 16.0)])
     assert steps is not None and steps.text == "10*N"
     assert steps.notes == ("P was not varied",)
-    assert steps.origin == "assumed"
+    assert steps.origin == "fit"
 
 
 def test_formulas_with_the_same_counts_are_told_with_what_would_tell() -> None:

@@ -51,6 +51,28 @@ def test_small_parts_follow_the_law_they_agree_with_or_the_first() -> None:
     assert set(second.sizes) == {1, 2}
 
 
+def test_parts_that_runs_divide_otherwise_have_the_law_of_their_sum() -> None:
+    whole = [4 / p for p in RUNS]
+    divided = (0.5, 0.2, 0.8)
+    parts = [
+        [Sample(p, 1, w * d, {}, 0.01) for p, w, d in zip(RUNS, whole, divided, strict=True)],
+        [Sample(p, 1, w * (1 - d), {}, 0.01) for p, w, d in zip(RUNS, whole, divided, strict=True)],
+        part(lambda _: 0.3),
+    ]
+    *_, pool = pooled(parts, hints=["1/P"])
+    assert pool.law.form == "1/P"
+    assert {i: round(one.value, 9) for i, one in pool.sizes.items()} == {0: 0.5, 1: 0.5}
+
+
+def test_a_part_that_follows_no_law_keeps_the_hint_and_the_first_run() -> None:
+    wild = [Sample(p, 1, value, {}, 0.01) for p, value in zip(RUNS, (0.1, 2.0, 0.2), strict=True)]
+    *_, pool = pooled([part(lambda p: 9 / p), wild], hints=["1/P"])
+    assert (pool.law.form, pool.law.origin) == ("1/P", "assumed")
+    assert pool.law.notes[0].startswith("runs contradict each other by ")
+    assert pool.sizes[1].value == pytest.approx(0.1)
+    assert pool.law.at(1, 1).high / pool.law.at(1, 1).value > 2
+
+
 def test_many_noisy_parts_do_not_add_up_to_too_much() -> None:
     rng = np.random.default_rng(5)
     parts = [

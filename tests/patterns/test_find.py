@@ -6,7 +6,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from patterns.scripts import Repeat, Step, structure
+from patterns.strategies import programs
 
 from popmodel.patterns.find import find, grid
 
@@ -340,3 +342,114 @@ def test_sizes_that_change_from_step_to_step_are_listed():
     assert [each["executions"] for each in pattern.facts["sizes"]] == [2, 2, 2]
     assert not pattern.exact
     assert pattern.why == "3 different sets of messages"
+
+
+def test_a_grid_of_shuffled_ranks_is_kept_as_a_list():
+    # signatures number ranks along the grid: nothing else would be of use
+    number = np.random.default_rng(2).permutation(16)
+    rank_of = np.argsort(number)
+
+    def shuffled(step):
+        def does(rank, execution):
+            return [
+                (do[0], int(rank_of[do[1]]), *do[2:]) if len(do) > 1 else do
+                for do in step.does(int(number[rank]), execution)
+            ]
+
+        return Step(does, step.name)
+
+    steps = [shuffled(step) for step in at_once((4, 4), (False, False))]
+    found = find(structure(16, steps))
+    assert found.grid is None
+    assert [pattern.kind for pattern in found.patterns] == ["list"]
+
+
+def test_a_program_that_arranges_its_ranks_anew_has_two_grids():
+    steps = [
+        Repeat(9, at_once((16,), (True,))),
+        *at_once((4, 4), (False, False)),
+    ]
+    found = find(structure(16, steps))
+    assert [grid.dims for grid in found.grids] == [(16,), (4, 4)]
+    assert sum(grid.confidence for grid in found.grids) == pytest.approx(1.0)
+    assert [pattern.facts["dims"] for pattern in found.patterns] == [(16,), (4, 4)]
+
+
+def test_an_exchange_that_is_repeated_in_an_execution_is_one_pattern():
+    def does(rank, _):
+        around = [other for other in (rank - 1, rank + 1) if 0 <= other < 4]
+        return [
+            *(("irecv", other, 0) for other in around for _ in range(3)),
+            *(("isend", other, 8, 0) for other in around for _ in range(3)),
+            ("waitall",),
+        ]
+
+    (pattern,) = find(structure(4, [Step(does)])).patterns
+    assert (pattern.kind, pattern.exact, pattern.messages) == ("halo", True, 18)
+    assert pattern.facts["times"] == [3]
+
+
+def test_patterns_that_take_turns_at_the_same_places_are_exact_each():
+    def does(rank, execution):
+        way = 1 if execution % 2 else -1
+        found = [("recv", rank - way, 0)] if 0 <= rank - way < 4 else []
+        return found + ([("send", rank + way, 8, 0)] if 0 <= rank + way < 4 else [])
+
+    def seldom(rank, execution):
+        return does(rank, 1) if execution % 2 else []
+
+    turns = find(structure(4, [Repeat(6, [Step(does)])])).patterns
+    assert {(one.kind, one.executions, one.exact) for one in turns} == {("shift", 3, True)}
+    assert len(turns) == 2
+    (pattern,) = find(structure(4, [Repeat(6, [Step(seldom)])])).patterns
+    assert (pattern.exact, pattern.why) == (False, "at 3 of 6 executions only")
+
+
+def test_messages_between_different_loops_are_read_as_a_whole():
+    def sends(rank, execution):
+        return [("send", rank + 1, 8, 0)] if rank < 3 and rank % 2 == execution % 2 else []
+
+    def receives(rank, execution):
+        return [("recv", rank - 1, 0)] if rank > 0 and rank % 2 != execution % 2 else []
+
+    made = structure(4, [Repeat(6, [Repeat(1, [Step(sends)]), Step(receives)])])
+    found = find(made)
+    assert found.grid.dims == (4,)
+    (pattern,) = found.patterns
+    assert (pattern.kind, pattern.facts["times"], pattern.exact) == ("shift", [3], False)
+    assert pattern.why == "sent and received in different loops, in whatever order"
+
+
+def test_of_requests_that_cross_iterations_the_messages_are_read():
+    # the loop of a ring begins with the waits of the iteration before
+    sizes = {0: 64, 1: 128}
+
+    def post(rank, execution):
+        return [
+            ("irecv", (rank - 1) % 6, 0),
+            ("isend", (rank + 1) % 6, sizes[execution % 2], 0),
+        ]
+
+    made = structure(
+        6,
+        [
+            Step(post, "MPI_Isend"),
+            Repeat(3, [Step(lambda *_: [("waitall",)], "MPI_Waitall"), Step(post, "MPI_Isend")]),
+            Step(lambda *_: [("waitall",)], "MPI_Waitall"),
+        ],
+    )
+    found = find(made)
+    assert found.grid.dims == (6,)
+    assert {pattern.kind for pattern in found.patterns} == {"shift"}
+    assert sum(pattern.messages for pattern in found.patterns) == 24
+
+
+@given(programs())
+@settings(max_examples=60, deadline=None)
+def test_patterns_have_all_messages_once(made):
+    found = find(made)
+    assert sum(pattern.messages for pattern in found.patterns) == len(made.program.messages)
+    total = int(made.program.messages.size.sum())
+    assert sum(pattern.bytes for pattern in found.patterns) == total
+    assert all(pattern.exact == (not pattern.why) for pattern in found.patterns)
+    assert found.why or found.grid is not None

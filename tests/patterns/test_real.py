@@ -15,21 +15,21 @@ from popmodel.patterns.rows import CallLists
 from popmodel.patterns.units import units
 from popmodel.structure import find as find_structure
 
-#: Grids, and for each kind of pattern the share of the bytes between processes and whether all of
-#: them are exact.
+#: Grids, and for each kind of pattern its share of the bytes between processes, if that is at least
+#: half a percent, and whether all of them are exact.
 KNOWN = {
     # two halves of a vector: every reading of two processes is the same
-    "paraver/cg.S.2": ([((2,), (False,))], {"halo": (1.0, True), "ring": (0.0, True)}),
+    "paraver/cg.S.2": ([((2,), (False,))], {"halo": (1.0, True)}),
     # sums over rows, then an exchange with the transposed process: no grid of neighbours
     "smpi/cgA.4": ([], {"butterfly": (0.5, True), "transpose": (0.5, True)}),
     # wavefronts from both corners, and faces of the solution
     "paraver/lu.S.4": (
         [((2, 2), (False, False))],
-        {"halo": (0.75, True), "pipeline": (0.25, True), "shift": (0.0, True)},
+        {"halo": (0.75, True), "pipeline": (0.25, True)},
     ),
     # all levels of the multigrid; along the dimension that is not split a process sends to itself
-    "paraver/mg.S.4": ([((2, 2), (True, True))], {"halo": (1.0, True), "ring": (0.0, True)}),
-    "smpi/mgA.4": ([((2, 2), (True, True))], {"halo": (1.0, True), "ring": (0.0, True)}),
+    "paraver/mg.S.4": ([((2, 2), (True, True))], {"halo": (1.0, True)}),
+    "smpi/mgA.4": ([((2, 2), (True, True))], {"halo": (1.0, True)}),
     "paraver/comd.4": ([((2, 2), (True, True))], {"halo": (1.0, True)}),
     "smpi/jac2048.4": ([((2, 2), (False, False))], {"halo": (1.0, True)}),
     "smpi/jac2048.16": ([((4, 4), (False, False))], {"halo": (1.0, True)}),
@@ -44,17 +44,15 @@ KNOWN = {
         {
             "halo": (0.95, False),
             "butterfly": (0.05, False),
-            "list": (0.0, False),
-            "shift": (0.0, True),
         },
     ),
     "paraver/epoch_4proc": (
         [((4,), (True,)), ((2, 2), (True, False))],
-        {"halo": (1.0, False), "shift": (0.0, True), "list": (0.0, False)},
+        {"halo": (1.0, False)},
     ),
-    "paraver/epoch_1proc": ([], {"ring": (0.0, True)}),
+    "paraver/epoch_1proc": ([], {}),
     # a test of many calls: around a ring, but for a part that hands work on from the first process
-    "paraver/mix.4": ([((4,), (True,))], {"shift": (1.0, True), "list": (0.0, False)}),
+    "paraver/mix.4": ([((4,), (True,))], {"shift": (1.0, True)}),
 }
 
 
@@ -82,10 +80,11 @@ def test_what_is_found(name, shared_traces):
         between[pattern.kind] += 0 if own else pattern.bytes
         exact[pattern.kind] = exact.get(pattern.kind, True) and pattern.exact
     total = max(sum(between.values()), 1)
-    assert {kind: round(size / total, 2) for kind, size in between.items()} == {
-        kind: share for kind, (share, _) in shares.items()
-    }
-    assert exact == {kind: is_exact for kind, (_, is_exact) in shares.items()}
+    assert {
+        kind: (round(size / total, 2), exact[kind])
+        for kind, size in between.items()
+        if size >= 0.005 * total
+    } == shares
 
 
 def test_the_pipelines_of_lu_go_both_ways_in_blocks(shared_traces):
@@ -131,13 +130,11 @@ def test_lists_of_calls_send_the_same_messages(name, shared_traces):
     for unit in units(made):
         found = lists.rows(unit.places, compute=(), inside=True)
         assert not found.why
-        wanted = [each for each in unit.classes if found.executions[0] in each.executions]
-        expected = Counter(
-            zip(
-                *(column.tolist() for column in vars(wanted[0].messages).values()),
-                strict=True,
-            )
-        )
+        expected: Counter = Counter()  # of executions without messages it stays empty
+        for each in unit.classes:
+            if found.executions[0] in each.executions:
+                columns = (column.tolist() for column in vars(each.messages).values())
+                expected.update(zip(*columns, strict=True))
         sent: Counter = Counter()
         for rank, calls in enumerate(carried_out(found.calls, made.program.processes)):
             for call in calls:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from synthetic import Program, Rank, run
 from synthetic.program import Steps
@@ -31,7 +32,8 @@ def ring(tmp_path: Path) -> Trace:
 
 def by_name(trace: Trace, begin: int | None = None, end: int | None = None) -> dict[str, CallUse]:
     first, last = trace.begin if begin is None else begin, trace.end if end is None else end
-    return {use.name: use for use in calls(find(trace), trace, first, last)}
+    begin, end = (np.full(trace.processes, time) for time in (first, last))
+    return {use.name: use for use in calls(find(trace), trace, begin, end)}
 
 
 def test_numbers_and_bytes_are_those_of_the_program(ring: Trace) -> None:

@@ -30,7 +30,7 @@ def run(wall: np.ndarray, instructions: np.ndarray | None = None) -> Phases:
         cycles=None,
         cut=np.zeros(ranks * times, bool),
     )
-    return Phases((phase,), ranks, ranks, 0, 10**9)
+    return Phases((phase,), ranks, ranks, np.zeros(ranks, np.int64), np.full(ranks, 10**9))
 
 
 def noisy(cv: float = 0.05) -> np.ndarray:
@@ -104,4 +104,4 @@ def test_little_is_not_worth_a_word() -> None:
 
 
 def test_a_run_that_computes_nothing() -> None:
-    assert interruptions(Phases((), 1, 1, 0, 1)).share == 0
+    assert interruptions(Phases((), 1, 1, np.zeros(1, np.int64), np.ones(1, np.int64))).share == 0

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from structure.programs import Call, Repeat, write
 
@@ -13,6 +13,11 @@ from popmodel.simulator.program import Op
 from popmodel.structure.find import structure_of
 from popmodel.structure.nest import Leaf, loops
 
+# Of a loop that comes into two places, one lacks what the other has.
+LEFT_OUT = [
+    *[("ring", 0), ("ring", 0), ("chain", 0), ("ring", 0), ("chain", 0)],
+    *[("ring", 0), ("ring", 0), ("ring", 1), ("chain", 0), ("ring", 1)],
+]
 KINDS = ("allreduce", "ring", "chain", "pipeline")
 
 
@@ -50,7 +55,8 @@ def same_places(written, found):
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 5), bodies())
 def test_nests_of_constant_counts(processes, body):
-    body = (Call("allreduce", 40), Repeat((7,), (Call("ring", 41), *body)), Call("allreduce", 42))
+    step = Call("ring", 41, seconds=0.1)
+    body = (Call("allreduce", 40), Repeat((7,), (step, *body)), Call("allreduce", 42))
     written = write(processes, body)
     found = structure_of(written.program)
     assert same_places(written, found)
@@ -93,6 +99,18 @@ def test_a_call_every_fifth_step_is_a_place_that_other_steps_pass_without(first,
     assert found.loop is not None
     assert found.loop.counts == (steps,)
     assert found.kinds.tolist() == [int(step % 5 == first % 5) for step in range(steps)]
+
+
+def test_a_check_every_tenth_step_is_no_loop_of_its_own():
+    """Whether the run ends with a check or not."""
+    step = (Call("ring", 1, seconds=10e-3), Call("chain", 2), Call("allreduce", 3))
+    check = Call("allreduce", 4, seconds=1e-6)
+    for steps in (40, 43):
+        body = [(*step, check) if n % 10 == 9 else step for n in range(steps)]
+        found = structure_of(write(4, list(itertools.chain(*body))).program)
+        assert found.loop is not None
+        assert found.loop.counts == (steps,)
+        assert found.kinds.tolist() == [int(n % 10 == 9) for n in range(steps)]
 
 
 def test_two_kinds_of_steps_that_take_turns_are_iterations_of_one_loop():
@@ -160,6 +178,7 @@ def test_partners_that_take_turns_do_not_hide_the_iterations():
     st.integers(1, 4),
     st.lists(st.builds(Call, st.sampled_from(KINDS), st.integers(0, 2)), max_size=60),
 )
+@example(2, [Call(*each) for each in LEFT_OUT])
 def test_any_program_has_a_structure(processes, calls):
     found = structure_of(write(processes, calls).program)
     assert sorted(set(found.place.tolist())) == list(range(len(found.places)))

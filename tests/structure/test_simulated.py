@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 from synthetic import Program, programs, run
 
+from popmodel.simulator.from_trace import from_trace
+from popmodel.structure.events import events_of
 from popmodel.structure.find import find
+from popmodel.structure.tokens import repeated
 
 EXACT = {
     "halos in 1-D, no meeting of all": programs.jacobi((8,), 50, residual=0),
@@ -48,3 +51,13 @@ def test_how_uneven_processes_are_does_not_matter(imbalance: float, tmp_path: Pa
     assert found.iterations.T.tolist() == done.iterations
     begins = np.array(done.iterations) * 1e-9
     assert found.period == pytest.approx(np.median(np.diff(begins, axis=1)), rel=0.2)
+
+
+def test_how_many_blocks_a_sweep_has_does_not_change_its_places(tmp_path: Path) -> None:
+    sizes = []
+    for blocks in (4, 12, 32):
+        program = programs.pipeline((3, 4), 10, blocks=blocks, cells=(960, 960))
+        trace = run(program).read(tmp_path)
+        nests = repeated(events_of(from_trace(trace), trace)).nests
+        sizes.append([len(each.token) for each in nests])
+    assert sizes[0] == sizes[1] == sizes[2]

@@ -18,7 +18,7 @@ import numpy as np
 from popmodel.model.kinds.loop import LEAST_STEPS
 from popmodel.model.replayed.script import Part, Place, Script
 from popmodel.model.replayed.unroll import Array, Outline, carry_out, outline
-from popmodel.model.run.course import Course, closed_form, computation
+from popmodel.model.run.course import AVERAGED, Course, closed_form, computation
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.tree import Tree
 from popmodel.model.uncertainty import nominal
@@ -109,7 +109,8 @@ def _course(
     Of every loop that is carried out in part, the program with half of that part is known, and how
     often the other half is missing. Chance makes the slowest of some steps slower or faster than it
     is on average, and as much of the ideal runtime as the processes wait for the slowest: where
-    all of them do in every step, the average is known, and that part of chance is taken out.
+    all of them do in every step, the average is known, and that part of chance is taken out. Of
+    work that is known value by value chance decides little: all values come up.
     """
     shown = _carried(long, spread, seed)
     found = shown.copy()
@@ -117,11 +118,12 @@ def _course(
         found += times * (shown - _carried(half, spread, seed))
     ideal, runtime, slowest = found.tolist()
     work, processes = tree.total, long.program.processes
-    closed = closed_form(work, processes, tree.spread(spread), has_mpi=True).nominal()
+    found_spread = tree.spread(spread)
+    closed = closed_form(work, processes, found_spread, has_mpi=True).nominal()
     average, waiting = nominal(computation(work)), nominal(work.waiting)
     overhead = nominal(work.overhead)
     longest = slowest - average + waiting
-    if longest > 0:
+    if longest > 0 and AVERAGED not in found_spread:
         waits = min(max(ideal - average - overhead, 0.0) / longest, 1.0)
         chance = slowest - (closed.ideal - overhead - waiting)
         ideal, runtime = ideal - waits * chance, runtime - waits * chance

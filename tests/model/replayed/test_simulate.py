@@ -24,6 +24,7 @@ from popmodel.network.network import PRESETS
 from popmodel.prediction.predict import predict
 from popmodel.simulator import replay
 from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.engine import ends
 from popmodel.simulator.program import Op
 
 GLOBAL = 'collective = { op = "barrier" }'
@@ -424,3 +425,21 @@ def test_neither_transfer_nor_serialisation_exceeds_one(
     course = carried_out(steps(body, 6, ""), processes, seed, **spread)[1].course
     assert course.computing <= course.ideal * (1 + 1e-12)
     assert course.ideal <= course.runtime * (1 + 1e-12)
+
+
+def test_work_known_value_by_value_is_believed_as_it_is_carried_out() -> None:
+    # the closed form has all wait for the slowest in every step: neighbours wait for less
+    work = "serial = { trip = 1, seconds = 1e-3, quantiles = [0.1, 0.1, 0.1, 0.1, 4.6] }"
+    signature = program(
+        f"[[program]]\nloop = {{ count = 20 }}\n"
+        f"[[program.body]]\n{work}\n[[program.body]]\n{NEIGHBOURS}\n"
+    )
+    tree = model_of(signature, 16, 1).work()
+    found = simulate(tree, {}, 0)
+    whole = outline(Script.of(tree, {}), {})
+    each = []
+    for seed in range(found.repeats):
+        free = replace(whole.charges, transfer=np.zeros_like(whole.charges.transfer))
+        each.append(ends(carry_out(whole, {}, seed).program, free).max())
+    assert found.course.ideal == pytest.approx(np.mean(each), rel=0.02)
+    assert closed_form(tree.total, 16, tree.spread({}), has_mpi=True).ideal > 1.1 * np.mean(each)

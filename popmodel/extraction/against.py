@@ -1,0 +1,262 @@
+"""A signature beside a trace: phase by phase, message by message, and what both take.
+
+The signature is carried out as a whole at the processes and threads of the trace and replayed on
+the ideal network, as the trace is: what differs is what the signature says wrong, not what the
+network costs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.measure import analyse, before_replay
+from popmodel.efficiency.replayed import FAMILIES, of_execution, unknown_families
+from popmodel.extraction.agreement import differences, exchanged
+from popmodel.machine import profile
+from popmodel.model.run.placement import Allocation
+from popmodel.model.whole import whole
+from popmodel.network.network import PRESETS
+from popmodel.simulator import from_trace, replay
+from popmodel.simulator.program import COLLECTIVES, Op
+from popmodel.trace.part import Part
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from popmodel.efficiency.observables import Observables
+    from popmodel.extraction.agreement import Difference
+    from popmodel.machine.profile import Profile
+    from popmodel.model.signature.program import Signature
+    from popmodel.model.whole import Whole
+    from popmodel.simulator import Program
+    from popmodel.trace import Trace
+
+__all__ = ["Agreement", "Pair", "against", "carried_out"]
+
+_NS = 1e9
+_DIVIDED = ("openmp_synchronisation_efficiency", "openmp_scheduling_efficiency")
+"""Metrics of how the overhead of parallel regions divides."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A quantity of both.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    signature, trace : float
+        Of the signature, and of the trace.
+    """
+
+    name: str
+    signature: float
+    trace: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON types."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What a signature and a trace have in common.
+
+    Attributes
+    ----------
+    runtime : Pair
+        Of the replays on the ideal network, s.
+    metrics : dict of str to tuple of Pair
+        Efficiencies of these replays by family.
+    phases : tuple of Pair
+        Computing of all processes before each call, by its name, s.
+    counts, bytes : tuple of Pair
+        Messages and collectives by kind, and their bytes.
+    differences : tuple of Difference
+        The first operation of each process that differs; empty where all are the same.
+    notes : tuple of str
+        What the replays do not say.
+    """
+
+    runtime: Pair
+    metrics: Mapping[str, tuple[Pair, ...]]
+    phases: tuple[Pair, ...]
+    counts: tuple[Pair, ...]
+    bytes: tuple[Pair, ...]
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def worst(self) -> float:
+        """By how much it is off, the most: the runtime relatively, efficiencies in points.
+
+        How the overhead of regions divides is left out: no signature says it.
+        """
+        relative = abs(self.runtime.signature / self.runtime.trace - 1)
+        pairs = [pair for pairs in self.metrics.values() for pair in pairs]
+        told = [one for one in pairs if one.name not in _DIVIDED]
+        return max(relative, *(abs(one.signature - one.trace) for one in told), 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON types."""
+        return {
+            "runtime": self.runtime.to_dict(),
+            "metrics": {
+                family: [pair.to_dict() for pair in pairs] for family, pairs in self.metrics.items()
+            },
+            "phases": [pair.to_dict() for pair in self.phases],
+            "counts": [pair.to_dict() for pair in self.counts],
+            "bytes": [pair.to_dict() for pair in self.bytes],
+            "differences": [dict(vars(one)) for one in self.differences],
+            "same_operations": not self.differences,
+            "worst": self.worst,
+            "notes": list(self.notes),
+        }
+
+
+def against(
+    signature: Signature,
+    trace: Trace,
+    settings: Mapping[str, float] | None = None,
+    machine: Profile | None = None,
+    seed: int = 0,
+) -> Agreement:
+    """Compare a signature with a trace.
+
+    Parameters
+    ----------
+    signature : Signature
+        The signature.
+    trace : Trace
+        A run, or the part of it that the signature describes.
+    settings : mapping of str to float, optional
+        Problem parameters of the run.
+    machine : Profile, optional
+        The machine that the run computed on; default: a preset, which matters only where the
+        signature counts operations instead of seconds.
+    seed : int
+        Decides which processes are slow, and when, where the signature leaves it to chance.
+
+    Raises
+    ------
+    UsageError
+        If the signature cannot be carried out with so many processes and threads.
+    """
+    processes, threads = trace.processes, int(max(trace.threads))
+    made = _made(signature, processes, threads, settings, machine, seed)
+    traced = from_trace(trace)
+    measured = (
+        analyse(trace, part=Part(from_start=True)).observables
+        if trace.timed
+        else before_replay(trace)
+    )
+    mine, theirs = _replayed(made.program, made.observed), _replayed(traced, measured)
+    unknown = {**unknown_families(made.observed), **unknown_families(measured)}
+    # where regions are, the family of MPI knows masters only, and a signature no single thread
+    both = [name for name in FAMILIES[::-1] if name not in unknown][:1]
+    found = differences(made.program, traced)
+    return Agreement(
+        Pair("runtime", mine.runtime, theirs.runtime),
+        {name: _metrics(name, mine, theirs) for name in both},
+        _phases(made.program, traced, same=not found),
+        _pairs(made.program, traced, "count"),
+        _pairs(made.program, traced, "bytes"),
+        found,
+        tuple(_notes(both[0], mine, theirs)),
+    )
+
+
+def carried_out(signature: Signature, processes: int, threads: int) -> Program:
+    """Return what every process of a signature does, whatever machine it is on."""
+    return _made(signature, processes, threads, None, None, 0).program
+
+
+def _made(
+    signature: Signature,
+    processes: int,
+    threads: int,
+    settings: Mapping[str, float] | None,
+    machine: Profile | None,
+    seed: int,
+) -> Whole:
+    known = machine or profile.load(profile.DEFAULT_PRESET)
+    room = Allocation(nodes=_nodes(known, processes, threads))
+    return whole(signature, known, processes, threads, settings, seed, allocation=room)
+
+
+def _nodes(machine: Profile, processes: int, threads: int) -> int:
+    """As many nodes as it takes: where processes are matters to no ideal network."""
+    cores = machine.topology.cores_per_node
+    per_node = max(cores // threads, 1)
+    return -(-processes // per_node)
+
+
+def _replayed(program: Program, observed: Observables) -> Observables:
+    execution = replay(program, PRESETS["ideal"])
+    return of_execution(observed, execution, execution)
+
+
+def _notes(family: str, mine: Observables, theirs: Observables) -> list[str]:
+    """Say what of a family no signature from a trace knows."""
+    if family == "mpi" or mine.openmp_synchronisation == theirs.openmp_synchronisation:
+        return []
+    return [
+        "a signature has one overhead of a parallel region: how much of it is synchronisation, and "
+        "how much scheduling, is known of the trace only"
+    ]
+
+
+def _metrics(family: str, mine: Observables, theirs: Observables) -> tuple[Pair, ...]:
+    one = load_families()[family]
+    values = [one.evaluate(run.aggregates(), run.absent).values for run in (mine, theirs)]
+    return tuple(
+        Pair(name, float(values[0][name]), float(values[1][name]))
+        for name in values[0]
+        if name in values[1]
+    )
+
+
+def _pairs(mine: Program, theirs: Program, what: str) -> tuple[Pair, ...]:
+    one = {each.name: float(getattr(each, what)) for each in exchanged(mine)}
+    two = {each.name: float(getattr(each, what)) for each in exchanged(theirs)}
+    return tuple(Pair(name, one.get(name, 0.0), two.get(name, 0.0)) for name in {**two, **one})
+
+
+def _phases(mine: Program, theirs: Program, *, same: bool) -> tuple[Pair, ...]:
+    """Computing of all processes before each kind of call, and behind the last one.
+
+    Where all operations are the same calls are told apart by name, else by what they do.
+    """
+    if same:
+        code = theirs.call_code[theirs.call].astype(np.int64)
+        names, codes = theirs.call_name, (code, code)
+    else:
+        names = ("point to point", *COLLECTIVES)
+        codes = (_kinds(mine), _kinds(theirs))
+    before = [
+        np.bincount(code, program.burst.astype(np.float64), len(names)) / _NS
+        for program, code in zip((mine, theirs), codes, strict=True)
+    ]
+    rows = np.flatnonzero((before[0] > 0) | (before[1] > 0))
+    found = [
+        Pair(f"before {names[row]}", float(before[0][row]), float(before[1][row]))
+        for row in rows.tolist()
+    ]
+    ends = [float(program.tail.sum()) / _NS for program in (mine, theirs)]
+    return (*found, Pair("behind the last call", *ends))
+
+
+def _kinds(program: Program) -> NDArray[np.int64]:
+    """What each operation does: 0 for messages, else 1 and the kind of its collective."""
+    of_collective = program.kind >= Op.COLLECTIVE
+    kinds = np.zeros(program.operations, dtype=np.int64)
+    rows = program.target[of_collective]
+    kinds[of_collective] = 1 + program.collectives.kind[rows].astype(np.int64)
+    return kinds
