@@ -84,16 +84,16 @@ def either(run: RunLike, procs: int | None) -> tuple[SignatureLike, None] | tupl
     UsageError
         If it is a trace, and there is a number of processes.
     """
-    from popmodel.model.signature.program import Signature
     from popmodel.trace import Trace
 
     if isinstance(run, Trace):
         if procs is not None:
             raise UsageError("procs: a trace has processes of its own", "leave it out")
         return None, run
-    if isinstance(run, Signature) or procs is not None or os.fspath(run).endswith(".toml"):
-        return run, None
-    return None, run
+    if isinstance(run, str | os.PathLike):  # a trace needs nothing of the model, which takes long
+        is_signature = procs is not None or os.fspath(run).endswith(".toml")
+        return (run, None) if is_signature else (None, run)
+    return run, None
 
 
 def of_trace(
