@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from popmodel.extraction.agreement import Difference
     from popmodel.machine.profile import Profile
     from popmodel.model.signature.program import Signature
+    from popmodel.model.whole import Whole
     from popmodel.simulator import Program
     from popmodel.trace import Trace
 
-__all__ = ["Agreement", "Pair", "against"]
+__all__ = ["Agreement", "Pair", "against", "carried_out"]
 
 _NS = 1e9
 _DIVIDED = ("openmp_synchronisation_efficiency", "openmp_scheduling_efficiency")
@@ -149,16 +150,7 @@ def against(
         If the signature cannot be carried out with so many processes and threads.
     """
     processes, threads = trace.processes, int(max(trace.threads))
-    known = machine or profile.load(profile.DEFAULT_PRESET)
-    made = whole(
-        signature,
-        known,
-        processes,
-        threads,
-        settings,
-        seed,
-        allocation=Allocation(nodes=_nodes(known, processes, threads)),
-    )
+    made = _made(signature, processes, threads, settings, machine, seed)
     traced = from_trace(trace)
     measured = (
         analyse(trace, part=Part(from_start=True)).observables
@@ -179,6 +171,24 @@ def against(
         found,
         tuple(_notes(both[0], mine, theirs)),
     )
+
+
+def carried_out(signature: Signature, processes: int, threads: int) -> Program:
+    """Return what every process of a signature does, whatever machine it is on."""
+    return _made(signature, processes, threads, None, None, 0).program
+
+
+def _made(
+    signature: Signature,
+    processes: int,
+    threads: int,
+    settings: Mapping[str, float] | None,
+    machine: Profile | None,
+    seed: int,
+) -> Whole:
+    known = machine or profile.load(profile.DEFAULT_PRESET)
+    room = Allocation(nodes=_nodes(known, processes, threads))
+    return whole(signature, known, processes, threads, settings, seed, allocation=room)
 
 
 def _nodes(machine: Profile, processes: int, threads: int) -> int:

@@ -29,6 +29,8 @@ SCALES = ("strong", "weak")
 """Whether the work of the whole program stays, or that of a process."""
 _DRIFT = (0.85, 1.15)
 """90 % interval of the exponent with which work is assumed to divide."""
+_SCALARS = 64
+"""Bytes up to which a part is taken for a few numbers, which no decomposition makes smaller."""
 _PARTS = {"gather": "1/P", "scatter": "1/P", "allgather": "1/P", "alltoall": "1/P**2"}
 """How the bytes of collectives go with P in strong scaling; those of others stay."""
 
@@ -158,7 +160,7 @@ def _scaled(node: Calls, path: tuple[int, ...], processes: int, scaling: str) ->
 def _size(node: Meeting, processes: int, scaling: str) -> Amount:
     size = number(node.bytes, 15)
     part = _PARTS.get(node.op)
-    if part is None or not size:
+    if part is None or size <= _SCALARS:
         return Amount(size, note="trace")
     if scaling == "weak":
         return Amount(size, note="trace; assumed to stay with P")

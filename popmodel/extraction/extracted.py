@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.extraction.against import carried_out
 from popmodel.extraction.aligned import homes, totals
 from popmodel.extraction.assumed import amounts, exponent, let
-from popmodel.extraction.fidelity import Fidelity, kept
+from popmodel.extraction.fidelity import Fidelity, figures, kept
 from popmodel.extraction.laws import Beside, fitted
 from popmodel.extraction.meeting_places import met
 from popmodel.extraction.outline import Repeat, walk
@@ -19,6 +20,7 @@ from popmodel.extraction.outlining import laid_out
 from popmodel.extraction.rendering import Draft, rendered
 from popmodel.extraction.teams import useful_of
 from popmodel.extraction.written import Noted, number
+from popmodel.model.signatures import from_text
 from popmodel.structure.find import find
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
 
 __all__ = ["Extracted", "Run", "signature_from"]
+
+_NOTEWORTHY = 0.02
+"""By how much a replay of the signature may be off before it is said."""
 
 
 @dataclass(frozen=True)
@@ -180,8 +185,24 @@ def signature_from(
         amounts=found,
         processes=processes,
     )
+    # what the file says is replayed, not what it was made of: lists may differ from the trace
+    signature = from_text(rendered(draft, outline, fidelity))
+    fidelity = replace(fidelity, written=figures(carried_out(signature, processes, threads)))
+    if fidelity.written.off(fidelity.traced) > _NOTEWORTHY:
+        notes.append(_beside_the_trace(fidelity))
+    draft = replace(draft, head=_head(called, every, fidelity, notes))
     text = rendered(draft, outline, fidelity)
     return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws)
+
+
+def _beside_the_trace(fidelity: Fidelity) -> str:
+    runtime = fidelity.written.runtime / fidelity.traced.runtime - 1
+    parallel = 100 * (fidelity.written.parallel - fidelity.traced.parallel)
+    return (
+        f"the signature does not replay as the trace does: runtime {100 * runtime:+.1f} %, "
+        f"parallel efficiency {parallel:+.1f} points; popmodel signature check --against "
+        "shows where"
+    )
 
 
 def _decomp(outline: Outline) -> dict[str, Any]:
@@ -225,7 +246,7 @@ def _head(
     return (
         f"Signature of {name}, found by popmodel in {files}.",
         f"Replayed on the ideal network, the {'first ' if len(runs) > 1 else ''}trace takes "
-        f"{traced.runtime:.6g} s and these times {written.runtime:.6g} s; parallel efficiency "
+        f"{traced.runtime:.6g} s and this file {written.runtime:.6g} s; parallel efficiency "
         f"{traced.parallel:.3f} and {written.parallel:.3f}. Recorded times are kept of {recorded} "
         f"of {phases}.",
         *(f"Note: {note}." for note in notes),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["General", "Grid", "general", "grid_of", "ranks_on", "tidy"]
 
 _CELLS = 1000
+_ONE_WAY = ("send", "recv", "isend", "irecv")
 _OPENING = ("isend", "irecv")
 _WAITS = ("wait", "waitall")
 _FREE = ("compute", *_WAITS)
@@ -161,7 +162,10 @@ def _all(
     found: list[dict[str, Any]] = []
     across = [_across(row, grid) for row in rows]
     if any(row.get("do") == "wait" for row in rows):  # one for each request: none can be added
-        across = [None] * len(rows)
+        across = [
+            None if row.get("do") in _OPENING else axis
+            for row, axis in zip(rows, across, strict=True)
+        ]
     for index, row in enumerate(rows):
         here = (*path, len(found))
         if (axis := across[index]) is not None:
@@ -217,14 +221,15 @@ _WAYS = (-1, 1)
 
 
 def _across(row: dict[str, Any], grid: Grid) -> int | None:
-    """Dimension of two processes along which a nonblocking call of all goes to the other one.
+    """Dimension of two processes along which a send or a receive of all goes to the other one.
 
     The other one is the neighbour on both sides. One such call is taken for an exchange with
-    neighbours at open edges, of which each process has one; two for both ways around a ring.
+    neighbours at open edges, of which each process has one; two for both ways around a ring. A
+    sendrecv is taken for a shift around one.
     """
-    if row.get("do") not in _OPENING:
+    if row.get("do") not in _ONE_WAY:
         return None
-    wanted = _partners(row, "to" if row["do"] == "isend" else "from", grid.processes)
+    wanted = _partners(row, "to" if "to" in row else "from", grid.processes)
     for axis, extent in enumerate(grid.dims):
         if extent == 2 and np.array_equal(wanted, _steps(grid).closed[axis, 1].partner):
             return axis

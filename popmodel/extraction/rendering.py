@@ -9,6 +9,7 @@ import numpy as np
 
 from popmodel.extraction.amounts import table_of
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
+from popmodel.extraction.spread import apart
 from popmodel.extraction.written import Item, Noted, Table, number, text_of
 from popmodel.model.recorded import encode
 from popmodel.units import count, format_size
@@ -173,8 +174,11 @@ class _Writer:
         found: dict[str, Any] = {"seconds": self.draft.amounts["seconds", point].noted}
         if one.by_rank:
             found["by_rank"] = [number(each, _DIGITS) for each in one.by_rank]
-        if one.quantiles:
-            found["quantiles"] = [number(each, _DIGITS) for each in one.quantiles]
+        parts = one.quantiles
+        if point in self.fidelity.recorded:
+            parts = apart(self.outline.points[point].seconds)
+        if parts:
+            found["quantiles"] = [number(each, _DIGITS) for each in parts]
         if point in self.fidelity.recorded:
             name = f"r{point}"
             found["recorded"] = name

@@ -21,7 +21,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Description", "describe", "drawn"]
+__all__ = ["Description", "apart", "describe", "drawn"]
 
 PARTS = (2, 3, 5, 9, 17, 33, 65)
 """Numbers of quantiles that are tried, the fewest first."""
@@ -95,6 +95,28 @@ def describe(times: NDArray[np.float64], share: float = 1.0) -> Description:
         persistent,
         cv,
     )
+
+
+def apart(times: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return the quantiles of how processes differ in an execution, of what all share left out.
+
+    Where executions are slow on many processes at once, these wait for nobody: drawn for each
+    process on its own, the same times would make the slowest of many wait for each other.
+
+    Parameters
+    ----------
+    times : float64[P, n]
+        Seconds; nan where a process did not execute it.
+    """
+    there = np.isfinite(times)
+    known = np.where(there, times, 0.0)
+    count = there.sum(axis=0)
+    of_turn = np.divide(known.sum(axis=0), count, out=np.zeros(times.shape[1]), where=count > 0)
+    level = np.where(there & (of_turn > 0), times / np.where(of_turn > 0, of_turn, 1.0), np.nan)
+    of_rank = np.array([np.nanmean(row) if np.isfinite(row).any() else 1.0 for row in level])
+    own = level / np.where(of_rank > 0, of_rank, 1.0)[:, None]
+    relative = own[np.isfinite(own)]
+    return quantiles(relative, len(times)) if relative.size and relative.std() > 0 else ()
 
 
 def _relative(

@@ -15,21 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.patterns.collectives import collectives
-from popmodel.patterns.grid import Grid, extents_of
+from popmodel.patterns.facts import of_list, of_pipeline
+from popmodel.patterns.grid import Grid
+from popmodel.patterns.grids import grids_of
+from popmodel.patterns.groups import groups_of
 from popmodel.patterns.pattern import Pattern
 from popmodel.patterns.recognise import Reading, on_grid, readings
-from popmodel.patterns.units import Class, Unit, units
+from popmodel.patterns.units import Class, Unit
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
 
 __all__ = ["Communication", "find", "grid", "patterns"]
-
-_LEAST = 0.01
-"""Share of the bytes between processes that a grid explains at least."""
-_CLASSES = 64
-"""Sets of messages, those with most bytes, that say which grid it is."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,8 @@ def find(structure: Structure) -> Communication:
     if len(structure.program.threads):
         why = "threads call MPI on their own: their messages are not read as patterns"
         return Communication((), why, tuple(collectives(structure)))
-    groups = _apart(structure, processes)
-    grids, why = _grids(groups, processes)
+    groups = groups_of(structure, processes)
+    grids, why = grids_of(groups, processes)
     dims = [each.dims for each in grids]
     found = _merged([each for unit in groups for each in _read(unit, processes, dims)])
     grids = [_with_periods(each, found) for each in grids]
@@ -102,119 +100,6 @@ def find(structure: Structure) -> Communication:
     every = [*described, *collectives(structure)]
     every.sort(key=lambda pattern: pattern.places)
     return Communication(tuple(grids), why, tuple(every))
-
-
-def _grids(groups: Iterable[Unit], processes: int) -> tuple[list[Grid], str]:
-    """Choose the grid on which most bytes go between neighbours, then one for what is left."""
-    classes = [each for unit in groups for each in unit.classes]
-    if not classes:
-        return [], "no process sends messages to another"
-    weights = [len(each.executions) * _weight(each) for each in classes]
-    total = sum(weights)
-    rest = sorted(range(len(classes)), key=lambda row: -weights[row])[:_CLASSES]
-    read = {
-        dims: {
-            row: reading
-            for row in rest
-            if (reading := on_grid(classes[row].messages, dims)) is not None
-        }
-        for dims in extents_of(processes)
-    }
-    grids: list[Grid] = []
-    why = ""
-    while rest:
-        scores = {
-            dims: sum(weights[row] for row in rest if row in found)
-            for dims, found in read.items()
-            if _uses_all(dims, [found[row] for row in rest if row in found])
-        }
-        best = max(
-            scores, key=lambda dims: scores[dims], default=None
-        )  # of equal ones the simplest
-        if best is None or scores[best] < _LEAST * total:
-            break
-        mine = [row for row in rest if row in read[best]]
-        wraps = np.any([read[best][row].facts["periodic"] for row in mine], axis=0)
-        grids.append(Grid(best, tuple(wraps.tolist()), scores[best] / max(total, 1)))
-        if len(grids) == 1:
-            ties = [
-                dims for dims, score in scores.items() if score == scores[best] and dims != best
-            ]
-            why = _or_else(processes, ties)
-        rest = [row for row in rest if row not in mine]
-    return grids, why if grids else "no grid of the ranks explains who sends to whom"
-
-
-def _uses_all(dims: Sequence[int], found: Sequence[Reading]) -> bool:
-    """Whether messages go along every dimension."""
-    used = np.zeros(len(dims), bool)
-    for reading in found:
-        for way in reading.facts["directions"]:
-            used |= np.array(way["move"]) != 0
-    return bool(used.all())
-
-
-def _apart(structure: Structure, processes: int) -> list[Unit]:
-    """Group places; what only open requests hold together is divided if no pattern generates it."""
-    smaller: dict[int, Unit] = {}
-    for unit in units(structure, requests=False):
-        smaller |= dict.fromkeys(unit.places, unit)
-    found: list[Unit] = []
-    for unit in units(structure):
-        inside = list({id(one): one for p in unit.places if (one := smaller.get(p))}.values())
-        if len(inside) > 1 and not _is_one(unit, processes):
-            found += inside
-        else:
-            found.append(unit)
-    return _pairwise(found, processes)
-
-
-def _is_one(unit: Unit, processes: int) -> bool:
-    """Whether a unit is one pattern, whose messages are there once."""
-    for each in unit.classes:
-        first = readings(each.messages, processes, tuple(extents_of(processes)))[0]
-        if first.kind == "list" or not first.even or "times" in first.facts:
-            return False
-    return True
-
-
-def _pairwise(groups: Sequence[Unit], processes: int) -> list[Unit]:
-    """Make one unit of exchanges that follow each other and together are those of all pairs."""
-    found: list[Unit] = []
-    run: list[Unit] = []
-    for unit in [*groups, None]:
-        if run and not (unit is not None and _follows(run[-1], unit)):
-            found += _all_pairs(run, processes)
-            run = []
-        if unit is not None:
-            run.append(unit)
-    return found
-
-
-def _follows(one: Unit, other: Unit) -> bool:
-    """Whether a unit stands right behind another and is carried out as often."""
-    return (
-        one.leaf is not None
-        and one.leaf == other.leaf
-        and one.places[-1] + 1 == other.places[0]
-        and len(one.classes) == len(other.classes) == 1
-        and len(one.classes[0].messages) == len(other.classes[0].messages)
-        and np.array_equal(one.classes[0].executions, other.classes[0].executions)
-    )
-
-
-def _all_pairs(run: list[Unit], processes: int) -> list[Unit]:
-    """The units of a run as one, if that is an exchange of all pairs of more than two."""
-    if len(run) < processes - 1 or processes < 3:
-        return run
-    messages = run[0].classes[0].messages
-    for unit in run[1:]:
-        messages = messages + unit.classes[0].messages
-    if readings(messages, processes, ())[0].kind != "pairwise":
-        return run
-    places = tuple(place for unit in run for place in unit.places)
-    executions = run[0].classes[0].executions
-    return [replace(run[0], places=places, classes=(Class(executions, messages),), chained=False)]
 
 
 def _with_periods(grid: Grid, found: Iterable[_Found]) -> Grid:
@@ -226,19 +111,6 @@ def _with_periods(grid: Grid, found: Iterable[_Found]) -> Grid:
         if reading.facts.get("dims") == grid.dims
     ]
     return replace(grid, periodic=tuple(np.any([grid.periodic, *wraps], axis=0).tolist()))
-
-
-def _or_else(processes: int, ties: Sequence[tuple[int, ...]]) -> str:
-    if ties:
-        others = " or ".join(" x ".join(map(str, dims)) for dims in ties)
-        return f"as good: {others}"
-    return "two processes are neighbours in whatever grid" if processes == 2 else ""
-
-
-def _weight(each: Class) -> int:
-    """Bytes between processes in one execution; a message counts a little even if it is empty."""
-    messages = each.messages
-    return int((messages.size + 1)[messages.sender != messages.receiver].sum())
 
 
 def _read(unit: Unit, processes: int, dims: Sequence[tuple[int, ...]]) -> list[_Found]:
@@ -365,9 +237,9 @@ def _described(structure: Structure, found: _Found) -> Pattern:
     _, first = found.classes[0]
     facts: dict[str, Any] = dict(first.facts)
     if found.kind == "list":
-        facts = _of_list(found.classes[0][0], structure.program.processes)
+        facts = of_list(found.classes[0][0], structure.program.processes)
     if found.kind == "pipeline":
-        facts |= _of_pipeline(structure, found, first)
+        facts |= of_pipeline(structure, found.places[0], first)
     if len(found.classes) > 1:
         facts["sizes"] = [
             {"executions": len(each.executions), "bytes": int(each.messages.size.sum())}
@@ -375,12 +247,14 @@ def _described(structure: Structure, found: _Found) -> Pattern:
         ]
     if found.also:
         facts["also"] = list(found.also)
-    passes = found.units[0].passes
+    # where patterns take turns at the same places, each is exact by itself
+    passes, spoken = found.units[0].passes, found.units[0].spoken
     checks = [
         (found.kind == "list", "no pattern generates these messages"),
         (len(found.classes) > 1, f"{len(found.classes)} different sets of messages"),
         (not all(reading.even for _, reading in found.classes), "sizes differ between processes"),
-        (executions < passes, f"at {executions} of {passes} executions only"),
+        (found.units[0].at_once, "sent and received in different loops, in whatever order"),
+        (spoken < passes, f"at {spoken} of {passes} executions only"),
     ]
     why = [text for holds, text in checks if holds]
     return Pattern(
@@ -393,49 +267,3 @@ def _described(structure: Structure, found: _Found) -> Pattern:
         exact=not why,
         why=", ".join(why),
     )
-
-
-def _of_pipeline(structure: Structure, found: _Found, reading: Reading) -> dict[str, Any]:
-    """Which dimensions a wavefront crosses, which way, and in how many blocks."""
-    moves = np.array([way["move"] for way in reading.facts["directions"]])
-    dims = [int(axis) for axis in np.flatnonzero(moves.any(axis=0))]
-    ways = moves.sum(axis=0)
-    return {
-        "crosses": dims,
-        "direction": ["forward" if ways[axis] > 0 else "backward" for axis in dims],
-        "blocks": _blocks(structure, found.places[0]),
-    }
-
-
-def _blocks(structure: Structure, place: int) -> float:
-    """Iterations of the innermost loop around a place; 1 where there is none."""
-
-    def inner(nodes: Any, count: float) -> float | None:
-        for node in nodes:
-            if hasattr(node, "body"):
-                if (deeper := inner(node.body, node.count)) is not None:
-                    return deeper
-            elif place in node.places:
-                return count
-        return None
-
-    return inner(structure.nest, 1.0) or 1.0
-
-
-def _of_list(each: Class, processes: int) -> dict[str, Any]:
-    """Messages by offset of the receiver, modulo P, and how much processes send."""
-    messages = each.messages
-    offsets, often = np.unique(
-        (messages.receiver - messages.sender) % processes, return_counts=True
-    )
-    sent = np.bincount(messages.sender, minlength=processes)
-    return {
-        "by_offset": [
-            {
-                "offset": int(offset) - processes if 2 * offset > processes else int(offset),
-                "messages": int(times),
-            }
-            for offset, times in zip(offsets, often, strict=True)
-        ],
-        "per_process": [int(sent.min()), int(sent.max())],
-    }

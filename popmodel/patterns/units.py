@@ -7,6 +7,7 @@ execution; so each can be understood, and written down, on its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from popmodel.structure.nest import Leaf
     from popmodel.structure.structure import Structure
 
-__all__ = ["Class", "Unit", "loop_paths", "units"]
+__all__ = ["Class", "Unit", "at_once", "loop_paths", "units"]
 
 _ENDS = (
     (Op.SEND, Op.ISEND),
@@ -66,6 +67,9 @@ class Unit:
         Executions by their messages, the most frequent first. Executions without any are left out.
     chained : bool
         Whether processes send what depends on a message of the same execution.
+    at_once : bool
+        Whether all executions are taken as one, because messages are sent in one and received in
+        another.
     """
 
     places: tuple[int, ...]
@@ -73,6 +77,12 @@ class Unit:
     passes: int
     classes: tuple[Class, ...]
     chained: bool
+    at_once: bool = False
+
+    @property
+    def spoken(self) -> int:
+        """Executions with messages."""
+        return sum(len(each.executions) for each in self.classes)
 
     @property
     def messages(self) -> int:
@@ -83,6 +93,19 @@ class Unit:
     def bytes(self) -> int:
         """Of all executions."""
         return sum(len(each.executions) * int(each.messages.size.sum()) for each in self.classes)
+
+
+def at_once(unit: Unit) -> Unit:
+    """All executions of a unit as one."""
+    sums = [
+        Messages(
+            *(np.tile(column, len(each.executions)) for column in vars(each.messages).values())
+        )
+        for each in unit.classes
+    ]
+    columns = (np.concatenate([getattr(one, name) for one in sums]) for name in vars(sums[0]))
+    whole = Class(np.zeros(1, np.int64), Messages.of(*columns))
+    return replace(unit, classes=(whole,), passes=1, at_once=True)
 
 
 def loop_paths(structure: Structure) -> list[list[NDArray[np.int64]]]:

@@ -60,7 +60,12 @@ def _halo(facts: Mapping[str, Any]) -> str:
     sizes = [f"{_sizes(each)} {name}" for name, each in sorted(sides.items())]
     if len({way["bytes"] for way in facts["directions"]}) == 1:
         sizes = [f"{_sizes([facts['directions'][0]['bytes']])} each way"]
-    return f"halo on {_grid(facts)}: {', '.join(sizes)}"
+    return f"halo on {_grid(facts)}: {', '.join(sizes)}{_times(facts)}"
+
+
+def _times(facts: Mapping[str, Any]) -> str:
+    """How often every message is there in an execution, if not once."""
+    return f", each {count(facts['times'][0])} times" if "times" in facts else ""
 
 
 def _sizes(sizes: Sequence[float]) -> str:
@@ -73,7 +78,7 @@ def _sizes(sizes: Sequence[float]) -> str:
 def _shift(facts: Mapping[str, Any]) -> str:
     size = _sizes([way["bytes"] for way in facts["directions"]])
     along = f" along {facts['dim']}" if len(facts["dims"]) > 1 else ""
-    return f"shift by {facts['by']:+d}{along} of {_grid(facts)}: {size}"
+    return f"shift by {facts['by']:+d}{along} of {_grid(facts)}: {size}{_times(facts)}"
 
 
 def _pipeline(facts: Mapping[str, Any]) -> str:

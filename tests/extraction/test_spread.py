@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.extraction.spread import PARTS, describe, drawn, quantiles
+from popmodel.extraction.spread import PARTS, apart, describe, drawn, quantiles
 
 rng = np.random.default_rng(7)
 
@@ -78,3 +78,18 @@ def test_draws_keep_the_total_of_each_process(processes, turns, cv, seed):
     found = drawn(describe(times), np.isfinite(times), one)
     assert np.nansum(found, axis=1) == pytest.approx(np.nansum(times, axis=1), rel=0.02)
     assert (np.isfinite(found) == np.isfinite(times)).all()
+
+
+def test_what_all_processes_share_is_no_difference_between_them() -> None:
+    rng = np.random.default_rng(2)
+    together = rng.lognormal(0, 1, size=400)
+    own = 1 + 0.05 * rng.normal(size=(8, 400))
+    times = together * own * np.linspace(0.8, 1.2, 8)[:, None]
+    found = np.array(apart(times))
+    assert found.mean() == pytest.approx(1, rel=0.01)
+    assert found.std() < 0.06
+    assert np.array(describe(times).quantiles).std() > 0.5
+
+
+def test_times_that_all_share_leave_nothing_apart() -> None:
+    assert apart(np.array([[1.0, 2.0, 4.0]] * 3)) == ()

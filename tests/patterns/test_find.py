@@ -389,6 +389,37 @@ def test_an_exchange_that_is_repeated_in_an_execution_is_one_pattern():
     assert pattern.facts["times"] == [3]
 
 
+def test_patterns_that_take_turns_at_the_same_places_are_exact_each():
+    def does(rank, execution):
+        way = 1 if execution % 2 else -1
+        found = [("recv", rank - way, 0)] if 0 <= rank - way < 4 else []
+        return found + ([("send", rank + way, 8, 0)] if 0 <= rank + way < 4 else [])
+
+    def seldom(rank, execution):
+        return does(rank, 1) if execution % 2 else []
+
+    turns = find(structure(4, [Repeat(6, [Step(does)])])).patterns
+    assert {(one.kind, one.executions, one.exact) for one in turns} == {("shift", 3, True)}
+    assert len(turns) == 2
+    (pattern,) = find(structure(4, [Repeat(6, [Step(seldom)])])).patterns
+    assert (pattern.exact, pattern.why) == (False, "at 3 of 6 executions only")
+
+
+def test_messages_between_different_loops_are_read_as_a_whole():
+    def sends(rank, execution):
+        return [("send", rank + 1, 8, 0)] if rank < 3 and rank % 2 == execution % 2 else []
+
+    def receives(rank, execution):
+        return [("recv", rank - 1, 0)] if rank > 0 and rank % 2 != execution % 2 else []
+
+    made = structure(4, [Repeat(6, [Repeat(1, [Step(sends)]), Step(receives)])])
+    found = find(made)
+    assert found.grid.dims == (4,)
+    (pattern,) = found.patterns
+    assert (pattern.kind, pattern.facts["times"], pattern.exact) == ("shift", [3], False)
+    assert pattern.why == "sent and received in different loops, in whatever order"
+
+
 def test_of_requests_that_cross_iterations_the_messages_are_read():
     # the loop of a ring begins with the waits of the iteration before
     sizes = {0: 64, 1: 128}

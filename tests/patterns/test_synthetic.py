@@ -20,6 +20,7 @@ CASES = {
     "halo of a line": (programs.jacobi((8,)), (8,), {"halo"}),
     "halo that nothing synchronises": (programs.jacobi((2, 2), residual=0), (2, 2), {"halo"}),
     "wavefronts": (programs.pipeline((3, 4)), (3, 4), {"pipeline"}),
+    "wavefronts of a line": (programs.pipeline((4,)), (4,), {"pipeline"}),
     "wavefronts of four": (programs.pipeline((2, 2)), (2, 2), {"pipeline"}),
     "butterfly": (programs.butterfly(16), None, {"butterfly"}),
     # of eight processes each stage is also the exchange along a dimension of 2 x 2 x 2

@@ -33,8 +33,8 @@ GRID = {"dims": [4, 4], "periodic": [False, False]}
         ),
         (
             "halo",
-            {"dims": [8], "periodic": [True], "directions": [way(1), way(-1)]},
-            "halo on 8 in a ring: 1 KiB each way",
+            {"dims": [8], "periodic": [True], "directions": [way(1), way(-1)], "times": [3]},
+            "halo on 8 in a ring: 1 KiB each way, each 3 times",
         ),
         (
             "shift",
