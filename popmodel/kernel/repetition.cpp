@@ -32,8 +32,12 @@ struct Found {
 // A loop has to save this many places: calls made twice in a row are none.
 constexpr int64_t LEAST = 3;
 
-bool worth(int64_t length, int64_t period) {
-    return length >= 2 * period && (length / period - 1) * period >= LEAST;
+// Before each item of a sequence the places of all items ahead of it: a loop has many.
+using Places = std::vector<int64_t>;
+
+bool worth(const Places &before, int64_t begin, int64_t length, int64_t period) {
+    return length >= 2 * period &&
+           (length / period - 1) * (before[begin + period] - before[begin]) >= LEAST;
 }
 
 // Runs by where they are, those of similar length together.
@@ -70,11 +74,11 @@ class ByPlace {
 
 // The innermost loops of a stretch: of those that overlap the longest, then in its body.
 void longest_first(int32_t begin, int32_t end, int32_t below, const ByPlace &runs,
-            std::vector<Found> &chosen) {
+                   const Places &before, std::vector<Found> &chosen) {
     using Waiting = std::tuple<int32_t, int32_t, int32_t>; // length, minus period, minus begin
     std::priority_queue<Waiting> waiting;
     const auto add = [&](int32_t first, int32_t stop, int32_t period) {
-        if (worth(stop - first, period))
+        if (worth(before, first, stop - first, period))
             waiting.emplace(stop - first, -period, -first);
     };
     runs.each(begin, end, below, [&](const Run &run) {
@@ -104,7 +108,7 @@ void longest_first(int32_t begin, int32_t end, int32_t below, const ByPlace &run
         if (last < whole_end)
             free[last] = whole_end;
         std::vector<Found> inner;
-        longest_first(first, first + period, period, runs, inner);
+        longest_first(first, first + period, period, runs, before, inner);
         if (inner.empty())
             chosen.push_back({first, period, count});
         for (int32_t turn = 0; turn < count && !inner.empty(); turn++)
@@ -114,7 +118,8 @@ void longest_first(int32_t begin, int32_t end, int32_t below, const ByPlace &run
 }
 
 // Loops of a stretch, none inside another: the shortest periods first.
-void shortest_first(int32_t size, std::vector<Run> runs, int32_t least, std::vector<Found> &found) {
+void shortest_first(int32_t size, std::vector<Run> runs, int32_t least, const Places &before,
+                    std::vector<Found> &found) {
     std::sort(runs.begin(), runs.end(), [](const Run &a, const Run &b) {
         return std::tie(a.period, a.begin) < std::tie(b.period, b.begin);
     });
@@ -126,7 +131,7 @@ void shortest_first(int32_t size, std::vector<Run> runs, int32_t least, std::vec
         while (part != free.end() && part->first < run.end) {
             const int32_t begin = std::max(part->first, run.begin);
             const int32_t length = std::min(part->second, run.end) - begin;
-            if (!worth(length, run.period) || length < least * run.period) {
+            if (!worth(before, begin, length, run.period) || length < least * run.period) {
                 ++part;
                 continue;
             }
@@ -149,16 +154,16 @@ enum Way : int32_t { CONSTANT, LONGEST_FIRST, SHORTEST_FIRST, NO_PAIRS_FIRST, WA
 
 // Loops of a sequence, none inside another.
 std::vector<Found> loops_of(const std::vector<int32_t> &level, const Stretches &stretches,
-                            int32_t way) {
+                            const Places &before, int32_t way) {
     const int32_t size = int32_t(level.size());
     std::vector<Run> runs = runs_of(level, stretches);
     std::vector<Found> found;
     if (way <= LONGEST_FIRST)
-        longest_first(0, size, size, ByPlace(std::move(runs)), found);
+        longest_first(0, size, size, ByPlace(std::move(runs)), before, found);
     if (way == NO_PAIRS_FIRST)
-        shortest_first(size, runs, 3, found);
+        shortest_first(size, runs, 3, before, found);
     if (way > LONGEST_FIRST && found.empty())
-        shortest_first(size, std::move(runs), 2, found);
+        shortest_first(size, std::move(runs), 2, before, found);
     std::sort(found.begin(), found.end(),
               [](const Found &a, const Found &b) { return a.begin < b.begin; });
     return found;
@@ -195,7 +200,10 @@ class Levels {
         const std::vector<int32_t> &level = sequence_.back();
         const int32_t size = int32_t(level.size());
         const Stretches stretches(level);
-        const std::vector<Found> loops = loops_of(level, stretches, way_);
+        Places before(size + 1);
+        for (int32_t at = 0; at < size; at++)
+            before[at + 1] = before[at] + places(level[at]);
+        const std::vector<Found> loops = loops_of(level, stretches, before, way_);
         if (loops.empty())
             return false;
         for (const Found &loop : loops)
@@ -227,11 +235,18 @@ class Levels {
         return true;
     }
 
+    int64_t places(int32_t symbol) const {
+        return is_loop(symbol) ? places_[symbol - symbols_] : 1;
+    }
+
     void learn(const std::vector<int32_t> &level, const Stretches &stretches, const Found &loop) {
         const int32_t end = loop.begin + loop.period;
         const auto key = std::make_pair(loop.period, stretches.hash(loop.begin, end));
         if (known_.emplace(key, symbols_ + int32_t(bodies_.size())).second) {
             bodies_.emplace_back(level.begin() + loop.begin, level.begin() + end);
+            places_.push_back(0);
+            for (const int32_t each : bodies_.back())
+                places_.back() += places(each);
             if (way_ != CONSTANT && loop.period <= LONGEST)
                 lengths_.insert(loop.period);
         }
@@ -259,6 +274,7 @@ class Levels {
     std::vector<std::vector<int32_t>> sequence_, first_, bodies_;
     std::map<std::pair<int32_t, uint64_t>, int32_t> known_;
     std::set<int32_t> lengths_;
+    Places places_;
 };
 
 // How often each loop of the nest is repeated: always as often, or not.
@@ -278,6 +294,13 @@ struct Slot {
     bool unrolled = false;
     std::vector<Slot> body;
     Constant constant;
+
+    int64_t places() const {
+        int64_t sum = body.empty();
+        for (const Slot &inner : body)
+            sum += inner.places();
+        return sum;
+    }
 };
 
 // The nodes of the nest, numbered depth first, and where in it each token of the sequence is.
@@ -338,11 +361,8 @@ struct Nest {
             unroll(inner);
         if (mine.body.empty() || !mine.constant.holds)
             return;
-        int64_t places = 0;
-        for (const Slot &inner : mine.body)
-            places += inner.unrolled ? int64_t(inner.body.size()) : 1;
         const int64_t count = mine.constant.count;
-        if (worth(count * places, places))
+        if (count > 1 && (count - 1) * mine.places() >= LEAST)
             return;
         mine.unrolled = true;
         const std::vector<Slot> body = mine.body;

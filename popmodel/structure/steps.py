@@ -33,7 +33,7 @@ _HEAVY = 0.5
 _LIGHT = 0.1
 """Share of the time of a step below which extras are no work of a loop around."""
 _FEW = 0.2
-"""Extra calls among those of a step, up to which they are none either."""
+"""Extra calls, or places of them, by those of a step, up to which they are none either."""
 _LIKE = 0.75
 """Share of the time of steps in what they have in common."""
 _SHARED = 0.5
@@ -199,7 +199,10 @@ def _is_a_step(loop: Item, inner: Item, goes_on: bool) -> bool:
         return False
     light = (whole - own) / len(counts) <= _LIGHT * own / int(counts.sum())
     if len(counts) < 2 or np.ptp(counts) == 0:
-        return goes_on or (light and loop.size - inner.size <= _FEW * inner.size)
+        calls, extra = int(inner.events.sum()), int(loop.events.sum() - inner.events.sum())
+        few = extra / len(counts) <= _FEW * calls / int(counts.sum())
+        few = few or loop.size - inner.size <= _FEW * inner.size
+        return goes_on or (light and few)
     return light or (len(counts) > 2 and np.ptp(counts[1:-1]) == 0)
 
 

@@ -44,7 +44,7 @@ def repetition(tokens: Sequence[int], way: Way = Way.CONSTANT) -> Repetition:
     bodies: list[list[int]] = []
     while True:
         level = [item.symbol for item in items]
-        loops = _loops(level, way)
+        loops = _loops(level, [_size(each.symbol, bodies, symbols) for each in items], way)
         if not loops:
             break
         for begin, period, _ in loops:
@@ -55,21 +55,22 @@ def repetition(tokens: Sequence[int], way: Way = Way.CONSTANT) -> Repetition:
     return _numbered(len(tokens), items, bodies, symbols)
 
 
-def _worth(length: int, period: int) -> bool:
-    return length >= 2 * period and (length // period - 1) * period >= LEAST
+def _worth(sizes: list[int], begin: int, length: int, period: int) -> bool:
+    saved = (length // period - 1) * sum(sizes[begin : begin + period])
+    return length >= 2 * period and saved >= LEAST
 
 
-def _loops(level: list[int], way: Way) -> list[tuple[int, int, int]]:
+def _loops(level: list[int], sizes: list[int], way: Way) -> list[tuple[int, int, int]]:
     """Begin, period and count of loops, none inside another."""
     runs = _runs(level)
     if way in (Way.CONSTANT, Way.LONGEST_FIRST):
-        return sorted(_longest_first(0, len(level), runs))
-    found = _shortest_first(level, runs, 3) if way is Way.NO_PAIRS_FIRST else []
-    return sorted(found or _shortest_first(level, runs, 2))
+        return sorted(_longest_first(0, len(level), runs, sizes))
+    found = _shortest_first(level, runs, 3, sizes) if way is Way.NO_PAIRS_FIRST else []
+    return sorted(found or _shortest_first(level, runs, 2, sizes))
 
 
 def _longest_first(
-    begin: int, end: int, runs: list[tuple[int, int, int]]
+    begin: int, end: int, runs: list[tuple[int, int, int]], sizes: list[int]
 ) -> list[tuple[int, int, int]]:
     """The longest repetitions of a stretch, or the loops in their bodies."""
     chosen = []
@@ -79,14 +80,16 @@ def _longest_first(
             (start - stop, period, start)
             for first, last, period in runs
             for start, stop in _pieces(free, first, min(last, end))
-            if _worth(stop - start, period)
+            if _worth(sizes, start, stop - start, period)
         ]
         if not pieces:
             return chosen
         negative, period, first = min(pieces)
         count = -negative // period
         free[first : first + count * period] = [False] * (count * period)
-        inner = _longest_first(first, first + period, [run for run in runs if run[2] < period])
+        inner = _longest_first(
+            first, first + period, [run for run in runs if run[2] < period], sizes
+        )
         if inner:
             chosen += [(b + turn * period, p, c) for turn in range(count) for b, p, c in inner]
         else:
@@ -106,14 +109,14 @@ def _pieces(free: list[bool], begin: int, end: int) -> Iterator[tuple[int, int]]
 
 
 def _shortest_first(
-    level: list[int], runs: list[tuple[int, int, int]], least: int
+    level: list[int], runs: list[tuple[int, int, int]], least: int, sizes: list[int]
 ) -> list[tuple[int, int, int]]:
     """The repetitions of the shortest periods."""
     free = [True] * len(level)
     found = []
     for begin, end, period in sorted(runs, key=lambda run: (run[2], run[0])):
         for at, stop in list(_pieces(free, begin, end)):
-            if _worth(stop - at, period) and stop - at >= least * period:
+            if _worth(sizes, at, stop - at, period) and stop - at >= least * period:
                 count = (stop - at) // period
                 found.append((at, period, count))
                 free[at : at + count * period] = [False] * (count * period)
@@ -189,11 +192,10 @@ def _numbered(size: int, items: list[Item], bodies: list[list[int]], symbols: in
     def unroll(mine: Slot) -> None:
         for inner in mine.body:
             unroll(inner)
-        if mine.body and len(set(mine.counts)) == 1:
-            places = sum(len(each.body) if each.unrolled else 1 for each in mine.body)
-            if not _worth(mine.counts[0] * places, places):
-                mine.unrolled = True
-                mine.body = [_copy(each) for _ in range(mine.counts[0]) for each in mine.body]
+        constant = mine.body and len(set(mine.counts)) == 1
+        if constant and (mine.counts[0] - 1) * _places(mine) < LEAST:
+            mine.unrolled = True
+            mine.body = [_copy(each) for _ in range(mine.counts[0]) for each in mine.body]
 
     token: list[int] = []
     parent: list[int] = []
@@ -246,3 +248,14 @@ def _numbered(size: int, items: list[Item], bodies: list[list[int]], symbols: in
 
 def _copy(mine: Slot) -> Slot:
     return Slot(mine.symbol, [_copy(each) for each in mine.body], unrolled=mine.unrolled)
+
+
+def _places(mine: Slot) -> int:
+    return sum(map(_places, mine.body)) if mine.body else 1
+
+
+def _size(symbol: int, bodies: list[list[int]], symbols: int) -> int:
+    """Places of a token or a loop."""
+    if symbol < symbols:
+        return 1
+    return sum(_size(each, bodies, symbols) for each in bodies[symbol - symbols])

@@ -113,6 +113,31 @@ def test_a_check_every_tenth_step_is_no_loop_of_its_own():
         assert found.kinds.tolist() == [int(n % 10 == 9) for n in range(steps)]
 
 
+def test_sweeps_forth_and_back_are_one_step_with_a_norm_at_some_of_them():
+    def sweep(forth):
+        for _ in range(8):
+            for a in range(3)[:: 1 if forth else -1]:
+                pair = (a, a + 1) if forth else (a + 1, a)
+                message = builder.message(*pair, 512, tag=1)
+                builder.compute(pair[0], 1e-3)
+                builder.do(pair[0], Op.SEND, message)
+                builder.do(pair[1], Op.RECEIVE, message)
+
+    builder = ProgramBuilder(4)
+    for step in range(10):
+        sweep(forth=True)
+        sweep(forth=False)
+        if step % 5 == 4:
+            target = builder.collective("allreduce", 40, 40)
+            for process in range(4):
+                builder.do(process, Op.COLLECTIVE, target)
+    found = structure_of(builder.build())
+    assert found.loop is not None
+    assert found.loop.counts == (10,)
+    assert [each.count for each in loops(found.loop.body)] == [8, 8]
+    assert found.kinds.tolist() == [0, 0, 0, 0, 1] * 2
+
+
 def test_two_kinds_of_steps_that_take_turns_are_iterations_of_one_loop():
     one = (Call("ring", 1, seconds=10e-3), Call("chain", 2), Call("allreduce", 3))
     other = (*one[:2], Call("chain", 5), one[2])
