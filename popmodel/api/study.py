@@ -25,6 +25,7 @@ from popmodel.errors import PopmodelError, UsageError, did_you_mean
 from popmodel.files import write_text
 from popmodel.model.signature import files as signatures
 from popmodel.plain import document
+from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ def _signature(
         command = shell.join(["popmodel", "signature", "check", str(folder / found.SIGNATURE)])
     else:
         source, command = None, found.command(folder, traces)
-        watch.tell(f"signature from {len(traces)} traces")
+        watch.tell(f"finding the signature in {plural(len(traces), 'trace')}")
 
     def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
         if source is None:

@@ -79,7 +79,7 @@ def _told(
             for run in made
         ],
         "budget": request.budget,
-        "not_run": [run.name for run in about.runs if run not in made],
+        "not_run": _not_run(state, about, made),
         "signature": {
             "path": folder / found.SIGNATURE,
             "given": signature.facts["given"],
@@ -87,6 +87,17 @@ def _told(
         },
         "target": request.target,
     }
+
+
+def _not_run(state: Manifest, about: Prepared, made: Sequence[Run]) -> list[dict[str, str]]:
+    """Runs that were planned and not made, and why."""
+    facts = state.steps[runs.step_of(made[0])].facts
+    able = runs.suited(about.runs, about.words, facts)
+    return [
+        {"name": run.name, "why": "the budget" if run in able else "no OpenMP in the program"}
+        for run in about.runs
+        if run not in made
+    ]
 
 
 def _measured(path: Path) -> dict[str, Any]:

@@ -49,8 +49,8 @@ def _runs(told: Told) -> list[Section]:
     facts = [("directory", str(told["folder"])), ("signature", _signature(told))]
     if told["machine"]["assumed"]:
         facts.append(("assumed", told["machine"]["assumed"]))
-    if told["not_run"]:
-        facts.append(("not run", f"{', '.join(told['not_run'])} (budget, or no use of threads)"))
+    for number, one in enumerate(told["not_run"]):
+        facts.append(("" if number else "not run", f"{one['name']}: {one['why']}"))
     rows = [Row(_name(run), texts(_figures(run))) for run in told["runs"]]
     return [
         (
@@ -74,7 +74,7 @@ def _disturbed(told: Told) -> Section:
         return ()
     return (
         Note(
-            "! threads waited for CPUs: these times are too long, and so is what is predicted "
+            "threads waited for CPUs (!): these times are too long, and so is what is predicted "
             "from them; run the study again on an idle machine (--force)",
             Role.WARNING,
         ),

@@ -82,7 +82,7 @@ def test_the_document_has_what_the_simulation_put_in(counted: str, popmodel: Cal
 
 
 def test_each_process_is_cut_at_its_own_iterations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel: Call
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a pipeline processes are at other iterations at the same time; nothing is cut."""
     monkeypatch.chdir(tmp_path)

@@ -147,13 +147,14 @@ def manifest(folder: str) -> dict[str, Any]:
 def test_a_study_ends_with_a_validated_recommendation(
     popmodel: Call, mpi: Mpi, programs: dict[str, Path]
 ) -> None:
-    options = ("--signature", "stencil3d", "--set", "N=20,24", "--target", "N=48")
+    known = ("--signature", "stencil3d", "--runs", "1x1,1x2")
+    options = (*known, "--set", "N=20,24", "--target", "N=48")
     call = arguments(mpi, programs["stencil3d"], "{N}", "5", options=options)
     status, out, err = popmodel(*call)
     assert status == 0, err
     assert "popmodel: run 1x1-N=20: " in err
-    assert "4 more runs, at least " in err
-    assert "check: 1 x 1 N=24 steps=100 was left out and predicted from the others" in out
+    assert "3 more runs, at least " in err
+    assert "check: 1 x 2 N=24 steps=100 was left out and predicted from the others" in out
     assert "recommended" in out
     assert max(map(len, out.splitlines())) <= 80
     for label in ("directory", "role", "run s", "learnt from", "check", "to narrow it"):
@@ -167,7 +168,7 @@ def test_a_study_ends_with_a_validated_recommendation(
     assert document["application"]["settings"]["N"] == 48
     told = document["study"]
     assert [run["name"] for run in told["runs"]] == [
-        *("1x1-N=20", "2x1-N=20", "1x2-N=20", "1x1-N=24", "2x1-N=24")
+        *("1x1-N=20", "1x2-N=20", "1x1-N=24", "1x2-N=24")
     ]
     assert [run["role"] for run in told["runs"]].count("predicted") == 1
     assert told["validation"]["runtime"]["mean"] > 0
@@ -201,6 +202,47 @@ def test_a_program_without_openmp_is_run_with_one_thread(
     assert "check: 1 x 1 was left out" in out
     assert Path("ring.study/runs/2x1.prv.gz").stat().st_size > 0
     assert not list(Path("ring.study/runs").glob("*.raw"))
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("program", "words", "options", "out"),
+    [
+        ("stencil3d", ("{N}", "5"), ("--set", "N=16,24", "--target", "N=48"), (1, 1)),
+        ("cannon", ("{N}",), ("--set", "N=32,64", "--runs", "1x1,1x2,4x1"), (1, 2)),
+        ("ring", (), (), (1, 1)),
+    ],
+)
+def test_a_program_without_a_signature_is_described_by_its_traces(
+    popmodel: Call,
+    mpi: Mpi,
+    programs: dict[str, Path],
+    ring: Path,
+    program: str,
+    words: tuple[str, ...],
+    options: tuple[str, ...],
+    out: tuple[int, int],
+) -> None:
+    path = ring if program == "ring" else programs[program]
+    status, text, err = popmodel(*arguments(mpi, path, *words, options=("-o", "here", *options)))
+    assert status == 0, err
+    assert "finding the signature in " in err
+    document = json.loads(Path("here/study.json").read_text())
+    told = document["study"]
+    assert told["signature"]["given"] is None
+    assert not undocumented(told, "study")
+    checked = told["validation"]
+    assert (checked["processes"], checked["threads"]) == out
+    assert checked["runtime"]["predicted"] > 0
+    assert f"check: {out[0]} x {out[1]}" in text
+    assert popmodel("signature", "check", "here/signature.toml")[0] == 0
+    # What the user writes into the signature is kept, and predicted with.
+    described = Path("here/signature.toml")
+    described.write_text(described.read_text() + "# checked by hand\n")
+    status, _, err = popmodel(*arguments(mpi, path, *words, options=("-o", "here", *options)))
+    assert status == 0, err
+    assert "here/signature.toml was changed by hand: it is used as it is" in err
+    assert described.read_text().endswith("# checked by hand\n")
 
 
 @pytest.mark.usefixtures("place")

@@ -23,7 +23,7 @@ TOLD = {
     "folder": "app.study",
     "program": "app",
     "runs": [RUN, {**RUN, "processes": 1, "role": "predicted"}],
-    "not_run": ["1x2"],
+    "not_run": [{"name": "1x2", "why": "the budget"}],
     "signature": {"path": "app.study/signature.toml", "given": None, "notes": []},
     "machine": {"path": "target.json", "assumed": "the network is that of another machine"},
 }
@@ -50,7 +50,7 @@ def test_runs_and_what_was_made_of_them_are_listed() -> None:
     assert "study of app" in text
     assert "app.study/signature.toml (found in 1 trace)" in text
     assert "assumed    the network is that of another machine" in text
-    assert "not run    1x2 (budget, or no use of threads)" in text
+    assert "not run    1x2: the budget" in text
     assert "2 x 1 N=64  1.234        1.1  learnt from" in text
     assert "waited" not in text
 
@@ -58,7 +58,7 @@ def test_runs_and_what_was_made_of_them_are_listed() -> None:
 def test_runs_on_a_busy_machine_are_marked() -> None:
     text = drawn(*_runs({**TOLD, "runs": [{**RUN, "disturbed": True}]}))
     assert "1.1!" in text
-    assert "threads waited for CPUs: these times are too long" in " ".join(text.split())
+    assert "threads waited for CPUs (!): these times are too long" in " ".join(text.split())
 
 
 def test_a_signature_that_was_given_is_named() -> None:
