@@ -16,7 +16,16 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Direction", "Grid", "Messages", "directions", "extents_of", "neighbours", "periods_of"]
+__all__ = [
+    "Direction",
+    "Grid",
+    "Messages",
+    "directions",
+    "extents_of",
+    "neighbours",
+    "periods_of",
+    "strides_of",
+]
 
 MOST_DIMENSIONS = 3
 

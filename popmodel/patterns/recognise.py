@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.patterns.grid import Direction, Messages, directions, periods_of
+from popmodel.patterns.grid import Direction, Messages, directions, periods_of, strides_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Reading", "readings"]
+__all__ = ["Reading", "on_grid", "readings"]
+
+_FEW = 64
+"""Messages that tell most grids that they are not."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
     Where every rank also sends as many messages to itself, the grid has a further, periodic
     dimension with one rank along it.
     """
+    if not _near(messages, dims):
+        return None
     processes = int(np.prod(dims))
     own = messages.sender == messages.receiver
     themselves = int(own.sum()) // processes
@@ -101,6 +106,17 @@ def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
         dim = int(np.flatnonzero(ways[0].move)[0])
         return Reading("shift", {**facts, "dim": dim, "by": ways[0].move[dim]}, even)
     return Reading("halo", facts, even)
+
+
+def _near(messages: Messages, dims: Sequence[int]) -> bool:
+    """Whether messages go one step along dimensions at most, a few messages asked first."""
+    for some in (slice(0, _FEW), slice(_FEW, None)):
+        sender, receiver = messages.sender[some], messages.receiver[some]
+        for extent, stride in zip(dims, strides_of(dims), strict=True):
+            step = np.abs(receiver // stride % extent - sender // stride % extent)
+            if np.any((step > 1) & (step < extent - 1)):
+                return False
+    return True
 
 
 def _ways(
