@@ -151,7 +151,9 @@ def _signatures(_: Any) -> list[str]:
 def _parameters(ctx: Any) -> list[str]:
     """Parameters of the application that was named."""
     # Behind an option that waits for its value click has not yet told arguments apart.
-    given = [ctx.params.get("app"), ctx.params.get("prediction"), *ctx.args, "stencil3d"]
+    several = ctx.params.get("names") or ()
+    own = ctx.params.get("app"), ctx.params.get("prediction")
+    given = [*own, *several, *ctx.args, "stencil3d"]
     bundled = _signatures(ctx)
     named = next(str(one) for one in given if one in bundled or str(one).endswith(".toml"))
     path = Path(named)
@@ -225,6 +227,8 @@ _KNOWN: Mapping[tuple[str, str], tuple[Values | None, Sequence[str]]] = {
     ("", "tune"): (_tunable, ()),
     ("", "what_if"): (_what_if, ()),
     ("", "imbalance"): (_spreads, ()),
+    ("signature", "names"): (_signatures, (*SIGNATURES, *TRACES)),
+    ("signature", "against"): (None, TRACES),
     ("validate", "fail_under"): (partial(_constant, ("coverage=",)), ()),
     ("validate", "fail_over"): (_errors, ()),
     ("bench", "only"): (_parts, ()),

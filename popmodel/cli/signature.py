@@ -75,7 +75,7 @@ SignatureOutputOption: TypeAlias = Annotated[
 EXAMPLES = (
     "popmodel signature",
     "popmodel signature from run.prv.gz -o my_app.toml",
-    "popmodel signature from small.prv.gz:N=128 large.prv.gz:N=256 -o my_app.toml",
+    "popmodel signature from small.prv:N=128 large.prv:N=256 -o my_app.toml",
     "popmodel signature show stencil3d > my_app.toml",
     "popmodel signature check my_app.toml",
     "popmodel signature check stencil3d --set N=1024",

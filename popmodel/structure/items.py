@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.structure.nest import Leaf
 from popmodel.values import dataclass
 
@@ -33,7 +34,8 @@ class Item:
     place : int
         Its number, or -1 of a loop.
     likeness : int
-        The same of items that do the same: calls with equal tags and sizes, loops around such.
+        The same of items that do the same: calls of equal partners, tags and sizes, loops around
+        such.
     time : float64[n]
         Computing in it at each of its executions, the mean of all sequences, ns.
     events : int64[n]
@@ -81,7 +83,7 @@ class _Items:
         bounds = np.searchsorted(common.place[order], np.arange(len(common.places) + 1))
         self._rows = [order[a:b] for a, b in pairwise(bounds.tolist())]
         self._time = time / sequences
-        self._events, self._common = events, common
+        self._events, self._common, self._sequence = events, common, events.sequence
         self._numbers: dict[object, int] = {}
         self._passed = 0
 
@@ -101,8 +103,15 @@ class _Items:
         turn = self._common.execution[rows]
         time = np.bincount(turn, self._time[rows], executions).astype(np.float64)
         events = np.bincount(turn, minlength=executions)
-        likeness = self._number("place", int(self._events.sized[rows].min()))
+        likeness = self._number("place", *self._alike(rows))
         return Item(self._next(), place, likeness, time, events, np.empty(0, np.int64), ())
+
+    def _alike(self, rows: NDArray[np.int64]) -> tuple[object, ...]:
+        """What the calls at a place are: with partners, where each sequence has always the same."""
+        exact = distinct(self._events.exact[rows])
+        if len(exact) <= len(distinct(self._sequence[rows])):
+            return tuple(exact.tolist())
+        return "varies", int(self._events.sized[rows].min())
 
     def _loop(self, nest: Nest, counts: NDArray[np.int64]) -> Item:
         number = self._next()

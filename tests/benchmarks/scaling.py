@@ -9,10 +9,11 @@ carries out the whole signature on their own, or on the preset alpha-beta where 
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from popmodel.errors import PopmodelError  # noqa: E402
 from popmodel.fitting.baselines import baselines  # noqa: E402
 from popmodel.fitting.samples import Sample  # noqa: E402
 
-SHARED = ROOT.parent / "shared" / "traces"
+SHARED = Path(os.environ.get("POPMODEL_SHARED", ROOT.parent / "shared" / "traces"))
 MACHINE = "sandybridge-fdr"
 CELLS = {1: (1 << 24,), 2: (4096, 4096), 3: (256, 256, 256)}
 
@@ -72,100 +73,86 @@ class Row:
         )
 
 
-def simulated(
-    folder: Path,
-    name: str,
-    make: Callable[[tuple[int, ...]], Program],
-    grids: Sequence[tuple[int, ...]],
-) -> Case:
-    """Runs of a synthetic program, the last one left out."""
-    paths = []
-    for grid in grids:
-        done = run(make(grid), persistent=0.03, transient=0.02, seed=7, network=Network())
-        size = "x".join(map(str, grid))
-        paths.append(done.write(folder / f"{name.replace(' ', '-')}-{size}.prv"))
-    return Case(name, tuple(paths[:-1]), paths[-1], latency=2.5e-6)
-
-
-def replayed(folder: Path, name: str) -> Path:
-    """A time-independent trace of SimGrid SMPI, replayed with its rules, as a timed trace."""
-    path = folder / f"{name}.prv.gz"
-    source = SHARED / "smpi" / f"{name}.ti.txt.gz"
-    popmodel.replay(str(source), "smpi", flop_rate=1e9, output=str(path))
-    return path
-
-
-def cases(folder: Path) -> Iterator[Callable[[], Case]]:
-    """All cases; made when they are called."""
-
-    def jacobi(dims: int, **options: object) -> Callable[[tuple[int, ...]], Program]:
-        return lambda grid: programs.jacobi(grid, 20, cells=CELLS[dims], **options)  # type: ignore[arg-type]
-
-    yield lambda: simulated(folder, "jacobi 1-D", jacobi(1), [(2,), (4,), (8,), (32,)])
-    yield lambda: simulated(folder, "jacobi 2-D", jacobi(2), [(2, 2), (2, 4), (4, 4), (8, 8)])
-    yield lambda: simulated(folder, "jacobi 2-D, one run", jacobi(2), [(4, 4), (8, 8)])
-    yield lambda: simulated(
-        folder, "jacobi 2-D, periodic", jacobi(2, periodic=True), [(3, 3), (4, 4), (8, 8)]
-    )
-    yield lambda: simulated(
-        folder, "jacobi 3-D", jacobi(3), [(2, 2, 2), (4, 2, 2), (4, 4, 2), (4, 4, 4)]
-    )
-    yield lambda: simulated(
-        folder,
-        "transposes",
+Grid = tuple[int, ...]
+SYNTHETIC: Mapping[str, tuple[Callable[[Grid], Program], Sequence[Grid]]] = {
+    "jacobi 1-D": (
+        lambda grid: programs.jacobi(grid, 20, cells=CELLS[1]),
+        [(2,), (4,), (8,), (32,)],
+    ),
+    "jacobi 2-D": (
+        lambda grid: programs.jacobi(grid, 20, cells=CELLS[2]),
+        [(2, 2), (2, 4), (4, 4), (8, 8)],
+    ),
+    "jacobi 2-D, one run": (
+        lambda grid: programs.jacobi(grid, 20, cells=CELLS[2]),
+        [(4, 4), (8, 8)],
+    ),
+    "jacobi 2-D, periodic": (
+        lambda grid: programs.jacobi(grid, 20, cells=CELLS[2], periodic=True),
+        [(3, 3), (4, 4), (8, 8)],
+    ),
+    "jacobi 3-D": (
+        lambda grid: programs.jacobi(grid, 20, cells=CELLS[3]),
+        [(2, 2, 2), (4, 2, 2), (4, 4, 2), (4, 4, 4)],
+    ),
+    "transposes": (
         lambda grid: programs.transposes(grid[0], 10, points=1 << 22),
         [(2,), (4,), (8,), (32,)],
-    )
-    yield lambda: simulated(
-        folder,
-        "pipeline",
+    ),
+    "pipeline": (
         lambda grid: programs.pipeline(grid, 10, cells=CELLS[2]),
         [(2, 2), (2, 4), (4, 4), (8, 8)],
-    )
-    yield lambda: simulated(
-        folder,
-        "rows and transposes",
+    ),
+    "rows and transposes": (
         lambda grid: programs.rows_and_transposes(*grid),
         [(1, 2), (2, 2), (2, 4), (4, 4)],
-    )
-    yield lambda: simulated(
-        folder,
-        "levels",
+    ),
+    "levels": (
         lambda grid: programs.levels(grid, 10, cells=4096),
         [(2, 2), (2, 4), (4, 4), (8, 8)],
-    )
-    yield lambda: simulated(
-        folder,
-        "hybrid, more processes",
+    ),
+    "hybrid, more processes": (
         lambda grid: programs.jacobi(grid, 20, cells=CELLS[2], threads=2, serial=0.05),
         [(2, 1), (2, 2), (4, 2), (4, 4)],
-    )
-    yield lambda: simulated(
-        folder,
-        "hybrid, more threads",
+    ),
+    "hybrid, more threads": (
         lambda grid: programs.jacobi(grid[:1], 20, cells=CELLS[1], threads=grid[1], serial=0.05),
         [(2, 2), (2, 4), (2, 8), (2, 16)],
-    )
-    if not SHARED.is_dir():
-        return
-    traces = SHARED / "paraver"
+    ),
+}
+"""Programs, and the grids of their runs; the last one is left out."""
 
-    def epoch(*sizes: int) -> tuple[Path, ...]:
-        return tuple(traces / f"epoch_{size}proc.prv.gz" for size in sizes)
+TRACED: Mapping[str, tuple[str, ...]] = {
+    "EPOCH 1, 4 -> 16": ("epoch_1proc", "epoch_4proc", "epoch_16proc"),
+    "EPOCH 4 -> 16": ("epoch_4proc", "epoch_16proc"),
+    "ImageMagick 2 -> 8 threads": ("imagemagick_omp2", "imagemagick_omp8"),
+}
+REPLAYED: Mapping[str, tuple[str, ...]] = {"Jacobi (SMPI) 4 -> 16": ("jac2048.4", "jac2048.16")}
+"""Time-independent traces, which SimGrid SMPI's rules give times."""
 
-    yield lambda: Case("EPOCH 1, 4 -> 16", epoch(1, 4), *epoch(16))
-    yield lambda: Case("EPOCH 4 -> 16", epoch(4), *epoch(16))
-    yield lambda: Case(
-        "ImageMagick 2 -> 8 threads",
-        (traces / "imagemagick_omp2.prv.gz",),
-        traces / "imagemagick_omp8.prv.gz",
-    )
-    yield lambda: Case(
-        "Jacobi (SMPI) 4 -> 16",
-        (replayed(folder, "jac2048.4"),),
-        replayed(folder, "jac2048.16"),
-        "smpi",
-    )
+
+def names() -> list[str]:
+    """Cases that can be made here."""
+    return [*SYNTHETIC, *TRACED, *REPLAYED] if SHARED.is_dir() else [*SYNTHETIC]
+
+
+def made(name: str, folder: Path) -> Case:
+    """Make a case, with traces in a folder where there are none yet."""
+    paths: list[Path] = []
+    if name in TRACED:
+        paths = [SHARED / "paraver" / f"{one}.prv.gz" for one in TRACED[name]]
+        return Case(name, tuple(paths[:-1]), paths[-1])
+    if name in REPLAYED:
+        for one in REPLAYED[name]:
+            paths.append(folder / f"{one}.prv.gz")
+            source = SHARED / "smpi" / f"{one}.ti.txt.gz"
+            popmodel.replay(str(source), "smpi", flop_rate=1e9, output=str(paths[-1]))
+        return Case(name, tuple(paths[:-1]), paths[-1], "smpi")
+    program, grids = SYNTHETIC[name]
+    for grid in grids:
+        done = run(program(grid), persistent=0.03, transient=0.02, seed=7, network=Network())
+        paths.append(done.write(folder / f"run-{'x'.join(map(str, grid))}.prv"))
+    return Case(name, tuple(paths[:-1]), paths[-1], latency=2.5e-6)
 
 
 def measured(path: Path) -> tuple[tuple[int, int], float, float]:
@@ -228,16 +215,14 @@ def main() -> None:
     """Print the table."""
     wanted = sys.argv[1:]
     print(HEAD)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for make in cases(folder):
-            case = make()
-            if wanted and not any(each in case.name for each in wanted):
-                continue
+    for name in names():
+        if wanted and not any(each in name for each in wanted):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
             try:
-                print(shown(predicted(case, folder)), flush=True)
+                print(shown(predicted(made(name, Path(folder)), Path(folder))), flush=True)
             except PopmodelError as error:
-                print(f"{case.name:<28}failed: {error}", flush=True)
+                print(f"{name:<27}failed: {error}", flush=True)
 
 
 if __name__ == "__main__":

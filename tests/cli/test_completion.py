@@ -65,7 +65,7 @@ def complete(line: str, where: Path = ROOT) -> list[str]:
         ("popmodel replay run.prv --network d", ["dimemas"]),
         ("popmodel replay run.prv --collectives r", ["rooted"]),
         ("popmodel validate stencil3d runs.csv --fail-under ", ["coverage="]),
-        ("popmodel signature ", ["list", "show", "check"]),
+        ("popmodel signature ", ["list", "show", "check", "from"]),
         ("popmodel signature show s", ["stencil3d"]),
         ("popmodel machine d", ["diff"]),
         ("popmodel machine show san", ["sandybridge-fdr"]),

@@ -69,6 +69,13 @@ def test_a_program_without_messages_is_computation_alone() -> None:
     assert made.tail == pytest.approx([2e6] * 3)
 
 
+def test_several_senders_of_a_process_send_all_of_its_bytes() -> None:
+    many = program(STEPS.replace("bytes = 1000", 'bytes = 1000, comm_threads = "T"'))
+    for threads in (1, 4):
+        made = whole_program(many, machine(), 2, threads)
+        assert made.messages.size.sum() == 7 * 1000
+
+
 def test_chance_depends_on_the_seed_alone() -> None:
     varied = program(STEPS, imbalance="transient_cv = 0.1")
     one, same, other = (

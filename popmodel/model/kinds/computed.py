@@ -92,13 +92,13 @@ class Computed:
                 seconds[row] = nominal(one) * levels
                 mean = mean + one * float((levels * times).mean())
             elif only_at is not None:
-                best, by_rank = _by_rank(given, call, _with(point, only_at), of)
-                on = calls.on(call, _with(point, only_at, ranked=True), of)
+                on = calls.on(call, _with(point, only_at, ranked=True), of).astype(np.float64)
+                best, average = _by_rank(given, call, _with(point, only_at), of, on)
                 seconds[row] = (best * on).mean()
-                mean = mean + (by_rank * on).mean(axis=-1) * float(times.mean())
+                mean = mean + average * float(times.mean())
             else:
-                seconds[row], by_rank = _by_rank(given, call, point, of)
-                mean = mean + (by_rank * times).mean(axis=-1)
+                seconds[row], average = _by_rank(given, call, point, of, times.astype(np.float64))
+                mean = mean + average
                 levels = seconds[row]
             is_known = bool(np.ptp(levels * times))
             part[row] = _KNOWN if is_known else _UNKNOWN
@@ -141,14 +141,19 @@ def _share(calls: CallList, call: Call, point: Point, of: str, processes: int) -
 
 
 def _by_rank(
-    given: Expression | tuple[float, ...], call: Call, point: Point, of: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Seconds of every rank: of the best estimate, and in every draw, shape (draws, P)."""
+    given: Expression | tuple[float, ...],
+    call: Call,
+    point: Point,
+    of: str,
+    weights: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], Value]:
+    """Seconds of every rank, of the best estimate, and their mean with weights."""
     what = f"seconds of {call.title} of {of!r}"
     if isinstance(given, Expression):
-        return point.by_rank(given, _SECONDS, what), point.drawn_by_rank(given, _SECONDS, what)
+        mean = point.mean_by_rank(given, _SECONDS, what, weights)
+        return point.by_rank(given, _SECONDS, what), mean
     found = point.listed(given, what)
-    return found, found
+    return found, float((found * weights).mean())
 
 
 def _parts(

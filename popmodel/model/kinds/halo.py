@@ -299,7 +299,7 @@ class Neighbours:
             for part, place in zip(parts, self.places, strict=True)
         ]
         rows = [
-            build.each(targets, part, replace(cost, time=exposed * cost.time))
+            build.each(targets, part, replace(cost, time=exposed * cost.time), self.threads)
             for (_, targets), part, cost in zip(self.towards, parts, costs, strict=True)
         ]
         ranks = np.arange(self.places.shape[1])

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from popmodel.model.run.operations import OperationsBuilder
     from popmodel.model.run.point import Point
 
+_AT_ONCE = 1 / 8
+_KNOWN = 8  # numbers of processes for which a list is kept as carried out
 _SENDING = ("send", "isend", "sendrecv")
 
 
@@ -171,9 +173,12 @@ class Messages(Item):
         return self._computed(point).uneven
 
     def most_operations(self, point: Point) -> float:
-        """Return the operations of an average process in one execution."""
+        """Return the operations of an average process, for what they take of a replay's time.
+
+        Those of a list are worked out at once: they take a part of the time of others.
+        """
         plan, _ = self._planned(point)
-        return plan.operations / plan.processes
+        return _AT_ONCE * plan.operations / plan.processes
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let all processes carry out the list."""
@@ -210,9 +215,12 @@ class Messages(Item):
         amounts = () if self.scaled is None else (self.scaled.messages, self.scaled.bytes)
         values = (*map(point.best, names), *map(nominal, amounts))
         key = (point.placement.processes, values)
-        if key not in self.calls.known:
-            self.calls.known[key] = self._carried_out(point), set()
-        found: tuple[Plan, set[bytes]] = self.calls.known[key]
+        known = self.calls.known
+        if key not in known:
+            while len(known) >= _KNOWN:
+                del known[next(iter(known))]
+            known[key] = self._carried_out(point), set()
+        found: tuple[Plan, set[bytes]] = known[key]
         return found
 
     def _holds(self, point: Point) -> bool:

@@ -68,7 +68,7 @@ class PointToPoint(sending.Sending):
         """Let all send to their targets."""
         targets, part = self.targets(point), self.bytes / self.comm_threads
         cost = build.pattern(targets, part, self.comm_threads)
-        build.send_all(targets, part, cost, at_once=self.mode == "sendrecv")
+        build.send_all(targets, part, cost, self.comm_threads, at_once=self.mode == "sendrecv")
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:

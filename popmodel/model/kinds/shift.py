@@ -66,7 +66,8 @@ class Shift(sending.Sending):
     def operations(self, point: Point, build: OperationsBuilder) -> None:
         """Let all send and receive at once."""
         targets, part = self.targets(point), self.bytes / self.comm_threads
-        build.send_all(targets, part, build.pattern(targets, part, self.comm_threads))
+        cost = build.pattern(targets, part, self.comm_threads)
+        build.send_all(targets, part, cost, self.comm_threads)
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:

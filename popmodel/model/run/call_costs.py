@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import numbered
 from popmodel.expressions.elementary import Value
 from popmodel.model.run.call_list import Exchanged, Plan
 from popmodel.model.run.messages import ELSEWHERE, NOWHERE, ON_NODE, TIERS, Messages
@@ -65,8 +66,9 @@ class Priced:
         sender, receiver, nodes = exchanged.sender, exchanged.receiver, where.nodes
         place = np.where(nodes[sender] == nodes[receiver], ON_NODE, ELSEWHERE)
         place[sender == receiver] = NOWHERE
-        pairs, kind = np.unique(np.stack([place, exchanged.size]), axis=1, return_inverse=True)
-        places, sizes = pairs
+        width = ELSEWHERE + 1
+        pairs, kind = numbered(exchanged.size * width + place)
+        sizes, places = np.divmod(pairs, width)
         nothing, each = np.zeros(place.size), kind.ravel()
         costs_nothing = (nothing, nothing, np.zeros(place.size, dtype=bool))
         found = Priced(exchanged, where, place, each, sizes, places, *costs_nothing)

@@ -165,13 +165,16 @@ class OperationsBuilder:
         self._messages.append((time, waits, busy))
         return self._builder.message(sender, receiver, round(size))
 
-    def each(self, targets: Ranks, size: float, cost: Cost) -> dict[int, int]:
-        """Describe the message of every rank that sends; gives their numbers by rank."""
+    def each(self, targets: Ranks, size: float, cost: Cost, threads: int = 1) -> dict[int, int]:
+        """Describe the message of every rank that sends; gives their numbers by rank.
+
+        One stands for those of all threads, each of which sends ``size`` bytes.
+        """
         return {
             rank: self.message(
                 rank,
                 int(targets[rank]),
-                size,
+                size * threads,
                 float(cost.time[rank]),
                 bool(cost.waits[rank]),
                 float(cost.busy[rank]),
@@ -212,12 +215,14 @@ class OperationsBuilder:
         """Let a process compute."""
         self._builder.compute(rank, seconds)
 
-    def send_all(self, targets: Ranks, size: float, cost: Cost, *, at_once: bool = True) -> None:
-        """Let rank r send to ``targets[r]``.
+    def send_all(
+        self, targets: Ranks, size: float, cost: Cost, threads: int = 1, *, at_once: bool = True
+    ) -> None:
+        """Let rank r send to ``targets[r]``, each of its threads ``size`` bytes.
 
         Not at once means a blocking send before the receives.
         """
-        rows = self.each(targets, size, cost)
+        rows = self.each(targets, size, cost, threads)
         arriving: dict[int, list[int]] = {}
         for rank, row in rows.items():
             arriving.setdefault(int(targets[rank]), []).append(row)

@@ -13,6 +13,7 @@ from popmodel.arrays import distinct
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, numbers
+from popmodel.expressions.traced import Traced
 from popmodel.model.grammar import amounts
 from popmodel.model.grammar.keys import Key
 from popmodel.model.grammar.machine_names import CLOCK, is_of_machine, of_machine, path_of
@@ -138,13 +139,24 @@ class Point:
         found = np.asarray(self._of_ranks(expression, key, what, values), dtype=np.float64)
         return np.broadcast_to(found, (self.placement.processes,))
 
-    def drawn_by_rank(self, expression: Expression, key: Key, what: str) -> NDArray[np.float64]:
-        """Evaluate a formula of rank for every process in every draw; shape (P,) or (draws, P)."""
+    def mean_by_rank(
+        self, expression: Expression, key: Key, what: str, weights: NDArray[np.float64]
+    ) -> Value:
+        """Return the mean over all processes of weights times a formula of rank."""
         values: dict[str, Value] = {}
         for name in (expression.names | {"P", "T"}) - {"rank"}:
             value = self._machine(path_of(name)) if is_of_machine(name) else self._named(name)
             values[name] = value[:, None] if isinstance(value, np.ndarray) else value
-        return np.asarray(self._of_ranks(expression, key, what, values), dtype=np.float64)
+        if any(isinstance(value, Traced) for value in values.values()):
+            ranks = np.flatnonzero(weights).tolist()
+            each = (expression.evaluate({**values, "rank": float(rank)}) for rank in ranks)
+            total: Value = 0.0
+            for rank, one in zip(ranks, each, strict=True):
+                total = total + one * float(weights[rank])
+            return total / len(weights)
+        found = np.asarray(self._of_ranks(expression, key, what, values), dtype=np.float64)
+        mean: Value = (np.broadcast_to(found, (*found.shape[:-1], weights.size)) * weights).mean(-1)
+        return mean
 
     def _of_ranks(
         self, expression: Expression, key: Key, what: str, values: Mapping[str, Value]

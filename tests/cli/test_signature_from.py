@@ -1,0 +1,125 @@
+"""``popmodel signature from`` and ``signature check --against``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from trace_files import DATA
+
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+
+TRACE = str(DATA / "is.S.4.prv.gz")
+OTHER = str(DATA / "ft.S.4.prv.gz")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "70")
+
+
+def test_without_a_file_the_signature_goes_to_standard_output(popmodel: Call) -> None:
+    status, out, err = popmodel("signature", "from", TRACE)
+    assert (status, err) == (0, "")
+    assert out.startswith(
+        "# Signature of is.S.4, found by popmodel in is.S.4.prv.gz (4 processes)."
+    )
+    Path("is.toml").write_text(out)
+    assert popmodel("signature", "check", "is.toml")[0] == 0
+    assert popmodel("predict", "is.toml", "--procs", "4")[0] == 0
+
+
+def test_a_file_is_written_and_summed_up(popmodel: Call) -> None:
+    status, out, err = popmodel("signature", "from", TRACE, "-o", "is.toml")
+    assert (status, err) == (0, "")
+    assert "replayed" in out
+    assert "popmodel signature check is.toml --against" in out
+    assert max(len(line) for line in out.splitlines() if "/" not in line) <= 70
+    assert 'schema = "popmodel/signature/1"' in Path("is.toml").read_text()
+
+
+def test_a_file_is_not_replaced_unless_it_is_asked_for(popmodel: Call) -> None:
+    Path("is.toml").write_text("mine")
+    status, _, err = popmodel("signature", "from", TRACE, "-o", "is.toml")
+    assert status == 2
+    assert "the file exists" in err
+    assert Path("is.toml").read_text() == "mine"
+    assert popmodel("signature", "from", TRACE, "-o", "is.toml", "--force")[0] == 0
+
+
+def test_json_has_every_value_with_its_origin(popmodel: Call) -> None:
+    status, out, _ = popmodel("signature", "from", TRACE, "--format", "json")
+    assert status == 0
+    made = json.loads(out)
+    assert made["schema"] == "popmodel/extraction/1"
+    assert {one["origin"] for one in made["constants"]} == {"trace", "assumed"}
+    assert made["signature"].startswith("# Signature of is.S.4")
+    assert made["provenance"]["inputs"][0]["path"] == TRACE
+
+
+def test_csv_has_a_line_for_each_constant(popmodel: Call) -> None:
+    _, out, _ = popmodel("signature", "from", TRACE, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert rows[0]["name"] == "c0"
+    assert float(rows[0]["value"]) > 0
+
+
+def test_parameters_and_a_name_are_written(popmodel: Call) -> None:
+    _, out, _ = popmodel("signature", "from", f"{TRACE}:N=65536", "--name", "is", "--set", "w=4")
+    assert 'name = "is"' in out
+    assert "N = 65536" in out
+    assert "w = 4" in out
+
+
+def test_weak_scaling_is_assumed_where_it_is_said(popmodel: Call) -> None:
+    _, out, _ = popmodel("signature", "from", TRACE, "--scaling", "weak")
+    assert "assumed: weak scaling" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("from",), "signature from: no trace"),
+        (("from", TRACE, "--scaling", "huge"), "scaling: unknown value 'huge'"),
+        (("from", TRACE, "-o", "is.xyz"), "-o is.xyz: must end in .toml"),
+        (("from", TRACE, "-o", "is.toml", "--format", "json"), "means a signature, --format says"),
+        (("from", f"{TRACE}:N="), "must be a number"),
+        (("from", f"{TRACE}:N=1", OTHER), "other parameters than the first trace (N)"),
+        (("from", "missing.prv"), "missing.prv"),
+        (("show", "stencil3d", "--against", TRACE), "signature show takes no --against"),
+        (("check", "stencil3d", "--fail-above", "1%"), "--fail-above needs --against TRACE"),
+        (("check", "stencil3d", "--against", TRACE, "--fail-above", "x"), "must be a number"),
+        (("check", "a.toml", "b.toml"), "one signature at a time"),
+    ],
+)
+def test_what_is_wrong_is_said(popmodel: Call, arguments: tuple[str, ...], problem: str) -> None:
+    status, _, err = popmodel("signature", *arguments)
+    assert status in (1, 2)
+    assert problem in err
+
+
+def test_a_signature_is_compared_with_its_trace(popmodel: Call) -> None:
+    popmodel("signature", "from", TRACE, "-o", "is.toml")
+    status, out, err = popmodel("signature", "check", "is.toml", "--against", TRACE)
+    assert (status, err) == (0, "")
+    assert "efficiencies, %" in out
+    assert "messages and collectives" in out
+    assert (
+        popmodel("signature", "check", "is.toml", "--against", TRACE, "--fail-above", "2%")[0] == 0
+    )
+
+
+def test_a_threshold_that_is_missed_is_an_error(popmodel: Call) -> None:
+    popmodel("signature", "from", OTHER, "-o", "ft.toml")
+    status, out, err = popmodel(
+        "signature", "check", "ft.toml", "--against", TRACE, "--fail-above", "2%"
+    )
+    assert status == 3
+    assert "first operation that differs" in out
+    assert "--fail-above is 2 %" in err
