@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, product
 
 import numpy as np
@@ -83,10 +83,16 @@ def physical(points: Points, hints: Sequence[str], off_axes: bool = False) -> li
     off_axes : bool
         Only the sums whose terms differ in more than one variable.
     """
-    varied = [name for name in points.varied if not _OF_GRIDS.fullmatch(name)]
+    return list(_physical(tuple(points.varied), tuple(hints), off_axes))
+
+
+@lru_cache(maxsize=64)
+def _physical(names: tuple[str, ...], hints: tuple[str, ...], off_axes: bool) -> tuple[Form, ...]:
+    """The forms of `physical`, which many laws of the same runs have in common."""
+    varied = [name for name in names if not _OF_GRIDS.fullmatch(name)]
     singles = _singles(tuple(varied), tuple(_fixed(hints, varied).items()))
     hinted = [read_form(text) for text in hints]
-    stays = stays_for(points, hints)
+    stays = product_of(_fixed(hints, names))
     staying = [(terms[0], stays) for terms in hinted if len(terms) == 1]
     texts = list(dict.fromkeys(form_text(terms) for terms in (*hinted, *staying)))
     if off_axes:
@@ -100,7 +106,7 @@ def physical(points: Points, hints: Sequence[str], off_axes: bool = False) -> li
             *((term,) for term in singles),
             *(pair for pair in combinations(singles, 2) if _differ(*pair) == 1),
         )
-    return list(_distinct(found, texts))
+    return tuple(_distinct(found, texts))
 
 
 def stays_for(points: Points, hints: Sequence[str]) -> Term:

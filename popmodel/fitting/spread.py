@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -227,8 +228,18 @@ def logarithm(
     one: Tried, points: Points, reference: int, configuration: Mapping[str, float]
 ) -> float | None:
     """Logarithm of a fitted form at a configuration; None where it has no value above 0."""
+    found = float(logarithms(one, points, reference, configuration))
+    return None if math.isnan(found) else found
+
+
+def logarithms(
+    one: Tried, points: Points, reference: int, configurations: Mapping[str, Any]
+) -> Array:
+    """Logarithms of a fitted form at configurations, by variable; NaN where it is not above 0."""
     home = points.configuration(reference)
-    total = 0.0
+    shape = np.broadcast_shapes(*(np.shape(value) for value in configurations.values()))
+    total = np.zeros(shape)
     for term, share in zip(one.form.terms, (1 - one.share, one.share), strict=False):
-        total += share * float(term.at(configuration)) / float(term.at(home))
-    return one.scale + math.log(total) if 0 < total < math.inf else None
+        total = total + share * term.at(configurations) / float(term.at(home))
+    able = (total > 0) & np.isfinite(total)
+    return one.scale + np.log(np.where(able, total, np.nan))

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.fitting.choice import Choice
 from popmodel.fitting.samples import Points, described
-from popmodel.fitting.spread import logarithm
+from popmodel.fitting.spread import logarithms
 
 _DIFFERENT = 0.05  # of predictions, relative, from which a measurement tells
 _FURTHER = 2
@@ -39,16 +39,15 @@ def would_tell(
     rivals = choice.alike
     if not rivals:
         return None, []
+    places = list(_places(points))
+    columns = {name: np.array([place[name] for place in places]) for name in places[0]}
+    value = logarithms(choice.best, points, reference, columns)
     most, where, other = _DIFFERENT, None, ""
-    for place in _places(points):
-        value = logarithm(choice.best, points, reference, place)
-        if value is None:
-            continue
-        for one in rivals:
-            theirs = logarithm(one, points, reference, place)
-            gap = abs(theirs - value) if theirs is not None else 0.0
-            if gap > most + 1e-9:
-                most, where, other = gap, place, one.form.text
+    for one in rivals:
+        gaps = np.abs(logarithms(one, points, reference, columns) - value)
+        at = int(np.argmax(np.where(np.isnan(gaps), 0.0, gaps)))
+        if gaps[at] > most + 1e-9:
+            most, where, other = float(gaps[at]), places[at], one.form.text
     if where is None:
         return None, []
     shown = {name: where[name] for name in where if name in points.varied}
