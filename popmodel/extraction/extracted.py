@@ -163,7 +163,7 @@ def signature_from(
     every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     trace, threads = every[0].trace, every[0].threads
     structure = met(find(trace))
-    outline, changed = laid_out(structure, trace)
+    outline, changed = laid_out(structure, trace, every[0].parameters)
     sized = replace(structure.program, messages=changed.program.messages)
     fidelity = kept(structure.program, sized, structure.events, outline.points)
     processes = structure.program.processes

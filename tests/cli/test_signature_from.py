@@ -67,7 +67,7 @@ def test_json_has_every_value_with_its_origin(popmodel: Call) -> None:
 def test_csv_has_a_line_for_each_constant(popmodel: Call) -> None:
     _, out, _ = popmodel("signature", "from", TRACE, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert rows[0]["name"] == "c0"
+    assert rows[0]["name"] == "t_bcast"
     assert float(rows[0]["value"]) > 0
 
 
