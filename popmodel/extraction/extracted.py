@@ -47,10 +47,13 @@ class Run:
         The trace, or the part of it that is meant.
     parameters : mapping of str to float
         Problem parameters of the run.
+    part : str or None
+        Which part of the run the trace is, in words; None for the program as a whole.
     """
 
     trace: Trace
     parameters: Mapping[str, float] = field(default_factory=dict)
+    part: str | None = None
 
     @property
     def threads(self) -> int:
@@ -63,6 +66,7 @@ class Run:
             "trace": self.trace.path,
             "processes": self.trace.processes,
             "threads": self.threads,
+            "part": self.part,
             "parameters": dict(self.parameters),
         }
 
@@ -159,7 +163,7 @@ def signature_from(
     every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     trace, threads = every[0].trace, every[0].threads
     structure = met(find(trace))
-    outline, changed = laid_out(structure, trace)
+    outline, changed = laid_out(structure, trace, every[0].parameters)
     sized = replace(structure.program, messages=changed.program.messages)
     fidelity = kept(structure.program, sized, structure.events, outline.points)
     processes = structure.program.processes
@@ -257,4 +261,5 @@ def _said(run: Run) -> str:
     size = plural(run.trace.processes, "process", "processes")
     size += f" x {plural(run.threads, 'thread')}" if run.threads > 1 else ""
     values = "".join(f", {name}={value:g}" for name, value in run.parameters.items())
-    return f"{PurePath(run.trace.path).name} ({size}{values})"
+    part = "" if run.part is None else f"; {run.part}"
+    return f"{PurePath(run.trace.path).name} ({size}{values}{part})"

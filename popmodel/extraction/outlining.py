@@ -12,6 +12,7 @@ from popmodel.extraction.computing import Computing, Timing, at_place, led, merg
 from popmodel.extraction.general import Grid, general, grid_of, tidy
 from popmodel.extraction.listable import listable, open_before, segments
 from popmodel.extraction.meetings import meetings
+from popmodel.extraction.names import short, told_apart
 from popmodel.extraction.outline import Calls, Node, Outline, Repeat, Team, Work, walk
 from popmodel.extraction.teams import team
 from popmodel.extraction.turns import turns
@@ -22,7 +23,7 @@ from popmodel.structure.nest import Leaf, Loop
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,7 +37,9 @@ _OWN = 0.002  # share of all computing from which on a burst is an item of its o
 _TINY = 2e-4  # below which it joins the next one
 
 
-def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
+def laid_out(
+    structure: Structure, trace: Trace, taken: Collection[str] = ()
+) -> tuple[Outline, Structure]:
     """Lay out the program of a run; gives the structure as lists of calls can say it, too.
 
     Parameters
@@ -45,6 +48,8 @@ def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
         What repeats in it.
     trace : Trace
         The run, for what threads do in parallel regions.
+    taken : collection of str
+        Names that phases may not have in formulas: of parameters.
 
     Raises
     ------
@@ -66,6 +71,7 @@ def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
         on_grid,
         tuple(builder.points),
         tuple(builder.labels),
+        told_apart(builder.words, taken),
         tuple(builder.teams),
         (*found.notes, *dict.fromkeys(builder.notes)),
         grid,
@@ -105,6 +111,7 @@ class _Builder:
     late: NDArray[np.bool_]
     points: list[Computing] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
     teams: list[Team | None] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     loops: int = 0
@@ -319,9 +326,18 @@ class _Builder:
         one = self.structure.places[place]
         return f"{one.name} in {one.inside}" if one.inside else one.name
 
+    def _word(self, computing: Computing) -> str:
+        if computing.place < 0:
+            return "end"
+        one = self.structure.places[computing.place]
+        if one.is_region and not computing.in_region:
+            return short(f"before {one.name}")
+        return short(one.name, "" if one.is_region else one.inside)
+
     def _point(self, computing: Computing, label: str, threads: Team | None) -> int:
         self.points.append(computing)
         self.labels.append(label)
+        self.words.append(self._word(computing))
         self.teams.append(threads)
         return len(self.points) - 1
 

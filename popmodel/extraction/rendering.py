@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.extraction.amounts import table_of
+from popmodel.extraction.names import RECORDED
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
 from popmodel.extraction.spread import apart
 from popmodel.extraction.written import Item, Noted, Table, number, text_of
@@ -180,7 +181,7 @@ class _Writer:
         if parts:
             found["quantiles"] = [number(each, _DIGITS) for each in parts]
         if point in self.fidelity.recorded:
-            name = f"r{point}"
+            name = RECORDED + self.outline.names[point]
             found["recorded"] = name
             seconds = np.nan_to_num(self.outline.points[point].seconds)
             self.recorded[name] = encode(seconds / one.mean)
