@@ -22,6 +22,7 @@ from popmodel.extraction.teams import useful_of
 from popmodel.extraction.written import Noted, number
 from popmodel.model.signatures import from_text
 from popmodel.structure.find import find
+from popmodel.trace.formats import FORMATS
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -238,7 +239,11 @@ def _beside(run: Run, base: Structure, outline: Outline) -> Beside:
 
 
 def _name_of(path: str) -> str:
-    return PurePath(path).name.partition(".prv")[0] or "app"
+    name = PurePath(path).name.removesuffix(".gz")
+    for suffix in (suffix for form in FORMATS for suffix in form.suffixes):
+        if name.endswith(suffix):
+            return name.removesuffix(suffix) or "app"
+    return name or "app"
 
 
 def _head(

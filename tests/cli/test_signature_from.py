@@ -36,6 +36,12 @@ def test_without_a_file_the_signature_goes_to_standard_output(popmodel: Call) ->
     assert popmodel("predict", "is.toml", "--procs", "4")[0] == 0
 
 
+def test_it_is_named_after_the_trace_without_its_suffixes(popmodel: Call) -> None:
+    trace = str(DATA / "smpi" / "jac2048.4.ti.txt.gz")
+    out = popmodel("signature", "from", trace, "--flop-rate", "1Gflop/s")[1]
+    assert '\nname = "jac2048.4"\n' in out
+
+
 def test_a_file_is_written_and_summed_up(popmodel: Call) -> None:
     status, out, err = popmodel("signature", "from", TRACE, "-o", "is.toml")
     assert (status, err) == (0, "")

@@ -284,15 +284,16 @@ def test_what_stands_before_the_program(tmp_path: Path) -> None:
         HEAD
         + "periodic = [true, false]\n"
         + PARAMS
-        + "z = { value = 2, origin = 'trace', unit = 'rows' }\nm = 1e6\nt = { value = 2e-6, "
+        + "z = { value = 2, origin = 'trace', unit = 'rows' }\no = { value = 3, origin = 'assumed' }\nm = 1e6\nt = { value = 2e-6, "
         "unit = 's' }\n[let]\na = '2*n*z'\n[limits]\nrequire = ['P != 2']\nmemory_per_rank = 'm'\n"
         "[imbalance]\npersistent_cv = 0.02\nreference_processes = 16\ngrowth_exponent = 0.5\n"
-        "[[program]]\nserial = { trip = 'a*x*y*t/t' }\n"
+        "[[program]]\nserial = { trip = 'a*o*x*y*t/t' }\n"
     )
     lines = screen(check(path).to_dict(), Style(80))
     for words in (
         " x = 0.5, 90 %: 0.4 .. 0.6",
         " z = 2 rows (from trace)",
+        " o = 3 (assumed)",
         " m = 976.6 KiB",
         " t = 2 us",
         " a = 2*n*z = 256",
