@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from popmodel.fitting.forms import Factor, Form, are_off_axes, given, normal, physical, stays_for
-from popmodel.fitting.least_squares import Fits, fit_one, fit_two
+from popmodel.fitting.least_squares import Fits, fit_one, fit_two, nearest
 from popmodel.fitting.samples import Array, Points
 from popmodel.fitting.terms import read_form
 from popmodel.values import dataclass
 
 FAR_BETTER = 0.5  # error of a normal form over that of the best physical form
+_MOST_INTERACTIONS = 400  # sums whose terms differ in several variables that are fitted
 _LEAST_NORMAL = 4  # points from which a normal form is tried
 _WORSE_BY_CHANCE = 1.6  # of an error of n points, over its expectation, times the root of n
 _FAR_OFF = 2.0  # errors of all tested forms, over what is expected, from which others are taken
@@ -86,8 +87,13 @@ def reference_of(points: Points) -> int:
     return int(np.lexsort((-columns[:, 1], -columns[:, 0], distance))[0])
 
 
-def fitted(forms: Sequence[Form], points: Points, reference: int) -> list[Tried]:
-    """Fit forms to points; those that are 0 or infinite where a value is not are left out."""
+def fitted(
+    forms: Sequence[Form], points: Points, reference: int, most: int | None = None
+) -> list[Tried]:
+    """Fit forms to points; those that are 0 or infinite where a value is not are left out.
+
+    Of sums of two terms at most ``most``, those that come nearest to the points, where it is given.
+    """
     logs = np.log(points.values)
     tables: dict[str, Array] = {}
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -108,6 +114,10 @@ def fitted(forms: Sequence[Form], points: Points, reference: int) -> list[Tried]
         if size == 1:
             fits = fit_one(columns[0], logs, points.errors)
         else:
+            if most is not None:
+                kept = nearest(columns[0], columns[1], logs, points.errors, most)
+                chosen = [chosen[row] for row in kept.tolist()]
+                columns = [column[kept] for column in columns]
             fits = fit_two(columns[0], columns[1], logs, points.errors)
         found += _tried(chosen, fits, points.errors)
     return found
@@ -210,7 +220,8 @@ def _further(
     if best <= floor:
         return []
     if are_off_axes(points):
-        more = fitted(physical(points, hints, off_axes=True), points, reference)
+        forms = physical(points, hints, off_axes=True)  # thousands
+        more = fitted(forms, points, reference, _MOST_INTERACTIONS)
         if min((one.error for one in more), default=np.inf) < best:
             return more
     varied = points.varied

@@ -11,13 +11,17 @@ Shapes: m laws, n points, s shares.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.fitting.samples import Array
 from popmodel.values import dataclass
 
+Whole = NDArray[np.int64]
+
 _LOGITS = np.linspace(-14, 14, 85)
 SHARES: Array = np.concatenate([[0.0], 1 / (1 + np.exp(-_LOGITS)), [1.0]])
 """Shares of the second term that a search tries before it refines the best of them."""
+_FEW_SHARES = SHARES[::4]
 _STEPS = 8
 _ALIKE = 1e-9  # range of the logarithm of the ratio of two terms that no points tell apart
 _AT_ONCE = 400  # laws, to bound memory
@@ -88,6 +92,38 @@ def fit_two(first: Array, second: Array, logs: Array, errors: Array) -> Fits:
             for name in ("scale", "share", "misfit", "left_out", "leverage")
         )
     )
+
+
+def nearest(first: Array, second: Array, logs: Array, errors: Array, most: int) -> Whole:
+    """Choose laws of two terms that come near to all points, of very many.
+
+    A law is off by no less at a point that it was not fitted to than at one that it was, so those
+    that miss the points already cannot foretell them.
+
+    Parameters
+    ----------
+    first, second, logs, errors : ndarray
+        As of `fit_two`.
+    most : int
+        How many to choose.
+
+    Returns
+    -------
+    int64[k]
+        Rows of the laws, ascending.
+    """
+    if len(first) <= most:
+        return np.arange(len(first))
+    weights = errors**-2.0
+    weights = weights / weights.sum()
+    misfit = np.full(len(first), np.inf)
+    for i in range(0, len(first), _AT_ONCE):
+        rows = slice(i, i + _AT_ONCE)
+        gaps = _gaps(first[rows, None, :], second[rows, None, :], _FEW_SHARES[:, None], logs)
+        with np.errstate(invalid="ignore"):
+            against = gaps**2 @ weights - (gaps @ weights) ** 2
+        misfit[rows] = np.where(np.isfinite(against), against, np.inf).min(axis=1)
+    return np.sort(np.argsort(misfit, kind="stable")[:most])
 
 
 def _fit_two(first: Array, second: Array, logs: Array, errors: Array) -> Fits:

@@ -41,6 +41,7 @@ def test_a_file_is_written_and_summed_up(popmodel: Call) -> None:
     assert (status, err) == (0, "")
     assert "replayed" in out
     assert "popmodel signature check is.toml --against" in out
+    assert "\npopmodel predict is.toml --procs 4 --threads 1\n" in out
     assert max(len(line) for line in out.splitlines() if "/" not in line) <= 70
     assert 'schema = "popmodel/signature/1"' in Path("is.toml").read_text()
 

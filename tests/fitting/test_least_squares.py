@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
-from popmodel.fitting.least_squares import fit_one, fit_two, profile
+from popmodel.fitting.least_squares import fit_one, fit_two, nearest, profile
 
 P = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 
@@ -101,3 +101,22 @@ def test_a_profile_has_its_minimum_at_the_fit() -> None:
     assert found.misfit[0] <= misfits[at] <= found.misfit[0] * 1.01
     assert shares[at] == pytest.approx(found.share[0], rel=0.1)
     assert scales[at] == pytest.approx(found.scale[0], rel=0.1, abs=0.01)
+
+
+def test_of_many_laws_those_that_come_near_to_all_points_are_fitted() -> None:
+    rng = np.random.default_rng(4)
+    first, second = rng.uniform(0.1, 10, (2, 500, 6))
+    logs = np.log(0.3 * first[123] + 0.7 * second[123])
+    errors = np.full(6, 0.05)
+    kept = nearest(first, second, logs, errors, 40)
+    assert len(kept) == 40
+    assert 123 in kept
+    every, some = (fit_two(first[rows], second[rows], logs, errors) for rows in (slice(None), kept))
+    best = np.argsort(every.misfit)[:10]
+    assert set(best.tolist()) <= set(kept.tolist())
+    assert some.misfit.min() == pytest.approx(every.misfit.min(), abs=1e-12)
+
+
+def test_few_laws_are_all_fitted() -> None:
+    terms = np.ones((3, 2))
+    assert nearest(terms, terms, np.zeros(2), np.ones(2), 3).tolist() == [0, 1, 2]
