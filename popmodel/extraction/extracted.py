@@ -13,6 +13,7 @@ from popmodel.extraction.against import carried_out
 from popmodel.extraction.aligned import homes, totals
 from popmodel.extraction.assumed import amounts, exponent, let
 from popmodel.extraction.fidelity import Fidelity, figures, kept
+from popmodel.extraction.instructions import instructed
 from popmodel.extraction.laws import Beside, fitted
 from popmodel.extraction.meeting_places import met
 from popmodel.extraction.outline import Repeat, walk
@@ -127,6 +128,7 @@ class Extracted:
 
     def _phase(self, point: int) -> dict[str, Any]:
         one, amount = self.fidelity.descriptions[point], self.amounts["seconds", point]
+        counted = self.amounts.get(("instructions", point))
         return {
             "label": self.outline.labels[point],
             "parallel": self.outline.teams[point] is not None,
@@ -138,6 +140,7 @@ class Extracted:
             "persistent_cv": one.persistent_cv,
             "transient_cv": one.transient_cv,
             "formula": str(amount.formula),
+            "instructions": None if counted is None else str(counted.formula),
             "recorded": point in self.fidelity.recorded,
         }
 
@@ -179,6 +182,7 @@ def signature_from(
         notes += fit.notes
     else:
         found["grows",] = exponent()
+    found |= instructed(outline, fidelity.descriptions, found, threads)
     called = name or _name_of(trace.path)
     draft = Draft(
         name=called,

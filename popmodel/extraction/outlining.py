@@ -10,6 +10,7 @@ import numpy as np
 from popmodel.errors import PopmodelError
 from popmodel.extraction.computing import Computing, Timing, at_place, led, merged, timing
 from popmodel.extraction.general import Grid, general, grid_of, tidy
+from popmodel.extraction.instructions import instructions
 from popmodel.extraction.listable import listable, open_before, segments
 from popmodel.extraction.meetings import meetings
 from popmodel.extraction.names import short, told_apart
@@ -63,7 +64,9 @@ def laid_out(
         )
     found = listable(structure)
     changed = found.structure
-    builder = _Builder(changed, CallLists(changed), timing(structure.events), trace, found.late)
+    counts = instructions(trace, structure)
+    times = timing(structure.events)
+    builder = _Builder(changed, CallLists(changed), times, trace, found.late, counts)
     body = builder.nodes(structure.nest, 1, np.zeros(1, dtype=np.int64))
     body += builder.behind()
     on_grid, grid = _on_grid(tuple(body), structure.program.processes)
@@ -109,6 +112,7 @@ class _Builder:
     times: Timing
     trace: Trace
     late: NDArray[np.bool_]
+    counts: Timing | None = None
     points: list[Computing] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -177,7 +181,7 @@ class _Builder:
                 computed.clear()
 
         for place in there:
-            here = at_place(self.table, self.times, place, which)
+            here = self.computing(place, which)
             if pending is not None:
                 here, pending = merged(pending, here), None
             is_call = self.segment[place] >= 0
@@ -211,6 +215,14 @@ class _Builder:
         close()
         return found
 
+    def computing(
+        self, place: int, which: NDArray[np.int64], *, in_region: bool = False
+    ) -> Computing:
+        """What is computed at a place."""
+        return at_place(
+            self.table, self.times, place, which, in_region=in_region, counts=self.counts
+        )
+
     def work(self, computing: Computing) -> Work:
         """Note what is computed before a place."""
         name = f"before {self._named(computing.place)}"
@@ -218,7 +230,7 @@ class _Builder:
 
     def region(self, place: int, which: NDArray[np.int64]) -> Work:
         """Note a parallel region."""
-        computing = at_place(self.table, self.times, place, which, in_region=True)
+        computing = self.computing(place, which, in_region=True)
         name = self._named(place)
         return Work(name, self._point(computing, name, team(self.trace, self.structure, computing)))
 
@@ -262,14 +274,9 @@ class _Builder:
         if after.sum() < _TINY * self.all:
             return []
         event = np.full((len(after), 1), -1, dtype=np.int64)
-        return [
-            Work(
-                "at the end",
-                self._point(
-                    Computing(-1, False, event, after[:, None]), "behind the last call", None
-                ),
-            )
-        ]
+        counts = None if self.counts is None else self.counts.after[:, None]
+        computing = Computing(-1, False, event, after[:, None], instructions=counts)
+        return [Work("at the end", self._point(computing, "behind the last call", None))]
 
     def _received(self, places: tuple[int, ...], execution: int) -> list[dict[str, Any]]:
         """Rows that receive what is sent at some places and received elsewhere in the run."""

@@ -46,8 +46,9 @@ class Draft:
     limits, decomp : mapping of str to value
         Tables of the signature; empty ones are left out.
     amounts : mapping of Key to Amount
-        ``("seconds", point)``, ``("count", path)``, ``("bytes", path)`` and those of rows of calls,
-        ``("bytes", path, row)``; paths are those of nodes in the outline.
+        ``("seconds", point)``, ``("instructions", point)``, ``("count", path)``,
+        ``("bytes", path)`` and those of rows of calls, ``("bytes", path, row)``; paths are those of
+        nodes in the outline.
     processes : int
         Of the run whose spreads are kept.
     """
@@ -173,6 +174,8 @@ class _Writer:
         """Keys that say how long something takes."""
         one = self.fidelity.descriptions[point]
         found: dict[str, Any] = {"seconds": self.draft.amounts["seconds", point].noted}
+        if amount := self.draft.amounts.get(("instructions", point)):
+            found["instructions"] = amount.noted
         if one.by_rank:
             found["by_rank"] = [number(each, _DIGITS) for each in one.by_rank]
         parts = one.quantiles
