@@ -284,7 +284,8 @@ def test_what_stands_before_the_program(tmp_path: Path) -> None:
         HEAD
         + "periodic = [true, false]\n"
         + PARAMS
-        + "z = { value = 2, origin = 'trace', unit = 'rows' }\no = { value = 3, origin = 'assumed' }\nm = 1e6\nt = { value = 2e-6, "
+        + "z = { value = 2, origin = 'trace', unit = 'rows' }\n"
+        + "o = { value = 3, origin = 'assumed' }\nm = 1e6\nt = { value = 2e-6, "
         "unit = 's' }\n[let]\na = '2*n*z'\n[limits]\nrequire = ['P != 2']\nmemory_per_rank = 'm'\n"
         "[imbalance]\npersistent_cv = 0.02\nreference_processes = 16\ngrowth_exponent = 0.5\n"
         "[[program]]\nserial = { trip = 'a*o*x*y*t/t' }\n"
