@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.expressions import parse
+from popmodel.extraction.meeting_ends import all_meet, at_once
 from popmodel.model.run.grid import best_grid
 from popmodel.patterns.formulas import condition
 from popmodel.patterns.grid import extents_of
@@ -146,11 +147,20 @@ def general(rows: Sequence[dict[str, Any]], grid: Grid) -> General | None:
     rows : sequence of dict
         Tidy rows.
     grid : Grid
-        Of the processes.
+        Of the processes. Where two neighbours are one process, rows can be read in several ways;
+        the first one counts by which messages have both ends on larger grids, too.
     """
-    moves: dict[tuple[int, ...], tuple[int, ...]] = {}
-    found = _all(rows, grid, (), moves)
-    return None if found is None else General(tuple(found), moves)
+    waiting = at_once(rows, grid.processes)
+    larger = [1 + extent for extent in grid.dims], [2 * extent for extent in grid.dims]
+    is_whole = all_meet(rows, grid.dims)
+    for read, with_both in ((waiting, True), (rows, True), (rows, False)):
+        if read is not None:
+            moves: dict[tuple[int, ...], tuple[int, ...]] = {}
+            found = _all(read, grid, (), moves, with_both=with_both)
+            # a list that lacks ends of messages as it is tells nothing
+            if found and (not is_whole or all(all_meet(found, dims) for dims in larger)):
+                return General(tuple(found), moves)
+    return None
 
 
 def _all(
@@ -158,9 +168,11 @@ def _all(
     grid: Grid,
     path: tuple[int, ...],
     moves: dict[tuple[int, ...], tuple[int, ...]],
+    *,
+    with_both: bool,
 ) -> list[dict[str, Any]] | None:
     found: list[dict[str, Any]] = []
-    across = [_across(row, grid) for row in rows]
+    across = [_across(row, grid) if with_both else None for row in rows]
     if any(row.get("do") == "wait" for row in rows):  # one for each request: none can be added
         across = [
             None if row.get("do") in _OPENING else axis
@@ -178,7 +190,7 @@ def _all(
                     found.append(_written(row, [step]))
                 continue
         if "calls" in row:
-            inner = _all(row["calls"], grid, here, moves)
+            inner = _all(row["calls"], grid, here, moves, with_both=with_both)
             if inner is None:
                 return None
             found.append({**row, "calls": inner})

@@ -7,6 +7,7 @@ import pytest
 
 from popmodel.expressions import parse
 from popmodel.extraction.general import Grid, general, ranks_on, tidy
+from popmodel.extraction.meeting_ends import all_meet
 
 GRIDS = [(4,), (5,), (2, 3), (4, 4), (3, 2, 2), (1, 6), (2, 2)]
 
@@ -121,10 +122,40 @@ def test_two_messages_across_a_dimension_of_two_go_around_a_ring():
     assert sends == receives == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
 
 
-def test_requests_that_are_waited_for_one_by_one_are_not_added_to():
+def test_requests_that_are_open_together_and_waited_for_one_by_one_are_not_added_to():
     flip = [1, 0]
-    rows = [{"do": "isend", "to": flip}, {"do": "wait"}]
-    assert len(general(rows, Grid((2,), (False,))).rows) == 2
+    rows = [{"do": "irecv", "from": flip}, {"do": "isend", "to": flip}, *[{"do": "wait"}] * 2]
+    assert len(general(rows, Grid((2,), (False,))).rows) == 4
+
+
+def test_the_only_open_request_becomes_one_for_each_neighbour():
+    """The sends of each way are apart, so both neighbours are awaited."""
+    flip = [1, 0]
+    rows = [
+        {"do": "irecv", "from": flip, "bytes": 8},
+        {"on": "rank > 0", "do": "send", "to": "rank - 1", "bytes": 8},
+        {"on": "rank < 1", "do": "send", "to": "rank + 1", "bytes": 8},
+        {"do": "wait"},
+    ]
+    found = general(rows, Grid((2,), (False,))).rows
+    assert [row["do"] for row in found] == ["irecv", "irecv", "send", "send", "waitall"]
+    assert all_meet(found, (2,))
+    assert all_meet(found, (7,))
+
+
+def test_of_two_readings_the_one_counts_whose_messages_meet_on_larger_grids():
+    """Read one by one the second message would come from where none is sent."""
+    flip = [1, 0]
+    once = [
+        {"do": "irecv", "from": flip, "bytes": 8},
+        {"do": "send", "to": flip, "bytes": 8},
+        {"do": "wait"},
+    ]
+    rows = [*once, *({**row, "bytes": 16} if "bytes" in row else row for row in once)]
+    for periodic in (False, True):
+        found = general(rows, Grid((2,), (periodic,))).rows
+        assert all_meet(found, (2,))
+        assert all_meet(found, (5,))
 
 
 def test_what_two_ranks_send_each_other_arrives_on_longer_rings_too():
