@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.simulator.program import Op
+from popmodel.structure.flows import ends_of, flows_of
 from popmodel.structure.merge import Node, merged, tree_of
 from popmodel.structure.nest import Leaf, Loop, Place
 from popmodel.structure.tokens import repeated
@@ -47,9 +48,10 @@ def common_nest(program: Program, events: Events) -> Common:
     acts = np.diff(events.first) > 0
     receives[acts] = program.kind[events.first[:-1][acts]] == Op.RECEIVE
     firsts = [_firsts(*each) for each in zip(repeats.nests, repeats.first, strict=True)]
+    flows = flows_of(events, repeats, ends_of(program, events))
     trees = [
-        tree_of(each, _tokens(events, receives, event), group)
-        for group, (each, event) in enumerate(zip(repeats.nests, firsts, strict=True))
+        tree_of(each, _tokens(events, receives, event), flow.tolist(), group)
+        for group, (each, event, flow) in enumerate(zip(repeats.nests, firsts, flows, strict=True))
     ]
     order = sorted(range(len(trees)), key=lambda group: -trees[group].size())
     root = trees[order[0]]
