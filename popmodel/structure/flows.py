@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
     from popmodel.structure.events import Events
+    from popmodel.structure.repetition import Repetition
     from popmodel.structure.tokens import Repeated
 
 __all__ = ["Ends", "ends_of", "flows_of"]
 
 _MOST = 0.5
 """Share of the messages of a loop with a group of sequences, above which they are one loop's."""
+
+
+_TURNS = 2.0
+"""How many times the iterations of a loop another one has that is not it: a master takes a turn for
+each of its workers."""
 
 
 class Ends(NamedTuple):
@@ -51,9 +57,10 @@ def ends_of(program: Program, events: Events) -> Ends:
 def flows_of(events: Events, repeats: Repeated, ends: Ends) -> list[NDArray[np.int64]]:
     """Of each node of each nest a number that loops share which exchange their messages.
 
-    Loops are compared with those at the same depth. Two are linked if either has most of its
-    messages with the group of sequences of the other with that loop; what is linked is one flow,
-    unless it would hold two loops of one nest: then its loops have none (-1), as places.
+    Loops are compared with those at the same depth. Two are linked if each of them has most of the
+    messages that it exchanges with the group of sequences of the other in that other loop, and
+    about as many iterations. What is linked is one flow, unless it would hold two loops of one
+    nest: then its loops have none (-1), as places have.
     """
     sizes = np.array([len(each.token) for each in repeats.nests])
     base = np.cumsum(sizes) - sizes
@@ -61,6 +68,7 @@ def flows_of(events: Events, repeats: Repeated, ends: Ends) -> list[NDArray[np.i
     parent = np.concatenate([each.parent + b for each, b in zip(repeats.nests, base, strict=True)])
     parent[base] = base
     is_loop = np.concatenate([each.token for each in repeats.nests]) < 0
+    turns = np.concatenate([_turns(each) for each in repeats.nests])
     bounds = events.offsets.tolist()
     node = np.empty(len(events), np.int64)
     for group, begin, end in zip(repeats.group, bounds[:-1], bounds[1:], strict=True):
@@ -71,11 +79,18 @@ def flows_of(events: Events, repeats: Repeated, ends: Ends) -> list[NDArray[np.i
     flow = np.full(len(parent), -1, np.int64)
     for level in range(1, int(depth.max(initial=0)) + 1):
         one, other = (_at_depth(each, parent, depth, level) for each in pairs.T)
-        some = (depth[one] == level) & (depth[other] == level) & is_loop[one] & is_loop[other]
-        some &= group_of[one] != group_of[other]
-        linked = _linked(one[some], other[some], often[some], group_of)
-        _number(flow, linked, group_of)
+        linked = _linked(one, other, often, group_of)
+        linked = linked[(is_loop[linked] & (depth[linked] == level)).all(axis=1)]
+        of_both = turns[linked]
+        _number(flow, linked[of_both.max(axis=1) < _TURNS * of_both.min(axis=1)], group_of)
     return np.split(flow, base[1:])
+
+
+def _turns(nest: Repetition) -> NDArray[np.int64]:
+    """How many iterations each loop of a nest has in all; 0 of places."""
+    passed = np.concatenate([[0], np.cumsum(nest.counts, dtype=np.int64)])
+    turns: NDArray[np.int64] = np.diff(passed[nest.offsets])
+    return turns
 
 
 def _depths(parent: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -105,14 +120,17 @@ def _linked(
     often: NDArray[np.int64],
     group_of: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Pairs of loops that have most of their messages with one another: int64[n, 2]."""
-    pairs, which = alike(np.minimum(one, other), np.maximum(one, other))
-    count = np.bincount(which, often, len(pairs))
-    most = np.zeros(len(pairs), bool)
-    for mine, theirs in (pairs.T, pairs.T[::-1]):
-        rows = alike(mine, group_of[theirs])[1]
-        most |= count > _MOST * np.bincount(rows, count)[rows]
-    found: NDArray[np.int64] = pairs[most]
+    """Pairs of nodes that have most of their messages with one another: int64[n, 2].
+
+    Of all messages that each has with the sequences of the other.
+    """
+    some = group_of[one] != group_of[other]
+    pairs, which = alike(np.minimum(one, other)[some], np.maximum(one, other)[some])
+    count = np.bincount(which, often[some], len(pairs))
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    rows = alike(both[:, 0].copy(), group_of[both[:, 1]])[1]
+    whole = np.bincount(rows, np.tile(count, 2))[rows].reshape(2, -1)
+    found: NDArray[np.int64] = pairs[(count > _MOST * whole).all(axis=0)]
     return found
 
 

@@ -80,6 +80,18 @@ def test_a_loop_that_sends_into_two_loops_of_another_has_no_flow():
     assert all(np.all(each == -1) for each in flows(builder.build()))
 
 
+def test_the_loop_of_a_master_is_that_of_no_worker():
+    builder = ProgramBuilder(4)
+    for worker in np.random.default_rng(1).permutation([1, 2, 3] * 20).tolist():
+        for sender, receiver in ((0, worker), (worker, 0)):
+            message = builder.message(sender, receiver, 8)
+            builder.do(sender, Op.SEND, message)
+            builder.do(receiver, Op.RECEIVE, message)
+    first, *others = flows(builder.build())
+    numbers = set(first.tolist()) - {-1}
+    assert all(numbers.isdisjoint(each.tolist()) for each in others)
+
+
 def test_programs_without_messages_have_none():
     alone = write(2, [Repeat((4,), (Call("allreduce", 1), Call("allreduce", 2)))])
     assert all(np.all(each == -1) for each in flows(alone.program))
