@@ -3,7 +3,7 @@
 Runs every ``$ popmodel`` command of the documents (README, pages, READMEs of the examples), or of
 those that are named, in the root of the repository and writes what it prints below it. Writes the
 pages that follow from data: the metrics of the families, the keys of signatures, the units of
-machine parameters, and the errors of laws.
+machine parameters, and the errors of laws; and the signature of the example trace.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import example_signature
 import grammar_page
 import laws_page
 import metrics_page
@@ -25,6 +26,7 @@ def main(names: list[str]) -> int:
         grammar_page.PAGE: lambda _: grammar_page.page(),
         parameters_page.PAGE: parameters_page.with_parameters,
         laws_page.PAGE: laws_page.with_laws,
+        example_signature.FILE: lambda _: example_signature.text(),
     }
     for document in [Path(name).resolve() for name in names] or dict.fromkeys(
         [*written, *documents()]

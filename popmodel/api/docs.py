@@ -16,6 +16,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 FIRST = (
     "tutorial",
     "study",
+    "extraction",
     "signatures",
     "grammar",
     "metrics",

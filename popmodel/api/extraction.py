@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import (
     ProfileLike,
     SignatureLike,
@@ -26,7 +27,7 @@ from popmodel.plain import document
 from popmodel.report.agreement import VIEWS as AGREEMENT
 from popmodel.report.extraction import VIEWS
 from popmodel.trace.focus import focused
-from popmodel.trace.part import Part, Window
+from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -102,6 +103,7 @@ def signature_from(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    foa: Foa | None = None,
     application: int = 1,
     cache: bool = True,
     flop_rate: float | None = None,
@@ -120,7 +122,7 @@ def signature_from(
     scaling : {"strong", "weak"}
         What is assumed where runs say nothing: the work of the whole program stays, or that of a
         process.
-    window, region, from_start, application, cache
+    window, region, from_start, foa, application, cache
         As for `popmodel.metrics`, of every trace.
     flop_rate : float, optional
         As for `popmodel.read`.
@@ -128,7 +130,9 @@ def signature_from(
     Raises
     ------
     FileError
-        If a trace cannot be read.
+        If a trace cannot be read, or has no iterations where these are asked for.
+    PartError
+        If a run has not that many.
     PopmodelError
         If a signature cannot say what the program does.
     UsageError
@@ -141,7 +145,7 @@ def signature_from(
     >>> found
     <Signature of stencil3d.2x2 from 1 trace: ... phases>
     """
-    part = Part.of(window, region, from_start)
+    asked = Asked.of(window, region, from_start, foa)
     given = several(traces)
     if not given:
         raise UsageError("no trace given", "name at least one")
@@ -164,7 +168,8 @@ def signature_from(
     runs = []
     for each, values in zip(given, of_runs, strict=True):
         read = trace_of(each, application=application, cache=cache, flop_rate=flop_rate, rated=True)
-        runs.append(Run(focused(read, part)[0], dict(values)))
+        part, focus = focused(read, asked.of_run(read))
+        runs.append(Run(part, dict(values), focus.why if asked != Asked(PROGRAM) else None))
     return Found(extracted(runs, name=name, scaling=scaling))
 
 
@@ -215,6 +220,7 @@ def check_against(
     window: Window | None = None,
     region: str | None = None,
     from_start: bool = False,
+    foa: Foa | None = None,
     trace_application: int = 1,
     cache: bool = True,
     flop_rate: float | None = None,
@@ -234,7 +240,7 @@ def check_against(
         Problem parameters of the run.
     machine : path, name or Profile, optional
         The machine that it computed on, where the signature counts operations.
-    window, region, from_start, cache, flop_rate
+    window, region, from_start, foa, cache, flop_rate
         As for `signature_from`.
     trace_application : int
         Number of the application in the trace, from 1.
@@ -242,16 +248,18 @@ def check_against(
     Raises
     ------
     FileError
-        If a file cannot be read.
+        If a file cannot be read, or the trace has no iterations where these are asked for.
+    PartError
+        If the run has not that many.
     UsageError
         If the signature cannot be carried out with so many processes and threads.
     """
-    part = Part.of(window, region, from_start)
+    asked = Asked.of(window, region, from_start, foa)
     signature = signature_of(application)
     read = trace_of(
         trace, application=trace_application, cache=cache, flop_rate=flop_rate, rated=True
     )
-    source = focused(read, part)[0]
+    source = focused(read, asked.of_run(read))[0]
     found = against(signature, source, settings, None if machine is None else profile_of(machine))
     return Compared(
         signature.path, path_of(trace), source.processes, int(max(source.threads)), found

@@ -70,7 +70,7 @@ class Replays(Result):
     Attributes
     ----------
     trace : str
-        The trace.
+        The trace, or the signature.
     measured : float or None
         Its measured runtime, s; None where the trace has no measured times.
     nodes : int
@@ -91,6 +91,8 @@ class Replays(Result):
         The files that were read.
     written : str or None
         The trace that the replay was written to.
+    kind : str
+        What was replayed: ``trace`` or ``signature``.
     """
 
     trace: str
@@ -105,6 +107,7 @@ class Replays(Result):
     unknown: Mapping[str, str]
     files: tuple[str, ...]
     written: str | None = None
+    kind: str = "trace"
 
     def __repr__(self) -> str:
         networks = {"runs": [{"network": one.network.to_dict()} for one in self.outcomes]}
@@ -139,6 +142,7 @@ class Replays(Result):
             }
         return document(
             SCHEMA,
+            kind=self.kind,
             caveats=self.caveats,
             window=self.window,
             nodes=self.nodes,
@@ -365,7 +369,7 @@ def replay(
             f"{os.fspath(output)}: the records of a region cannot be stretched",
             "leave out the speeds of regions, or name another format",
         )
-    signature, traced = either(trace, procs)
+    signature, traced = either(trace, procs, threads, settings)
     if signature is not None:
         of_traces = {
             "window": window,
@@ -438,6 +442,7 @@ def replay(
             *dict.fromkeys(one.machine.path for one in asked if isinstance(one, OnMachine)),
         ),
         None if output is None else os.fspath(output),
+        run.kind,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel.api.focus import Asked
@@ -25,6 +26,7 @@ from popmodel.errors import UsageError
 from popmodel.simulator import from_trace
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
+from popmodel.trace.formats import FORMATS
 from popmodel.values import dataclass
 from popmodel.whatif.region_speeds import at_speeds
 
@@ -48,6 +50,8 @@ class Input:
 
     Attributes
     ----------
+    kind : str
+        ``trace`` or ``signature``.
     path : str
         Where it comes from.
     files : tuple of str
@@ -66,6 +70,7 @@ class Input:
         Writes a replay on a network as a trace; None where there is nothing to write it from.
     """
 
+    kind: str
     path: str
     files: tuple[str, ...]
     program: Program
@@ -76,24 +81,38 @@ class Input:
     write: Callable[[Network, str | os.PathLike[str]], None] | None
 
 
-def either(run: RunLike, procs: int | None) -> tuple[SignatureLike, None] | tuple[None, TraceLike]:
+def either(
+    run: RunLike, procs: int | None, threads: int, settings: Mapping[str, float] | None
+) -> tuple[SignatureLike, None] | tuple[None, TraceLike]:
     """Return a signature or a trace: TOML is the first, and what has a number of processes.
 
     Raises
     ------
     UsageError
-        If it is a trace, and there is a number of processes.
+        If it is a trace, and there is a number of processes, or of threads, or a setting.
     """
     from popmodel.trace import Trace
 
-    if isinstance(run, Trace):
-        if procs is not None:
-            raise UsageError("procs: a trace has processes of its own", "leave it out")
-        return None, run
     if isinstance(run, str | os.PathLike):  # a trace needs nothing of the model, which takes long
-        is_signature = procs is not None or os.fspath(run).endswith(".toml")
-        return (run, None) if is_signature else (None, run)
-    return run, None
+        path = os.fspath(run)
+        traced = any(form.is_named(Path(path)) for form in FORMATS)
+        if path.endswith(".toml") or (procs is not None and not traced):
+            return run, None
+    elif not isinstance(run, Trace):
+        return run, None
+    else:
+        path = run.path
+    for option, name, given in (
+        ("--procs", "procs", procs is not None),
+        ("--threads", "threads", threads != 1),
+        ("--set", "settings", bool(settings)),
+    ):
+        if given:
+            raise UsageError(
+                f"{path}: {option} is for signatures; this is a trace, which is replayed as it is",
+                f"leave out {option} ({name} in Python), or name a signature (.toml)",
+            )
+    return None, run
 
 
 def of_trace(
@@ -120,6 +139,7 @@ def of_trace(
         return found, unknown, evaluate(found, unknown) if whole.timed else {}
 
     return Input(
+        "trace",
         path,
         (path,),
         program,
@@ -181,6 +201,7 @@ def of_signature(
     computed = f"computation is that of {made.placement.processes} x {made.placement.threads} on "
     unknown = unknown_families(made.observed)
     return Input(
+        "signature",
         signature.path,
         (signature.path, profile.path),
         made.program,

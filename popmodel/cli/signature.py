@@ -11,6 +11,7 @@ from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
     FlopRateOption,
+    FoaOption,
     ForceOption,
     FormatOption,
     FromStartOption,
@@ -121,6 +122,7 @@ def command(
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
+    foa: FoaOption = None,
 ) -> None:
     """List, show and check descriptions of applications, or find one in traces.
 
@@ -140,6 +142,7 @@ def command(
         window=window,
         region=region,
         from_start=from_start,
+        foa=foa,
     )
     if action == "from":
         from popmodel.cli.signature_from import signature_from

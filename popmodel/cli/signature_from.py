@@ -25,6 +25,7 @@ class Source:
     window: str | None
     region: str | None
     from_start: bool
+    foa: str | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from popmodel.extraction.amounts import Amount, Constant
+from popmodel.extraction.names import TIME
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
 from popmodel.extraction.written import number
 from popmodel.units import plural
@@ -118,7 +119,9 @@ def _seconds(outline: Outline, point: int, one: Description, processes: int) -> 
         low, high = ends
     if not value > 0:
         return Amount(0)
-    constant = Constant(f"c{point}", value, low, high, "s", "trace", f"{source}, {rests}")
+    constant = Constant(
+        TIME + outline.names[point], value, low, high, "s", "trace", f"{source}, {rests}"
+    )
     return Amount(f"{constant.name}*{factor}", (constant,))
 
 

@@ -41,6 +41,8 @@ class Computing:
         How long; nan where there is none.
     along : tuple of int
         Further places, before it, whose computing is in it.
+    instructions : float64[S, n] or None
+        How many, 0 where there is none; None where nobody counted them.
     """
 
     place: int
@@ -48,6 +50,7 @@ class Computing:
     event: NDArray[np.int64]
     seconds: NDArray[np.float64]
     along: tuple[int, ...] = ()
+    instructions: NDArray[np.float64] | None = None
 
     @property
     def there(self) -> NDArray[np.bool_]:
@@ -62,7 +65,7 @@ class Computing:
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of the events of a program, ns.
+    """Times of the events of a program, ns, or instructions that were counted in these times.
 
     Attributes
     ----------
@@ -99,7 +102,13 @@ def timing(events: Events) -> Timing:
 
 
 def at_place(
-    table: Table, times: Timing, place: int, which: NDArray[np.int64], *, in_region: bool = False
+    table: Table,
+    times: Timing,
+    place: int,
+    which: NDArray[np.int64],
+    *,
+    in_region: bool = False,
+    counts: Timing | None = None,
 ) -> Computing:
     """Return the computing of a place at some of its executions.
 
@@ -115,11 +124,17 @@ def at_place(
         Executions.
     in_region : bool
         Whether the region at the place is meant, not what stands before it.
+    counts : Timing, optional
+        Instructions at the events.
     """
     event = table.event[place][:, which]
     column = times.inside if in_region else times.before
     seconds = np.where(event >= 0, column[event] / _NS, np.nan)
-    return Computing(place, in_region, event, seconds)
+    instructions = None
+    if counts is not None:
+        column = counts.inside if in_region else counts.before
+        instructions = np.where(event >= 0, column[event], 0.0)
+    return Computing(place, in_region, event, seconds, instructions=instructions)
 
 
 def merged(first: Computing, then: Computing) -> Computing:
@@ -127,7 +142,11 @@ def merged(first: Computing, then: Computing) -> Computing:
     seconds = np.nan_to_num(first.seconds) + np.nan_to_num(then.seconds)
     event = np.where(then.event >= 0, then.event, first.event)
     along = (*first.along, first.place, *then.along)
-    return replace(then, event=event, seconds=np.where(event >= 0, seconds, np.nan), along=along)
+    seconds = np.where(event >= 0, seconds, np.nan)
+    instructions = None
+    if first.instructions is not None and then.instructions is not None:
+        instructions = first.instructions + then.instructions
+    return replace(then, event=event, seconds=seconds, along=along, instructions=instructions)
 
 
 def led(lead: Computing, here: Computing, begun: NDArray[np.bool_]) -> tuple[Computing, Computing]:
@@ -151,16 +170,21 @@ def led(lead: Computing, here: Computing, begun: NDArray[np.bool_]) -> tuple[Com
         Every burst is in one of them.
     """
     moves = here.there & ~begun & ~lead.there
+    first, rest = lead.instructions, here.instructions
+    if first is not None and rest is not None:
+        first, rest = np.where(moves, rest, first), np.where(moves, 0.0, rest)
     return (
         replace(
             lead,
             event=np.where(moves, here.event, lead.event),
             seconds=np.where(moves, here.seconds, lead.seconds),
+            instructions=first,
         ),
         replace(
             here,
             event=np.where(moves, -1, here.event),
             seconds=np.where(moves, np.nan, here.seconds),
+            instructions=rest,
         ),
     )
 

@@ -13,6 +13,7 @@ from popmodel.extraction.against import carried_out
 from popmodel.extraction.aligned import homes, totals
 from popmodel.extraction.assumed import amounts, exponent, let
 from popmodel.extraction.fidelity import Fidelity, figures, kept
+from popmodel.extraction.instructions import instructed
 from popmodel.extraction.laws import Beside, fitted
 from popmodel.extraction.meeting_places import met
 from popmodel.extraction.outline import Repeat, walk
@@ -22,6 +23,7 @@ from popmodel.extraction.teams import useful_of
 from popmodel.extraction.written import Noted, number
 from popmodel.model.signatures import from_text
 from popmodel.structure.find import find
+from popmodel.trace.formats import FORMATS
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -47,10 +49,13 @@ class Run:
         The trace, or the part of it that is meant.
     parameters : mapping of str to float
         Problem parameters of the run.
+    part : str or None
+        Which part of the run the trace is, in words; None for the program as a whole.
     """
 
     trace: Trace
     parameters: Mapping[str, float] = field(default_factory=dict)
+    part: str | None = None
 
     @property
     def threads(self) -> int:
@@ -63,6 +68,7 @@ class Run:
             "trace": self.trace.path,
             "processes": self.trace.processes,
             "threads": self.threads,
+            "part": self.part,
             "parameters": dict(self.parameters),
         }
 
@@ -122,6 +128,7 @@ class Extracted:
 
     def _phase(self, point: int) -> dict[str, Any]:
         one, amount = self.fidelity.descriptions[point], self.amounts["seconds", point]
+        counted = self.amounts.get(("instructions", point))
         return {
             "label": self.outline.labels[point],
             "parallel": self.outline.teams[point] is not None,
@@ -133,6 +140,7 @@ class Extracted:
             "persistent_cv": one.persistent_cv,
             "transient_cv": one.transient_cv,
             "formula": str(amount.formula),
+            "instructions": None if counted is None else str(counted.formula),
             "recorded": point in self.fidelity.recorded,
         }
 
@@ -159,7 +167,7 @@ def signature_from(
     every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     trace, threads = every[0].trace, every[0].threads
     structure = met(find(trace))
-    outline, changed = laid_out(structure, trace)
+    outline, changed = laid_out(structure, trace, every[0].parameters)
     sized = replace(structure.program, messages=changed.program.messages)
     fidelity = kept(structure.program, sized, structure.events, outline.points)
     processes = structure.program.processes
@@ -174,6 +182,7 @@ def signature_from(
         notes += fit.notes
     else:
         found["grows",] = exponent()
+    found |= instructed(outline, fidelity.descriptions, found, threads)
     called = name or _name_of(trace.path)
     draft = Draft(
         name=called,
@@ -234,7 +243,11 @@ def _beside(run: Run, base: Structure, outline: Outline) -> Beside:
 
 
 def _name_of(path: str) -> str:
-    return PurePath(path).name.partition(".prv")[0] or "app"
+    name = PurePath(path).name.removesuffix(".gz")
+    for suffix in (suffix for form in FORMATS for suffix in form.suffixes):
+        if name.endswith(suffix):
+            return name.removesuffix(suffix) or "app"
+    return name or "app"
 
 
 def _head(
@@ -257,4 +270,5 @@ def _said(run: Run) -> str:
     size = plural(run.trace.processes, "process", "processes")
     size += f" x {plural(run.threads, 'thread')}" if run.threads > 1 else ""
     values = "".join(f", {name}={value:g}" for name, value in run.parameters.items())
-    return f"{PurePath(run.trace.path).name} ({size}{values})"
+    part = "" if run.part is None else f"; {run.part}"
+    return f"{PurePath(run.trace.path).name} ({size}{values}{part})"

@@ -11,6 +11,7 @@ import numpy as np
 from popmodel.expressions import parse
 from popmodel.extraction.amounts import Amount, Constant
 from popmodel.extraction.assumed import paths
+from popmodel.extraction.names import TIME
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
 from popmodel.extraction.written import Noted
 from popmodel.fitting.counts import Count, exact_law
@@ -221,7 +222,7 @@ def _computing(
             point, turn = points[index], turns[index]
             source = f"{outline.labels[point]}, {size.meaning}"
             ends = size.value / turn, size.low / turn, size.high / turn
-            constant = Constant(f"c{point}", *ends, "s", size.origin, source)
+            constant = Constant(TIME + outline.names[point], *ends, "s", size.origin, source)
             amounts["seconds", point] = Amount(f"{constant.name}*{name}", (constant, *shape))
             shape = ()
     return Fitted(amounts, let, tuple(laws), tuple(notes))

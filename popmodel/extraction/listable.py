@@ -132,8 +132,12 @@ class _Where:
 
         def stretch(*kinds: Op) -> NDArray[np.int64]:
             event = _event_of(structure, kinds)
-            number = segment[structure.place[event]] * executions + structure.execution[event]
-            return np.where(event >= 0, number, _NOTHING)
+            number = np.full(len(event), _NOTHING, dtype=np.int64)
+            known = event >= 0
+            there = event[known]
+            number[known] = segment[structure.place[there]] * executions
+            number[known] += structure.execution[there]
+            return number
 
         return cls(
             stretch(Op.SEND, Op.ISEND),

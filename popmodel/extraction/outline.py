@@ -148,6 +148,8 @@ class Outline:
         What was measured of each `Work` and each row that computes.
     labels : tuple of str
         What each of them is, in words.
+    names : tuple of str
+        What each of them is called in formulas.
     teams : tuple of Team or None
         For each of them, if it is a parallel region.
     notes : tuple of str
@@ -159,6 +161,7 @@ class Outline:
     body: tuple[Node, ...]
     points: tuple[Computing, ...]
     labels: tuple[str, ...]
+    names: tuple[str, ...]
     teams: tuple[Team | None, ...]
     notes: tuple[str, ...] = ()
     grid: Grid | None = None

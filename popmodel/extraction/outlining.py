@@ -10,8 +10,10 @@ import numpy as np
 from popmodel.errors import PopmodelError
 from popmodel.extraction.computing import Computing, Timing, at_place, led, merged, timing
 from popmodel.extraction.general import Grid, general, grid_of, tidy
+from popmodel.extraction.instructions import instructions
 from popmodel.extraction.listable import listable, open_before, segments
 from popmodel.extraction.meetings import meetings
+from popmodel.extraction.names import short, told_apart
 from popmodel.extraction.outline import Calls, Node, Outline, Repeat, Team, Work, walk
 from popmodel.extraction.teams import team
 from popmodel.extraction.turns import turns
@@ -22,7 +24,7 @@ from popmodel.structure.nest import Leaf, Loop
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,7 +38,9 @@ _OWN = 0.002  # share of all computing from which on a burst is an item of its o
 _TINY = 2e-4  # below which it joins the next one
 
 
-def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
+def laid_out(
+    structure: Structure, trace: Trace, taken: Collection[str] = ()
+) -> tuple[Outline, Structure]:
     """Lay out the program of a run; gives the structure as lists of calls can say it, too.
 
     Parameters
@@ -45,6 +49,8 @@ def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
         What repeats in it.
     trace : Trace
         The run, for what threads do in parallel regions.
+    taken : collection of str
+        Names that phases may not have in formulas: of parameters.
 
     Raises
     ------
@@ -58,7 +64,9 @@ def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
         )
     found = listable(structure)
     changed = found.structure
-    builder = _Builder(changed, CallLists(changed), timing(structure.events), trace, found.late)
+    counts = instructions(trace, structure)
+    times = timing(structure.events)
+    builder = _Builder(changed, CallLists(changed), times, trace, found.late, counts)
     body = builder.nodes(structure.nest, 1, np.zeros(1, dtype=np.int64))
     body += builder.behind()
     on_grid, grid = _on_grid(tuple(body), structure.program.processes)
@@ -66,6 +74,7 @@ def laid_out(structure: Structure, trace: Trace) -> tuple[Outline, Structure]:
         on_grid,
         tuple(builder.points),
         tuple(builder.labels),
+        told_apart(builder.words, taken),
         tuple(builder.teams),
         (*found.notes, *dict.fromkeys(builder.notes)),
         grid,
@@ -103,8 +112,10 @@ class _Builder:
     times: Timing
     trace: Trace
     late: NDArray[np.bool_]
+    counts: Timing | None = None
     points: list[Computing] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
     teams: list[Team | None] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     loops: int = 0
@@ -170,7 +181,7 @@ class _Builder:
                 computed.clear()
 
         for place in there:
-            here = at_place(self.table, self.times, place, which)
+            here = self.computing(place, which)
             if pending is not None:
                 here, pending = merged(pending, here), None
             is_call = self.segment[place] >= 0
@@ -204,6 +215,14 @@ class _Builder:
         close()
         return found
 
+    def computing(
+        self, place: int, which: NDArray[np.int64], *, in_region: bool = False
+    ) -> Computing:
+        """What is computed at a place."""
+        return at_place(
+            self.table, self.times, place, which, in_region=in_region, counts=self.counts
+        )
+
     def work(self, computing: Computing) -> Work:
         """Note what is computed before a place."""
         name = f"before {self._named(computing.place)}"
@@ -211,7 +230,7 @@ class _Builder:
 
     def region(self, place: int, which: NDArray[np.int64]) -> Work:
         """Note a parallel region."""
-        computing = at_place(self.table, self.times, place, which, in_region=True)
+        computing = self.computing(place, which, in_region=True)
         name = self._named(place)
         return Work(name, self._point(computing, name, team(self.trace, self.structure, computing)))
 
@@ -255,14 +274,9 @@ class _Builder:
         if after.sum() < _TINY * self.all:
             return []
         event = np.full((len(after), 1), -1, dtype=np.int64)
-        return [
-            Work(
-                "at the end",
-                self._point(
-                    Computing(-1, False, event, after[:, None]), "behind the last call", None
-                ),
-            )
-        ]
+        counts = None if self.counts is None else self.counts.after[:, None]
+        computing = Computing(-1, False, event, after[:, None], instructions=counts)
+        return [Work("at the end", self._point(computing, "behind the last call", None))]
 
     def _received(self, places: tuple[int, ...], execution: int) -> list[dict[str, Any]]:
         """Rows that receive what is sent at some places and received elsewhere in the run."""
@@ -319,9 +333,18 @@ class _Builder:
         one = self.structure.places[place]
         return f"{one.name} in {one.inside}" if one.inside else one.name
 
+    def _word(self, computing: Computing) -> str:
+        if computing.place < 0:
+            return "end"
+        one = self.structure.places[computing.place]
+        if one.is_region and not computing.in_region:
+            return short(f"before {one.name}")
+        return short(one.name, "" if one.is_region else one.inside)
+
     def _point(self, computing: Computing, label: str, threads: Team | None) -> int:
         self.points.append(computing)
         self.labels.append(label)
+        self.words.append(self._word(computing))
         self.teams.append(threads)
         return len(self.points) - 1
 

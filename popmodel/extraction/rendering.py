@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.extraction.amounts import table_of
+from popmodel.extraction.names import RECORDED
 from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
 from popmodel.extraction.spread import apart
 from popmodel.extraction.written import Item, Noted, Table, number, text_of
@@ -45,8 +46,9 @@ class Draft:
     limits, decomp : mapping of str to value
         Tables of the signature; empty ones are left out.
     amounts : mapping of Key to Amount
-        ``("seconds", point)``, ``("count", path)``, ``("bytes", path)`` and those of rows of calls,
-        ``("bytes", path, row)``; paths are those of nodes in the outline.
+        ``("seconds", point)``, ``("instructions", point)``, ``("count", path)``,
+        ``("bytes", path)`` and those of rows of calls, ``("bytes", path, row)``; paths are those of
+        nodes in the outline.
     processes : int
         Of the run whose spreads are kept.
     """
@@ -172,6 +174,8 @@ class _Writer:
         """Keys that say how long something takes."""
         one = self.fidelity.descriptions[point]
         found: dict[str, Any] = {"seconds": self.draft.amounts["seconds", point].noted}
+        if amount := self.draft.amounts.get(("instructions", point)):
+            found["instructions"] = amount.noted
         if one.by_rank:
             found["by_rank"] = [number(each, _DIGITS) for each in one.by_rank]
         parts = one.quantiles
@@ -180,7 +184,7 @@ class _Writer:
         if parts:
             found["quantiles"] = [number(each, _DIGITS) for each in parts]
         if point in self.fidelity.recorded:
-            name = f"r{point}"
+            name = RECORDED + self.outline.names[point]
             found["recorded"] = name
             seconds = np.nan_to_num(self.outline.points[point].seconds)
             self.recorded[name] = encode(seconds / one.mean)

@@ -98,13 +98,15 @@ def _law(one: dict[str, Any]) -> str:
 def _next(document: Document) -> list[Section]:
     if document["path"] is None:
         return []
-    name, trace = shell.quote(document["path"]), shell.quote(document["runs"][0]["trace"])
+    run = document["runs"][0]
+    name, trace = shell.quote(document["path"]), shell.quote(run["trace"])
+    split = f"--procs {run['processes']} --threads {run['threads']}"
     return [
         (
             Code(
                 (
                     f"popmodel signature check {name} --against {trace}",
-                    f"popmodel predict {name}",
+                    f"popmodel predict {name} {split}",
                 )
             ),
         )

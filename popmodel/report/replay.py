@@ -90,7 +90,7 @@ def _shared(document: Document) -> list[tuple[str, str]]:
     """What all replays have in common, and what each network is."""
     runs = document["runs"]
     varied = varying(runs)
-    facts = [("trace", str(runs[0]["trace"]))]
+    facts = [(str(document["kind"]), str(runs[0]["trace"]))]
     done = [run for run in runs if run["ranks"]]
     if done:
         operations = plural(done[0]["operations"], "MPI operation")

@@ -125,7 +125,10 @@ def _parameter(entry: Entry) -> str:
     if "low" in entry:
         ends = (value_text({**entry, "value": entry[end]}) for end in ("low", "high"))
         text += f", 90 %: {' .. '.join(ends)}"
-    return text if entry["origin"] == "user" else f"{text} (from {entry['origin']})"
+    origin = entry["origin"]
+    if origin == "user":
+        return text
+    return f"{text} (assumed)" if origin == "assumed" else f"{text} (from {origin})"
 
 
 def _decomposition(grid: Entry | None) -> list[str]:

@@ -58,6 +58,9 @@ class Execution:
         return float(self.end.max(initial=0.0))
 
 
+_MISSING = "records of these operations are missing from the trace"
+
+
 def stopped(
     program: Program, stuck_at: NDArray[np.int64], clock: NDArray[np.float64]
 ) -> ReplayError | None:
@@ -84,7 +87,7 @@ def stopped(
         + (f"; {program.lost}" if program.lost else ""),
         "analyse the part before the loss: leave out --from-start"
         if program.lost
-        else "records of these operations are missing from the trace, or the program relies on "
+        else f"{_MISSING if program.traced else 'calls do not match'}, or the program relies on "
         "buffering beyond the eager threshold",
     )
 
@@ -96,10 +99,12 @@ def _waiting(program: Program, process: int, operation: int, clock: float) -> st
     rank = f"rank {program.owner[process]}"
     if process >= program.processes:
         rank = f"a thread of {rank}"
-    text = (
-        f"{rank} in {name} at {program.call_time[call] / _NS:.9f} s of the trace "
-        f"(replayed {clock / _NS:.9f} s)"
-    )
+    text = f"{rank} in {name} at {clock / _NS:.9f} s of the replay"
+    if program.traced:
+        text = (
+            f"{rank} in {name} at {program.call_time[call] / _NS:.9f} s of the trace "
+            f"(replayed {clock / _NS:.9f} s)"
+        )
     kind = Op(program.kind[operation])
     if kind >= Op.COLLECTIVE:
         c = program.collectives

@@ -164,7 +164,7 @@ class Program:
     call_name : tuple of str
         Distinct names of MPI calls; `call_code` indexes it.
     call_code, call_time : int[K], int64[K]
-        Name and time of entry (ns) of each call.
+        Name and time of entry (ns) of each call; times of a program that was not traced are 0.
     communicators : dict of int to int32 array
         Members of each communicator, as process indices in the order of their ranks.
     nodes : int32[P]
@@ -201,6 +201,11 @@ class Program:
     def __repr__(self) -> str:
         size = plural(self.processes, "process", "processes")
         return f"<Program: {size}, {count(self.operations)} operations>"
+
+    @property
+    def traced(self) -> bool:
+        """Whether calls have times of a trace."""
+        return bool(np.any(self.call_time))
 
     @property
     def processes(self) -> int:

@@ -6,13 +6,22 @@ programs that are harder: without any repetition, and with a solver inside of ea
 as many iterations as it needs. For each it prints the time of reading with the program of the
 replay, that of the structure, and the latter by event: where that stays the same, the time is
 linear. It also says what was found.
+
+Then it finds the signatures of the same traces, and of a run of EPOCH on 16 processes if its trace
+is in ``--traces``, else of one from ``tests/data``: CPU time of the whole process, by record (line
+of the trace), and by how much the latter exceeds that of the shortest.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import resource
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import metrics
@@ -24,6 +33,8 @@ from popmodel.simulator.program import Op
 from popmodel.structure import Structure, find
 from popmodel.structure.find import structure_of
 from popmodel.trace import read
+
+DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 def stencil(folder: Path, processes: int, megabytes: int) -> tuple[float, float, Structure]:
@@ -37,6 +48,17 @@ def stencil(folder: Path, processes: int, megabytes: int) -> tuple[float, float,
     middle = time.process_time()
     found = find(trace, program)
     return middle - begin, time.process_time() - middle, found
+
+
+def extracting(path: Path) -> tuple[float, int]:
+    """CPU time of a process that finds the signature of a trace, s, and records of the trace."""
+    text = "import sys, popmodel; popmodel.signature_from(sys.argv[1], cache=False)"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", text, str(path)], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+        records = sum(1 for _ in lines)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, records
 
 
 def irregular(processes: int, calls: int) -> Program:
@@ -95,11 +117,23 @@ def show(name: str, reading: float | None, seconds: float, found: Structure) -> 
     )
 
 
+def show_signatures(paths: Sequence[Path]) -> None:
+    """Print rows of signatures; the shortest of the traces that grow comes first."""
+    print(f"\n{'signature of':32}{'records':>12}{'CPU s':>8}{'us/record':>11}{'to first':>10}")
+    first = None
+    for path in paths:
+        seconds, records = extracting(path)
+        each = seconds / records
+        first = first or each
+        print(f"{path.name:32}{records:>12}{seconds:>8.2f}{each * 1e6:>11.2f}{each / first:>10.2f}")
+
+
 def main() -> None:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, help="keep the traces there")
     parser.add_argument("--megabytes", type=int, nargs="+", default=[10, 30, 100])
+    parser.add_argument("--traces", type=Path, default=Path("traces"), help="of EPOCH")
     options = parser.parse_args()
     print(
         f"{'':24}{'events':>10}{'read s':>8}{'find s':>8}{'ns/event':>10}"
@@ -109,6 +143,11 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         for megabytes in options.megabytes:
             show(f"stencil, {megabytes} MB", *stencil(folder, 16, megabytes))
+        epoch = options.traces / "epoch_16proc.prv.gz"
+        known = epoch if epoch.exists() else DATA / "comd.4.prv.gz"
+        made = [folder / f"stencil-16-{megabytes}.prv" for megabytes in options.megabytes]
+        show_signatures([*made, known])
+        print()
     for make, sizes in ((solver, (100, 1_000)), (irregular, (2_000, 20_000))):
         for size in sizes:
             program = make(8, size)

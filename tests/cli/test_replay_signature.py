@@ -97,7 +97,40 @@ def test_what_only_traces_have_is_refused(
         popmodel.replay(ring, **more)  # type: ignore[arg-type]
 
 
-def test_a_trace_has_processes_of_its_own() -> None:
-    trace = popmodel.read("tests/data/cg.S.2.prv.gz")
-    with pytest.raises(UsageError, match="procs: a trace has processes of its own"):
-        popmodel.replay(trace, procs=4)
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [(("--procs", "4"), "--procs"), (("--threads", "2"), "--threads"), (("--set", "N=2"), "--set")],
+)
+def test_what_only_signatures_have_is_refused_for_a_trace(
+    options: tuple[str, str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = "tests/data/cg.S.2.prv.gz"
+    assert main(["replay", trace, *options]) == 2
+    said = f"popmodel: error: {trace}: {named} is for signatures; this is a trace, which is"
+    assert capsys.readouterr().err.startswith(said)
+    with pytest.raises(UsageError, match="--procs is for signatures"):
+        popmodel.replay(popmodel.read(trace), procs=4)
+
+
+def test_the_screen_and_the_document_say_that_it_is_a_signature(
+    ring: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(ring), "--procs", "2"]) == 0
+    assert f"\nsignature  {ring}\n" in capsys.readouterr().out
+    assert popmodel.replay(ring, procs=2).to_dict()["kind"] == "signature"
+    assert popmodel.replay("tests/data/cg.S.2.prv.gz").to_dict()["kind"] == "trace"
+
+
+def test_a_deadlock_of_a_signature_names_no_time_of_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mutual.toml"
+    path.write_text(
+        CALLS.replace("sendrecv", "send")
+        .replace(', from = "(rank - 1) % P"', "")
+        .replace("\n]", '\n  { do = "recv", from = "(rank - 1) % P", bytes = "8 * N" },\n]')
+    )
+    assert main(["replay", str(path), "--procs", "2", "--eager-threshold", "10"]) == 1
+    said = capsys.readouterr().err
+    assert "2 of 2 ranks wait forever: rank 0 in send at 0.001000000 s of the replay" in said
+    assert "trace" not in said

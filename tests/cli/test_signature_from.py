@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,11 +36,18 @@ def test_without_a_file_the_signature_goes_to_standard_output(popmodel: Call) ->
     assert popmodel("predict", "is.toml", "--procs", "4")[0] == 0
 
 
+def test_it_is_named_after_the_trace_without_its_suffixes(popmodel: Call) -> None:
+    trace = str(DATA / "smpi" / "jac2048.4.ti.txt.gz")
+    out = popmodel("signature", "from", trace, "--flop-rate", "1Gflop/s")[1]
+    assert '\nname = "jac2048.4"\n' in out
+
+
 def test_a_file_is_written_and_summed_up(popmodel: Call) -> None:
     status, out, err = popmodel("signature", "from", TRACE, "-o", "is.toml")
     assert (status, err) == (0, "")
     assert "replayed" in out
     assert "popmodel signature check is.toml --against" in out
+    assert "\npopmodel predict is.toml --procs 4 --threads 1\n" in out
     assert max(len(line) for line in out.splitlines() if "/" not in line) <= 70
     assert 'schema = "popmodel/signature/1"' in Path("is.toml").read_text()
 
@@ -66,7 +74,7 @@ def test_json_has_every_value_with_its_origin(popmodel: Call) -> None:
 def test_csv_has_a_line_for_each_constant(popmodel: Call) -> None:
     _, out, _ = popmodel("signature", "from", TRACE, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert rows[0]["name"] == "c0"
+    assert rows[0]["name"] == "t_bcast"
     assert float(rows[0]["value"]) > 0
 
 
@@ -75,6 +83,25 @@ def test_parameters_and_a_name_are_written(popmodel: Call) -> None:
     assert 'name = "is"' in out
     assert "N = 65536" in out
     assert "w = 4" in out
+
+
+def test_a_signature_is_of_the_iterations_that_are_asked_for(popmodel: Call) -> None:
+    trace = str(DATA / "comd.4.prv.gz")
+    status, out, err = popmodel("signature", "from", trace, "--foa", "iterations=2..4")
+    assert (status, err) == (0, "")
+    assert "iterations 2 to 4 of 4" in " ".join(out.split("\n# "))
+    program = tomllib.loads(out)["program"]
+    assert [item["loop"]["count"] for item in program if "loop" in item] == [3]
+    Path("comd.toml").write_text(out)
+    against = ("check", "comd.toml", "--against", trace, "--foa", "iterations=2..4")
+    assert popmodel("signature", *against, "--fail-above", "2%")[0] == 0
+
+
+def test_a_window_without_calls_is_computing_alone(popmodel: Call) -> None:
+    trace = str(DATA / "comd.4.prv.gz")  # messages are known that none of its calls sends
+    status, out, _ = popmodel("signature", "from", trace, "--window", "1ms:20ms")
+    assert status == 0
+    assert [set(item) for item in tomllib.loads(out)["program"]] == [{"serial"}]
 
 
 def test_weak_scaling_is_assumed_where_it_is_said(popmodel: Call) -> None:
@@ -92,6 +119,8 @@ def test_weak_scaling_is_assumed_where_it_is_said(popmodel: Call) -> None:
         (("from", f"{TRACE}:N="), "must be a number"),
         (("from", f"{TRACE}:N=1", OTHER), "other parameters than the first trace (N)"),
         (("from", "missing.prv"), "missing.prv"),
+        (("from", TRACE, "--foa", "auto", "--window", "1s:2s"), "--foa cannot be combined with"),
+        (("from", TRACE, "--foa", "iterations=1..900"), "no iteration 900"),
         (("show", "stencil3d", "--against", TRACE), "signature show takes no --against"),
         (("check", "stencil3d", "--fail-above", "1%"), "--fail-above needs --against TRACE"),
         (("check", "stencil3d", "--against", TRACE, "--fail-above", "x"), "must be a number"),

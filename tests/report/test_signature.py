@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from popmodel.model.check.check import check
 from popmodel.model.kinds import KINDS
+from popmodel.model.recorded import encode
 from popmodel.model.signature.files import bundled
 from popmodel.model.signature.sentences import sentence
 from popmodel.model.signature.tables import KEYS
@@ -28,6 +30,8 @@ def markdown(document: dict[str, Any]) -> list[str]:
 
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n[decomp]\nglobal = ["n", "n"]\n'
+TIMES = f'[recorded]\nr = "{encode(np.ones((4, 2)))}"\n'
+CALLS = '[{ do = "send", to = "rank + 1", bytes = 8 }, { do = "recv", from = "rank - 1" }]'
 PARAMS = "[params]\nx = { value = 0.5, low = 0.4, high = 0.6 }\ny = 3\nn = 64\n"
 
 
@@ -41,11 +45,21 @@ REQUIRED: dict[str, dict[str, str]] = {
     "p2p": {"to": "1", "bytes": "1"},
     "collective": {"op": '"bcast"', "bytes": "1"},
     "pipeline": {"dims": "[0]", "blocks": "1", "seconds": "1", "bytes": "1"},
+    "messages": {"calls": CALLS},
 }
 OTHERS: dict[tuple[str, str], tuple[str, str]] = {
     ("*", "name"): ('"a name"', "a name: "),
     ("loop", "body"): ("[{ serial = { trip = 1 } }]", "once:"),
     ("*", "bytes"): ('{ MEM = "1*x*y" }', "1*x*y = 1.5 B of memory traffic"),
+    ("*", "by_rank"): ("[1, 3]", "its work is known for each of 2 processes, 0.5 to 1.5 of"),
+    ("*", "quantiles"): ("[1, 3]", "in each step it is 0.5 to 1.5 of its mean, one of 2 values"),
+    ("*", "recorded"): ('"r"', "its recorded times are kept (r)"),
+    ("messages", "calls"): (CALLS, "a list of 2 calls: 1 send and 1 recv"),
+    ("messages", "processes"): ("4", "1 send and 1 recv, of 4 processes"),
+    ("messages", "scaled"): (
+        '{ messages = "1*y/x", bytes = 8, offsets = [1, -1] }, processes = 4',
+        "others exchange 1*y/x = 6 messages of 8 B in all with the ranks +1 and -1 away",
+    ),
     ("*", "written"): (
         '{ MEM = "1*x*y" }, bytes.MEM = 9',
         "9 B of memory traffic (1*x*y = 1.5 B of it written back)",
@@ -86,7 +100,7 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
 def items(path: Path, kind: str, entries: dict[str, str]) -> list[dict[str, Any]]:
     inside = ", ".join(f"{key} = {value}" for key, value in entries.items())
     path.write_text(
-        f"{HEAD}{PARAMS}[[program]]\n"
+        f"{HEAD}{PARAMS}{TIMES}[[program]]\n"
         f"loop = {{ count = 'x + y', body = [{{ {kind} = {{ {inside} }} }}] }}\n"
     )
     found = check(path)
@@ -101,7 +115,7 @@ def items(path: Path, kind: str, entries: dict[str, str]) -> list[dict[str, Any]
 def test_every_key_has_its_words(kind: str, key: str, tmp_path: Path) -> None:
     value, words = OTHERS.get((kind, key), ("", ""))
     of_levels = key in ("bytes", "written") and kind in ("serial", "parallel")
-    if not words and (key == "name" or of_levels):
+    if not words and (key in ("name", "by_rank", "quantiles", "recorded") or of_levels):
         value, words = OTHERS["*", key]
     if not words:
         value, words = '"1*y/x"', "1*y/x = 6"  # the 1 takes any unit
@@ -270,15 +284,17 @@ def test_what_stands_before_the_program(tmp_path: Path) -> None:
         HEAD
         + "periodic = [true, false]\n"
         + PARAMS
-        + "z = { value = 2, origin = 'trace', unit = 'rows' }\nm = 1e6\nt = { value = 2e-6, "
+        + "z = { value = 2, origin = 'trace', unit = 'rows' }\n"
+        + "o = { value = 3, origin = 'assumed' }\nm = 1e6\nt = { value = 2e-6, "
         "unit = 's' }\n[let]\na = '2*n*z'\n[limits]\nrequire = ['P != 2']\nmemory_per_rank = 'm'\n"
         "[imbalance]\npersistent_cv = 0.02\nreference_processes = 16\ngrowth_exponent = 0.5\n"
-        "[[program]]\nserial = { trip = 'a*x*y*t/t' }\n"
+        "[[program]]\nserial = { trip = 'a*o*x*y*t/t' }\n"
     )
     lines = screen(check(path).to_dict(), Style(80))
     for words in (
         " x = 0.5, 90 %: 0.4 .. 0.6",
         " z = 2 rows (from trace)",
+        " o = 3 (assumed)",
         " m = 976.6 KiB",
         " t = 2 us",
         " a = 2*n*z = 256",

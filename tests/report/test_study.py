@@ -58,6 +58,7 @@ def test_runs_and_what_was_made_of_them_are_listed() -> None:
 def test_runs_on_a_busy_machine_are_marked() -> None:
     text = drawn(*_runs({**TOLD, "runs": [{**RUN, "disturbed": True}]}))
     assert "1.1!" in text
+    assert "\n ! threads waited for CPUs" in text
     assert "threads waited for CPUs (!): these times are too long" in " ".join(text.split())
 
 

@@ -36,10 +36,10 @@ _NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "sendrecv": (("to", "from", "bytes"), ("tag",)),
     "wait": ((), ("request",)),
     "waitall": ((), ()),
-    "compute": (("seconds",), _UNEVEN),
+    "compute": (("seconds",), ("instructions", *_UNEVEN)),
 }
 """Keys that each call has to have, and may have, beside ``do`` and ``on``."""
-_FORMULAS = ("on", "to", "from", "bytes", "tag", "request", "seconds", "repeat")
+_FORMULAS = ("on", "to", "from", "bytes", "tag", "request", "seconds", "instructions", "repeat")
 _ALL, _NOBODY, _NONE = parse("1"), parse("-1"), parse("0")
 
 
@@ -111,6 +111,13 @@ class Call(Table):
             "of compute: time that the master thread takes; may use rank, or be a list by rank",
             NOT_NEGATIVE,
             of_ranks=True,
+        ),
+        Key(
+            "instructions",
+            "1",
+            "unknown",
+            "of compute: instructions of an average process",
+            NOT_NEGATIVE,
         ),
         *(key for key in Spread.own if key.name in _UNEVEN),
         Key("repeat", "1", "1", "how often calls are carried out, instead of do", NOT_NEGATIVE),
@@ -203,7 +210,7 @@ def _call(reading: Reading, entry: object, where: Path) -> Call:
 def _value(reading: Reading, name: str, entry: Mapping[str, Any], where: Path) -> Given:
     """Read a formula, or a number for each rank."""
     value, key = entry[name], _key(name)
-    if isinstance(value, list):
+    if isinstance(value, list) and key.of_ranks:
         if not value or not all(type(one) in (int, float) for one in value):
             raise reading.error(where, f"{name} must be a formula or a list of numbers")
         if key.domain is not None and not all(key.domain.holds(one) for one in value):

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from popmodel.model.run.operations import Inside
     from popmodel.model.run.point import Point
 
-_SECONDS = next(key for key in Call.own if key.name == "seconds")
+_SECONDS, _INSTRUCTIONS = (
+    next(key for key in Call.own if key.name == name) for name in ("seconds", "instructions")
+)
 _KNOWN, _UNKNOWN = 0, 1
 
 
@@ -39,12 +41,15 @@ class Computed:
         Which of ``parts`` it is.
     parts : tuple of Uneven
         How they differ.
+    instructions : value or None
+        Of an average process; None where nobody counted those of a row.
     """
 
     mean: Value
     seconds: NDArray[np.float64]
     part: NDArray[np.int64]
     parts: tuple[Uneven, ...]
+    instructions: Value | None
 
     @staticmethod
     def of(
@@ -73,13 +78,21 @@ class Computed:
         leaves = calls.leaves()
         seconds, part = np.zeros(executions.shape), np.full(len(leaves), _UNKNOWN)
         mean: Value = 0.0
+        instructions: Value | None = 0.0
         turns: list[NDArray[np.float64] | None] = [None, None]
         sequences: list[NDArray[np.float64] | None] = [None, None]
         evaluated: dict[str, Value] = {}
         for row, (call, times) in enumerate(zip(leaves, executions, strict=True)):
             if call.do != "compute" or not times.any():
                 continue
-            given = call.given["seconds"]
+            given, counted = call.given["seconds"], call.given.get("instructions")
+            if instructions is not None and isinstance(counted, Expression):
+                what = f"instructions of {call.title} of {of!r}"
+                by = 1.0 if only_at is None else _share(calls, call, point, of, only_at)
+                count = point.amount(counted, _INSTRUCTIONS, what)
+                instructions = instructions + count * (by * float(times.mean()))
+            else:
+                instructions = None
             uneven = call.spread.uneven(point)
             levels = np.ones(times.size) if uneven is None or uneven.ranks is None else uneven.ranks
             if isinstance(given, Expression) and "rank" not in given.names:
@@ -107,7 +120,7 @@ class Computed:
                 turns.append(uneven.turns)
                 sequences.append(uneven.sequence)
         parts = _parts(seconds * executions, part, turns, sequences)
-        return Computed(mean, seconds, part, parts)
+        return Computed(mean, seconds, part, parts, instructions)
 
     @property
     def uneven(self) -> tuple[Uneven, ...]:

@@ -157,7 +157,8 @@ class Messages(Item):
     def work(self, point: Point) -> Work:
         """Return the work of one execution: what the master computes, the slowest's messages."""
         plan, priced = self._planned(point)
-        seconds = self._computed(point).mean
+        computed = self._computed(point)
+        seconds = computed.mean
         frequency = point.parameters.frequency(point.placement.per_node)
         return Work(
             serial=seconds,
@@ -165,7 +166,7 @@ class Messages(Item):
             serial_cycles=seconds * frequency,
             transfer=priced.slowest() if len(plan.messages) else 0.0,
             steps=1.0,
-            instructions=None,
+            instructions=computed.instructions,
         )
 
     def uneven(self, point: Point) -> tuple[Uneven, ...]:

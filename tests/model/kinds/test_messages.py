@@ -57,6 +57,27 @@ def operations(signature: Signature, processes: int, rank: int) -> list[tuple[st
     return [(Op(kind).name.lower(), target) for kind, target in zip(kinds, targets, strict=True)]
 
 
+def instructions_of(calls: str, processes: int = 4, more: str = "") -> object:
+    study = study_of(listed(calls, more))
+    return study.run(study.admit(processes, 1), study.sources()).work.instructions
+
+
+def test_instructions_of_a_list_are_those_of_its_computations() -> None:
+    messages = '{ do = "sendrecv", to = "(rank+1) % P", from = "(rank+P-1) % P", bytes = 8 },'
+    counted = '{ do = "compute", on = "rank < 2", seconds = 1e-3, instructions = 600 },'
+    again = f"{{ repeat = 3, calls = [{counted}] }},"
+    assert instructions_of(messages) == 0
+    assert instructions_of(messages + counted + again) == 4 * 600 / 2
+    assert instructions_of(messages + counted + '{ do = "compute", seconds = 1e-3 },') is None
+
+
+def test_instructions_of_a_list_elsewhere_are_those_of_an_average_process() -> None:
+    messages = '{ do = "sendrecv", to = "(rank+1) % P", from = "(rank+P-1) % P", bytes = 8 },'
+    counted = '{ do = "compute", on = "rank < 1", seconds = 1e-3, instructions = 600 },'
+    scaled = "processes = 4\nscaled = { messages = 2, bytes = 8, offsets = [1] }"
+    assert instructions_of(messages + counted, 8, scaled) == 600 / 4
+
+
 # -- what is read
 
 
@@ -322,6 +343,15 @@ def test_a_part_of_a_repetition_is_refused() -> None:
         ('{ do = "send", to = 1, bytes = -1 },', "bytes must be at least 0, not -1"),
         ('{ do = "send", to = 1, bytes = [1, -1] },', "bytes must be at least 0"),
         ('{ do = "send", to = [1, "a"], bytes = 1 },', "to must be a formula or a list of numbers"),
+        (
+            '{ do = "compute", seconds = 1, instructions = [1, 2] },',
+            "instructions must be a number or a formula, not [1, 2]",
+        ),
+        (
+            '{ do = "compute", seconds = 1, instructions = "rank" },',
+            "instructions: unknown name 'rank' in 'rank'",
+        ),
+        ('{ do = "wait", instructions = 3 },', "wait has no instructions"),
         ('{ repeat = 3, do = "wait" },', "repeat needs calls, and nothing else"),
         (
             '{ do = "compute", seconds = "1e-9 * rank", by_rank = [1, 2] },',
