@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.simulator.program import Op
+from popmodel.structure.flows import ends_of, flows_of
 from popmodel.structure.merge import Node, merged, tree_of
 from popmodel.structure.nest import Leaf, Loop, Place
+from popmodel.structure.tails import with_tails
 from popmodel.structure.tokens import repeated
 
 if TYPE_CHECKING:
@@ -47,15 +49,17 @@ def common_nest(program: Program, events: Events) -> Common:
     acts = np.diff(events.first) > 0
     receives[acts] = program.kind[events.first[:-1][acts]] == Op.RECEIVE
     firsts = [_firsts(*each) for each in zip(repeats.nests, repeats.first, strict=True)]
+    ends = ends_of(program, events)
+    flows = flows_of(events, repeats, ends)
     trees = [
-        tree_of(each, _tokens(events, receives, event), group)
-        for group, (each, event) in enumerate(zip(repeats.nests, firsts, strict=True))
+        tree_of(each, _tokens(events, receives, event), flow.tolist(), group)
+        for group, (each, event, flow) in enumerate(zip(repeats.nests, firsts, flows, strict=True))
     ]
     order = sorted(range(len(trees)), key=lambda group: -trees[group].size())
     root = trees[order[0]]
     for group in order[1:]:
         root = merged(root, trees[group])
-    return _Numbering(events, repeats, firsts).of(root)
+    return with_tails(events, ends, _Numbering(events, repeats, firsts).of(root))
 
 
 def _firsts(found: Repetition, begin: int) -> NDArray[np.int64]:

@@ -41,6 +41,8 @@ class Node:
     coarse, tagged : set of int
         Tokens of the events at a place.
     exact : set of int
+    flows : set of int
+        Of a loop, numbers of `popmodel.structure.flows.flows_of`.
     leaves : set of int
         Tagged tokens of all places in it.
     children : list of Node
@@ -55,6 +57,7 @@ class Node:
         "coarse",
         "counts",
         "exact",
+        "flows",
         "is_loop",
         "leaves",
         "local",
@@ -68,6 +71,7 @@ class Node:
         self.coarse: set[int] = set()
         self.tagged: set[int] = set()
         self.exact: set[int] = set()
+        self.flows: set[int] = set()
         self.leaves: set[int] = set()
         self.children: list[Node] = []
         self.counts: set[bytes] = set()
@@ -81,6 +85,7 @@ class Node:
 def tree_of(
     found: Repetition,
     tokens: tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[bool]],
+    flows: Sequence[int],
     group: int,
     mine: int = 0,
 ) -> Node:
@@ -91,6 +96,8 @@ def tree_of(
     found : Repetition
     tokens : tuple of sequences
         Coarse, tagged and exact token of each node, and whether it is a blocking receive.
+    flows : sequence of int
+        Flow of each node, -1 of none.
     group, mine : int
         Number of the group, and the node that is the root.
     """
@@ -98,7 +105,10 @@ def tree_of(
     node.local[group] = mine
     if node.is_loop:
         node.counts.add(found.counts_of(mine).tobytes())
-        node.children = [tree_of(found, tokens, group, each) for each in found.children[mine]]
+        node.flows.update(flow for flow in (flows[mine],) if flow >= 0)
+        node.children = [
+            tree_of(found, tokens, flows, group, each) for each in found.children[mine]
+        ]
         node.leaves.update(*(each.leaves for each in node.children))
     else:
         node.leaves.add(tokens[1][mine])
@@ -112,6 +122,7 @@ def merged(one: Node, other: Node) -> Node:
     one.coarse |= other.coarse
     one.tagged |= other.tagged
     one.exact |= other.exact
+    one.flows |= other.flows
     one.leaves |= other.leaves
     one.counts |= other.counts
     one.local |= other.local
@@ -226,8 +237,8 @@ def _once_in_both(one: NDArray[np.int64], other: NDArray[np.int64]) -> list[tupl
 class _Labels:
     """Numbers of what nodes of two bodies have in common, the closest first.
 
-    Of places these are their tokens from the finest to the coarsest; of loops their places and
-    counts, their places, some of their places, and their counts alone.
+    Of places these are their tokens from the finest to the coarsest; of loops the messages between
+    them, else their places and counts; their places; some of their places; their counts alone.
     """
 
     def __init__(self, one: list[Node], other: list[Node]) -> None:
@@ -235,6 +246,9 @@ class _Labels:
         none: set[int] = set()
         self._exact = none.union(*(each.exact for each in one)) & none.union(
             *(each.exact for each in other)
+        )
+        self._flows = none.union(*(each.flows for each in one)) & none.union(
+            *(each.flows for each in other)
         )
         self._pairs: dict[int, int] = {}
         loops = [each for each in other if each.is_loop]
@@ -259,8 +273,9 @@ class _Labels:
 
     def _loop(self, node: Node) -> list[int]:
         leaves, counts = frozenset(node.leaves), min(node.counts)
+        flows = node.flows & self._flows
         return [
-            self._number(leaves, counts),
+            self._number("flow", min(flows)) if flows else self._number(leaves, counts),
             self._number("leaves", leaves),
             self._number("pair", self._pairs[id(node)]) if id(node) in self._pairs else -1,
             self._number("counts", counts),

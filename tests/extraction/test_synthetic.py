@@ -6,11 +6,11 @@ r"""Programs of known structure: what a signature of their traces recovers, and 
 | the same at another P, on open and closed grids of one to three dimensions | exactly |
 | imbalance: load balance and communication efficiency at the traced P | within .01 |
 | runtime at the traced P on the ideal network | within 1 % |
+| runtime of pipelines and butterflies, cut where the first process ends | within 3 % |
 | runtime at another P from two runs (4 and 16 processes, to 36) | within 10 % |
 | cost of a phase that does not divide, from two runs | within its 90 % interval |
+| runtime of a butterfly of 16 in which every burst is uneven by 20 % | not: 11 % short, and said |
 | runtime at another P from one run | not: work that does not divide is assumed to |
-| pipelines and butterflies whose ranks never meet | not: ranks that lack a neighbour are laid \
-beside the wrong iteration; runtime off by 10 to 31 %, and the signature says so |
 """
 
 import pytest
@@ -105,8 +105,9 @@ def test_one_run_says_what_it_assumes(jacobi):
         programs.levels((2, 2)),
         programs.random_graph(8, 10),
         programs.drifting((2, 2), (3, 4, 3, 5, 3, 4)),
+        programs.master_worker(4, 30, rounds=2),
     ],
-    ids=["rows", "transposes", "levels", "random graph", "drifting"],
+    ids=["rows", "transposes", "levels", "random graph", "drifting", "master and workers"],
 )
 def test_other_programs_take_as_long_as_their_traces(tmp_path, program):
     trace = traced(tmp_path, program, persistent=0.05, transient=0.05, seed=2)
@@ -115,11 +116,33 @@ def test_other_programs_take_as_long_as_their_traces(tmp_path, program):
     assert found.worst <= 0.02
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
-    "program", [programs.pipeline((4, 2), 6), programs.butterfly(8, 10)], ids=["pipe", "butterfly"]
+    "program",
+    [
+        programs.pipeline((4, 2), 6),
+        programs.pipeline((3, 3), 5, norm=2),
+        programs.butterfly(8, 10),
+    ],
+    ids=["pipe", "square pipe", "butterfly"],
 )
-def test_what_is_not_recovered_is_said(tmp_path, program):
-    found = signature_from([traced(tmp_path, program, persistent=0.05, transient=0.05, seed=2)])
-    off = found.fidelity.written.off(found.fidelity.traced)
-    assert off <= 0.02 or any("does not replay as the trace does" in note for note in found.notes)
-    assert off < 0.4
+def test_programs_whose_processes_never_meet_are_recovered(tmp_path, program, seed):
+    trace = traced(tmp_path, program, persistent=0.05, transient=0.05, seed=seed)
+    found = signature_from([trace])
+    compared = against(from_text(found.text), trace)
+    assert compared.runtime.signature == pytest.approx(compared.runtime.trace, rel=0.03)
+    assert compared.worst <= 0.03
+
+
+def test_a_butterfly_is_one_loop(tmp_path):
+    trace = traced(tmp_path, programs.butterfly(8, 10), persistent=0.05, transient=0.05, seed=2)
+    signature = from_text(signature_from([trace]).text)
+    (steps,) = (item for item in signature.program if item.kind == "loop")
+    assert steps.count.evaluate({}) == 10
+
+
+def test_a_replay_that_differs_from_the_trace_is_said(tmp_path):
+    program = programs.butterfly(16, 6)
+    found = signature_from([traced(tmp_path, program, persistent=0.2, transient=0.2, seed=1)])
+    assert found.fidelity.written.off(found.fidelity.traced) > 0.02
+    assert any("does not replay as the trace does: runtime" in note for note in found.notes)

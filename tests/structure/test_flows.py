@@ -1,0 +1,97 @@
+"""Loops that exchange messages are one loop of the common nest: counted message by message."""
+
+import numpy as np
+import pytest
+from structure.programs import Call, Repeat, write
+from synthetic import programs, run
+
+from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import Op
+from popmodel.structure.events import events_of
+from popmodel.structure.find import find
+from popmodel.structure.flows import ends_of, flows_of
+from popmodel.structure.nest import Leaf
+from popmodel.structure.tokens import repeated
+from popmodel.trace import read
+
+
+def loop_of_places(structure):
+    """The loop around each place, -1 of those in none."""
+    around = np.full(len(structure.places), -1)
+    passed = iter(range(len(structure.places)))
+
+    def go(nest, mine):
+        for each in nest:
+            if isinstance(each, Leaf):
+                around[list(each.places)] = mine
+            else:
+                go(each.body, next(passed))
+
+    go(structure.nest, -1)
+    return around
+
+
+def strays(structure):
+    """Messages that are not received in the loop and iteration that they are sent in."""
+    ends = ends_of(structure.program, structure.events)
+    around = loop_of_places(structure)[structure.place]
+    same = around[ends.sent] == around[ends.received]
+    same &= structure.execution[ends.sent] == structure.execution[ends.received]
+    return int(np.count_nonzero(~same))
+
+
+@pytest.mark.parametrize("dims", [(4, 2), (2, 4), (3, 3), (2, 2, 2), (5,)])
+@pytest.mark.parametrize("norm", [0, 1, 3])
+def test_sweeps_of_all_ranks_are_laid_beside_one_another(tmp_path, dims, norm):
+    done = run(programs.pipeline(dims, 6, norm=norm, cells=[240] * len(dims)), transient=0.05)
+    found = find(done.read(tmp_path))
+    assert strays(found) == 0
+    assert found.loop is not None
+
+
+def test_sweeps_of_a_real_program_are(real_trace):
+    assert strays(find(read(real_trace("lu.S.4")))) == 0
+
+
+def test_loops_of_a_real_program_with_many_particles_are(real_trace):
+    assert strays(find(read(real_trace("epoch_4proc")))) == 0
+
+
+def flows(program):
+    events = events_of(program)
+    return flows_of(events, repeated(events), ends_of(program, events))
+
+
+def test_a_loop_inside_is_a_flow_of_its_own():
+    ring = write(3, [Repeat((4,), (Call("chain", 1), Call("allreduce", 2)))])
+    for each in flows(ring.program):
+        assert len(set(each.tolist()) - {-1}) == 1  # its places have none
+
+
+def test_a_loop_that_sends_into_two_loops_of_another_has_no_flow():
+    builder = ProgramBuilder(2)
+    sent = {tag: [builder.message(0, 1, 8, tag=tag) for _ in range(10)] for tag in (1, 2)}
+    for both in zip(*sent.values(), strict=True):
+        for message in both:
+            builder.do(0, Op.ISEND, message)
+    for messages in sent.values():
+        for message in messages:
+            builder.do(1, Op.RECEIVE, message)
+    assert all(np.all(each == -1) for each in flows(builder.build()))
+
+
+def test_the_loop_of_a_master_is_that_of_no_worker():
+    builder = ProgramBuilder(4)
+    for worker in np.random.default_rng(1).permutation([1, 2, 3] * 20).tolist():
+        for sender, receiver in ((0, worker), (worker, 0)):
+            message = builder.message(sender, receiver, 8)
+            builder.do(sender, Op.SEND, message)
+            builder.do(receiver, Op.RECEIVE, message)
+    first, *others = flows(builder.build())
+    numbers = set(first.tolist()) - {-1}
+    assert all(numbers.isdisjoint(each.tolist()) for each in others)
+
+
+def test_programs_without_messages_have_none():
+    alone = write(2, [Repeat((4,), (Call("allreduce", 1), Call("allreduce", 2)))])
+    assert all(np.all(each == -1) for each in flows(alone.program))
