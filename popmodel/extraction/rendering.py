@@ -118,7 +118,9 @@ class _Writer:
                 if node.op != "barrier":
                     entries["bytes"] = amounts["bytes", path].noted
                 entries |= {} if node.comm == "world" else {"comm": node.comm}
-                entries |= {"root": node.root} if node.root > 0 else {}
+                if node.root > 0:  # also where there are fewer processes
+                    is_world = node.comm == "world"
+                    entries["root"] = f"min({node.root}, P - 1)" if is_world else node.root
                 return Item("collective", entries)
             case Calls():
                 said = f"{count(round(node.messages))} messages, {format_size(node.bytes)} in all"
