@@ -227,8 +227,14 @@ def _with_key(table: str, name: str, value: str) -> str:
 
 def _with_call(name: str, value: str) -> str:
     """A list with a call in which one key has a given value."""
-    do = {"from": "recv", "seconds": "compute", "request": "wait"}.get(name, "isend")
-    entries = {"to": "1", "bytes": "1"} if do == "isend" else {"from": "1"} if do == "recv" else {}
+    kinds = {"from": "recv", "seconds": "compute", "instructions": "compute", "request": "wait"}
+    do = kinds.get(name, "isend")
+    needed = {
+        "isend": {"to": "1", "bytes": "1"},
+        "recv": {"from": "1"},
+        "compute": {"seconds": "1"},
+    }
+    entries = needed.get(do, {})
     inside = ", ".join(f"{key} = {entry}" for key, entry in (entries | {name: value}).items())
     one = f"{{ do = '{do}', {inside} }}"
     if name == "repeat":
