@@ -213,10 +213,11 @@ def test_a_drawing_marks_breakpoints_and_tolerances(tmp_path: Path, popmodel: Ca
 
 
 def test_a_machine_changes_messages_over_its_longest_distance(popmodel: Call) -> None:
-    found = document(popmodel, CG, "--machine", "sandybridge-fdr")
+    few = ("--latency-range", "1us:2us", "--bandwidth-range", "5GB/s:6GB/s")  # breakpoints
+    found = document(popmodel, CG, "--machine", "sandybridge-fdr", *few)
     assert [one["name"] for one in found["tiers"]] == ["within"]
     assert found["runtime"] == pytest.approx(sum(found["shares"].values()), rel=1e-9)
-    _, out, _ = popmodel("sensitivity", CG, "--machine", "sandybridge-fdr")
+    _, out, _ = popmodel("sensitivity", CG, "--machine", "sandybridge-fdr", *few)
     assert "latency and bandwidth change within a node, for all sizes alike" in " ".join(
         out.split()
     )
