@@ -1,16 +1,25 @@
-"""Traces as programs for other simulators."""
+"""Traces as programs for other simulators or as timelines, and measured runs as tables."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from popmodel.api.convert_runs import ConvertedRuns, convert_runs
+from popmodel.api.convert_timeline import (
+    TIMELINES,
+    ConvertedTimeline,
+    timeline_of,
+    write_timeline,
+)
 from popmodel.api.focus import Asked, Foa
-from popmodel.api.inputs import TraceLike, path_of, trace_of
+from popmodel.api.inputs import TraceLike, path_of, several, trace_of
 from popmodel.errors import FileError, UsageError
 from popmodel.files import expect_writable, refuse_planted
+from popmodel.measurements.written import FORMATS, form_of
 from popmodel.simulator import from_trace
-from popmodel.simulator.formats import format_of, write
+from popmodel.simulator.formats import Format, format_of, write
 from popmodel.trace.focus import focused
 from popmodel.trace.part import Window
 from popmodel.units import count, plural
@@ -50,7 +59,7 @@ class Converted:
 
 
 def convert(
-    trace: TraceLike,
+    trace: TraceLike | Iterable[TraceLike],
     output: str | os.PathLike[str],
     *,
     force: bool = False,
@@ -61,29 +70,36 @@ def convert(
     foa: Foa | None = None,
     application: int = 1,
     cache: bool = True,
-) -> Converted:
-    """Write what the processes of a trace do as a program for another simulator.
+    arguments: Sequence[str] = (),
+) -> Converted | ConvertedTimeline | ConvertedRuns:
+    """Write a trace as a program or as a timeline, or measured runs as a table.
 
     Parameters
     ----------
-    trace : path or Trace
-        The trace.
+    trace : path or Trace, or several of them
+        The trace. For a table of runs several traces, and tables of runs; parameters of the
+        application may stand behind each: ``run.prv.gz:N=256``.
     output : path
-        The file: ``.ti`` or ``.ti.txt`` for SimGrid SMPI, ``.goal`` for LogGOPSim; with ``.gz``
-        compressed.
+        The file: ``.ti`` or ``.ti.txt`` for SimGrid SMPI, ``.goal`` for LogGOPSim,
+        ``.perfetto.json`` for the viewers of Perfetto and Chrome; with ``.gz`` compressed.
+        ``.svg`` is a drawing of the run over time, above its ideal replay. Tables of runs are
+        ``.csv``, ``.json`` (`popmodel/runs/1`), and those of Extra-P ``.jsonl``, ``.txt`` and
+        ``.extrap.json``.
     force : bool
         Whether a file may be replaced.
     flop_rate : float, optional
         As for `popmodel.read`.
     window, region, from_start, foa, application, cache
         As for `popmodel.replay`, whose program it is.
+    arguments : sequence of str
+        The command line that is kept in a document.
 
     Raises
     ------
     FileError
-        If the trace cannot be read, or the file not written.
+        If a trace or a table cannot be read, or the file not written.
     UsageError
-        If the name of the file asks for no format, or it exists.
+        If the name of the file asks for no format, it exists, or the format cannot hold the runs.
 
     Examples
     --------
@@ -91,7 +107,69 @@ def convert(
     >>> written = popmodel.convert("tests/data/cg.S.2.prv.gz", "cg.goal.gz")  # doctest: +SKIP
     """
     asked = Asked.of(window, region, from_start, foa)
-    form, goal = format_of(output), Path(output)
+    given, goal = several(trace), Path(output)
+    timeline = timeline_of(output)
+    table = None if timeline else form_of(output)
+    form = None if timeline or table else _program(output)
+    if table is None:
+        _expect_one(output, given, "timeline" if timeline else "program")
+    if flop_rate is not None and form is None:
+        what = "tables hold what was measured" if table else "a timeline holds measured times"
+        raise UsageError(
+            f"a flop rate is for programs of simulators: {what}", "leave out --flop-rate"
+        )
+    _expect_free(output, force)
+    if table is not None:
+        return convert_runs(
+            given,
+            output,
+            table,
+            asked,
+            application=application,
+            cache=cache,
+            arguments=arguments,
+        )
+    rated = form is not None
+    whole = trace_of(
+        given[0], application=application, cache=cache, flop_rate=flop_rate, rated=rated
+    )
+    source, focus = focused(whole, asked.of_run(whole))
+    names = path_of(given[0]), os.fspath(output)
+    if form is None:
+        return write_timeline(source, *names, focus.caveats, arguments)
+    program = from_trace(source)
+    notes = write(program, goal)
+    return Converted(
+        *names,
+        form.name,
+        program.processes,
+        program.operations,
+        focus.caveats,
+        (*program.notes, *notes),
+    )
+
+
+def _program(output: str | os.PathLike[str]) -> Format:
+    """The format of a program that is written."""
+    try:
+        return format_of(output)
+    except UsageError as error:
+        timelines, tables = ", ".join(TIMELINES), ", ".join(FORMATS)
+        others = f"{timelines} for timelines; {tables} for tables of runs"
+        raise UsageError(error.message, f"{error.hint}; {others}") from None
+
+
+def _expect_one(output: str | os.PathLike[str], given: Sequence[TraceLike], what: str) -> None:
+    if len(given) != 1:
+        raise UsageError(
+            f"-o {os.fspath(output)}: one trace makes a {what}, not {len(given)}",
+            f"name one, or write a table of runs: {', '.join(FORMATS)}",
+        )
+
+
+def _expect_free(output: str | os.PathLike[str], force: bool) -> None:
+    """Make sure, before the work, that the file may be written."""
+    goal = Path(output)
     if goal.is_dir():
         raise UsageError(f"-o {output}: is a directory", "name a file in it")
     refuse_planted(goal, "choose another path with -o")
@@ -102,16 +180,3 @@ def convert(
     except OSError as error:
         problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
         raise FileError(goal, problem, hint="choose another path with -o") from error
-    whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
-    source, focus = focused(whole, asked.of_run(whole))
-    program = from_trace(source)
-    notes = write(program, goal)
-    return Converted(
-        path_of(trace),
-        os.fspath(output),
-        form.name,
-        program.processes,
-        program.operations,
-        focus.caveats,
-        (*program.notes, *notes),
-    )

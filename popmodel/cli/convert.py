@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import typer
+
 from popmodel.cli.options import (
     ApplicationOption,
     CacheOption,
@@ -12,7 +14,6 @@ from popmodel.cli.options import (
     ForceOption,
     FromStartOption,
     RegionOption,
-    TraceArgument,
     WindowOption,
     flop_rate_of,
     output_option,
@@ -23,15 +24,31 @@ from popmodel.errors import UsageError
 EXAMPLES = (
     "popmodel convert run.prv.gz -o run.ti.gz",
     "popmodel convert run.prv.gz -o run.goal --from-start",
+    "popmodel convert run.prv.gz -o run.perfetto.json.gz",
+    "popmodel convert run.prv.gz -o timeline.svg --foa auto",
+    "popmodel convert a.prv.gz:N=128 b.prv.gz:N=256 -o runs.csv",
+    "popmodel convert runs.csv -o runs.jsonl",
 )
 
 
 def command(
-    trace: TraceArgument,
+    ctx: typer.Context,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TRACE_OR_TABLE",
+            help="A trace (.prv, .ti, .dim, .goal, or with .gz). For a table of runs: traces and "
+            "tables (.csv, .json, .jsonl, .txt), each with parameters of the application, such as "
+            "run.prv.gz:N=128.",
+        ),
+    ],
     output: Annotated[
         str | None,
         output_option(
-            "Write to FILE: .ti or .ti.txt for SimGrid SMPI, .goal for LogGOPSim; .gz compresses."
+            "Write to FILE. A program: .ti or .ti.txt for SimGrid SMPI, .goal for LogGOPSim. A "
+            "timeline: .perfetto.json for ui.perfetto.dev and chrome://tracing, .svg for a "
+            "drawing. .gz compresses. A table of runs: .csv, .json, or .jsonl, .txt and "
+            ".extrap.json of Extra-P."
         ),
     ] = None,
     force: ForceOption = False,
@@ -43,18 +60,23 @@ def command(
     from_start: FromStartOption = False,
     foa: FoaOption = None,
 ) -> None:
-    """Write a trace as a program for another simulator.
+    """Write a trace as a program or as a timeline, or runs as a table.
 
     The program is what replay simulates: what every process computes and calls, in order, without
-    the time spent in MPI. What the format cannot express goes to standard error.
+    the time spent in MPI. A timeline has what every thread does over time, and the ideal replay
+    beside it. A table has processes, threads, parameters, runtime and metrics of each
+    run. What the format cannot express goes to standard error.
     """
     from popmodel.api.convert import convert
     from popmodel.cli.streams import remark, write_out
 
     if output is None:
-        raise UsageError("-o FILE is missing", "try -o program.ti.gz or -o program.goal")
+        raise UsageError(
+            "-o FILE is missing",
+            "try -o program.ti.gz, -o program.goal, -o timeline.svg or -o runs.csv",
+        )
     found = convert(
-        trace,
+        sources,
         output,
         force=force,
         flop_rate=flop_rate_of(flop_rate),
@@ -64,6 +86,7 @@ def command(
         foa=foa,
         application=whole_number("--application", application),
         cache=not no_cache,
+        arguments=ctx.obj,
     )
     for line in (*found.caveats, *found.notes):
         remark(line)

@@ -27,6 +27,77 @@ def test_what_is_written_is_said(popmodel: Call, tmp_path: Path) -> None:
     assert goal.read_text().startswith("num_ranks 2\n")
 
 
+def test_a_timeline_for_viewers(popmodel: Call, tmp_path: Path) -> None:
+    goal = tmp_path / "x.perfetto.json"
+    status, out, err = popmodel("convert", str(DATA / "cg.S.2.prv.gz"), "-o", str(goal))
+    said = f"{goal}: Trace Event Format, 2 processes, 20,173 slices, 3,359 messages\n"
+    assert (status, out) == (0, said)
+    assert err.startswith("popmodel: analysed 0.0554 s of ")
+    assert len(json.loads(goal.read_text())["traceEvents"]) > 20_173
+
+
+def test_a_timeline_as_a_drawing(popmodel: Call, tmp_path: Path) -> None:
+    goal = tmp_path / "x.svg"
+    status, out, _ = popmodel("convert", str(DATA / "cg.S.2.prv.gz"), "-o", str(goal))
+    assert (status, out) == (0, f"{goal}: SVG, 2 processes in 2 lanes\n")
+    text = goal.read_text()
+    assert "popmodel convert" in text
+    assert '<g id="measured">' in text
+    assert '<g id="ideal">' in text
+
+
+def test_a_timeline_that_has_no_replay_says_so(popmodel: Call, tmp_path: Path) -> None:
+    trace = tmp_path / "x.prv"
+    trace.write_text("#Paraver (20/11/2026 at 23:14):9_ns:1(4):1:1(1:1),0\n1:1:1:1:1:0:9:1\n")
+    _, out, err = popmodel("convert", str(trace), "-o", str(tmp_path / "x.perfetto.json.gz"))
+    assert out.endswith("Trace Event Format, 1 process, 1 slice, 0 messages\n")
+    assert err == "popmodel: no ideal replay beside the run: no MPI calls\n"
+    _, out, err = popmodel("convert", str(trace), "-o", str(tmp_path / "x.svg"))
+    assert out.endswith("SVG, 1 process in 1 lane\n")
+    assert err == "popmodel: no ideal replay: no MPI calls\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "problem", "hint"),
+    [
+        (
+            ("cg.S.2.prv.gz", "comd.4.prv.gz"),
+            (),
+            "-o x.perfetto.json: one trace makes a timeline, not 2",
+            "name one, or write a table of runs: .csv, .extrap.json, .json, .jsonl, .txt",
+        ),
+        (
+            ("cg.S.2.prv.gz",),
+            ("--flop-rate", "1Gf"),
+            "a flop rate is for programs of simulators: a timeline holds measured times",
+            "leave out --flop-rate",
+        ),
+        (
+            ("smpi/jac2048.4.ti.txt.gz",),
+            (),
+            "has no measured times, only what processes compute and call",
+            "popmodel replay simulates the run on a network",
+        ),
+    ],
+)
+def test_what_makes_no_timeline_is_said(
+    popmodel: Call,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: tuple[str, ...],
+    options: tuple[str, ...],
+    problem: str,
+    hint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    traces = [str(DATA / name) for name in given]
+    status, out, err = popmodel("convert", *traces, "-o", "x.perfetto.json", *options)
+    assert (status != 0, out) == (True, "")
+    assert err.splitlines()[-2].endswith(problem)
+    assert err.splitlines()[-1] == f"hint: {hint}"
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("suffix", ["ti.txt.gz", "goal"])
 def test_a_replay_of_it_is_the_replay_of_the_trace(
     popmodel: Call, tmp_path: Path, suffix: str
@@ -60,11 +131,16 @@ def test_info_and_metrics_of_it(popmodel: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem", "hint"),
     [
-        ((), "-o FILE is missing", "try -o program.ti.gz or -o program.goal"),
+        (
+            (),
+            "-o FILE is missing",
+            "try -o program.ti.gz, -o program.goal, -o timeline.svg or -o runs.csv",
+        ),
         (
             ("-o", "x.prv"),
             "x.prv: cannot tell the format from the suffix",
-            "use .ti or .ti.txt for SimGrid SMPI, .goal for GOAL, or with .gz",
+            "use .ti or .ti.txt for SimGrid SMPI, .goal for GOAL, or with .gz; .perfetto.json, "
+            ".svg for timelines; .csv, .extrap.json, .json, .jsonl, .txt for tables of runs",
         ),
         (
             ("-o", "x.ti", "--flop-rate", "fast"),

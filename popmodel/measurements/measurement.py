@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run
+from popmodel.efficiency.observables import Observables
 from popmodel.errors import FileError
 from popmodel.trace.focus import Focus
 from popmodel.values import dataclass
@@ -37,6 +39,12 @@ class Measurement:
         Parameters of the application in this run, as far as they are known.
     line : int or None
         Line of a table.
+    aggregates : mapping of str to float
+        What the metrics are computed from, by the names of
+        `popmodel.efficiency.aggregates.AGGREGATES`, in their units: of a trace all that it tells,
+        of a table what is in it, else empty.
+    entry : str
+        What tells it from other runs of its file, or of its line: ``runs[2]``, ``value 2``.
     """
 
     source: str
@@ -49,30 +57,72 @@ class Measurement:
     disturbed: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict)
     line: int | None = None
+    aggregates: Mapping[str, float] = field(default_factory=dict)
+    entry: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What tells this run from others, wherever it is read from: 16 hexadecimal digits.
+
+        A hash of processes, threads, parameters and runtime, of neither paths nor metrics: a run
+        is the same in a file of another name, and as a row of a table that its trace was converted
+        to. Six digits of every number count, as tables seldom have more. Parameters that a file
+        leaves open are to be filled in before, or a run that names them would be another one.
+        """
+        parameters = sorted(self.parameters.items())
+        numbers = " ".join(f"{name}={value:.6g}" for name, value in parameters)
+        text = f"{self.processes} x {self.threads}, {self.runtime:.6g} s; {numbers}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def place(self) -> str:
-        """Where the run stands: the file, and the line of a table."""
-        return self.source if self.line is None else f"{self.source}:{self.line}"
+        """Where the run stands: the file, and the line or the entry of a table."""
+        line = self.source if self.line is None else f"{self.source}:{self.line}"
+        return f"{line} {self.entry}" if self.entry else line
 
     def to_dict(self) -> dict[str, Any]:
         """What was measured, for JSON; the values stand beside their predictions."""
         return {"source": self.source, "caveats": self.caveats, "window": self.window}
 
 
-def from_run(run: Run) -> Measurement:
+def from_run(run: Run, parameters: Mapping[str, float] | None = None) -> Measurement:
     """Evaluate all families for a traced run.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    parameters : mapping of str to float, optional
+        Parameters of the application in it.
 
     Raises
     ------
     FileError
         If its processes have different numbers of threads: a prediction has one.
     """
-    observed = run.observables
+    return from_observables(
+        run.trace,
+        run.observables,
+        run.window,
+        run.caveats,
+        run.evidence.crowd is not None or run.evidence.delayed,
+        parameters or {},
+    )
+
+
+def from_observables(
+    source: str,
+    observed: Observables,
+    window: Focus | None,
+    caveats: tuple[str, ...],
+    disturbed: bool,
+    parameters: Mapping[str, float],
+) -> Measurement:
+    """Evaluate all families for what was observed of a run; raises as `from_run`."""
     threads = sorted(set(observed.threads.tolist()))
     if len(threads) > 1:
         raise FileError(
-            run.trace,
+            source,
             f"its processes have {threads[0]} to {threads[-1]} threads each; predictions need the "
             "same number for all",
         )
@@ -82,12 +132,14 @@ def from_run(run: Run) -> Measurement:
         for name, family in load_families().items()
     }
     return Measurement(
-        run.trace,
+        source,
         len(observed.threads),
         int(threads[0]),
         float(aggregates["runtime"]),
         metrics,
-        run.window,
-        run.caveats,
-        run.evidence.crowd is not None or run.evidence.delayed,
+        window,
+        caveats,
+        disturbed,
+        parameters=parameters,
+        aggregates=aggregates,
     )

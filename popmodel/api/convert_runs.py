@@ -1,0 +1,98 @@
+"""Measured runs of traces and tables as one table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from popmodel import provenance
+from popmodel.api.focus import Asked
+from popmodel.api.inputs import TraceLike
+from popmodel.api.measured import read_runs
+from popmodel.api.results import save_text
+from popmodel.measurements.written import Form
+from popmodel.plain import plain
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+__all__ = ["ConvertedRuns", "convert_runs"]
+
+
+@dataclass(frozen=True)
+class ConvertedRuns:
+    """A table of runs that was written, as returned by `popmodel.convert`.
+
+    Attributes
+    ----------
+    files : tuple of str
+        The traces and tables.
+    path : str
+        The file.
+    format : str
+        Its format.
+    runs : int
+        Runs in it.
+    caveats, notes : tuple of str
+        What limits the numbers, and what the file does not hold or what had to be assumed.
+    """
+
+    files: tuple[str, ...]
+    path: str
+    format: str
+    runs: int
+    caveats: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The file and what is in it, in a line."""
+        return f"{self.path}: {self.format}, {plural(self.runs, 'run')}"
+
+
+def convert_runs(
+    sources: Iterable[TraceLike],
+    output: str | os.PathLike[str],
+    form: Form,
+    asked: Asked,
+    *,
+    application: int,
+    cache: bool,
+    arguments: Sequence[str],
+) -> ConvertedRuns:
+    """Write measured runs as a table; the file is known to be writable.
+
+    Parameters
+    ----------
+    sources : iterable of path or Trace
+        As for `popmodel.api.measured.read_runs`.
+    output : path
+        The file.
+    form : Form
+        Its format.
+    asked : Asked
+        The part of every trace that is measured.
+    application, cache
+        As for `popmodel.read`.
+    arguments : sequence of str
+        The command line, which the file may hold.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, or the table not written.
+    UsageError
+        If the format cannot hold the runs.
+    """
+    found = read_runs(sources, asked=asked, application=application, cache=cache)
+    origin = provenance.collect(arguments, filter(os.path.isfile, found.files))
+    table = form.write(found.runs, plain(origin))
+    save_text(Path(output), table.text)
+    caveats = dict.fromkeys(f"{run.source}: {text}" for run in found.runs for text in run.caveats)
+    return ConvertedRuns(
+        found.files,
+        os.fspath(output),
+        form.name,
+        len(found.runs),
+        tuple(caveats),
+        (*found.warnings, *table.notes),
+    )

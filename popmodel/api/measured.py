@@ -1,0 +1,173 @@
+"""Measured runs from any mix of traces and tables, for all that compares or fits them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+
+from popmodel.api.focus import Asked
+from popmodel.api.inputs import TraceLike, path_of, several, trace_of
+from popmodel.efficiency.measure import analyse
+from popmodel.errors import FileError, UsageError
+from popmodel.measurements.checks import checked
+from popmodel.measurements.files import is_table, read_file
+from popmodel.measurements.measurement import Measurement, from_run
+from popmodel.measurements.rows import RunTimes
+from popmodel.measurements.sources import numbers_of, split
+from popmodel.structure.same_program import difference
+from popmodel.trace import Trace
+from popmodel.trace.part import PROGRAM
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+__all__ = ["MeasuredRuns", "read_runs"]
+
+
+@dataclass(frozen=True)
+class MeasuredRuns:
+    """Measured runs, and where they come from.
+
+    Attributes
+    ----------
+    runs : tuple of Measurement
+        Every run once, in the order of the files.
+    tables : tuple of RunTimes
+        The tables that were read.
+    warnings : tuple of str
+        What is doubtful about the runs, one line each.
+    files : tuple of str
+        The files that were read.
+    """
+
+    runs: tuple[Measurement, ...]
+    tables: tuple[RunTimes, ...]
+    warnings: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def read_runs(
+    sources: TraceLike | Iterable[TraceLike],
+    parameters: Iterable[str] | None = None,
+    *,
+    settled: Collection[str] = (),
+    asked: Asked | None = None,
+    application: int = 1,
+    cache: bool = True,
+) -> MeasuredRuns:
+    """Read measured runs.
+
+    Parameters
+    ----------
+    sources : path or Trace, or several of them
+        Traces, and tables of runs (`popmodel.measurements.files.SUFFIXES`). What is known of the
+        runs of a file may stand behind its name: ``run.prv.gz:N=256,steps=100``; of a table also
+        what its columns mean: ``runs.csv:ranks=processes``.
+    parameters : iterable of str, optional
+        Names of the application's parameters: others are refused. None if they are not known.
+    settled : collection of str
+        Parameters that the caller sets where a run leaves them open.
+    asked : Asked, optional
+        The part of every trace that is measured; default: the program.
+    application, cache
+        As for `popmodel.read`, of every trace.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read, a table is wrong, or traces are of different programs.
+    UsageError
+        If there is no run, a part is asked for and there is no trace, or a run sets what is not a
+        parameter of the application.
+    """
+    given = several(sources)
+    if not given:
+        raise UsageError("no measured run given", "name at least one trace or table")
+    known = None if parameters is None else tuple(parameters)
+    part = asked or Asked(PROGRAM)
+    named, warnings = _once([_named(one) for one in given])
+    if part != Asked(PROGRAM) and all(_is_table(one, path) for one, path, _ in named):
+        raise UsageError(
+            "a window, a region or the whole run can be taken of traces, not of tables of runtimes",
+            "leave them out, or name a trace",
+        )
+    tables: list[RunTimes] = []
+    runs: list[Measurement] = []
+    traces: list[Trace] = []
+    for one, path, said in named:
+        if _is_table(one, path):
+            tables.append(read_file(path, known, said))
+            runs += tables[-1].runs
+            continue
+        held = one if isinstance(one, Trace) else path
+        trace = trace_of(held, application=application, cache=cache)
+        _refuse_another_program(traces, trace)
+        runs.append(_traced(trace, said, known, part))
+        traces.append(trace)
+    every = checked(runs, settled)
+    notes = [f"{table.path}: {note}" for table in tables for note in table.notes]
+    return MeasuredRuns(
+        every.runs,
+        tuple(tables),
+        (*warnings, *notes, *every.warnings),
+        tuple(path for _, path, _ in named),
+    )
+
+
+Named = tuple[TraceLike, str, Mapping[str, str]]
+"""What was given, its file, and what is said of its runs."""
+
+
+def _named(one: TraceLike) -> Named:
+    path = path_of(one)
+    if isinstance(one, Trace) or os.path.exists(path):  # noqa: PTH110 (names of files may hold anything)
+        return one, path, {}
+    return (one, *split(path))
+
+
+def _is_table(one: TraceLike, path: str) -> bool:
+    return not isinstance(one, Trace) and is_table(path)
+
+
+def _once(named: list[Named]) -> tuple[list[Named], list[str]]:
+    """Every file once, and what was given more often."""
+    found: dict[tuple[object, ...], Named] = {}
+    again: list[str] = []
+    for one, path, said in named:
+        # several runs may be held in one loaded trace's file: windows of it
+        same = id(one) if isinstance(one, Trace) else os.path.realpath(path)
+        key = (same, *sorted(said.items()))
+        if key in found:
+            again.append(path)
+        else:
+            found[key] = one, path, said
+    warnings = []
+    if again:
+        files = plural(len(again), "file is", "files are")
+        warnings.append(f"{files} named again, first {again[0]}: read once")
+    return list(found.values()), warnings
+
+
+def _traced(
+    trace: Trace, said: Mapping[str, str], known: tuple[str, ...] | None, asked: Asked
+) -> Measurement:
+    values = numbers_of(trace.path, said)
+    for name in values:
+        if known is not None and name not in known:
+            raise UsageError(
+                f"{trace.path}: {name} is not a parameter of the application "
+                f"({', '.join(known) or 'none'})",
+                "leave it out, or name it as the application does",
+            )
+        if values[name] <= 0:
+            raise UsageError(f"{trace.path}: {name} must be above 0, not {values[name]:g}")
+    return from_run(analyse(trace, part=asked.of_run(trace)), values)
+
+
+def _refuse_another_program(traces: list[Trace], trace: Trace) -> None:
+    found = difference(traces[0], trace) if traces else None
+    if found is not None:
+        raise FileError(
+            trace.path,
+            f"not the program of {traces[0].path}: {found}",
+            hint="give runs of one program, best of one build",
+        )

@@ -1,0 +1,131 @@
+"""What is wrong with measured runs as a whole: runs given twice, contradicting units, gaps."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from statistics import median
+
+from popmodel.measurements.measurement import Measurement
+from popmodel.units import format_time, plural
+from popmodel.values import dataclass
+
+__all__ = ["Checked", "checked"]
+
+_DIGITS = 6
+"""Digits of a runtime from which on no other run has the same by chance; those of a digest."""
+_OTHER_UNIT = 300.0
+"""Ratio of the runtimes of one configuration in two files that is more than noise: units differ."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Measured runs, each once.
+
+    Attributes
+    ----------
+    runs : tuple of Measurement
+        The runs, in their order.
+    warnings : tuple of str
+        What was wrong, one line each, with how often.
+    """
+
+    runs: tuple[Measurement, ...]
+    warnings: tuple[str, ...]
+
+
+def checked(runs: Sequence[Measurement], settled: Collection[str] = ()) -> Checked:
+    """Take every run once, and say what is doubtful about them as a whole.
+
+    A run that another file holds, too, or that was traced, is a copy, if its runtime has so many
+    digits that no second measurement would give the same. Equal rows of one table are repeats: a
+    clock that is read in tenths of a second gives the same for many.
+
+    Parameters
+    ----------
+    runs : sequence of Measurement
+        The runs, as they were read.
+    settled : collection of str
+        Parameters that are set where a run leaves them open.
+    """
+    kept: list[Measurement] = []
+    first: dict[str, Measurement] = {}
+    copies: list[Measurement] = []
+    equal: list[Measurement] = []
+    for run in runs:
+        before = first.setdefault(run.digest, run)
+        if before is not run:
+            traced = before.window is not None and run.window is not None
+            elsewhere = before.source != run.source or traced
+            if elsewhere and min(_digits(before.runtime), _digits(run.runtime)) >= _DIGITS:
+                copies.append(run)
+                continue
+            if not elsewhere and before.runtime == run.runtime:
+                equal.append(run)
+        kept.append(run)
+    return Checked(
+        tuple(kept),
+        (
+            *_said_copies(copies, first),
+            *_said_equal(equal),
+            *_units(kept),
+            *_gaps(kept, settled),
+        ),
+    )
+
+
+def _digits(value: float) -> int:
+    """Digits of a number as it is written in the shortest way."""
+    return len(re.sub(r"e.*|\.", "", repr(value)).strip("0"))
+
+
+def _said_copies(copies: Sequence[Measurement], first: dict[str, Measurement]) -> Iterable[str]:
+    if copies:
+        one = copies[0]
+        other = first[one.digest].place
+        others = f"; so are {len(copies) - 1} more" if len(copies) > 1 else ""
+        same = "given twice" if other == one.place else f"the run of {other}"
+        yield f"{one.place} is {same}: counted once{others}"
+
+
+def _said_equal(equal: Sequence[Measurement]) -> Iterable[str]:
+    if equal:
+        one = equal[0]
+        rows = plural(len(equal), "run equals", "runs equal")
+        yield (
+            f"{rows} another of the same file, first {one.place}: taken for repeats; delete what "
+            "is a copy"
+        )
+
+
+def _units(runs: Sequence[Measurement]) -> Iterable[str]:
+    """Runs of one configuration that take times of another unit in another file."""
+    by_file: dict[tuple[object, ...], dict[str, list[Measurement]]] = defaultdict(dict)
+    for run in runs:
+        key = (run.processes, run.threads, *sorted(run.parameters.items()))
+        by_file[key].setdefault(run.source, []).append(run)
+    for files in by_file.values():
+        times = {source: median(run.runtime for run in same) for source, same in files.items()}
+        short, long = min(times, key=lambda one: times[one]), max(times, key=lambda one: times[one])
+        if times[long] > _OTHER_UNIT * times[short]:
+            run = files[long][0]
+            yield (
+                f"{run.processes} x {run.threads} takes {format_time(times[short], digits=3)} in "
+                f"{short} and {format_time(times[long], digits=3)} in {long}: check the units"
+            )
+            return
+
+
+def _gaps(runs: Sequence[Measurement], settled: Collection[str]) -> Iterable[str]:
+    """Parameters that files know of some runs and others leave open."""
+    files = list(dict.fromkeys(run.source for run in runs))
+    for name in dict.fromkeys(name for run in runs for name in run.parameters):
+        having = {run.source for run in runs if name in run.parameters}
+        without = [source for source in files if source not in having]
+        if without and name not in settled:
+            more = f" and {len(without) - 1} more" if len(without) > 1 else ""
+            yield (
+                f"{name} is given for some runs, and not for {without[0]}{more}: "
+                f"{without[0]}:{name}=VALUE sets it"
+            )

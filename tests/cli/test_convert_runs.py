@@ -1,0 +1,104 @@
+"""``popmodel convert`` to tables of runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import popmodel as package
+from popmodel.errors import UsageError
+
+DATA = Path(__file__).parent.parent / "data"
+HYBRID = str(DATA / "bt-mz.S.2x2.prv.gz")
+Answer = tuple[int, str, str]
+Call = Callable[..., Answer]
+TABLE = "processes,threads,runtime,N\n4,2,1.5,64\n4,2,1.6,64\n8,2,1.0,64\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    path = tmp_path / "runs.csv"
+    path.write_text(TABLE)
+    return str(path)
+
+
+def test_a_table_becomes_json_lines_of_extra_p(popmodel: Call, tmp_path: Path, table: str) -> None:
+    goal = tmp_path / "runs.jsonl"
+    assert popmodel("convert", table, "-o", str(goal)) == (
+        0,
+        f"{goal}: Extra-P JSON lines, 3 runs\n",
+        "",
+    )
+    assert json.loads(goal.read_text().splitlines()[0]) == {
+        "params": {"processes": 4, "threads": 2, "N": 64},
+        "metric": "runtime",
+        "value": 1.5,
+    }
+
+
+def test_traces_and_tables_become_one_table(popmodel: Call, tmp_path: Path, table: str) -> None:
+    goal = tmp_path / "all.csv"
+    status, out, _ = popmodel("convert", f"{HYBRID}:N=12", table, "-o", str(goal))
+    assert (status, out) == (0, f"{goal}: CSV, 4 runs\n")
+    lines = goal.read_text().splitlines()
+    assert lines[0].startswith("processes,threads,runtime,N,parallel_efficiency,")
+    assert lines[1].startswith("2,2,0.078336557,12,")
+    assert lines[4].rstrip(",") == "8,2,1.0,64"
+
+
+def test_a_document_says_where_it_comes_from(popmodel: Call, tmp_path: Path) -> None:
+    goal = tmp_path / "runs.json"
+    assert popmodel("convert", HYBRID, "-o", str(goal))[0] == 0
+    document = json.loads(goal.read_text())
+    assert document["provenance"]["command"] == f"popmodel convert {HYBRID} -o {goal}"
+    assert [one["path"] for one in document["provenance"]["inputs"]] == [HYBRID]
+
+
+def test_what_is_doubtful_is_said(popmodel: Call, tmp_path: Path, table: str) -> None:
+    goal = tmp_path / "runs.txt"
+    status, _, err = popmodel("convert", table, table, "-o", str(goal))
+    assert (status, err) == (0, f"popmodel: 1 file is named again, first {table}: read once\n")
+
+
+def test_a_part_of_a_trace_is_a_run(popmodel: Call, tmp_path: Path) -> None:
+    goal = tmp_path / "runs.csv"
+    assert popmodel("convert", HYBRID, "-o", str(goal), "--window", "0:100ms")[0] == 0
+    assert goal.read_text().splitlines()[1].startswith("2,2,0.1,")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem", "hint"),
+    [
+        (("T", "T", "-o", "x.goal"), "-o x.goal: one trace makes a program, not 2", "name one, or"),
+        (("T", "-o", "x.xyz"), "x.xyz: cannot tell the format from the suffix", ".txt for tables"),
+        (("T", "-o", "x.csv", "--flop-rate", "1Gf"), "a flop rate is for programs of", "leave out"),
+        (("runs.csv", "-o", "x.csv", "--from-start"), "can be taken of traces, not of tables", ""),
+        (("T:N=0", "-o", "x.csv"), "N must be above 0, not 0", ""),
+        (("T:N=big", "-o", "x.csv"), "N=big: must be a number", "try N=4096"),
+        (("T:N=1", "runs.csv", "-o", "x.csv", "--region", "nowhere"), "nowhere", ""),
+    ],
+)
+def test_wrong_usage(
+    popmodel: Call, table: str, arguments: tuple[str, ...], problem: str, hint: str
+) -> None:
+    named = [
+        table if one == "runs.csv" else HYBRID + one[1:] if one[0] == "T" else one
+        for one in arguments
+    ]
+    status, out, err = popmodel("convert", *named)
+    assert (status in (1, 2), out) == (True, "")
+    assert problem in err
+    assert hint in err
+
+
+def test_a_table_that_is_there_stays(popmodel: Call, tmp_path: Path, table: str) -> None:
+    goal = tmp_path / "x.json"
+    goal.write_text("mine")
+    assert popmodel("convert", table, "-o", str(goal))[0] == 2
+    assert goal.read_text() == "mine"
+    assert package.convert(table, goal, force=True).path == str(goal)
+    with pytest.raises(UsageError, match="no measured run given"):
+        package.convert([], tmp_path / "none.csv")
