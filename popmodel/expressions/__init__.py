@@ -93,10 +93,9 @@ class Expression:
             return walk(self._tree, given, TracedAlgebra(functions))
         with np.errstate(all="ignore"):
             result = np.asarray(walk(self._tree, environment, NumericAlgebra(functions)))
-            if result.dtype != bool:
-                finite_input = all(bool(np.all(np.isfinite(v))) for v in environment.values())
-                sound = np.isfinite(result) if finite_input else ~np.isnan(result)
-                if not bool(np.all(sound)):
+            if result.dtype != bool and not np.isfinite(result).all():
+                finite_input = all(np.isfinite(value).all() for value in environment.values())
+                if finite_input or np.isnan(result).any():
                     raise ExpressionError(
                         self.text,
                         f"has no finite value for {_shown(environment)}",

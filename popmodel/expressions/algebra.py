@@ -6,6 +6,7 @@ import ast
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from popmodel.expressions.grammar import dotted_name
@@ -122,28 +123,7 @@ class NumericAlgebra(FloatAlgebra):
     """NumPy scalars and arrays."""
 
     def standard_functions(self) -> Functions:
-        import numpy as np
-
-        def log(value: Any, base: Any = None) -> Any:
-            return np.log(value) if base is None else np.log(value) / np.log(base)
-
-        def is_square(value: Any) -> Any:
-            root = np.rint(np.sqrt(value))
-            return root * root == value
-
-        functions: dict[str, Callable[..., Any]] = {
-            "min": lambda *values: _reduce(np.minimum, values),
-            "max": lambda *values: _reduce(np.maximum, values),
-            "sqrt": np.sqrt,
-            "log": log,
-            "log2": np.log2,
-            "exp": np.exp,
-            "abs": np.abs,
-            "ceiling": np.ceil,
-            "floor": np.floor,
-            "is_square": is_square,
-        }
-        return functions
+        return _numeric_functions()
 
     def number(self, value: int | float) -> Any:
         import numpy as np
@@ -154,6 +134,8 @@ class NumericAlgebra(FloatAlgebra):
         import numpy as np
 
         # NumPy adds booleans as a logical or, so a condition counts as 0.0 or 1.0
+        if isinstance(value, float):  # np.float64 is one, and nearly all values are
+            return value
         return value * np.float64(1.0) if np.asarray(value).dtype == bool else value
 
     def conjunction(self, values: list[Any]) -> Any:
@@ -175,6 +157,33 @@ class NumericAlgebra(FloatAlgebra):
         import numpy as np
 
         return np.where(condition, chosen, otherwise)[()]
+
+
+@cache
+def _numeric_functions() -> Functions:
+    """The functions of the grammar by NumPy, made once: formulas are evaluated often."""
+    import numpy as np
+
+    def log(value: Any, base: Any = None) -> Any:
+        return np.log(value) if base is None else np.log(value) / np.log(base)
+
+    def is_square(value: Any) -> Any:
+        root = np.rint(np.sqrt(value))
+        return root * root == value
+
+    functions: dict[str, Callable[..., Any]] = {
+        "min": lambda *values: _reduce(np.minimum, values),
+        "max": lambda *values: _reduce(np.maximum, values),
+        "sqrt": np.sqrt,
+        "log": log,
+        "log2": np.log2,
+        "exp": np.exp,
+        "abs": np.abs,
+        "ceiling": np.ceil,
+        "floor": np.floor,
+        "is_square": is_square,
+    }
+    return functions
 
 
 class TracedAlgebra(FloatAlgebra):

@@ -225,12 +225,53 @@ def derive(
     FormulaError
         If the printed equations do not give the predicted value.
     """
+    return derived(traced(study, placement, agreement), family, metric)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A run whose scalars are traced: what all formulas of it rest on; made by `traced`.
+
+    Attributes
+    ----------
+    study : Study
+        Program and machine.
+    placement : Placement
+        P and T.
+    agreement : Agreement or None
+        A replay of this placement.
+    run : Evaluation
+        As predicted.
+    notebook : Notebook
+        Names and equations up to the scalars.
+    aggregates : mapping of str to value
+        The scalars.
+    """
+
+    study: Study
+    placement: Placement
+    agreement: Agreement | None
+    run: Evaluation
+    notebook: Notebook
+    aggregates: Mapping[str, Value]
+
+
+def traced(study: Study, placement: Placement, agreement: Agreement | None = None) -> Basis:
+    """Trace a run once, for the formulas of several metrics; parameters as of `derive`."""
     run = study.run(placement, study.sources(draws=0), agreement=agreement)
-    expected = _result(family, metric)(run.modelled)
     paths = study.signature.paths
     units = {paths[name]: unit for name, unit in study.signature.units.items()}
     notebook = Notebook(study.profile, _quantities(study), units)
     aggregates = _aggregates(study, placement, notebook, agreement)
+    return Basis(study, placement, agreement, run, notebook, aggregates)
+
+
+def derived(basis: Basis, family: Family | None, metric: str = RUNTIME) -> Formula:
+    """Return the formula of the runtime or of a metric of a traced run; errors as of `derive`."""
+    study, placement, agreement = basis.study, basis.placement, basis.agreement
+    run, aggregates = basis.run, basis.aggregates
+    expected = _result(family, metric)(run.modelled)
+    notebook = basis.notebook.copy()
     if family is None:
         meaning = AGGREGATES[RUNTIME].meaning
         head = notebook.write(RUNTIME, aggregates[RUNTIME], "s", meaning, "metric")

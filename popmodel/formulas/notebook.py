@@ -31,6 +31,7 @@ WORK: Mapping[str, tuple[str, str, str]] = {
     "stretched": ("t_busiest", "s", "useful time in parallel regions, busiest thread"),
     "overhead": ("t_overhead", "s", "OpenMP constructs"),
     "synchronising": ("t_sync", "s", "OpenMP constructs in which threads wait"),
+    "awaiting": ("t_await", "s", "waiting for the busiest thread in barriers and locks"),
     "single_thread": ("t_single", "s", "parallel loops with one thread"),
     "waiting": ("t_waiting", "s", "waiting that no network removes"),
     "transfer": ("t_transfer", "s", "messages and collectives"),
@@ -145,6 +146,13 @@ class Notebook:
         self.equations: dict[str, Equation] = {}
         self.symbols: dict[str, Given] = {}
         self._by_path: dict[str, Traced] = {}
+
+    def copy(self) -> Notebook:
+        """Return another notebook with what this one has so far."""
+        other = Notebook(self.profile, self.quantities, self.units)
+        other.equations, other.symbols = dict(self.equations), dict(self.symbols)
+        other._by_path = dict(self._by_path)
+        return other
 
     def __getitem__(self, path: str) -> Traced:
         """Return a quantity as a symbol."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,13 @@ class Profile:
         reasons: Mapping[str, str] = self.document.get("absent", {})
         return next((why for key, why in reasons.items() if _begins(path, key)), None)
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of hardware and numbers: the same for a copy under another name."""
+        numbers = {path: (one.value, one.low, one.high) for path, one in self.quantities.items()}
+        text = json.dumps([self.document.get("topology"), sorted(numbers.items())], sort_keys=True)
+        return sha256(text.encode()).hexdigest()
+
     @property
     def origin(self) -> str:
         """Where most of the quantities come from: ``measured``, ``preset`` or ``user``."""
@@ -146,7 +154,7 @@ class Profile:
             if isinstance(quality, Mapping) and quality.get("noisy")
         )
 
-    @property
+    @cached_property
     def assumed(self) -> Mapping[str, Quantity]:
         """Quantities that the profile lacks and the model takes within wide bounds, by path."""
         return {

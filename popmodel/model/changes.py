@@ -82,7 +82,12 @@ def _groups() -> Iterator[Group]:
 
 _TABLE = (
     *_groups(),
-    Group("persistent", "persistent imbalance", {"imbalance.persistent_cv": 1}, 0),
+    Group(
+        "persistent",
+        "persistent imbalance",
+        {"imbalance.persistent_cv": 1, "imbalance.largest": 1},
+        0,
+    ),
     Group("transient", "transient imbalance", {"imbalance.transient_cv": 1}, 0),
 )
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from math import sqrt
+from math import exp, hypot, sqrt
 
 import numpy as np
 
 from popmodel.expressions.elementary import Value, maximum, numbers
-from popmodel.machine.quantity import Quantity
-from popmodel.model.laws import LAWS, LOOPS, MESSAGES, OPENMP, SERIAL, WAITING
-from popmodel.model.run.reach import MEASURED, Reach
+from popmodel.machine.quantity import Quantity, around
+from popmodel.model.calibration import Calibration
+from popmodel.model.laws import LAWS, LOOPS, MESSAGES, OF_MODEL, OPENMP, SERIAL, WAITING, Law
+from popmodel.model.run.placement import Placement
+from popmodel.model.run.reach import MEASURED, RUNS, Reach
 from popmodel.model.run.work import Work
 from popmodel.model.uncertainty import Array, Draws, spread, widened
+from popmodel.units import plural
 from popmodel.values import dataclass
 
 DISTURBED = 0.15
@@ -26,6 +29,8 @@ DISTURBED = 0.15
 more than this are what the measurement calls noisy (`popmodel.bench.calibration.noise`)."""
 
 
+BEYOND = "beyond the runs"
+"""What stands in the name of the score of a law whose error grows with the distance from runs."""
 _TINY = 1e-300  # s; keeps a ratio of times of nothing defined
 
 
@@ -39,22 +44,25 @@ class Form:
         Factor of every law that gives a part of this run, wider the farther it is extrapolated.
     scores : mapping of str to array of shape (FIRST + n,)
         Standard normal scores of these; empty without draws.
-    common : mapping of str to array of shape (FIRST + n,)
-        Those of the part of the error that all splits have in common, with its own variance.
+    factors : mapping of str to value
+        The factors themselves; empty without draws, unless runs have calibrated them.
+    common : mapping of str to value
+        Their part that all splits have in common, with its own variance.
     """
 
     quantities: Mapping[str, Quantity]
     scores: Mapping[str, Array] = field(default_factory=dict)
-    common: Mapping[str, Array] = field(default_factory=dict)
+    factors: Mapping[str, Value] = field(default_factory=dict)
+    common: Mapping[str, Value] = field(default_factory=dict)
 
     def factor(self, path: str) -> Value:
         """Return the factor of a law; 1 without draws, and where it gives nothing."""
-        return self._at(path, self.scores)
+        return self.factors.get(path, 1.0)
 
     @np.errstate(over="ignore", invalid="ignore")  # `observe` looks at what came of it
     def applied(self, work: Work) -> Work:
         """Return the work of a process with the factors of the laws of its parts."""
-        if not self.scores:
+        if not self.factors:
             return work
         loops, serial = self.factor(LOOPS.path), self.factor(SERIAL.path)
         openmp = self.factor(OPENMP.path)
@@ -67,18 +75,16 @@ class Form:
             serial_cycles=work.serial_cycles * (master / maximum(work.serial, _TINY)),
             share=work.share * loops,
             stretched=work.stretched * loops,
+            awaiting=work.awaiting * loops,
             region_cycles=work.region_cycles * loops,
             # one thread is another split: only the common part of the error is the same there
-            single_thread=work.single_thread * self._at(LOOPS.path, self.common),
+            single_thread=work.single_thread * self.common.get(LOOPS.path, 1.0),
             overhead=work.overhead * openmp,
             synchronising=work.synchronising * openmp,
             waiting=work.waiting * self.factor(WAITING.path),
             # what is carried far from a measured collective has a factor of its own
             transfer=work.measured + (work.transfer - work.measured) * self.factor(MESSAGES.path),
         )
-
-    def _at(self, path: str, scores: Mapping[str, Array]) -> Value:
-        return spread(self.quantities[path], scores[path]) if path in scores else 1.0
 
 
 def form(
@@ -107,17 +113,106 @@ def form(
         MESSAGES: (work.transfer - work.measured,),
     }
     reach = list(reach)
-    quantities, scores, common = {}, {}, {}
-    for law, values in parts.items():
-        if not any(numbers(value).any() for value in values):
-            continue
-        far = max((one.distance for one in reach if one.section in law.sections), default=0.0)
-        quantities[law.path] = law.at(far)
-        if drawn.count:
-            common[law.path] = sqrt(1 - law.own) * drawn.scores(law.path)
-            own = drawn.scores(f"{law.path} of {split}")
-            scores[law.path] = common[law.path] + sqrt(law.own) * own
-    return Form(quantities, scores, common)
+    found = {
+        law.path: _factor(law, split, reach, drawn)
+        for law, values in parts.items()
+        if any(numbers(value).any() for value in values)
+    }
+    drawn_ones = {path: one for path, one in found.items() if one.scores is not None}
+    return Form(
+        {path: one.quantity for path, one in found.items()},
+        {path: one.scores for path, one in drawn_ones.items() if one.scores is not None},
+        {path: one.factor for path, one in drawn_ones.items()},
+        {path: one.common for path, one in drawn_ones.items()},
+    )
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """The factor of a law in a split, and the part of it that all splits have in common."""
+
+    quantity: Quantity
+    scores: Array | None = None
+    factor: Value = 1.0
+    common: Value = 1.0
+
+
+def _factor(law: Law, split: str, reach: Iterable[Reach], drawn: Draws) -> _Factor:
+    known = drawn.calibration
+    far = max((one.distance for one in reach if one.section in law.sections), default=0.0)
+    if known is not None and law.path in known.index:
+        away = max((one.distance for one in reach if one.section == RUNS), default=0.0)
+        return _calibrated(law, split, far, away, known, drawn)
+    quantity = law.at(far)
+    if not drawn.count:
+        return _Factor(quantity)
+    common = sqrt(1 - law.own) * drawn.scores(law.path)
+    scores = common + sqrt(law.own) * drawn.scores(f"{law.path} of {split}")
+    return _Factor(quantity, scores, spread(quantity, scores), spread(quantity, common))
+
+
+def _calibrated(
+    law: Law, split: str, far: float, away: float, known: Calibration, drawn: Draws
+) -> _Factor:
+    """Return the factor of a law that runs have calibrated.
+
+    What all splits have in common stays as it was learnt. What each has for itself is as large as
+    the runs left it (`own_deviation`). What grows with the distance from them is the same for all
+    splits that are as far: they leave the runs on the same way. Where the machine is extrapolated,
+    the error that the law has there by itself is added to what each has for itself.
+    """
+    shared = law.spread * sqrt(1 - law.own)
+    near = own_deviation(law, known.own)
+    farther = near * sqrt((law.deviation(away) / law.spread) ** 2 - 1)
+    own = sqrt(near**2 + law.deviation(far) ** 2 - law.spread**2)
+    common = shared * drawn.scores(law.path)
+    if farther:
+        common = common + farther * drawn.scores(f"{law.path} {BEYOND}")
+    whole = common + own * drawn.scores(f"{law.path} of {split}")
+    middle, shared_middle = exp(float(whole[0])), exp(float(common[0]))
+    left = shared * float(known.deviations[known.index[law.path]])
+    source = f"{law.source}; calibrated by {plural(len(known.runs), 'run')}"
+    ends = around(middle, hypot(left, own, farther))
+    quantity = Quantity(middle, *ends, OF_MODEL, source=source)
+    if not drawn.count:
+        return _Factor(quantity, whole[:1], middle, shared_middle)
+    return _Factor(quantity, whole, np.exp(whole), np.exp(common))
+
+
+def own_deviation(law: Law, known: float) -> float:
+    """Return the standard deviation of what a split has for itself of the error of a law.
+
+    Parameters
+    ----------
+    law : Law
+        The law.
+    known : float
+        `Calibration.own`: runs tell it of the loops, which take most of their time; nothing says
+        that other laws hold as well from split to split.
+    """
+    return (known if law is LOOPS else 1.0) * law.spread * sqrt(law.own)
+
+
+def where(
+    placement: Placement, values: Mapping[str, float], hull: Mapping[str, tuple[float, float]]
+) -> str:
+    """Name a run for what it has for itself of the errors of laws: its split.
+
+    And its parameters, as far as they differ between the runs that calibrated the laws.
+    """
+    varied = [
+        f", {name}={values[name]:g}"
+        for name, (low, high) in hull.items()
+        if low < high and name in values
+    ]
+    return "".join([f"{placement.processes} x {placement.threads}", *varied])
+
+
+def divided(
+    placement: Placement, values: Mapping[str, float], hull: Mapping[str, tuple[float, float]]
+) -> str:
+    """Name how the work is divided: as `where`, but for the threads, which share what each has."""
+    return where(placement, values, hull).replace(f" x {placement.threads}", "", 1)
 
 
 def contrast(first: Mapping[str, Array], second: Mapping[str, Array]) -> dict[str, Array]:

@@ -9,6 +9,7 @@ blocks, where its messages go).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from popmodel.machine.quantity import Quantity, around
@@ -42,8 +43,8 @@ class Law:
     sections: tuple[str, ...]
     source: str
 
-    def at(self, distance: float) -> Quantity:
-        """Return the factor at a distance from what was measured.
+    def deviation(self, distance: float) -> float:
+        """Return the standard deviation of the factor's logarithm at a distance from measurements.
 
         ``sd(d) = sd0 sqrt(1 + (d/d0)**2)``, with d0 half of the way to where predictions have no
         interval any more.
@@ -53,8 +54,12 @@ class Law:
         distance : float
             0 inside, 1 at the end of that way, on a logarithmic scale.
         """
-        deviation = self.spread * (1 + (distance / _HALF_WAY) ** 2) ** 0.5
-        return Quantity(1.0, *around(1.0, deviation), origin=OF_MODEL, source=self.source)
+        return self.spread * math.sqrt(1 + (distance / _HALF_WAY) ** 2)
+
+    def at(self, distance: float) -> Quantity:
+        """Return the factor at a distance from what was measured, as of `deviation`."""
+        ends = around(1.0, self.deviation(distance))
+        return Quantity(1.0, *ends, origin=OF_MODEL, source=self.source)
 
 
 OF_MODEL = "model"

@@ -9,14 +9,14 @@ escapes in TOML. `"4x150:..."` is of 4 processes and 150 executions.
 from __future__ import annotations
 
 import re
-import zlib
-from base64 import b85decode, b85encode
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+from popmodel import packed as packing
 
 __all__ = ["STEPS", "decode", "encode"]
 
@@ -47,10 +47,7 @@ def encode(relative: NDArray[np.float64]) -> str:
     some = relative > 0
     scaled = np.round(np.log2(relative[some]) * STEPS) + _MIDDLE
     codes[some] = np.clip(scaled, 1, 2 * _MIDDLE - 1).astype(np.uint16)
-    # one byte of all values, then the other: the first hardly varies
-    planes = codes.astype("<u2").reshape(-1).view(np.uint8).reshape(-1, 2).T
-    packed = zlib.compress(np.ascontiguousarray(planes).tobytes(), 9)
-    return f"{len(relative)}x{relative.shape[1]}:{b85encode(packed).decode('ascii')}"
+    return f"{len(relative)}x{relative.shape[1]}:{packing.packed(codes.astype('<u2'))}"
 
 
 def decode(text: str) -> NDArray[np.float64]:
@@ -65,15 +62,12 @@ def decode(text: str) -> NDArray[np.float64]:
     if shape is None:
         raise ValueError('recorded times begin with processes and executions, such as "4x150:"')
     processes, executions = int(shape[1]), int(shape[2])
-    size = 2 * processes * executions
-    unpacking = zlib.decompressobj()
     try:
-        found = unpacking.decompress(b85decode(text[shape.end() :]), size + 1)
-    except (ValueError, zlib.error):
+        found = packing.unpacked(text[shape.end() :], "<u2", processes * executions)
+    except ValueError:
         raise ValueError("recorded times are damaged: they cannot be unpacked") from None
-    if len(found) != size or not unpacking.eof:
+    if found is None:
         raise ValueError(f"recorded times are damaged: not {processes} x {executions} values")
-    planes = np.frombuffer(found, dtype=np.uint8).reshape(2, -1)
-    codes = np.ascontiguousarray(planes.T).view("<u2").reshape(processes, executions)
+    codes = found.reshape(processes, executions)
     relative = np.exp2((codes.astype(np.float64) - _MIDDLE) / STEPS)
     return np.where(codes > 0, relative, 0.0)

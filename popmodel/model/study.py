@@ -7,24 +7,28 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
+import numpy as np
+
 from popmodel.efficiency.aggregates import NO_MPI
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model import changes
+from popmodel.model import chance, changes, drift, residual
 from popmodel.model.changes import SPREADS
 from popmodel.model.evaluation import Evaluation, Outcome
-from popmodel.model.form import disturbed, form
+from popmodel.model.form import disturbed, divided, form, where
 from popmodel.model.laws import WAITING
+from popmodel.model.learnt import holding
 from popmodel.model.performance import Known, Model, prepare
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.replayed.similar import similar
 from popmodel.model.replayed.simulate import simulate
+from popmodel.model.residual import RESIDUALS
 from popmodel.model.run import measured, remote
 from popmodel.model.run import nearest as choices
-from popmodel.model.run.course import closed_form, corrected, correction, delays
+from popmodel.model.run.course import LARGEST, closed_form, corrected, correction, delays
 from popmodel.model.run.observe import observe
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
@@ -36,7 +40,7 @@ from popmodel.model.run.placement import (
     place,
     remarks,
 )
-from popmodel.model.run.reach import measured_ranges, reaches
+from popmodel.model.run.reach import Reach, beyond_runs, measured_ranges, reaches
 from popmodel.model.run.work import Work
 from popmodel.model.signature.names import check_requirements
 from popmodel.model.signature.program import Signature, items
@@ -44,6 +48,8 @@ from popmodel.model.terms import imbalance, message, openmp
 from popmodel.model.uncertainty import FORMS, Array, Draws, Estimate, estimate, group, nominal
 from popmodel.units import format_size, plural
 
+RUN_TO_RUN = "run to run"
+"""What the scores of the noise between runs are called."""
 _GROWTH = {"reference_processes", "growth_exponent"}
 
 
@@ -100,6 +106,7 @@ class Study:
             **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},
         }
         self.factors = expand(factors or {}, self.quantities)
+        self.calibration = holding(signature.calibration, profile, self.quantities)
         self.has_mpi = signature.communicates
         self._measured = measured_ranges(profile)
 
@@ -159,7 +166,8 @@ class Study:
         both: dict[str, Value] = dict(self.factors)
         for path, factor in (factors or {}).items():
             both[path] = both.get(path, 1.0) * factor
-        return Draws(self.quantities, self.draws if draws is None else draws, self.seed, both)
+        count = self.draws if draws is None else draws
+        return Draws(self.quantities, count, self.seed, both, self.calibration)
 
     def admit(
         self, processes: int, threads: int, allocation: Allocation | None = None
@@ -267,16 +275,31 @@ class Study:
         tree = model.work(known)
         spread = tree.spread(self.spread(placement, drawn))
         reach = reaches(self._measured, tree.point.parameters.used, placement.nodes)
-        split = f"{placement.processes} x {placement.threads}"
-        laws = form(split, tree.total, spread.values(), reach, drawn)
+        hull = {} if drawn.calibration is None else drawn.calibration.hull
+        split = where(placement, self._numbers, hull)
+        laws = form(split, tree.total, spread.values(), (*reach, *self.beyond(placement)), drawn)
         work, wait = laws.applied(tree.total), laws.factor(WAITING.path)
+        if drawn.calibration is not None:
+            work = drift.applied(work, placement, drawn, drawn.calibration.drifts)
+            work = residual.applied(work, placement, drawn, drawn.calibration.residuals)
         spread = {name: value * wait for name, value in spread.items()}
+        if drawn.calibration is not None:
+            division = divided(placement, self._numbers, hull)
+            spread = chance.applied(spread, placement.processes, division, drawn)
         course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
         modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()
         memory = None if limit is None else nominal(limit)
         run = Evaluation(tree, laws, work, course, modelled, memory)
         return run if agreement is None else self.as_replayed(placement, run, agreement)
+
+    def beyond(self, placement: Placement) -> tuple[Reach, ...]:
+        """How far a run goes beyond those that the signature was calibrated by."""
+        if self.calibration is None:
+            return ()
+        values = {name: one.value for name, one in self.params.items()}
+        at = {"P": placement.processes, "T": placement.threads, "nodes": placement.nodes}
+        return tuple(beyond_runs(self.calibration.hull, {**values, **at}))
 
     def model(self, placement: Placement, drawn: Draws, overlap: str | None = None) -> Model:
         """Return the program on the machine, ready to be evaluated."""
@@ -359,10 +382,15 @@ class Study:
     def spread(self, placement: Placement, drawn: Values) -> dict[str, Value]:
         """Return the spread of work at this number of processes, by its kind.
 
-        That of items without their own: `popmodel.model.tree.Tree.spread` has that of all.
+        That of items without their own: `popmodel.model.tree.Tree.spread` has that of all; and
+        what the largest part of the work asks for, `LARGEST`.
         """
         known = [name for name in SPREADS.values() if f"imbalance.{name}" in self.quantities]
-        return {name: self._at(placement, drawn, drawn[f"imbalance.{name}"]) for name in known}
+        spread = {name: self._at(placement, drawn, drawn[f"imbalance.{name}"]) for name in known}
+        if "imbalance.largest" in self.quantities:
+            part = drawn["imbalance.largest"]
+            spread[LARGEST] = imbalance.excess_of_largest(part, placement.processes)
+        return spread
 
     def _at(self, placement: Placement, drawn: Values, cv: Value) -> Value:
         """A spread at this number of processes."""
@@ -385,6 +413,23 @@ class Study:
             return {}
         uncertain = (path for path in drawn.used if self.quantities[path].is_uncertain)
         return {name: drawn.scores(name) for name in sorted(set(map(group, uncertain)))}
+
+    def terms(self, placement: Placement, drawn: Draws) -> dict[str, Array]:
+        """Return the normal scores of the residual terms that add to a run."""
+        if self.calibration is None or not self.draws:
+            return {}
+        at = [name for name in self.calibration.residuals if RESIDUALS[name].shape(placement)]
+        return {name: drawn.scores(name) for name in at}
+
+    def new_run(self, runtime: Value, drawn: Draws) -> Estimate:
+        """Return the runtime of one more run, s: what varies from run to run is in its interval."""
+        known, best = self.calibration, nominal(runtime)
+        if self.signature.calibration is None:
+            return Estimate(best, why="not known how much runs vary: no runs have calibrated it")
+        if known is None or known.machine_digest != self.profile.digest:
+            return Estimate(best, why="not known how much runs vary on this machine")
+        varied = numbers(runtime) * np.exp(known.noise * drawn.scores(RUN_TO_RUN))
+        return replace(estimate(varied), value=best)
 
     def model_form(
         self, placement: Placement, agreement: Agreement | None = None

@@ -48,6 +48,7 @@ _IMBALANCE = {
     "transient_cv": ("cv_t", "transient imbalance: spread of the work, new in every step"),
     "reference_processes": ("P_ref", "processes at which the imbalance was given"),
     "growth_exponent": ("H", "growth of the imbalance with P"),
+    "largest": ("w_max", "part of all work that one process has, whatever P is"),
 }
 
 _TABLE = (

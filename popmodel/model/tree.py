@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
 from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
-from popmodel.model.run.course import AVERAGED, computation
+from popmodel.model.run.course import AVERAGED, LARGEST, computation, with_largest
 from popmodel.model.run.point import Point
 from popmodel.model.run.uneven import Uneven
 from popmodel.model.run.work import Work
@@ -117,7 +117,27 @@ class Tree:
         ----------
         common : mapping of str to value
             ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
+            `LARGEST` is of all items whose work is not known value by value.
         """
+        if LARGEST not in common:
+            return self._spread(common)
+        found = self._spread({name: one for name, one in common.items() if name != LARGEST})
+        excess = common[LARGEST] * self._unknown
+        return with_largest(found, excess, self.total, self.point.values["P"])
+
+    @cached_property
+    def _unknown(self) -> float:
+        """Part of the computation of which nothing is known process by process."""
+        whole = nominal(computation(self.total))
+        known = sum(
+            nominal(computation(work)) * part.share
+            for item, work in self.leaves()
+            for part in item.uneven(self.point)
+            if part.ranks is not None
+        )
+        return 1 - known / whole if whole > 0 else 1.0
+
+    def _spread(self, common: Mapping[str, Value]) -> Mapping[str, Value]:
         is_uneven = any(one.uneven(self.point) for one in _items(self.nodes))
         if not (is_uneven or any(node.has_own_spread for node in self.nodes)):
             return common

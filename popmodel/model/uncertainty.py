@@ -27,6 +27,7 @@ from popmodel.arrays import quantile
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.quantity import END, Quantity, around
 from popmodel.machine.register import BY_CORES
+from popmodel.model.calibration import Calibration
 from popmodel.model.changes import acts_on
 from popmodel.values import dataclass
 
@@ -62,6 +63,8 @@ class Draws:
     factors : mapping of str to value, optional
         What-if factors: a quantity is multiplied by that of the longest path it begins with. A
         factor may be an array over the draws.
+    calibration : Calibration, optional
+        What measured runs have taught of the scores.
     """
 
     def __init__(
@@ -70,13 +73,16 @@ class Draws:
         count: int = DEFAULT_COUNT,
         seed: int = 0,
         factors: Mapping[str, Value] | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
         self.quantities = quantities
         self.count = count
         self.seed = seed
         self.factors = dict(factors or {})
+        self.calibration = calibration
         self._values: dict[str, Value] = {}
         self._scores: dict[str, Array] = {}
+        self._units: dict[str, Array] = {}
         self._unchanged: dict[str, Value] = {}
 
     def __getitem__(self, path: str) -> Value:
@@ -88,10 +94,11 @@ class Draws:
     def unchanged(self, path: str) -> Value:
         """Return a quantity without what-if factors, in the same draws."""
         if path not in self._unchanged:
-            quantity = self.quantities[path]
+            quantity, name = self.quantities[path], group(path)
             value: Value = quantity.value
-            if quantity.is_uncertain and self.count:
-                value = spread(quantity, self.scores(group(path)))
+            if quantity.is_uncertain and (self.count or self._is_calibrated(name)):
+                found = spread(quantity, self.scores(name))
+                value = found if self.count else float(found[0])
             self._unchanged[path] = value
         return self._unchanged[path]
 
@@ -105,16 +112,53 @@ class Draws:
 
         One value from each of ``count`` equally likely strata (Latin hypercube), so that few draws
         give steady quantiles. A form of the model lies between its ends, which draws do not leave;
-        where nothing is known of it, either end and all that is between are equally likely.
+        where nothing is known of it, either end and all that is between are equally likely. Scores
+        that runs have calibrated have the mean, the spread and the correlations that these left.
         """
         if name not in self._scores:
-            rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
-            drawn, ends = rng.permutation(_strata(self.count)), [0.0, 0.0]
-            if name in FORMS:
-                wide = END / _THIRD if self.quantities[name].origin == "assumed" else 1.0
-                drawn, ends = np.clip(wide * drawn, -END, END), [-END, END]
-            self._scores[name] = np.concatenate([[0.0], ends, drawn])
+            self._scores[name] = (
+                self._calibrated(name) if self._is_calibrated(name) else self._standard(name)
+            )
         return self._scores[name]
+
+    def score(self, name: str) -> Value:
+        """Return the scores of a name; without draws a number, that of the best estimate."""
+        found = self.scores(name)
+        return found if self.count else float(found[0])
+
+    def _standard(self, name: str) -> Array:
+        found = self._unit(name)
+        if name in FORMS:  # a new array
+            wide = deviation_of(name, self.quantities[name])
+            found = np.clip(wide * found, -END, END)
+            found[1:FIRST] = -END, END
+        return found
+
+    def _is_calibrated(self, name: str) -> bool:
+        return self.calibration is not None and name in self.calibration.index
+
+    def _calibrated(self, name: str) -> Array:
+        """Scores with the mean and the covariance that runs have left."""
+        known = self.calibration
+        assert known is not None
+        row = known.root[known.index[name]]
+        found = np.full(FIRST + self.count, float(known.means[known.index[name]]))
+        for other, weight in zip(known.names, row, strict=True):
+            if weight:
+                found[FIRST:] += weight * drawn_only(self._unit(other))
+        if name in FORMS:
+            deviation = math.sqrt(float(row @ row))
+            found[1:FIRST] += END * deviation * np.array([-1.0, 1.0])
+            found = np.clip(found, -END, END)
+        return found
+
+    def _unit(self, name: str) -> Array:
+        """Independent standard normal scores, by the name of what they are behind."""
+        if name not in self._units:
+            rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+            drawn = rng.permutation(_strata(self.count).copy())
+            self._units[name] = np.concatenate([np.zeros(FIRST), drawn])
+        return self._units[name]
 
     def factor(self, path: str) -> Value:
         """Return the what-if factor on a quantity."""
@@ -139,6 +183,14 @@ def group(path: str) -> str:
     without_index = re.sub(r"\[\d+\]", "", path)
     table = without_index.rpartition(".")[0]
     return table if table in BY_CORES else without_index
+
+
+def deviation_of(name: str, quantity: Quantity) -> float:
+    """Return the standard deviation of a score before anything was measured of the program.
+
+    1, but for a form of the model of which nothing is known: either end is as likely as the rest.
+    """
+    return END / _THIRD if name in FORMS and quantity.origin == "assumed" else 1.0
 
 
 def widened(quantity: Quantity, deviation: float) -> Quantity:

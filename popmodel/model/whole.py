@@ -145,8 +145,8 @@ def _observed(program: Program, tree: Tree, placement: Placement) -> Observables
     computed = program.compute() / _NS
     grows, overhead = nominal(computation(work)), nominal(work.overhead)
     factor = np.maximum(computed - overhead, 0.0) / grows if grows else np.zeros(computed.size)
-    serial, share, busiest = (
-        nominal(one) * factor for one in (work.serial, work.share, work.stretched)
+    serial, share, busiest, awaiting = (
+        nominal(one) * factor for one in (work.serial, work.share, work.stretched, work.awaiting)
     )
     others = (threads * share - busiest) / (threads - 1) if threads > 1 else share
     # the busiest thread is the master, as under a static schedule
@@ -155,7 +155,8 @@ def _observed(program: Program, tree: Tree, placement: Placement) -> Observables
     )
     useful = in_regions.copy()
     useful[:, 0] += serial
-    uneven, waiting = float((busiest - share).mean()), nominal(work.synchronising)
+    uneven = float((busiest - share).mean())
+    synchronising = nominal(work.synchronising) + float(awaiting.mean())
     has_openmp = bool(nominal(work.parallel))
     processes = computed.size
     return Observables(
@@ -171,8 +172,8 @@ def _observed(program: Program, tree: Tree, placement: Placement) -> Observables
         has_mpi=bool(program.operations),
         has_openmp=has_openmp,
         openmp_imbalance=uneven,
-        openmp_synchronisation=waiting,
-        openmp_scheduling=overhead - waiting + uneven,
+        openmp_synchronisation=synchronising,
+        openmp_scheduling=overhead + uneven - synchronising,
         openmp_mpi=0.0,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.terms import terms
 from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
 from popmodel.model.run.observe import Modelled
@@ -66,11 +67,12 @@ def predict(
     outcome = study.outcome(placement, drawn)
     run, agreement = outcome.run, outcome.agreement
     compared = compare(study, placement, run, reference)
-    metrics, absent, limits, notes = _metrics(compared.modelled)
+    metrics, absent, limits, notes, parts = _metrics(compared.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
-    validity = assess(profile, placement, run.machine.used)
+    validity = assess(profile, placement, run.machine.used, study.beyond(placement))
     lost = causes(study, placement, run)
-    doubtful = shares({**study.scores(drawn), **run.form.scores}, run.modelled.runtime)
+    scores = {**study.scores(drawn), **run.form.scores, **study.terms(placement, drawn)}
+    doubtful = shares(scores, run.modelled.runtime)
     prediction = Prediction(
         signature=signature,
         profile=profile,
@@ -80,6 +82,7 @@ def predict(
         memory_per_process=run.memory,
         validity=validity,
         runtime=estimate(run.modelled.runtime),
+        new_run=study.new_run(run.modelled.runtime, drawn),
         source=outcome.source,
         metrics=metrics,
         absent=absent,
@@ -87,6 +90,7 @@ def predict(
         limits=limits,
         causes=lost,
         time={part: estimate(value) for part, value in run.modelled.time.items()},
+        terms=parts,
         remedies=remedies(study, placement, lost, agreement),
         elasticities=elasticities(study, placement, agreement=agreement),
         doubtful=doubtful,
@@ -110,9 +114,16 @@ def predict(
 
 def _metrics(
     modelled: Modelled,
-) -> tuple[dict[str, dict[str, Estimate]], dict[str, dict[str, str]], str | None, tuple[str, ...]]:
-    """Evaluate all families in every draw."""
+) -> tuple[
+    dict[str, dict[str, Estimate]],
+    dict[str, dict[str, str]],
+    str | None,
+    tuple[str, ...],
+    dict[str, Estimate],
+]:
+    """Evaluate all families in every draw; then what is lowest, notes, and losses in seconds."""
     metrics: dict[str, dict[str, Estimate]] = {}
+    parts: dict[str, Estimate] = {}
     absent: dict[str, dict[str, str]] = {}
     limits: str | None = None
     notes: tuple[str, ...] = ()
@@ -126,4 +137,6 @@ def _metrics(
             lowest = family.lowest_leaf(evaluation)
             limits = None if lowest is None else lowest.id
             notes = evaluation.notes
-    return metrics, absent, limits, notes
+            lost = terms(modelled.runtime, sampled.values)
+            parts = {name: estimate(value) for name, value in lost.items()}
+    return metrics, absent, limits, notes, parts

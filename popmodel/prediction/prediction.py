@@ -6,12 +6,14 @@ from dataclasses import field, fields, replace
 from typing import Any
 
 from popmodel.efficiency.scaling import Mode
+from popmodel.efficiency.terms import FAMILY
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.launch import launch_line, mpirun_line
 from popmodel.model.run.placement import Placement
 from popmodel.model.signature.program import Signature
+from popmodel.model.study import RUN_TO_RUN
 from popmodel.model.uncertainty import LEVEL, Estimate
 from popmodel.plain import document, fields_of
 from popmodel.prediction.subject import subject
@@ -19,7 +21,7 @@ from popmodel.prediction.validity import Validity
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/predict/1"
-MAIN_FAMILY = "hybrid-additive"
+MAIN_FAMILY = FAMILY
 DEFAULT_REFERENCE = "default"
 """Why 1 x 1 is the reference: nothing else was asked for or needed."""
 SMOOTH = 0.02
@@ -112,6 +114,9 @@ class Prediction:
         How far the prediction goes beyond what was measured of the machine.
     runtime : Estimate
         Seconds.
+    new_run : Estimate
+        Seconds of one more run, with what varies from run to run; without an interval where that is
+        not known.
     source : str
         Where runtime and metrics come from: ``replay``, or ``closed form`` without a replay.
     metrics : dict of str to dict of str to Estimate
@@ -126,6 +131,9 @@ class Prediction:
         By leaf of `MAIN_FAMILY`: seconds that each item of the program, or the imbalance, costs.
     time : dict of str to Estimate
         Parts of the runtime in seconds; their values add up to it.
+    terms : dict of str to Estimate
+        Useful time and the losses of `MAIN_FAMILY` in seconds, `popmodel.efficiency.terms`, as
+        measured runs have them too.
     remedies : dict of str to float
         Relative change of the runtime under each remedy, the best first.
     elasticities : tuple of Elasticity
@@ -167,6 +175,7 @@ class Prediction:
     memory_per_process: float | None
     validity: Validity
     runtime: Estimate
+    new_run: Estimate
     source: str
     metrics: dict[str, dict[str, Estimate]]
     absent: dict[str, dict[str, str]]
@@ -174,6 +183,7 @@ class Prediction:
     limits: str | None
     causes: dict[str, dict[str, float]]
     time: dict[str, Estimate]
+    terms: dict[str, Estimate]
     remedies: dict[str, float]
     elasticities: tuple[Elasticity, ...]
     doubtful: dict[str, float]
@@ -209,6 +219,10 @@ class Prediction:
             | {"included": ()},
         )
 
+    def _included(self) -> tuple[str, ...]:
+        """What intervals include; what varies from run to run only that of a new run."""
+        return (*self.included, *((RUN_TO_RUN,) if self.new_run.low is not None else ()))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the prediction as JSON types, schema ``popmodel/predict/1``."""
         return document(
@@ -221,6 +235,8 @@ class Prediction:
                 "grid": self.grid,
                 **fields_of(self.placement, *_LAYOUT),
             },
+            **fields_of(self, "memory_per_process", "validity"),
+            runtime={**self.runtime.to_dict(), "new_run": _ends(self.new_run)},
             **fields_of(self, *_BEFORE_REPLAY),
             model_form=dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
             replay=self.agreement or {"why": self.not_replayed},
@@ -229,7 +245,7 @@ class Prediction:
             launch=self.launch,
             launch_mpirun=self.launch_mpirun,
             **fields_of(self, "inputs", "left_out", "notes"),
-            intervals={"level": LEVEL, "include": self.included},
+            intervals={"level": LEVEL, "include": self._included()},
             **fields_of(self, "draws", "seed"),
         )
 
@@ -240,8 +256,8 @@ _LAYOUT = (
 )
 """Fields of the placement that documents have as they are, in this order."""
 _BEFORE_REPLAY = (
-    *("memory_per_process", "validity", "runtime", "source", "metrics", "absent", "reference"),
-    *("limits", "causes", "time", "remedies", "elasticities", "doubtful", "measure"),
+    *("source", "metrics", "absent", "reference"),
+    *("limits", "causes", "time", "terms", "remedies", "elasticities", "doubtful", "measure"),
 )
 """Fields that documents have as they are, in this order."""
 
@@ -259,3 +275,8 @@ def _optional(value: Estimate | None, why: str | None = None) -> dict[str, Any]:
     if value is not None:
         return value.to_dict()
     return {"value": None, "low": None, "high": None, "why": why or "no parallel loops"}
+
+
+def _ends(value: Estimate) -> dict[str, Any]:
+    """The interval of an estimate, or why there is none."""
+    return {key: entry for key, entry in value.to_dict().items() if key != "value"}

@@ -28,6 +28,7 @@ def subject(
             "bundled": signature.is_bundled,
             "settings": dict(settings),
             "imbalance": signature.set_imbalance,
+            "calibration": _calibration(signature, profile),
         },
         "machine": {
             "name": profile.name,
@@ -36,4 +37,17 @@ def subject(
             "origin": profile.origin,
             "noisy": list(profile.noisy),
         },
+    }
+
+
+def _calibration(signature: Signature, profile: Profile) -> dict[str, Any] | None:
+    """By what runs the signature was calibrated, and whether all of it holds on the machine."""
+    known = signature.calibration
+    if known is None:
+        return None
+    return {
+        "runs": len(known.runs),
+        "machine": known.machine,
+        "same_machine": known.machine_digest == profile.digest,
+        "changed": list(known.changed),
     }

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from popmodel.machine.profile import Profile
 from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Placement
-from popmodel.model.run.reach import LIMITS, MEASURED, measured_ranges, reaches
+from popmodel.model.run.reach import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.values import dataclass
 
 INSIDE, EXTRAPOLATED, OUTSIDE = "inside", "extrapolated", "outside"
@@ -54,7 +54,9 @@ class Validity:
         return f"{said}: {'; '.join(self.reasons)}" if self.reasons else said
 
 
-def assess(profile: Profile, placement: Placement, used: Iterable[Use]) -> Validity:
+def assess(
+    profile: Profile, placement: Placement, used: Iterable[Use], runs: Iterable[Reach] = ()
+) -> Validity:
     """Compare what a prediction used with what was measured.
 
     Parameters
@@ -65,27 +67,33 @@ def assess(profile: Profile, placement: Placement, used: Iterable[Use]) -> Valid
         How many nodes are used.
     used : iterable of Use
         What the model asked of the profile, `Parameters.used`.
+    runs : iterable of Reach, optional
+        How far it goes beyond the runs that the signature was calibrated by, `Study.beyond`.
     """
     used = set(used)
     found = list(reaches(measured_ranges(profile), used, placement.nodes))
-    beyond: dict[tuple[float, str, str], list[str]] = defaultdict(list)
-    for one in found:
+    beyond: dict[tuple[float, str, str, float], list[str]] = defaultdict(list)
+    for one in (*found, *runs):
         if one.is_beyond:
-            beyond[one.factor, one.argument, one.limit].append(one.subject)
-    order = sorted(beyond, key=lambda key: -key[0] / LIMITS[key[1]])
-    reasons = [_reason(*key, beyond[key]) for key in order]
-    if all(one.argument == "nodes" for one in found):
+            key = one.factor, one.argument, one.limit, one.trusted
+            beyond[key] += [one.subject] if one.section != RUNS else []
+    order = sorted(beyond, key=lambda key: -key[0] / key[3])
+    reasons = [_reason(*key[:3], beyond[key]) for key in order]
+    factor = max((key[0] for key in order), default=1.0)
+    is_measured = any(one.argument != "nodes" for one in found)
+    # values of a preset have no range; runs that calibrated a signature have one on any machine
+    if any(key[0] > key[3] for key in order if is_measured or not beyond[key]):
+        return Validity(OUTSIDE, factor, (*reasons, *_not_measured(profile, used)))
+    if not is_measured:
         return Validity(profile.origin, None, tuple(reasons))
     reasons += _not_measured(profile, used)
-    factor = max((key[0] for key in order), default=1.0)
-    if any(key[0] > LIMITS[key[1]] for key in order):
-        return Validity(OUTSIDE, factor, tuple(reasons))
     return Validity(EXTRAPOLATED if order else INSIDE, factor, tuple(reasons))
 
 
 def _reason(factor: float, argument: str, limit: str, subjects: list[str]) -> str:
     text = f"{argument} a factor of {factor:.3g} {limit}"
-    return text if argument == "nodes" else f"{text}: {', '.join(subjects)}"
+    named = subjects and argument != "nodes"
+    return f"{text}: {', '.join(subjects)}" if named else text
 
 
 def _not_measured(profile: Profile, asked: Iterable[Use]) -> list[str]:

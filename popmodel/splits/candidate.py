@@ -31,6 +31,22 @@ WITHIN = 0.02
 
 
 @dataclass(frozen=True)
+class Breakdown:
+    """Where the time of a split goes, at the best estimate.
+
+    Attributes
+    ----------
+    time : dict of str to float
+        Parts of the runtime, s; they add up to it.
+    metrics : dict of str to float
+        Efficiencies of `popmodel.efficiency.terms.FAMILY`.
+    """
+
+    time: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Evaluated:
     """One split with what the model says of it, before it is compared with others.
 
@@ -52,6 +68,8 @@ class Evaluated:
         Why there is no replay.
     laws : mapping of str to array of shape (FIRST + n,)
         Standard normal scores of the laws, `Form.scores`.
+    breakdown : Breakdown
+        Where the time goes.
     """
 
     placement: Placement
@@ -63,6 +81,7 @@ class Evaluated:
     gap: float | None = None
     not_replayed: str | None = None
     laws: Mapping[str, Array] = field(default_factory=dict)
+    breakdown: Breakdown = field(default_factory=Breakdown)
 
     @property
     def split(self) -> tuple[int, int]:
@@ -81,7 +100,7 @@ class Candidate:
 
     Attributes
     ----------
-    placement, grid, memory_per_process, validity, source
+    placement, grid, memory_per_process, validity, source, breakdown
         As in `Evaluated`.
     runtime, parallel_efficiency : Estimate
         Runtime, s, and parallel efficiency.
@@ -106,6 +125,7 @@ class Candidate:
     regret: float | None
     validity: Validity
     source: str
+    breakdown: Breakdown
     draws: Array = field(repr=False, compare=False)
     laws: Mapping[str, Array] = field(repr=False, compare=False)
 
@@ -168,6 +188,7 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
             judged(regret, index),
             one.validity,
             one.source,
+            one.breakdown,
             times[index],
             one.laws,
         )

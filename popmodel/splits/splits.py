@@ -15,10 +15,10 @@ from popmodel.model.run import grid
 from popmodel.model.run.nearest import on_nodes
 from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import Draws
+from popmodel.model.uncertainty import Draws, nominal
 from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.prediction.validity import assess
-from popmodel.splits.candidate import Evaluated
+from popmodel.splits.candidate import Breakdown, Evaluated
 from popmodel.units import format_size
 from popmodel.values import dataclass
 
@@ -154,10 +154,14 @@ def evaluate(
         run.memory,
         run.modelled.runtime,
         metrics.values["parallel_efficiency"],
-        assess(study.profile, placement, run.machine.used),
+        assess(study.profile, placement, run.machine.used, study.beyond(placement)),
         None if agreement is None else agreement.gap,
         outcome.why_not,
         run.form.scores,
+        Breakdown(
+            {part: nominal(value) for part, value in run.modelled.time.items()},
+            {metric: nominal(value) for metric, value in metrics.values.items()},
+        ),
     )
 
 
@@ -184,7 +188,8 @@ def _admit(study: Study, processes: int, threads: int, max_memory: float | None)
         if memory is None:
             raise UsageError(UNKNOWN_MEMORY)
         if memory > max_memory:
-            raise UsageError(f"{NEEDS} {format_size(memory, digits=3)} per process")
+            sizes = (format_size(one, digits=3) for one in (memory, max_memory))
+            raise UsageError(f"{NEEDS} {' per process, more than '.join(sizes)}")
     return placement
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.model.changes import factors_of
+from popmodel.model.run.launch import launch_line, mpirun_line
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
@@ -93,7 +94,14 @@ class Sweep:
             **about,
             bind=self.bind,
             what_if=self.what_if,
-            candidates=self.candidates,
+            candidates=[
+                {
+                    **one.to_dict(),
+                    "launch": launch_line(one.placement, program),
+                    "launch_mpirun": mpirun_line(one.placement, program),
+                }
+                for one in self.candidates
+            ],
             refused=self.refused,
             impossible=self.impossible,
             best=[one.split for choice in self.choices for one in choice.tied],

@@ -15,7 +15,14 @@ from popmodel.errors import UsageError
 from popmodel.expressions import Takes, parse
 from popmodel.formulas import derivation as formulas
 from popmodel.formulas import notation, notebook
-from popmodel.formulas.derivation import Formula, FormulaError, choose, derive
+from popmodel.formulas.derivation import (
+    Formula,
+    FormulaError,
+    choose,
+    derive,
+    derived,
+    traced,
+)
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
@@ -60,12 +67,13 @@ def test_the_text_gives_the_value_of_every_metric(name: str, split: tuple[int, i
     study = Study(BUNDLED[name], PRESET, {}, 0, 0)
     where = place(*split, PRESET.topology)
     modelled = study.run(where, study.sources(draws=0)).modelled
-    found = derive(study, where, None)
+    basis = traced(study, where)
+    found = derived(basis, None)
     assert evaluate(found.to_dict()) == pytest.approx(float(modelled.runtime), rel=1e-9)
     for family in FAMILIES.values():
         sampled = family.evaluate_samples(modelled.aggregates, modelled.absent)
         for metric, expected in sampled.values.items():
-            document = derive(study, where, family, metric).to_dict()
+            document = derived(basis, family, metric).to_dict()
             assert document["value"] == pytest.approx(float(expected), rel=1e-9)
             assert evaluate(document) == pytest.approx(float(expected), rel=1e-9), metric
 

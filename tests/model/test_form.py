@@ -34,6 +34,7 @@ WORK = Work(
     stretched=3.0,
     overhead=0.5,
     synchronising=0.25,
+    awaiting=0.5,
     single_thread=4.0,
     waiting=0.125,
     transfer=0.75,
@@ -46,7 +47,7 @@ WORK = Work(
     instructions=1e9,
 )
 PARTS = {
-    LOOPS: ("share", "stretched", "region_cycles"),
+    LOOPS: ("share", "stretched", "awaiting", "region_cycles"),
     SERIAL: ("serial", "serial_cycles"),
     OPENMP: ("overhead", "synchronising"),
     WAITING: ("waiting",),

@@ -244,14 +244,14 @@ def test_what_does_not_fit_is_refused_with_the_reason() -> None:
     reasons = {(one.processes, one.threads): one.why for one in found.refused}
     assert reasons[32, 2] == "cannon cannot run with 32 processes: it requires is_square(P)"
     assert reasons[2, 32] == "a node has 16 cores, fewer than 32 threads"
-    assert reasons[4, 16] == "needs 640 MiB per process"
+    assert reasons[4, 16] == "needs 640 MiB per process, more than 200 MiB"
     assert [one.placement.processes for one in found.candidates] == [64, 16]
 
 
 def test_cores_whose_processes_are_too_large_name_the_nearest_that_are_not() -> None:
     with pytest.raises(UsageError) as caught:
         sweep(CANNON, PRESET, [9], max_memory=200 * 2**20)
-    assert "needs 284 MiB per process" in caught.value.message
+    assert "needs 284 MiB per process, more than 200 MiB" in caught.value.message
     # 9 processes are possible, but 16 are the fewest that are small enough
     assert caught.value.hint == "possible: 16 cores for cannon"
 
@@ -383,6 +383,18 @@ def test_the_document_has_what_the_contract_names() -> None:
         math.isnan(one["runtime"]["value"]) or np.isinf(one["runtime"]["value"])
         for one in document["candidates"]
     )
+
+
+def test_each_split_says_where_its_time_goes_and_how_to_start_it_as_a_prediction_does() -> None:
+    one = sweep(STENCIL, PRESET, [16], draws=20).to_dict()["candidates"][1]
+    alone = predict(STENCIL, PRESET, one["processes"], one["threads"], draws=20).to_dict()
+    time = one["breakdown"]["time"]
+    assert time == {part: found["value"] for part, found in alone["time"].items()}
+    assert sum(time.values()) == pytest.approx(one["runtime"]["value"])
+    metrics = alone["metrics"]["hybrid-additive"]
+    assert one["breakdown"]["metrics"] == {name: of["value"] for name, of in metrics.items()}
+    assert one["launch"] == alone["launch"]
+    assert one["launch_mpirun"] == alone["launch_mpirun"]
 
 
 def test_a_split_that_is_too_large_for_a_replay_changes_no_other(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value, maximum
-from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, Key
+from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, Key
 from popmodel.model.grammar.reading import Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import Costs
 from popmodel.model.kinds.item import Amount, Item, Table
 from popmodel.model.kinds.spread import Spread
-from popmodel.model.run.uneven import Uneven
+from popmodel.model.kinds.varied import Varied
 from popmodel.model.run.work import Work
 from popmodel.model.terms import critical, false_sharing, openmp, schedule
 from popmodel.values import dataclass
@@ -93,7 +93,7 @@ class SharedWrites(Table):
 
 
 @dataclass(frozen=True)
-class Parallel(Item):
+class Parallel(Varied):
     """A loop whose ``trip`` iterations are shared by the threads, ``inner`` iterations in each."""
 
     kind: ClassVar[str] = "parallel"
@@ -146,6 +146,15 @@ class Parallel(Item):
             "constructs",
             NOT_NEGATIVE,
         ),
+        Key(
+            "synchronisation",
+            "1",
+            "0",
+            "how much of overhead, and of the time in which threads wait for the busiest one, is "
+            "in barriers, critical sections and locks, as measured; the rest is scheduling, fork "
+            "and join",
+            SHARE,
+        ),
         Key("critical", "", "none", "table: a critical section inside the loop", table=Critical),
         Key(
             "shared_writes",
@@ -175,6 +184,7 @@ class Parallel(Item):
     shared_writes: SharedWrites | None = None
     thread_imbalance: Amount | None = None
     overhead: Amount | None = None
+    synchronisation: Amount = 0.0
     spread: Spread = Spread()
 
     @classmethod
@@ -191,21 +201,6 @@ class Parallel(Item):
         return super().read(
             reading, {"constructs": {}, **table} if "overhead" in table else table, where
         )
-
-    @property
-    def own_spread(self) -> Mapping[str, Value]:
-        """Those of its spreads that are given."""
-        return self.spread.known()
-
-    @property
-    def stated_spreads(self) -> Set[str]:
-        """The kinds of spread that it states in some form."""
-        return self.spread.stated()
-
-    def uneven(self, point: Point) -> tuple[Uneven, ...]:
-        """Return how its work differs, where that is known value by value."""
-        known = self.spread.uneven(point)
-        return () if known is None else (known,)
 
     def work(self, point: Point) -> Work:
         """Return the work of one execution."""
@@ -240,15 +235,14 @@ class Parallel(Item):
         waiting = sum(
             time for construct, time in entered.items() if construct in openmp.SYNCHRONISING
         )
+        measured = 0.0 if self.overhead is None else self.overhead
         more = inside + (0.0 if self.shared_writes is None else self.shared_writes.time(point))
         return Work(
             share=share + more,
             stretched=busiest + more,
-            overhead=sum(entered.values())
-            + (0.0 if self.overhead is None else self.overhead)
-            + fetching
-            + queueing,
-            synchronising=waiting + queueing,
+            overhead=sum(entered.values()) + measured + fetching + queueing,
+            synchronising=waiting + self.synchronisation * measured + queueing,
+            awaiting=self.synchronisation * (busiest - share),
             single_thread=single_thread + point.team * inside,
             region_cycles=(share + more) * frequency,
             # nobody counts the instructions of what is given in seconds
@@ -294,6 +288,9 @@ class Parallel(Item):
         text += f"; {Costs.sentence(entry)}"
         if entry["overhead"] is not None:
             text += f"; plus {words.quantity(entry['overhead'])} of OpenMP, as measured"
+        if entry["synchronisation"]["formula"] != "0":
+            part = words.symbol(entry["synchronisation"])
+            text += f"; a share of {part} of what threads idle is in barriers and locks"
         paid = [
             name if number["formula"] == "1" else f"{words.symbol(number)} times {name}"
             for name, number in entry["constructs"].items()

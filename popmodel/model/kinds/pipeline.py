@@ -213,26 +213,28 @@ class Pipeline(Item):
             {int(targets[rank]): rank for rank in np.flatnonzero(cost.place).tolist()}
             for targets, cost in steps
         ]
-        sent = [
-            [build.each(targets, self.bytes, cost) for targets, cost in steps]
-            for _ in range(blocks)
-        ]
+        sent = [build.each(targets, self.bytes, cost) for targets, cost in steps]
+        each = sum(len(rows) for rows in sent)
+        build.messages_again(each, blocks - 1)
         for rank in range(point.placement.processes):
             received = [
-                [
-                    of[source[rank]]
-                    for of, source in zip(rows, sources, strict=True)
-                    if rank in source
-                ]
-                for rows in sent
+                rows[source[rank]]
+                for rows, source in zip(sent, sources, strict=True)
+                if rank in source
             ]
-            build.post(rank, received[0])
-            for turn, rows in enumerate(sent):
-                build.wait_receive(rank, received[turn])
-                build.compute(rank, self.seconds / blocks)
-                # posted before the block is sent, so that no process waits for another's sends
-                build.post(rank, received[turn + 1] if turn + 1 < blocks else [])
-                build.send(rank, [of[rank] for of in rows if rank in of])
+            sends = [rows[rank] for rows in sent if rank in rows]
+            build.post(rank, received)
+            if blocks > 1:
+                with build.repeated(rank, blocks - 1, each):
+                    build.wait_receive(rank, received)
+                    build.compute(rank, self.seconds / blocks)
+                    # posted before the block is sent, so that no process waits for another's sends
+                    build.post(rank, [row + each for row in received])
+                    build.send(rank, sends)
+            last = each * (blocks - 1)
+            build.wait_receive(rank, [row + last for row in received])
+            build.compute(rank, self.seconds / blocks)
+            build.send(rank, [row + last for row in sends])
 
     def _costs(
         self, point: Point, links: Sequence[_Link], build: OperationsBuilder

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from popmodel.expressions import parse
-from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import Costs
 from popmodel.model.kinds.item import Amount, Item, Table
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.kinds.spread import Spread
-from popmodel.model.run.uneven import Uneven
+from popmodel.model.kinds.varied import Varied
 from popmodel.model.run.work import Work
 from popmodel.values import dataclass
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Serial(Item):
+class Serial(Varied):
     """A loop of ``trip`` iterations that only the master thread executes."""
 
     kind: ClassVar[str] = "serial"
@@ -38,21 +37,6 @@ class Serial(Item):
     trip: Amount
     costs: Costs
     spread: Spread = Spread()
-
-    @property
-    def own_spread(self) -> Mapping[str, Value]:
-        """Those of its spreads that are given."""
-        return self.spread.known()
-
-    @property
-    def stated_spreads(self) -> Set[str]:
-        """The kinds of spread that it states in some form."""
-        return self.spread.stated()
-
-    def uneven(self, point: Point) -> tuple[Uneven, ...]:
-        """Return how its work differs, where that is known value by value."""
-        known = self.spread.uneven(point)
-        return () if known is None else (known,)
 
     def work(self, point: Point) -> Work:
         """Return the work of one execution."""

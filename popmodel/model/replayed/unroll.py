@@ -26,6 +26,7 @@ from popmodel.model.replayed.script import (
     Script,
 )
 from popmodel.model.replayed.shares import Factors
+from popmodel.model.run.course import LARGEST
 from popmodel.model.run.operations import Inside, NotUnrolled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
@@ -157,6 +158,20 @@ def persistent_scores(processes: int, rng: np.random.Generator) -> Array:
     return rng.permutation(scores)
 
 
+def with_one(factors: Array, holder: int, level: float) -> Array:
+    """Return factors of processes of which one is a level or more, the rest as much less.
+
+    The sum stays what it is.
+    """
+    most, total = float(factors[holder]), float(factors.sum())
+    level = min(level, total)
+    if level <= most or most == total:
+        return factors
+    found: Array = factors * ((total - level) / (total - most))
+    found[holder] = level
+    return found
+
+
 def transient_scores(processes: int, rng: np.random.Generator) -> Array:
     """Return standard normal scores for a step, less their mean: the whole work stays the same."""
     scores: Array = rng.standard_normal(processes)
@@ -222,7 +237,8 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     outline : Outline
         The program of average processes.
     spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
+        ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0;
+        and `LARGEST`.
     seed : int
         Decides which processes are slow, and when.
     """
@@ -233,6 +249,11 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         nominal(spread.get(name, 0.0)) for name in ("persistent_cv", "transient_cv")
     )
     scores = persistent_scores(processes, rng)
+    holder, level = int(np.argmax(scores)), 1 + nominal(spread.get(LARGEST, 0.0))
+
+    def lasting(cv: float) -> Array:
+        return with_one(1 + cv * scores, holder, level)
+
     turns = np.zeros((outline.steps, processes))
     many = [one for gap in outline.listed for _, one in gap]
     if (
@@ -246,14 +267,15 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         }
         turns = np.array([transient_scores(processes, streams[loop]) for loop in outline.loops])
     # nobody has less than nothing to do
-    factors = np.maximum(1 + persistent * scores + transient * turns, 0.0)
+    factors = np.maximum(lasting(persistent) + transient * turns, 0.0)
 
     def of_own(one: Own, step: int) -> Array:
-        mine: Array = np.maximum(one.work + one.lasting * scores + one.turns * turns[step], 0.0)
+        ranks = one.work * lasting(one.lasting / one.work) if one.work else one.lasting * scores
+        mine: Array = np.maximum(ranks + one.turns * turns[step], 0.0)
         return mine
 
     def of_listed(one: Listed, step: int) -> Array:
-        drawn = shares[one.place].next(one.persistent * scores, one.transient * turns[step])
+        drawn = shares[one.place].next(lasting(one.persistent) - 1, one.transient * turns[step])
         levels = [
             part.share * (1.0 if part.ranks is None else part.ranks) * factor
             for part, factor in zip(one.parts, drawn, strict=True)
@@ -299,7 +321,7 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
             pending += part.tail * factors[part.step]
         if part.inside is not None and part.behind is not None:
             inside, step = part.inside, part.step
-            drawn = shares[part.place].next(persistent * scores, transient * turns[step])
+            drawn = shares[part.place].next(lasting(persistent) - 1, transient * turns[step])
             mine = inside.seconds * _NS * drawn[inside.part, inside.process]
             in_step[step] += np.bincount(inside.process, mine, processes)
             among = part.behind >= 0

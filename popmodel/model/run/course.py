@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from popmodel.expressions.elementary import Value, maximum
+import numpy as np
+
+from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
 from popmodel.model.run.work import Work
 from popmodel.model.terms import imbalance
 from popmodel.model.uncertainty import nominal
@@ -19,6 +21,8 @@ AVERAGED = "averaged"
 
 Where it is 0, the persistent part has all by which the slowest process is slower in the end.
 """
+LARGEST = "largest"
+"""Of a spread: by how much one process exceeds the average, because its work cannot be divided."""
 _NOTHING = 1e-12  # of the time of a process: a delay that is less cannot be scaled
 _SAME = 1e-9  # of the same: a difference that is less is rounding
 
@@ -102,8 +106,37 @@ def closed_delays(work: Work, processes: int, spread: Mapping[str, Value]) -> De
     )
 
 
+def with_largest(
+    spread: Mapping[str, Value], excess: Value, work: Work, processes: Value
+) -> Mapping[str, Value]:
+    """Return the spread of a run in which one process exceeds the average by so much or more.
+
+    Parameters
+    ----------
+    spread : mapping of str to value
+        As of `closed_form`.
+    excess : value
+        Relative; a step lasts as long at least, whoever is slow in it.
+    work : Work
+        What an average process does.
+    processes : value
+        P.
+    """
+    score = imbalance.expected_maximum(processes)
+    if not (np.any(numbers(excess) > 0) and np.all(numbers(score) > 0)):
+        return spread
+    overall, longest = _slowest(work, processes, spread, has_mpi=True)
+    overall = maximum(overall, excess)
+    longest = maximum(longest, overall)
+    return {
+        "persistent_cv": overall / score,
+        "transient_cv": sqrt(maximum(longest**2 - overall**2, 0.0)) / score,
+        AVERAGED: 0.0,
+    }
+
+
 def _slowest(
-    work: Work, processes: int, spread: Mapping[str, Value], *, has_mpi: bool
+    work: Work, processes: Value, spread: Mapping[str, Value], *, has_mpi: bool
 ) -> tuple[Value, Value]:
     """By what part the slowest process computes longer: over the run, and summed over its steps."""
     persistent = spread.get("persistent_cv", 0.0)

@@ -73,6 +73,7 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
     outside_max = course.computing + work.overhead
     ideal, runtime = course.ideal, course.runtime
     uneven = work.stretched - work.share
+    synchronising = work.synchronising + work.awaiting
     all_threads = processes * threads
     aggregates: dict[str, Value] = {
         "processes": processes,
@@ -91,8 +92,8 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
         "outside_mpi_mean": outside,
         "outside_mpi_max": outside_max,
         "openmp_imbalance": uneven,
-        "openmp_synchronisation": work.synchronising,
-        "openmp_scheduling": work.overhead - work.synchronising + uneven,
+        "openmp_synchronisation": synchronising,
+        "openmp_scheduling": work.overhead + uneven - synchronising,
         "openmp_mpi": 0.0 * runtime,
         "mpi_mean": (runtime - outside) / threads,
         "mpi_min": (runtime - outside_max) / threads,

@@ -7,11 +7,13 @@ sent, and who waits for whom, is left to the replay.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partialmethod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import Rows
 from popmodel.expressions.elementary import Value
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS, Messages
 from popmodel.model.run.uneven import Uneven
@@ -126,7 +128,7 @@ class OperationsBuilder:
         self.messages = messages
         self.processes = messages.placement.processes
         self._builder = ProgramBuilder(self.processes)
-        self._messages: list[tuple[float, bool, float]] = []
+        self._messages = Rows(3)  # time, waits, busy
         self._collectives: list[float] = []
         self._whole: Operations | None = None
 
@@ -182,9 +184,10 @@ class OperationsBuilder:
             for rank in np.flatnonzero(cost.place).tolist()
         }
 
-    def busy(self, row: int) -> float:
-        """Time in which the sender of a message is busy with it, s."""
-        return self._messages[row][2]
+    def messages_again(self, count: int, times: int) -> None:
+        """Describe the last messages so many more times, numbered on."""
+        self._messages.again(count, times)
+        self._builder.messages_again(count, times)
 
     def collective(
         self, kind: str, size: float, root: int, cost: Value, team: Sequence[int]
@@ -214,6 +217,10 @@ class OperationsBuilder:
     def compute(self, rank: int, seconds: float) -> None:
         """Let a process compute."""
         self._builder.compute(rank, seconds)
+
+    def repeated(self, rank: int, times: int, step: int) -> AbstractContextManager[None]:
+        """Let a process do what it does inside so often, each time on messages a step further."""
+        return self._builder.repeated(rank, times, step)
 
     def send_all(
         self, targets: Ranks, size: float, cost: Cost, threads: int = 1, *, at_once: bool = True
@@ -246,8 +253,8 @@ class OperationsBuilder:
         if self._whole is not None:
             return self._whole
         program = self._builder.build()
-        columns = np.array(self._messages, dtype=np.float64).reshape(-1, 3).T
-        nothing = np.zeros(len(self._messages))
+        columns = self._messages.array()
+        nothing = np.zeros(columns.shape[1])
         cost = np.array(self._collectives, dtype=np.float64) * _NS
         charges = Charges(
             transfer=columns[0] * _NS,

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from popmodel.machine.profile import Profile
+from popmodel.model.calibration import TRUSTED
 from popmodel.model.run.measured import Shape
 from popmodel.model.run.parameters import Use
 from popmodel.units import format_size
 from popmodel.values import dataclass
 
 MEASURED = "measured"
+RUNS = "runs"
+"""Section of a reach beyond the runs that a signature was calibrated by."""
 
 LIMITS: Mapping[str, float] = {
     "threads": 16.0,
@@ -71,7 +74,12 @@ class Reach:
     @property
     def distance(self) -> float:
         """0 inside, 1 where `LIMITS` ends, in between on a logarithmic scale."""
-        return math.log(max(self.factor, 1.0)) / math.log(LIMITS[self.argument])
+        return math.log(max(self.factor, 1.0)) / math.log(self.trusted)
+
+    @property
+    def trusted(self) -> float:
+        """The factor up to which predictions have an interval."""
+        return TRUSTED if self.section == RUNS else LIMITS[self.argument]
 
 
 def reaches(ranges: Ranges, used: Iterable[Use], nodes: int) -> Iterator[Reach]:
@@ -94,6 +102,28 @@ def reaches(ranges: Ranges, used: Iterable[Use], nodes: int) -> Iterator[Reach]:
             subject, found = f"{_MESSAGES_OF}{use.subject}", (1.0, 2.0) if of_messages else None
         if found is not None:
             yield Reach(subject, use.argument, *_beyond(use, *found))
+
+
+def beyond_runs(
+    hull: Mapping[str, tuple[float, float]], values: Mapping[str, float]
+) -> Iterator[Reach]:
+    """Compare a prediction with the runs that its signature was calibrated by.
+
+    Parameters
+    ----------
+    hull : mapping of str to (float, float)
+        Smallest and largest calibrated value, by name.
+    values : mapping of str to float
+        Those of the prediction.
+    """
+    for name, (low, high) in hull.items():
+        value = values[name]
+        if value > high:
+            yield Reach(RUNS, name, value / high, f"above the largest calibrated ({high:g})")
+        elif value < low:
+            yield Reach(RUNS, name, low / value, f"below the smallest calibrated ({low:g})")
+        else:
+            yield Reach(RUNS, name, 1.0, "")
 
 
 def measured_ranges(profile: Profile) -> Ranges:

@@ -27,6 +27,9 @@ class Work:
         OpenMP constructs.
     synchronising : value
         The part of ``overhead`` in which threads wait for each other.
+    awaiting : value
+        The part of ``stretched`` beyond ``share`` in which threads wait for the busiest one in
+        barriers and locks; an average over them, as ``share`` is.
     single_thread : value
         What the parallel loops would take with one thread and without OpenMP.
     waiting : value
@@ -51,6 +54,7 @@ class Work:
     stretched: Value = 0.0
     overhead: Value = 0.0
     synchronising: Value = 0.0
+    awaiting: Value = 0.0
     single_thread: Value = 0.0
     waiting: Value = 0.0
     transfer: Value = 0.0

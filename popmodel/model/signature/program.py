@@ -10,6 +10,7 @@ from functools import cached_property
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
+from popmodel.model.calibration import Calibration
 from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
 from popmodel.units import plural
@@ -115,6 +116,8 @@ class Signature:
         Who touched the data of loops first that do not say it.
     unknown : tuple of Unknown
         What is written as ``"?"`` and was not set.
+    calibration : Calibration or None
+        What measured runs have taught of it; None if it was not calibrated.
     """
 
     name: str
@@ -130,6 +133,7 @@ class Signature:
     units: Mapping[str, str] = field(default_factory=dict)
     first_touch: str = "threads"
     unknown: tuple[Unknown, ...] = ()
+    calibration: Calibration | None = None
 
     @cached_property
     def of_grid(self) -> frozenset[str]:

@@ -23,6 +23,7 @@ from popmodel.model.grammar.keys import Key
 from popmodel.model.grammar.reading import UNREADABLE, Part, SignatureError
 from popmodel.model.grammar.toml_lines import Path, line_of
 from popmodel.model.recorded import decode
+from popmodel.model.signature.calibrated import calibration
 from popmodel.model.signature.program import (
     EXTENTS,
     MAX_DIMENSIONS,
@@ -90,7 +91,9 @@ class SignatureReader(ProgramReader):
         program = self.part(lambda: self.body(document["program"], ("program",)), no_entries)
         unknown = tuple(Unknown(label_of(path), line_of(self.lines, path)) for path in self.unknown)
         before = (name, self.path, is_bundled, params, constants, let, limits, grid, imbalance)
-        return Signature(*before, program, {**units, **more}, first_touch, unknown)
+        inputs = {"params": params, "constants": constants, "imbalance": imbalance}
+        known = self.section(document, "calibration", partial(calibration, self, inputs), None)
+        return Signature(*before, program, {**units, **more}, first_touch, unknown, known)
 
     def section(
         self,
@@ -100,6 +103,8 @@ class SignatureReader(ProgramReader):
         instead: Part,
     ) -> Part:
         """Read a table of the document; note why, and go on without it, if it is beyond that."""
+        if name == "calibration" and name not in document:
+            return instead  # all of its keys have to be there, if it is
 
         def checked() -> Part:
             table = self.table(document, (name,))

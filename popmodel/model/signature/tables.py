@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from popmodel.model.grammar.keys import EXPONENT, NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, Key
+from popmodel.model.grammar.keys import EXPONENT, NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, Key
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.item import Table
@@ -36,6 +36,12 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         Key("memory", "", "none", "table: in which memory domains the data of a process lies"),
         Key("program", "", None, "list of items, executed in order"),
         Key("recorded", "", "none", "table: recorded times by name, packed text"),
+        Key(
+            "calibration",
+            "",
+            "none",
+            "table: what measured runs have taught; popmodel calibrate writes it",
+        ),
     ),
     "app": (
         Key("name", "", None, "name of the application"),
@@ -85,6 +91,14 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
             POSITIVE,
         ),
         Key("growth_exponent", "1", "0", "H: both grow as (P/reference_processes)**H", EXPONENT),
+        Key(
+            "largest",
+            "1",
+            "0",
+            "part of the work of all processes that cannot be divided, such as the largest of some "
+            "blocks: the process that has it works as long with any number of processes",
+            SHARE,
+        ),
     ),
     "memory": (
         Key(
@@ -96,6 +110,39 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
             "domain that the threads of the process are on",
             choices=FIRST_TOUCH,
         ),
+    ),
+    "calibration": (
+        Key("machine", "", None, "name of the machine that the runs were made on"),
+        Key("machine_digest", "", None, "hash of the values of its profile"),
+        Key("noise", "1", None, "standard deviation of the logarithm of a runtime, run to run"),
+        Key(
+            "own",
+            "1",
+            None,
+            "errors of laws that every split has for itself, as a part of those without runs",
+        ),
+        Key("hull", "", None, "table: smallest and largest value of the runs, by name"),
+        Key("runs", "", None, "table: the runs, by their hash"),
+        Key(
+            "terms",
+            "",
+            "none",
+            "table: times that the signature lacks, one standard deviation each",
+        ),
+        Key(
+            "drifts",
+            "",
+            "none",
+            "table: how far the speed of computing may drift over a doubling, and from where",
+        ),
+        Key(
+            "scores",
+            "",
+            None,
+            "table: mean and deviation of standard normal scores behind uncertain inputs, and the "
+            "value of constants",
+        ),
+        Key("tied", "", None, "correlations of the scores, packed text"),
     ),
 }
 _INSIDE: tuple[type[Table], ...] = tuple(

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.expressions.elementary import Value, sqrt
+from popmodel.expressions.elementary import Value, maximum, sqrt
 from popmodel.expressions.traced import named
 
 Levels = NDArray[np.float64]
@@ -51,6 +51,20 @@ def _quadrature(n: int) -> float:
     return _REACH - _STEP * (inner + 0.5)  # half of Phi(b)**n = 1 at the upper end
 
 
+@lru_cache(maxsize=256)
+def variance_of_maximum(n: int) -> float:
+    """Return the variance of the maximum of n independent standard normal values.
+
+    ``E(x**2) = b**2 - integral of 2 x Phi(x)**n from -b to b``, by the rule of `expected_maximum`,
+    with the first term of Euler and Maclaurin for the slope of 2 at the upper end.
+    """
+    count = round(2 * _REACH / _STEP)
+    points = (-_REACH + i * _STEP for i in range(1, count))
+    inner = sum(2 * x * (0.5 * math.erfc(-x / math.sqrt(2))) ** n for x in points)
+    square = _REACH**2 - _STEP * (inner + _REACH) + _STEP**2 / 6
+    return square - _quadrature(n) ** 2
+
+
 def spread_at(cv: Value, processes: Value, reference_processes: Value, exponent: Value) -> Value:
     """Return the coefficient of variation of the work of a process, ``cv (P/P_ref)**H``.
 
@@ -64,6 +78,16 @@ def spread_at(cv: Value, processes: Value, reference_processes: Value, exponent:
         P_ref and H: 0 for a smooth map of costs, 1/2 for independent cells.
     """
     return cv * (processes / reference_processes) ** exponent
+
+
+def excess_of_largest(part: Value, processes: Value) -> Value:
+    """Return by how much the process with a part of all work exceeds the average, ``P w - 1``.
+
+    0 where the average process has as much to do. If work that comes in pieces is dealt out so
+    that no piece moved from one process to another would help, and a process has more than twice
+    the work of another one, then it has one piece: half of its work moved there would help.
+    """
+    return maximum(part * processes - 1, 0.0)
 
 
 def slowest_overall(persistent: Value, transient: Value, steps: Value, processes: Value) -> Value:

@@ -247,7 +247,7 @@ ITEM_KEYS = [
     (table, key.name, key.unit)
     for table, keys in KEYS.items()
     for key in keys
-    if key.unit and table not in ("", "imbalance", "limits", "decomp")
+    if key.unit and table not in ("", "imbalance", "limits", "decomp", "calibration")
 ]
 
 

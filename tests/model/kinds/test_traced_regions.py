@@ -49,6 +49,34 @@ def test_overhead_stands_in_place_of_constructs() -> None:
     assert predicted("chunk = 1").time["OpenMP overhead"].value == pytest.approx(10 * 3e-7)
 
 
+def test_threads_synchronise_for_a_part_of_what_they_idle() -> None:
+    found = predicted("overhead = 1e-3, thread_imbalance = 0.25, synchronisation = 0.3")
+    runtime = 10 * (1.25e-3 + 1e-3)
+    idle = 10 * (0.25e-3 + 1e-3)
+    assert found.runtime.value == pytest.approx(runtime)
+    assert metric(found, "openmp_synchronisation_efficiency") == pytest.approx(
+        1 - 0.3 * idle / runtime
+    )
+    assert metric(found, "openmp_scheduling_efficiency") == pytest.approx(1 - 0.7 * idle / runtime)
+
+
+def test_constructs_say_themselves_what_is_synchronisation() -> None:
+    constructs = "constructs = { parallel_for = 1, barrier = 2 }"
+    plain, part = (
+        predicted(f"{constructs}, thread_imbalance = 0.25{more}")
+        for more in ("", ", synchronisation = 1")
+    )
+    more = metric(plain, "openmp_synchronisation_efficiency") - metric(
+        part, "openmp_synchronisation_efficiency"
+    )
+    assert more == pytest.approx(10 * 0.25e-3 / plain.runtime.value)
+
+
+def test_no_more_than_what_threads_idle_is_synchronisation() -> None:
+    with pytest.raises(SignatureError, match="synchronisation must be between 0 and 1"):
+        program(REGION.format("overhead = 1e-6, synchronisation = 1.5"))
+
+
 def test_memory_bandwidth_stretches_a_busy_thread_as_well() -> None:
     slow = predicted("overhead = 0, thread_imbalance = 0.25, bytes.MEM = 1e6")
     assert slow.runtime.value > predicted("overhead = 0, thread_imbalance = 0.25").runtime.value

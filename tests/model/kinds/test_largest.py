@@ -1,0 +1,92 @@
+"""Work of which one part cannot be divided: whoever has it works as long with more processes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from model.demo import machine, program
+
+from popmodel.formulas.derivation import formula
+from popmodel.model.changes import factors_of
+from popmodel.model.grammar.reading import SignatureError
+from popmodel.model.signature.program import Signature
+from popmodel.model.study import Study
+from popmodel.model.whole import whole
+from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import Prediction
+
+STEPS = """
+[[program]]
+loop = {{ count = 20 }}
+[[program.body]]
+serial = {{ trip = 1, seconds = 1e-3{} }}
+[[program.body]]
+collective = {{ op = "barrier" }}
+"""
+
+
+def steps(imbalance: str, own: str = "") -> Signature:
+    return program(STEPS.format(own), imbalance=imbalance)
+
+
+def predicted(signature: Signature, processes: int, draws: int = 0) -> Prediction:
+    return predict(signature, machine(), processes, 1, draws=draws)
+
+
+def balance(signature: Signature, processes: int) -> float:
+    return predicted(signature, processes).metrics["hybrid-additive"]["process_load_balance"].value
+
+
+@pytest.mark.parametrize(("processes", "expected"), [(1, 1), (4, 1), (8, 1 / 2), (32, 1 / 8)])
+def test_it_bounds_load_balance_once_it_is_more_than_a_share(
+    processes: int, expected: float
+) -> None:
+    assert balance(steps("largest = 0.25"), processes) == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_larger_of_it_and_the_spread_counts() -> None:
+    spread = "persistent_cv = 0.1\n"
+    assert balance(steps(f"{spread}largest = 0.125"), 8) == balance(steps(spread), 8)
+    assert balance(steps(f"{spread}largest = 0.5"), 8) == pytest.approx(1 / 4, abs=1e-3)
+
+
+def test_steps_that_differ_do_not_add_to_it() -> None:
+    turns = "transient_cv = 0.2\n"
+    found = predicted(steps(f"{turns}largest = 0.5"), 8)
+    plain = predicted(steps("largest = 0.5"), 8)
+    assert found.runtime.value == pytest.approx(plain.runtime.value, rel=0.15)
+
+
+@pytest.mark.parametrize("own", ["", ", persistent_cv = 0.05", ", quantiles = [0.9, 1.1]"])
+def test_a_replay_gives_it_to_one_process_and_the_rest_to_the_others(own: str) -> None:
+    done = whole(steps("largest = 0.25", own), machine(), 8, 1)
+    computing = np.sort(done.program.compute())
+    assert computing[-1] == pytest.approx(2 * computing.mean(), rel=0.02)
+    assert computing.mean() == pytest.approx(20e6, rel=0.02)
+    assert computing[-2] < 1.1 * computing[:-1].mean()
+
+
+def test_work_that_is_known_of_every_process_is_left_as_it_is() -> None:
+    own = ", by_rank = [3, 1, 1, 1]"
+    assert balance(steps("largest = 0.9", own), 4) == pytest.approx(1 / 2, abs=1e-3)
+
+
+def test_where_it_is_not_known_the_interval_has_it() -> None:
+    found = predicted(steps("largest = { value = 0, low = 0, high = 0.25 }"), 16, draws=400)
+    assert found.runtime.value == pytest.approx(predicted(steps(""), 16).runtime.value)
+    assert found.runtime.high == pytest.approx(4 * 20e-3, rel=0.1)
+
+
+def test_the_derivation_names_it() -> None:
+    assert "w_max" in str(formula(steps("largest = 0.25"), machine(), 8, 1).to_dict())
+
+
+def test_what_if_changes_it_as_the_rest_of_the_imbalance() -> None:
+    study = Study(steps("largest = 0.25"), machine(), {}, 0, 0, factors_of({"imbalance": 0.75}))
+    run = study.run(study.admit(8, 1), study.sources())
+    assert float(run.course.computing) == pytest.approx(1.5 * 20e-3)
+
+
+def test_more_than_everything_is_refused() -> None:
+    with pytest.raises(SignatureError, match=r"largest must be between 0 and 1, not 1.5"):
+        steps("largest = 1.5")

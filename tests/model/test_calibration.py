@@ -1,0 +1,108 @@
+"""What a signature carries of runs: roots of covariances, what is kept of it, draws from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model.demo import machine
+from model.test_form import WORK
+
+from popmodel.machine.quantity import Quantity
+from popmodel.model.calibration import Calibration, root_of
+from popmodel.model.form import form
+from popmodel.model.laws import LAWS
+from popmodel.model.uncertainty import FIRST, Draws, drawn_only
+
+NAMES = ("constants.rate", "law.loops", "law.loops of 4 x 2", "residual.processes", "core.freq")
+
+
+def known(seed: int = 0, **changes: object) -> Calibration:
+    rng = np.random.default_rng(seed)
+    half = rng.normal(size=(len(NAMES), len(NAMES))) / 2
+    means = rng.normal(size=len(NAMES))
+    one = Calibration(
+        *("cluster", machine().digest, NAMES, means, root_of(half @ half.T)),
+        residuals={"residual.processes": 1e-6},
+    )
+    return replace(one, **changes)  # type: ignore[arg-type]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(0, 8))
+@settings(max_examples=60, deadline=None)
+def test_a_root_is_lower_triangular_and_gives_the_covariance(
+    seed: int, size: int, rank: int
+) -> None:
+    half = np.random.default_rng(seed).normal(size=(size, rank))
+    root = root_of(half @ half.T)
+    assert np.triu(root, 1) == pytest.approx(0)
+    assert (np.diag(root) >= 0).all()
+    np.testing.assert_allclose(root @ root.T, half @ half.T, atol=1e-9)
+
+
+def test_a_covariance_that_rounding_made_indefinite_has_a_root() -> None:
+    covariance = np.array([[1.0, 1.0], [1.0, 1.0 - 1e-12]])
+    assert np.linalg.eigvalsh(covariance)[0] < 0
+    root = root_of(covariance)
+    np.testing.assert_allclose(root @ root.T, covariance, atol=1e-9)
+
+
+def test_nothing_has_a_root_of_nothing() -> None:
+    assert root_of(np.zeros((0, 0))).shape == (0, 0)
+
+
+@given(st.integers(0, 2**32 - 1), st.sets(st.sampled_from(NAMES)))
+@settings(max_examples=60, deadline=None)
+def test_what_is_kept_is_as_it_was(seed: int, kept: set[str]) -> None:
+    whole = known(seed)
+    part = whole.only(kept)
+    numbers = [number for number, name in enumerate(NAMES) if name in kept]
+    assert set(part.names) == kept
+    assert list(part.means) == list(whole.means[numbers])
+    np.testing.assert_allclose(part.covariance, whole.covariance[np.ix_(numbers, numbers)])
+    assert np.triu(part.root, 1) == pytest.approx(0)
+    assert set(part.residuals) == kept & set(whole.residuals)
+
+
+def test_draws_have_the_means_and_the_covariance_that_were_learnt() -> None:
+    one = known()
+    drawn = Draws({}, 4000, calibration=one)
+    scores = np.array([drawn.scores(name) for name in NAMES])
+    assert (scores[:, :FIRST] == one.means[:, None]).all()
+    np.testing.assert_allclose(np.mean(drawn_only(scores), axis=1), one.means, atol=0.05)
+    np.testing.assert_allclose(np.cov(drawn_only(scores)), one.covariance, atol=0.12)
+
+
+def test_names_that_were_not_learnt_are_drawn_as_before() -> None:
+    quantities = {"other": Quantity(2.0, 1.0, 4.0)}
+    plain, calibrated = (Draws(quantities, 60, calibration=one) for one in (None, known()))
+    np.testing.assert_array_equal(plain["other"], calibrated["other"])
+
+
+def test_without_draws_a_quantity_is_at_the_mean_that_was_learnt() -> None:
+    quantities = {"constants.rate": Quantity(2.0, 1.0, 4.0)}
+    none, many = (Draws(quantities, count, calibration=known()) for count in (0, 60))
+    assert none["constants.rate"] == many["constants.rate"][0]
+    assert none["constants.rate"] != 2.0
+
+
+@pytest.mark.parametrize("split", ["4 x 2", "8 x 1"])
+def test_without_draws_a_law_has_the_best_estimate_of_that_with_them(split: str) -> None:
+    none, many = (
+        form(split, WORK, (), (), Draws({}, count, calibration=known())) for count in (0, 60)
+    )
+    for path in LAWS:
+        assert none.factor(path) == pytest.approx(np.atleast_1d(many.factor(path))[0])
+    assert none.common["law.loops"] == pytest.approx(np.asarray(many.common["law.loops"])[0])
+
+
+def test_the_own_part_of_a_split_is_that_of_this_split_only() -> None:
+    one = known(means=np.array([0.0, 0.0, 2.0, 0.0, 0.0]))
+    here, there = (
+        form(split, WORK, (), (), Draws({}, 0, calibration=one)) for split in ("4 x 2", "4 x 1")
+    )
+    assert here.factor("law.loops") > 1
+    assert there.factor("law.loops") == 1

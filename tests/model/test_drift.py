@@ -1,0 +1,88 @@
+"""Drift of computing: a walk whose doublings cover the way, and whose spread grows with it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from model.demo import machine
+from model.test_form import AMOUNTS, WORK
+
+from popmodel.model import drift
+from popmodel.model.calibration import RESIDUAL, Drift
+from popmodel.model.drift import ACTIVE, SIZE, THREADS, along, passed
+from popmodel.model.run.placement import place
+from popmodel.model.uncertainty import FIRST, Draws, drawn_only
+
+PLACEMENT = place(4, 2, machine().topology)
+COMPUTED = ("serial", "stated", "share", "stretched", "serial_cycles", "region_cycles")
+
+
+@given(st.floats(-30, 30), st.floats(-30, 30))
+def test_doublings_cover_the_way_from_the_origin(origin: float, at: float) -> None:
+    parts = list(passed(SIZE, Drift(0.1, origin), at))
+    names = [name for name, _ in parts]
+
+    assert sum(part for _, part in parts) == pytest.approx(abs(at - origin))
+    assert all(0 < part <= 1 for _, part in parts)
+    assert all(part == 1 for _, part in parts[:-1])
+    assert len(set(names)) == len(names)
+
+
+def test_names_say_the_side_and_the_number() -> None:
+    above = [name for name, _ in passed(SIZE, Drift(0.1, 1.0), 2.5)]
+    below = [name for name, _ in passed(ACTIVE, Drift(0.1, 1.0), -0.5)]
+    assert above == [f"{RESIDUAL}size[+1]", f"{RESIDUAL}size[+2]"]
+    assert below == [f"{RESIDUAL}active[-1]", f"{RESIDUAL}active[-2]"]
+
+
+@given(st.floats(0.1, 20), st.floats(0.1, 5))
+def test_a_longer_way_begins_with_a_shorter_one(way: float, more: float) -> None:
+    one = Drift(0.1, 0.0)
+    short, long = list(passed(SIZE, one, way)), list(passed(SIZE, one, way + more))
+    assert long[: len(short) - 1] == short[:-1]
+    assert long[len(short) - 1][0] == short[-1][0]
+    assert long[len(short) - 1][1] >= short[-1][1]
+
+
+def test_nothing_is_passed_at_the_origin() -> None:
+    here = along(WORK, PLACEMENT)
+    one = {kind: Drift(0.2, at) for kind, at in here.items()}
+    assert [list(passed(kind, drift, here[kind])) for kind, drift in one.items()] == [[], [], []]
+    assert drift.applied(WORK, PLACEMENT, Draws({}, 50), one) is WORK
+
+
+def test_places_are_doublings_of_the_work_of_a_step_of_busy_cores_and_of_threads() -> None:
+    found = along(WORK, PLACEMENT)
+    assert found[THREADS] == 1
+    assert found[SIZE] == pytest.approx(math.log2((WORK.share + WORK.serial) / WORK.steps))
+    assert found[ACTIVE] == pytest.approx(math.log2(PLACEMENT.active))
+
+
+@pytest.mark.parametrize("doublings", [1, 2, 4, 9])
+def test_the_variance_grows_with_the_doublings(doublings: int) -> None:
+    origin = along(WORK, PLACEMENT)[SIZE] - doublings
+    drawn = drift.applied(WORK, PLACEMENT, Draws({}, 4000), {SIZE: Drift(0.1, origin)})
+    logs = np.log(drawn_only(drawn.share / WORK.share))
+
+    assert np.var(logs) == pytest.approx(0.1**2 * doublings, rel=0.12)
+    assert abs(float(np.mean(logs))) < 0.02
+    assert list((drawn.share / WORK.share)[:FIRST]) == [1.0] * FIRST
+
+
+def test_all_that_is_computed_drifts_alike_and_nothing_else_does() -> None:
+    origin = along(WORK, PLACEMENT)[SIZE] - 3
+    drawn = drift.applied(WORK, PLACEMENT, Draws({}, 20), {SIZE: Drift(0.1, origin)})
+    factor = drawn.share / WORK.share
+    for name in COMPUTED:
+        np.testing.assert_allclose(getattr(drawn, name), getattr(WORK, name) * factor)
+    for name in ("overhead", "waiting", "transfer", "measured", "single_thread", *AMOUNTS):
+        assert getattr(drawn, name) == getattr(WORK, name)
+
+
+def test_a_program_that_computes_nothing_has_no_size() -> None:
+    assert SIZE not in along(replace(WORK, share=0.0, serial=0.0), PLACEMENT)

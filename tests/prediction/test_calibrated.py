@@ -1,0 +1,131 @@
+"""What predictions say of a signature that runs have calibrated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from popmodel.errors import UsageError
+from popmodel.machine.profile import Profile, load
+from popmodel.model import signatures
+from popmodel.model.calibration import TRUSTED, Calibration, Drift
+from popmodel.model.signature.program import Signature
+from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import Prediction
+from popmodel.prediction.validity import OUTSIDE
+from popmodel.report.heading import calibrated
+from popmodel.report.uncertainty import named
+
+NOISE = 0.1
+LOG_P = "residual.log_processes"
+
+
+@pytest.fixture(scope="module")
+def machine() -> Profile:
+    return load("sandybridge-fdr")
+
+
+def known(profile: Profile, **changes: object) -> Signature:
+    """Four processes at most, with a term of which little is known."""
+    of_runs = Calibration(
+        *(profile.name, profile.digest, ("law.loops", LOG_P)),
+        *(np.array([0.5, 1.0]), np.diag([0.3, 0.5]), 0.5, NOISE),
+        residuals={LOG_P: 1e-3},
+        hull={"P": (1.0, 4.0), "T": (1.0, 1.0), "nodes": (1.0, 1.0), "N": (256.0, 256.0)},
+        runs={"a1": "runs.csv:2", "a2": "runs.csv:3"},
+    )
+    return replace(signatures.load("stencil3d"), calibration=replace(of_runs, **changes))  # type: ignore[arg-type]
+
+
+def made(signature: Signature, profile: Profile, processes: int = 4, size: int = 256) -> Prediction:
+    return predict(signature, profile, processes, 1, {"N": size})
+
+
+def test_a_new_run_varies_more_than_the_mean(machine: Profile) -> None:
+    found = made(known(machine), machine)
+    mean, new = found.runtime, found.new_run
+    assert None not in (mean.low, mean.high, new.low, new.high)
+    assert new.value == mean.value
+    assert new.low < mean.low < mean.high < new.high  # type: ignore[operator]
+
+
+def test_without_other_doubts_a_new_run_varies_as_runs_do(machine: Profile) -> None:
+    plain = load("sandybridge-fdr")
+    found = made(known(machine, root=np.diag([1e-9, 1e-9])), plain)
+    assert found.new_run.high is not None
+    assert found.runtime.high is not None
+    spread = np.log(found.new_run.high / found.runtime.value) ** 2
+    mean = np.log(found.runtime.high / found.runtime.value) ** 2
+    assert np.sqrt(spread - mean) == pytest.approx(1.645 * NOISE, rel=0.25)
+
+
+def test_intervals_say_that_they_include_what_runs_vary_by(machine: Profile) -> None:
+    document = made(known(machine), machine).to_dict()
+    assert document["intervals"]["include"][-1] == "run to run"
+    assert document["runtime"]["new_run"].keys() == {"low", "high"}
+
+
+def test_without_runs_nobody_knows_how_much_they_vary(machine: Profile) -> None:
+    document = made(signatures.load("stencil3d"), machine).to_dict()
+    new = document["runtime"]["new_run"]
+    assert (new["low"], new["high"]) == (None, None)
+    assert new["why"] == "not known how much runs vary: no runs have calibrated it"
+    assert "run to run" not in document["intervals"]["include"]
+    assert document["application"]["calibration"] is None
+    assert calibrated(document) == ()
+
+
+def test_on_another_machine_nobody_knows_it_either(machine: Profile) -> None:
+    document = made(known(machine, machine="other", machine_digest="0"), machine).to_dict()
+    assert document["runtime"]["new_run"]["why"].endswith("vary on this machine")
+    ((name, text),) = calibrated(document)
+    assert name == "calibrated"
+    assert text.startswith("by 2 runs on other; on this machine only what they tell of the program")
+
+
+def test_on_another_machine_laws_terms_and_drifts_are_those_without_runs(machine: Profile) -> None:
+    plain = made(signatures.load("stencil3d"), machine)
+    drifts = {"size": Drift(0.5, 0.0), "active": Drift(0.5, 0.0)}
+    found = made(known(machine, machine_digest="0", drifts=drifts), machine)
+    assert found.runtime == plain.runtime
+
+
+def test_what_was_changed_by_hand_is_told(machine: Profile) -> None:
+    document = made(known(machine, changed=("constants.rate",)), machine).to_dict()
+    ((_, text),) = calibrated(document)
+    assert "changed by hand since" in text
+    assert text.endswith("constants.rate")
+
+
+def test_beyond_the_runs_is_said_and_far_beyond_there_is_no_interval(machine: Profile) -> None:
+    signature = known(machine)
+    near = made(signature, machine, 16)
+    assert near.validity.reasons[0].startswith("P a factor of 4 above the largest calibrated (4)")
+    assert near.runtime.low is not None
+    size = made(signature, machine, 4, 512)
+    assert size.validity.reasons == ("N a factor of 2 above the largest calibrated (256)",)
+    far = made(signature, machine, 4 * int(TRUSTED) * 2)
+    assert far.validity.status == OUTSIDE
+    assert far.runtime.low is None
+    assert far.new_run.low is None
+    assert far.included == ()
+
+
+def test_inside_of_the_runs_nothing_is_said(machine: Profile) -> None:
+    assert made(known(machine), machine).validity.reasons == ()
+
+
+def test_terms_that_were_learnt_have_their_share(machine: Profile) -> None:
+    signature = known(machine, root=np.diag([1e-3, 2.0]), residuals={LOG_P: 5e-2})
+    found = made(signature, machine)
+    assert next(iter(found.doubtful)) == LOG_P
+    assert "time of a step that grows with log2 P" in named(LOG_P, 0.9)
+    assert LOG_P not in made(signature, machine, 1).doubtful
+
+
+def test_terms_that_nobody_knows_are_refused(machine: Profile) -> None:
+    signature = known(machine, residuals={"residual.phase": 1.0})
+    with pytest.raises(UsageError, match=r"there is no term 'residual\.phase'"):
+        made(signature, machine)
