@@ -1,0 +1,246 @@
+"""The document of a calibration: what was learnt, what could not be, and what to measure next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from popmodel.calibration.calibrate import Calibrated
+from popmodel.calibration.left_out import LeftOut
+from popmodel.calibration.next_run import NextRun
+from popmodel.calibration.parts import RUNTIME
+from popmodel.calibration.values import Learnt, Value
+from popmodel.machine.quantity import END
+from popmodel.model.residual import RESIDUALS
+from popmodel.model.symbols import label
+from popmodel.plain import fields_of
+from popmodel.units import plural
+
+__all__ = ["LeftOutRun", "constants_of", "identifiable_of", "left_out_of", "next_of", "verdict"]
+
+LeftOutRun = Mapping[str, Any]
+
+
+def left_out_of(found: Calibrated) -> list[dict[str, Any]]:
+    """Every configuration as the others foretell it, beside what was measured and known before."""
+    return _each(found, found.left_out)
+
+
+def sizes_of(found: Calibrated) -> dict[str, Any] | None:
+    """How far off predictions of problem sizes are that were left out; None if there is one."""
+    each = _each(found, found.sizes_left_out)
+    if not each:
+        return None
+    sizes = {tuple(one["parameters"].items()) for one in each}
+    varied = [name for name in each[0]["parameters"] if len({dict(s)[name] for s in sizes}) > 1]
+    return {"sizes": len(sizes), "parameters": varied, **accuracy_of(each)}
+
+
+def _each(found: Calibrated, some: Sequence[LeftOut]) -> list[dict[str, Any]]:
+    if not some:
+        return []
+    setting = found.fit.setting
+    nothing = np.zeros((1, len(setting.names)))
+    before = [float(one[RUNTIME][0]) for one in setting.modelled(nothing)]
+    return [_left_out(found, one, before[one.configuration]) for one in some]
+
+
+def _left_out(found: Calibrated, one: LeftOut, before: float) -> dict[str, Any]:
+    configuration = found.fit.setting.configurations[one.configuration]
+    middle = median(one.measured)
+    reach = math.exp(END * one.deviation)
+    low, high = one.value / reach, one.value * reach
+    return {
+        "processes": configuration.placement.processes,
+        "threads": configuration.placement.threads,
+        "parameters": configuration.study.values,
+        "measured": list(one.measured),
+        "value": one.value,
+        "low": low,
+        "high": high,
+        "error": one.value / middle - 1,
+        "covered": sum(low <= each <= high for each in one.measured),
+        "before": before,
+        "error_before": before / middle - 1,
+    }
+
+
+def accuracy_of(left_out: Sequence[LeftOutRun]) -> dict[str, Any]:
+    """How far off predictions of configurations are that were left out."""
+    return {
+        "configurations": len(left_out),
+        "median_error_before": median(abs(one["error_before"]) for one in left_out),
+        "median_error": median(abs(one["error"]) for one in left_out),
+        "largest_error": max(abs(one["error"]) for one in left_out),
+        "runs": sum(len(one["measured"]) for one in left_out),
+        "covered": sum(one["covered"] for one in left_out),
+    }
+
+
+def constants_of(found: Calibrated, values: Sequence[Learnt]) -> dict[str, dict[str, Any]]:
+    """Constants and parameters of the signature that the runs depend on, before and after.
+
+    Those of which the runs do not tell enough have no value.
+    """
+    learnt = {one.name: one for one in values}
+    told = {one.name: one for one in found.identifiable.inputs}
+    found_ones = {}
+    for table in ("params", "constants", "imbalance"):
+        for key, before in getattr(found.before, table).items():
+            name = f"{table}.{key}"
+            if name not in told:
+                continue
+            shown = name if table == "imbalance" else key
+            entry: dict[str, Any] = {"value": None, "low": None, "high": None}
+            is_known = told[name].is_identifiable and name in learnt
+            if is_known:
+                entry = fields_of(learnt[name].after, "value", "low", "high")
+            entry["origin"] = "fit" if is_known else before.origin
+            if not is_known:
+                entry["why"] = "the runs do not tell it"
+            entry["before"] = fields_of(before, "value", "low", "high")
+            if math.isnan(before.value):  # "?"
+                entry["before"]["value"] = None
+            entry["unit"] = found.before.units.get(key)
+            entry["learnt"] = told[name].learnt
+            found_ones[shown] = entry
+    return found_ones
+
+
+def inputs_of(found: Calibrated, values: Sequence[Learnt]) -> list[dict[str, Any]]:
+    """Quantities of the machine, laws and terms of which the runs taught something."""
+    narrowed = {one.name: one.learnt for one in found.identifiable.inputs}
+    return [
+        {
+            **fields_of(one, "name", "label", "kind", "unit"),
+            "learnt": narrowed.get(one.name),
+            "before": _value(one.before),
+            "after": _value(one.after),
+        }
+        for one in values
+        if one.kind != "program"
+    ]
+
+
+def _value(one: Value) -> dict[str, float]:
+    return {"value": one.value, "low": one.low, "high": one.high}
+
+
+def identifiable_of(found: Calibrated) -> dict[str, Any]:
+    """What the runs tell of the inputs, and what they cannot."""
+    told = found.identifiable
+    return {
+        "condition": told.condition if math.isfinite(told.condition) else None,
+        "inputs": [
+            {
+                "name": one.name,
+                "label": label(one.name),
+                "learnt": one.learnt,
+                "identifiable": one.is_identifiable,
+                "score": one.score,
+                "at_bound": one.at_bound,
+            }
+            for one in told.inputs
+        ],
+        "ties": [
+            {"names": list(one.names), "together": one.together, "correlation": one.correlation}
+            for one in told.ties
+        ],
+        "moved": [{"name": name, "change": change} for name, change in told.moved],
+    }
+
+
+def terms_of(found: Calibrated, values: Sequence[Learnt]) -> list[dict[str, Any]]:
+    """Times that the signature may lack."""
+    known = {one.name: one for one in values}
+    return [
+        {
+            "name": one.name,
+            "meaning": RESIDUALS[one.name].meaning,
+            "unit": RESIDUALS[one.name].unit,
+            "amplitude": _value(known[one.name].after) if one.name in known else None,
+            "taken": one.is_taken,
+            "gain": one.gain,
+        }
+        for one in found.terms
+    ]
+
+
+def suspects_of(found: Calibrated) -> list[dict[str, Any]]:
+    """Runs that do not fit the others."""
+    suspects = []
+    for one in found.suspects:
+        run = found.runs[one.run]
+        suspects.append(
+            {
+                **fields_of(run, "source", "line", "processes", "threads", "parameters", "runtime"),
+                "factor": one.factor,
+                "probability": one.probability,
+            }
+        )
+    return suspects
+
+
+def next_of(runs: Sequence[NextRun]) -> list[dict[str, Any]]:
+    """Runs that are worth measuring, and what they cost."""
+    return [
+        {
+            **fields_of(one, "processes", "threads", "nodes", "parameters", "narrows", "runtime"),
+            "core_seconds": one.core_seconds,
+        }
+        for one in runs
+    ]
+
+
+def verdict(document: Mapping[str, Any]) -> list[str]:
+    """The result in a few sentences, what matters most first."""
+    accuracy = document["accuracy"]
+    configurations = plural(accuracy["configurations"], "configuration")
+    before, after = (100 * accuracy[f"median_error{when}"] for when in ("_before", ""))
+    told = [
+        f"{configurations}, each predicted from the others: median error {after:.1f} % "
+        f"(uncalibrated {before:.1f} %), {accuracy['covered']} of "
+        f"{plural(accuracy['runs'], 'run')} inside the 90 % interval"
+    ]
+    constants = document["constants"]
+    learnt = [name for name, one in constants.items() if one["value"] is not None]
+    if sizes := document["accuracy_of_sizes"]:
+        told.append(
+            f"{sizes['sizes']} sizes ({', '.join(sizes['parameters'])}), each predicted from the "
+            f"others: median error {100 * sizes['median_error']:.1f} %, {sizes['covered']} of "
+            f"{plural(sizes['runs'], 'run')} inside the 90 % interval"
+        )
+    if learnt:
+        told.append(f"learnt: {', '.join(learnt)}")
+    elif not constants:
+        told.append(
+            f"{document['application']['name']} has no constant with an interval that the runs "
+            "depend on: they teach of the machine and of the laws only"
+        )
+    open_ = [name for name, one in constants.items() if one["value"] is None]
+    if open_:
+        told.append(f"not told by these runs: {', '.join(open_)}")
+    for tie in document["identifiable"]["ties"]:
+        *others, last = tie["names"]
+        told.append(
+            f"{', '.join(others)} and {last}: only their {tie['together']} is known, not each alone"
+        )
+    outside = [one["name"] for one in document["identifiable"]["inputs"] if one["at_bound"]]
+    if outside:
+        told.append(f"far outside the interval stated before: {', '.join(outside)}")
+    told += [
+        f"the earlier interval of {one['name']}, not the runs, decides on "
+        f"{100 * abs(one['change']):.0f} % of the runtime of the largest run"
+        for one in document["identifiable"]["moved"]
+    ]
+    for run in document["suspect_runs"]:
+        place = run["source"] if run["line"] is None else f"{run['source']}:{run['line']}"
+        told.append(
+            f"suspect: {place} took {run['factor']:.2f} times what the other runs say; it hardly "
+            "counts"
+        )
+    return told

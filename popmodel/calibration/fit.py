@@ -1,0 +1,345 @@
+"""The most likely scores of uncertain inputs given measured runs, and what they leave open.
+
+The model of a prediction is also the model of the measurement: scores that are standard normal
+before anything was measured, run times that vary from run to run. The posterior is taken as normal
+around its maximum (Laplace), which Gauss-Newton steps find. How large the own part of the errors of
+laws is, the evidence says (type II maximum likelihood, D. MacKay, Neural Comput. 4 (1992) 415).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.calibration.parts import RUNTIME
+from popmodel.calibration.setting import OWN, WILD, Configuration, Setting
+from popmodel.model.drift import ACTIVE, SIZE, THREADS
+from popmodel.values import dataclass
+
+Array = NDArray[np.float64]
+
+_STEP = 0.05  # of a score, for derivatives
+_ROUNDS = 12
+_DONE = 0.01  # of a score: a step that is shorter changes nothing
+_LONGEST = 2.0  # of a score, in one step
+_SETS = 10  # active sets per score: seldom more than one
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Runs near some scores: what they say, as a linear function of the scores.
+
+    Attributes
+    ----------
+    run : int64[m]
+        Number of the run of each row.
+    gap : float64[m]
+        Measured less modelled, in standard deviations from run to run.
+    slope : float64[m, n]
+        By how much the modelled value changes, in the same.
+    unit : float64[m]
+        That standard deviation: of a logarithm, or of a part of the runtime.
+    whole : float64[m]
+        By how much the modelled value changes with the logarithm of all times of the run.
+    """
+
+    run: NDArray[np.int64]
+    gap: Array
+    slope: Array
+    unit: Array
+    whole: Array
+
+    def only(self, kept: NDArray[np.bool_]) -> Linear:
+        """Return some of the rows."""
+        return Linear(
+            self.run[kept],
+            self.gap[kept],
+            self.slope[kept],
+            self.unit[kept],
+            self.whole[kept],
+        )
+
+    def blurred(self, rows: NDArray[np.bool_], factor: float) -> Linear:
+        """Return the same, as if some rows varied more from run to run."""
+        by = np.where(rows, factor, 1.0)
+        return Linear(
+            self.run, self.gap / by, self.slope / by[:, None], self.unit * by, self.whole / by
+        )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The scores that runs have left.
+
+    Attributes
+    ----------
+    setting : Setting
+        With replays at these scores.
+    means : float64[n]
+        Scores.
+    covariance : float64[n, n]
+        What is left open.
+    noise : float
+        Standard deviation of the logarithm of a runtime from run to run.
+    linear : Linear
+        The runs around the means.
+    evidence : float
+        Logarithm of the probability of the runs, all scores taken into account, and of the sizes of
+        what they have for themselves.
+    """
+
+    setting: Setting
+    means: Array
+    covariance: Array
+    noise: float
+    linear: Linear
+    evidence: float
+
+    @cached_property
+    def runtimes(self) -> tuple[Array, Array]:
+        """Runtime of every configuration, s, and the slopes of its logarithm.
+
+        float64[configurations] and float64[configurations, names].
+        """
+        logs, slopes = log_runtimes(self, self.setting.configurations)
+        return np.exp(logs), slopes
+
+
+def log_runtimes(found: Fit, configurations: Sequence[Configuration]) -> tuple[Array, Array]:
+    """Return the logarithm of the runtime of configurations, and its slopes along the scores.
+
+    Returns
+    -------
+    float64[configurations], float64[configurations, names]
+    """
+    count = len(found.means)
+    points = np.concatenate([found.means[None], found.means[None] + _STEP * np.eye(count)])
+    values = [one[RUNTIME] for one in found.setting.modelled(points, configurations)]
+    logs = np.log(np.array(values).reshape(len(configurations), count + 1))
+    return logs[:, 0], (logs[:, 1:] - logs[:, :1]) / _STEP
+
+
+def linear(setting: Setting, means: Array, noise: float) -> Linear:
+    """Compare runs with the model near some scores.
+
+    Times of the runtime and of what is computed are compared by their logarithm, losses, which may
+    be nothing, as parts of the runtime.
+    """
+    points = np.concatenate([means[None], means[None] + _STEP * np.eye(len(means))])
+    rows, gaps, slopes, units, wholes = [], [], [], [], []
+    for configuration, values in zip(setting.configurations, setting.modelled(points), strict=True):
+        for number in configuration.runs:
+            runtime = setting.runs[number].runtime
+            longer = setting.longer(number, points)
+            for part in setting.parts[number]:
+                modelled = values[part.name] * longer
+                if part.absolute == 0:  # the runtime and useful time: never 0
+                    deviation, whole = noise * part.relative, 1.0
+                    gap = math.log(part.seconds / modelled[0])
+                    slope = np.log(modelled[1:] / modelled[0]) / _STEP
+                else:
+                    # relative to what is larger, so that a wrong model is not a sure one
+                    larger = max(part.seconds, float(modelled[0]))
+                    share = part.relative * larger / runtime
+                    deviation = noise * math.hypot(share, part.absolute)
+                    gap = (part.seconds - modelled[0]) / runtime
+                    slope = (modelled[1:] - modelled[0]) / (_STEP * runtime)
+                    whole = float(modelled[0]) / runtime
+                deviation *= WILD / noise if number in setting.in_part else 1.0
+                rows.append(number)
+                units.append(deviation)
+                gaps.append(gap / deviation)
+                slopes.append(slope / deviation)
+                wholes.append(whole / deviation)
+    return Linear(
+        np.array(rows), np.array(gaps), np.array(slopes), np.array(units), np.array(wholes)
+    )
+
+
+def solved(
+    at: Linear, means: Array, prior: Array, positive: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Return the most likely scores of a linear model, and the covariance around them.
+
+    Parameters
+    ----------
+    at : Linear
+        Runs near some scores.
+    means : float64[n]
+        These scores.
+    prior : float64[n]
+        Standard deviations before anything was measured.
+    positive : bool[n]
+        Scores that cannot be below 0; those that would be are 0.
+
+    Notes
+    -----
+    Bounds by active sets (C. Lawson, R. Hanson, Solving Least Squares Problems, 1974, ch. 23).
+    The covariance is that without bounds: a score that is held at 0 may be above.
+    """
+    precision = at.slope.T @ at.slope + np.diag(prior**-2.0)
+    covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
+    aim = at.slope.T @ (at.gap + at.slope @ means)
+    found: Array = covariance @ aim
+    if (found[positive] < 0).any():
+        found = _bounded(precision, aim, positive)
+    return found, covariance
+
+
+def _bounded(precision: Array, aim: Array, positive: NDArray[np.bool_]) -> Array:
+    """Return the minimum of ``x @ precision @ x / 2 - aim @ x`` with some of x not below 0."""
+    held = positive.copy()
+    found = np.zeros(len(aim))
+    for _ in range(_SETS * len(aim)):
+        free = ~held
+        wanted = np.zeros(len(aim))
+        wanted[free] = np.linalg.solve(precision[np.ix_(free, free)], aim[free])
+        below = positive & free & (wanted < 0)
+        if below.any():  # go as far as the first bound
+            part = found[below] / (found[below] - wanted[below])
+            found += part.min() * (wanted - found)
+            held[np.flatnonzero(below)[part.argmin()]] = True
+            found[held] = 0.0
+            continue
+        found = wanted
+        pull = np.where(held, aim - precision @ found, 0.0)
+        if pull.max(initial=0.0) <= _ROUNDING * np.abs(aim).max(initial=1.0):
+            break
+        held[pull.argmax()] = False
+    return found
+
+
+def evidence(at: Linear, means: Array, prior: Array) -> float:
+    """Return the logarithm of the probability density of what was measured, but for a constant."""
+    spread = at.slope * prior
+    covariance = spread @ spread.T + np.eye(len(at.gap))
+    gap = at.gap + at.slope @ means
+    root = np.linalg.cholesky(covariance)
+    solved = np.linalg.solve(root, gap)
+    return float(-0.5 * solved @ solved - np.log(np.diag(root)).sum() - np.log(at.unit).sum())
+
+
+def fit(setting: Setting, noise: float, start: Array | None = None) -> Fit:
+    """Find the most likely scores, and how large the errors are that each run has for itself.
+
+    Parameters
+    ----------
+    setting : Setting
+        Runs and model.
+    noise : float
+        Standard deviation of the logarithm of a runtime from run to run.
+    start : float64[n], optional
+        Scores to begin with.
+    """
+    means = np.zeros(len(setting.names)) if start is None else start
+    at = linear(setting, means, noise)
+    for number in range(_ROUNDS):
+        if number < _SIZED:
+            setting, at, means = sized(setting, at, means)
+        aim, _covariance = solved(at, means, setting.prior, setting.positive)
+        step = np.clip(aim - means, -_LONGEST, _LONGEST)
+        means = means + step
+        at = linear(setting, means, noise)
+        if np.abs(step).max(initial=0.0) < _DONE:
+            break
+    _, covariance = solved(at, means, setting.prior, setting.positive)
+    total = evidence(at, means, setting.prior) + _likely(setting.sizes)
+    return Fit(setting, means, covariance, noise, at, total)
+
+
+def relevant(setting: Setting, noise: float) -> Setting:
+    """Return a setting without the names on which what was measured hardly depends.
+
+    Residual terms stay: what the runs cannot tell may be there all the same.
+    """
+    at = linear(setting, np.zeros(len(setting.names)), noise)
+    moves = np.abs(at.slope).max(axis=0, initial=0.0) * np.maximum(setting.prior, 1.0)
+    return setting.with_names((moves > _MOVES) | setting.positive)
+
+
+@dataclass(frozen=True)
+class _Size:
+    """A size that the evidence decides: what it may be, and what is likely beforehand."""
+
+    factors: tuple[float, ...]
+    likely: float
+    spread: float
+
+    def logarithm(self, size: float) -> float:
+        """Return the logarithm of how likely a size is beforehand, but for a constant."""
+        return -0.5 * (math.log(size / self.likely) / self.spread) ** 2
+
+
+_TRIED = tuple(10 ** (power / 4) for power in range(-4, 5))
+# what six runs cannot tell is likely beforehand as large as makes 90 % intervals hold about 90 %
+# of the runs of programs that have other laws: tests/benchmarks/calibration.py
+_SIZES = {
+    OWN: _Size(_TRIED, 0.5, math.log(1.7)),
+    SIZE: _Size(_TRIED, 0.09, math.log(1.7)),
+    ACTIVE: _Size(_TRIED, 0.09, math.log(1.7)),
+    THREADS: _Size(_TRIED, 0.02, math.log(1.7)),
+}
+_ROUNDS_OF_SIZES = 2
+
+
+def _likely(sizes: Mapping[str, float]) -> float:
+    """Logarithm of how likely sizes are beforehand: what needs large ones is less probable."""
+    return sum(_SIZES[kind].logarithm(size) for kind, size in sizes.items())
+
+
+def sized(setting: Setting, at: Linear, means: Array) -> tuple[Setting, Linear, Array]:
+    """Choose the sizes of what runs have for themselves by the evidence, one after the other.
+
+    Returns
+    -------
+    Setting, Linear, float64[n]
+        With these sizes; scores keep what they mean.
+    """
+    for _ in range(_ROUNDS_OF_SIZES):
+        for kind, size in _SIZES.items():
+            if kind not in setting.sizes:
+                continue
+            columns = setting.of_size(kind)
+            best = (-math.inf, 1.0)
+            for factor in size.factors:
+                scale = np.where(columns, factor, 1.0)
+                there = replace(at, slope=at.slope * scale)
+                now = setting.sizes[kind] * factor
+                found = evidence(there, means / scale, setting.prior) + size.logarithm(now)
+                best = max(best, (found, factor))
+            scale = np.where(columns, best[1], 1.0)
+            at, means = replace(at, slope=at.slope * scale), means / scale
+            setting = setting.with_size(kind, setting.sizes[kind] * best[1])
+    return setting, at, means
+
+
+_SIZED = 4  # rounds in which the sizes are looked at
+_MOVES = 0.05  # of what a run varies by: a score that moves nothing by more is not looked at
+
+
+def noise_of(setting: Setting) -> float:
+    """Return how much runtimes vary from run to run, as repeats tell, or else as is usual.
+
+    A standard deviation of the logarithm. Four repeats' worth of what is usual are added.
+    """
+    squares, count = _USUAL**2 * _AS_GOOD_AS, float(_AS_GOOD_AS)
+    for one in setting.configurations:
+        logs = np.log([setting.runs[number].runtime for number in one.runs])
+        middle = float(np.median(logs))
+        # of several, one may be far off: the median is not moved by it
+        near = np.abs(logs - middle) < _FAR
+        if near.sum() > 1:
+            squares += float(((logs[near] - logs[near].mean()) ** 2).sum())
+            count += int(near.sum()) - 1
+    return math.sqrt(squares / count)
+
+
+_USUAL = 0.02
+_AS_GOOD_AS = 4
+_FAR = 0.2

@@ -1,0 +1,119 @@
+"""What a fit says of runs that it does not use: each configuration foretold from the others.
+
+Where runs differ in parameters, such as the size of the problem, each configuration has others of
+the same parameters, and is foretold by these: it says little of a size that nobody measured. So
+each size is foretold from the other sizes as well.
+
+A linear model around the fit to all of them answers at once; the difference from a fit of its own
+is of second order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.calibration.fit import Fit, solved
+from popmodel.values import dataclass
+
+Array = NDArray[np.float64]
+
+_LARGEST = 1e3
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A configuration foretold from the others.
+
+    Attributes
+    ----------
+    configuration : int
+        Its number in `popmodel.calibration.setting.Setting`.
+    measured : tuple of float
+        Runtimes of its runs, s.
+    value : float
+        Runtime, s, as the other configurations have it.
+    deviation : float
+        Standard deviation of the logarithm of a new run.
+    density : float
+        Logarithm of the probability density of all that was measured of it.
+    """
+
+    configuration: int
+    measured: tuple[float, ...]
+    value: float
+    deviation: float
+    density: float
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """Logarithms of measured over foretold runtimes."""
+        return tuple(math.log(one / self.value) for one in self.measured)
+
+
+def left_out(found: Fit, prior: Array | None = None) -> list[LeftOut]:
+    """Foretell every configuration from the others.
+
+    Parameters
+    ----------
+    found : Fit
+        A fit to all.
+    prior : float64[names], optional
+        Other standard deviations of the scores than those of the setting.
+    """
+    alone = [[number] for number in range(len(found.setting.configurations))]
+    return _without(found, alone, found.setting.prior if prior is None else prior)
+
+
+def sizes_left_out(found: Fit) -> list[LeftOut]:
+    """Foretell the configurations of all parameters from those of other parameters.
+
+    Returns
+    -------
+    list of LeftOut
+        Empty where all runs have the same.
+    """
+    groups: dict[tuple[tuple[str, float], ...], list[int]] = {}
+    for number, one in enumerate(found.setting.configurations):
+        groups.setdefault(tuple(sorted(one.study.values.items())), []).append(number)
+    return _without(found, list(groups.values()), found.setting.prior) if len(groups) > 1 else []
+
+
+def _without(found: Fit, groups: Sequence[Sequence[int]], prior: Array) -> list[LeftOut]:
+    """Foretell groups of configurations, each from the others."""
+    results = []
+    for group in groups:
+        runs = [run for number in group for run in found.setting.configurations[number].runs]
+        others = found.linear.only(~np.isin(found.linear.run, runs))
+        scores, covariance = solved(others, found.means, prior, found.setting.positive)
+        results += _foretold(found, group, scores, covariance)
+    return results
+
+
+def _foretold(found: Fit, group: Sequence[int], scores: Array, covariance: Array) -> list[LeftOut]:
+    """Say of some configurations what these scores do."""
+    setting, at = found.setting, found.linear
+    runtimes, slopes = found.runtimes
+    moved = scores - found.means
+    results = []
+    for number in group:
+        one = setting.configurations[number]
+        mine = np.isin(at.run, one.runs)
+        value = runtimes[number] * math.exp(float(slopes[number] @ moved))
+        variance = float(slopes[number] @ covariance @ slopes[number]) + found.noise**2
+        gap = at.gap[mine] - at.slope[mine] @ moved
+        within = at.slope[mine] @ covariance @ at.slope[mine].T + np.eye(int(mine.sum()))
+        measured = tuple(setting.runs[run].runtime for run in one.runs)
+        density = _density(gap, within) - float(np.log(at.unit[mine]).sum())
+        results.append(LeftOut(number, measured, value, math.sqrt(variance), density))
+    return results
+
+
+def _density(gap: Array, covariance: Array) -> float:
+    """Logarithm of a normal density, but for a constant."""
+    root = np.linalg.cholesky(covariance)
+    inside = np.clip(np.linalg.solve(root, gap), -_LARGEST, _LARGEST)
+    return float(-0.5 * inside @ inside - np.log(np.diag(root)).sum())

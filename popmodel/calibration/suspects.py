@@ -1,0 +1,97 @@
+"""Runs that do not fit the others: found by what they would do to the rest, named, never dropped.
+
+A run that something disturbed is any length too long: in all that it does, as when other programs
+share its cores, or in a part, as when one thread had to wait. Each run in turn is supposed to be
+one: all of its times have a factor that nobody knows; or none of them says more than an order of
+magnitude. Where that makes all runs together more probable by far more than such a thing is
+improbable, the run is a suspect.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from popmodel.calibration.fit import Fit, evidence, fit
+from popmodel.calibration.parts import RUNTIME
+from popmodel.calibration.setting import WILD, Setting
+from popmodel.values import dataclass
+
+_RARE = 0.1
+"""How probable it is that a run was disturbed, before anything is known of it."""
+_ODDS = math.log(_RARE / (1 - _RARE))
+_SURE = 0.75
+"""How probable it has to be for the run to be named."""
+_FAR = 6.0
+"""By how much the linear model may miss the logarithm of the evidence of a suspicion."""
+_TRIED = 2
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A run that does not fit the others.
+
+    Attributes
+    ----------
+    run : int
+        Its number.
+    probability : float
+        That something disturbed it.
+    factor : float
+        Its runtime over what the other runs say of it.
+    """
+
+    run: int
+    probability: float
+    factor: float
+
+
+def robust(setting: Setting, noise: float) -> tuple[Fit, tuple[Suspect, ...]]:
+    """Fit runs of which some may have been disturbed.
+
+    At most a third of the runs are suspected: of more nobody can tell which are the good ones.
+    """
+    best = fit(setting, noise)
+    suspects: list[Suspect] = []
+    for _ in range(len(setting.runs) // 3):
+        start = np.append(best.means, 0.0)
+        trials = [fit(one, noise, start) for one in _likely(best)]
+        found = max(trials, key=lambda one: one.evidence, default=None)
+        if found is None:
+            break
+        odds = found.evidence - best.evidence + _ODDS
+        if odds < math.log(_SURE / (1 - _SURE)):
+            break
+        suspects.append(Suspect(found.setting.suspects[-1], 1 / (1 + math.exp(-odds)), 1.0))
+        best = found
+    return best, tuple(replace(one, factor=_factor(best, one.run)) for one in suspects)
+
+
+def _likely(found: Fit) -> list[Setting]:
+    """Suspicions that would help most, as far as a linear model tells: of runs and of parts."""
+    at, setting = found.linear, found.setting
+    means, prior = np.append(found.means, 0.0), np.append(setting.prior, WILD)
+    gains = {}
+    for number in range(len(setting.runs)):
+        if number in setting.suspects:
+            continue
+        mine = at.run == number
+        longer = replace(at, slope=np.column_stack([at.slope, np.where(mine, at.whole, 0.0)]))
+        gains[number, False] = evidence(longer, means, prior)
+        gains[number, True] = evidence(longer.blurred(mine, WILD / found.noise), means, prior)
+    enough = found.evidence - _ODDS - _FAR
+    best = sorted((key for key in gains if gains[key] > enough), key=lambda key: -gains[key])
+    return [setting.with_suspect(number, in_part=in_part) for number, in_part in best[:_TRIED]]
+
+
+def _factor(found: Fit, number: int) -> float:
+    """Measured runtime of a run over that which the others say."""
+    setting = found.setting
+    for one, values in zip(
+        setting.configurations, setting.modelled(found.means[None]), strict=True
+    ):
+        if number in one.runs:
+            return setting.runs[number].runtime / float(values[RUNTIME][0])
+    raise AssertionError("every run has a configuration")

@@ -1,0 +1,75 @@
+"""Residual terms: looked for, taken only if configurations that are left out ask for them.
+
+A term that the runs do not ask for may be there all the same, and grow where nobody measured: it
+stays in the interval, as large as the runs allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from popmodel.calibration.fit import Fit, fit
+from popmodel.calibration.lacking import POSSIBLE
+from popmodel.calibration.left_out import left_out
+from popmodel.calibration.setting import Setting
+from popmodel.values import dataclass
+
+_GAIN = 1.0
+"""By how much the logarithm of the probability of what is left out must grow: e is some 3."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A residual term that was offered to the fit.
+
+    Attributes
+    ----------
+    name : str
+        Of `popmodel.model.residual.RESIDUALS`.
+    is_taken : bool
+        Whether it is part of the model.
+    gain : float
+        By how much it makes what is left out more probable, all configurations together: the
+        logarithm of a factor.
+    """
+
+    name: str
+    is_taken: bool
+    gain: float
+
+
+def with_terms(found: Fit) -> tuple[Fit, tuple[Term, ...]]:
+    """Take the residual terms that left-out configurations ask for, one after the other.
+
+    Parameters
+    ----------
+    found : Fit
+        With every term as possible, none taken.
+    """
+    taken: list[Term] = []
+    while True:
+        gains = _gains(found, {one.name for one in taken})
+        best = max(gains, key=lambda name: gains[name], default=None)
+        if best is None or gains[best] < _GAIN:
+            others = (Term(name, is_taken=False, gain=gain) for name, gain in gains.items())
+            return found, (*taken, *others)
+        taken.append(Term(best, is_taken=True, gain=gains[best]))
+        setting = _taken(found.setting, best)
+        found = fit(setting, found.noise, found.means)
+
+
+def _gains(found: Fit, taken: set[str]) -> dict[str, float]:
+    """What taking each of the other terms would gain."""
+    setting = found.setting
+    before = sum(one.density for one in left_out(found))
+    return {
+        name: sum(one.density for one in left_out(found, _taken(setting, name).prior)) - before
+        for name in setting.residuals
+        if name not in taken
+    }
+
+
+def _taken(setting: Setting, name: str) -> Setting:
+    prior = setting.prior.copy()
+    prior[setting.names.index(name)] /= POSSIBLE
+    return replace(setting, prior=prior)

@@ -1,0 +1,172 @@
+"""What a calibration says of each input in its own unit: before the runs, and after them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from popmodel.calibration.fit import Fit
+from popmodel.machine.quantity import END, Quantity
+from popmodel.machine.register import find
+from popmodel.model import chance
+from popmodel.model.calibration import CHANCE, RESIDUAL, Calibration
+from popmodel.model.drift import MEANINGS
+from popmodel.model.form import own_deviation
+from popmodel.model.laws import LAWS
+from popmodel.model.residual import RESIDUALS
+from popmodel.model.signature.program import Signature
+from popmodel.model.symbols import label
+from popmodel.model.uncertainty import deviation_of, group, spread
+from popmodel.values import dataclass
+
+OF_ONE = " of "
+"""What stands in the name of a score between a law and the split whose own error it is."""
+PROGRAM = ("params", "constants", "imbalance")
+"""Tables of a signature with numbers that runs may calibrate."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number with its 90 % interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        Best estimate, 5 % and 95 % quantile.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """An input before and after the calibration.
+
+    Attributes
+    ----------
+    name : str
+        Of its score.
+    label : str
+        For people.
+    kind : {'program', 'machine', 'law', 'split', 'term', 'drift'}
+        What it belongs to: the signature, the profile, a law in all splits or in one, a time
+        that the signature lacks, or a drift of computing.
+    unit : str
+        SI unit of the numbers; empty for a factor on what was there before.
+    before, after : Value
+        What was known of it.
+    """
+
+    name: str
+    label: str
+    kind: str
+    unit: str
+    before: Value
+    after: Value
+
+
+def learnt_values(found: Fit, signature: Signature) -> tuple[Learnt, ...]:
+    """Return every input that a calibrated signature knows more of than before.
+
+    Parameters
+    ----------
+    found : Fit
+        The fit that calibrated it.
+    signature : Signature
+        The calibrated one.
+    """
+    known = signature.calibration
+    assert known is not None
+    quantities = found.setting.configurations[0].study.quantities
+    groups: dict[str, list[Quantity]] = {}
+    for path, one in quantities.items():
+        if one.is_uncertain:
+            groups.setdefault(group(path), []).append(one)
+    return tuple(
+        _learnt(name, float(known.means[number]), float(known.deviations[number]), known, groups)
+        if name.partition(".")[0] not in PROGRAM
+        else _of_program(name, found.setting.signature, signature)
+        for number, name in enumerate(known.names)
+    )
+
+
+def _of_program(name: str, before: Signature, after: Signature) -> Learnt:
+    table, _, key = name.partition(".")
+    old, new = (getattr(one, table)[key] for one in (before, after))
+    text = label(name) if table != "imbalance" else f"{key} of the imbalance"
+    return Learnt(name, text, "program", before.units.get(key, "1"), _ends(old), _ends(new))
+
+
+def _ends(one: Quantity) -> Value:
+    low = one.value if one.low is None else one.low
+    high = one.value if one.high is None else one.high
+    return Value(one.value, low, high)
+
+
+def _learnt(
+    name: str,
+    mean: float,
+    deviation: float,
+    known: Calibration,
+    groups: Mapping[str, list[Quantity]],
+) -> Learnt:
+    if name in RESIDUALS:
+        term = RESIDUALS[name]
+        unit = known.residuals[name]
+        ends = (unit * max(mean + END * step * deviation, 0.0) for step in (0, -1, 1))
+        return Learnt(name, term.meaning, "term", term.unit, Value(0.0, 0.0, 0.0), Value(*ends))
+    if name.startswith(CHANCE):
+        division = name.partition("[")[2].removesuffix("]")
+        processes, _, at = division.partition(", ")
+        size = chance.deviation(int(processes))
+        text = f"{chance.MEANING}, {processes} processes{at and ', '}{at}"
+        return Learnt(
+            name, text, "split", "", _factor(0.0, size), _factor(size * mean, size * deviation)
+        )
+    if name.startswith(RESIDUAL):
+        kind, _, doubling = name.removeprefix(RESIDUAL).partition("[")
+        size = known.drifts[kind].deviation
+        text = f"{MEANINGS[kind]}, doubling {doubling.removesuffix(']')}"
+        return Learnt(
+            name, text, "drift", "", _factor(0.0, size), _factor(size * mean, size * deviation)
+        )
+    path, _, split = name.partition(OF_ONE)
+    if path in LAWS:
+        law = LAWS[path]
+        if split:
+            size = own_deviation(law, known.own)
+            before, text = law.spread * math.sqrt(law.own), f"{law.meaning}, {split} only"
+        else:
+            size = before = law.spread * math.sqrt(1 - law.own)
+            text = law.meaning
+        kind = "split" if split else "law"
+        return Learnt(
+            name, text, kind, "", _factor(0.0, before), _factor(size * mean, size * deviation)
+        )
+    members = groups[name]
+    first = members[0]
+    text = label(name).removesuffix(f" ({name})")
+    old = _at(first, 0.0, deviation_of(name, first))
+    new = _at(first, mean, deviation)
+    if len(members) > 1:  # a table: all of its entries vary together
+        middle = first.value
+        old, new = (
+            Value(one.value / middle, one.low / middle, one.high / middle) for one in (old, new)
+        )
+        return Learnt(name, text, "machine", "", old, new)
+    parameter = find(name)
+    known_unit = "" if parameter is None else parameter.unit
+    return Learnt(name, text, "machine", known_unit or "1", old, new)
+
+
+def _at(quantity: Quantity, mean: float, deviation: float) -> Value:
+    scores = mean + END * deviation * np.array([0.0, -1.0, 1.0])
+    return Value(*(float(one) for one in spread(quantity, scores)))
+
+
+def _factor(mean: float, deviation: float) -> Value:
+    return Value(*(math.exp(mean + END * step * deviation) for step in (0, -1, 1)))

@@ -1,0 +1,53 @@
+"""Configurations left out as a drawing: predicted over measured runtime, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.splits import described, varied
+from popmodel.report.views import Document
+from popmodel.units import format_time, plural
+
+
+def picture(document: Document) -> Picture:
+    """Two bars for each configuration: before the calibration, and from the other runs."""
+    left_out = document["left_out"]
+    differing = varied(left_out)
+    return Picture(
+        f"{document['application']['name']} on {document['machine']['name']}: predicted over "
+        "measured runtime",
+        [
+            "1 (dashed) is exact; above 1 the prediction is too long",
+            f"{plural(document['runs'], 'run')}; each configuration is predicted from the others",
+        ],
+        Bars(
+            ["uncalibrated", "calibrated"],
+            [Line(described(one, differing), _bars(one)) for one in left_out],
+            exact=1.0,
+        ),
+        [
+            "Orange: a measured runtime is outside the interval.",
+            "90 %: intervals are those of a new run, with what runs vary by.",
+        ],
+    )
+
+
+def _bars(one: Mapping[str, Any]) -> tuple[Bar, Bar]:
+    measured = median(one["measured"])
+
+    def text(value: float) -> str:
+        return f"{value / measured:.3g} ({format_time(value)} / {format_time(measured)})"
+
+    return (
+        Bar(one["before"] / measured, text(one["before"])),
+        Bar(
+            one["value"] / measured,
+            text(one["value"]),
+            one["low"] / measured,
+            one["high"] / measured,
+            is_worst=one["covered"] < len(one["measured"]),
+        ),
+    )

@@ -1,0 +1,192 @@
+"""Predictions with a calibrated signature: they hold what was measured, and know their reach."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from calibration.small import CONSTANTS, MACHINE, SPLITS, drawn, program, runs
+from model.demo import flat, machine
+
+from popmodel.calibration.calibrate import Calibrated, calibrate
+from popmodel.calibration.learnt import moved
+from popmodel.machine.quantity import END, Quantity
+from popmodel.measurements.measurement import Measurement
+from popmodel.model.calibration import TRUSTED
+from popmodel.model.laws import LOOPS
+from popmodel.model.study import Study
+from popmodel.model.uncertainty import Estimate, drawn_only, estimate, nominal, spread
+from popmodel.prediction.predict import predict
+
+
+def made(seed: int = 2) -> list[Measurement]:
+    rng = np.random.default_rng(seed)
+    names = ("law.loops", *(f"law.loops of {p} x {t}" for p, t in SPLITS))
+    law = {name: float(rng.standard_normal()) for name in names}
+    return runs(program(), drawn(rng, program()), rng=rng, errors=law, metrics=True)
+
+
+@pytest.fixture(scope="module")
+def found() -> Calibrated:
+    return calibrate(program(), MACHINE, made())
+
+
+def foretold(one: Calibrated, split: tuple[int, int], draws: int = 400) -> Estimate:
+    study = Study(one.signature, MACHINE, {}, draws, 0)
+    placement = study.admit(*split)
+    runtime = study.outcome(placement, study.sources()).run.modelled.runtime
+    return study.new_run(runtime, study.sources()) if draws else estimate(runtime)
+
+
+def test_intervals_of_runs_hold_those_that_were_measured(found: Calibrated) -> None:
+    held = []
+    for run in found.runs:
+        said = foretold(found, (run.processes, run.threads))
+        assert said.low is not None
+        assert said.high is not None
+        held.append(said.low <= run.runtime <= said.high)
+        assert said.value == pytest.approx(run.runtime, rel=0.05)
+    assert sum(held) >= len(held) - 1
+
+
+@pytest.mark.parametrize("split", [*SPLITS, (16, 4)])
+def test_best_estimates_are_in_the_middle_of_the_draws(
+    found: Calibrated, split: tuple[int, int]
+) -> None:
+    study = Study(found.signature, MACHINE, {}, 400, 0)
+    placement = study.admit(*split)
+    many, none = (
+        study.run(placement, study.sources(draws=count)).modelled.runtime for count in (400, 0)
+    )
+    assert nominal(none) == pytest.approx(nominal(many))
+    assert nominal(none) == pytest.approx(float(np.median(drawn_only(np.asarray(many)))), rel=0.02)
+
+
+def test_constants_have_the_values_and_intervals_that_were_learnt(found: Calibrated) -> None:
+    known = found.signature.calibration
+    assert known is not None
+    scores, deviations = found.fit.means, np.sqrt(np.diag(found.fit.covariance))
+    for name, before in found.before.constants.items():
+        number = found.fit.setting.names.index(f"constants.{name}")
+        after = found.signature.constants[name]
+        ends = scores[number] + END * deviations[number] * np.array([-1.0, 0.0, 1.0])
+        assert [after.low, after.value, after.high] == pytest.approx(list(spread(before, ends)))
+        assert after.origin == "fit"
+        assert known.means[known.index[f"constants.{name}"]] == 0
+        assert known.deviations[known.index[f"constants.{name}"]] == pytest.approx(1)
+
+
+def test_correlations_are_those_of_the_fit(found: Calibrated) -> None:
+    known = found.signature.calibration
+    assert known is not None
+    numbers = [found.fit.setting.names.index(name) for name in known.names]
+    expected = found.fit.covariance[np.ix_(numbers, numbers)]
+    scale = np.sqrt(np.diag(expected))
+    np.testing.assert_allclose(
+        known.covariance / np.outer(known.deviations, known.deviations),
+        expected / np.outer(scale, scale),
+        atol=1e-6,
+    )
+
+
+def test_what_no_run_has_told_widens_the_interval_where_it_may_be() -> None:
+    """No team of these runs is on two memory domains."""
+    profile = machine()
+    splits = ((1, 1), (4, 1), (2, 4), (8, 1), (16, 2), (4, 2))
+    signature = program()
+    made_ = runs(signature, {}, splits, np.random.default_rng(1), metrics=True, profile=profile)
+    one = calibrate(signature, profile, made_).signature
+
+    def upper(split: tuple[int, int]) -> float:
+        study = Study(one, profile, {}, 400, 0)
+        said = estimate(study.run(study.admit(*split), study.sources()).modelled.runtime)
+        assert said.high is not None
+        return float(np.log(said.high / said.value))
+
+    known = one.calibration
+    assert known is not None
+    assert known.means[known.index["residual.domains"]] == 0
+    assert known.deviations[known.index["residual.domains"]] == pytest.approx(1)
+    assert upper((2, 8)) > 1.2 * upper((4, 4))
+
+
+def test_splits_that_are_as_far_share_what_grows_with_the_distance(found: Calibrated) -> None:
+    study = Study(found.signature, MACHINE, {}, 400, 0)
+    drawn_ = study.sources()
+
+    def factors(split: tuple[int, int]) -> np.ndarray:
+        form = study.run(study.admit(*split), drawn_).form
+        common = drawn_only(np.asarray(drawn_.scores("law.loops")))
+        logs = np.log(drawn_only(np.asarray(form.factor("law.loops"))))
+        return np.asarray(logs - LOOPS.spread * np.sqrt(1 - LOOPS.own) * common)
+
+    near = np.corrcoef(factors((16, 4)), factors((8, 4)))[0, 1]
+    far = np.corrcoef(factors((64, 2)), factors((64, 1)))[0, 1]
+    assert abs(near) < 0.2
+    assert far > 0.4
+
+
+def test_what_was_used_is_told(found: Calibrated) -> None:
+    known = found.signature.calibration
+    assert known is not None
+    assert known.machine == MACHINE.name
+    assert known.machine_digest == MACHINE.digest
+    assert set(known.runs) == {run.digest for run in found.runs}
+    assert known.hull["P"] == (1, 16)
+    assert known.hull["T"] == (1, 8)
+    assert known.hull["N"] == (1e6, 1e6)
+
+
+def test_intervals_grow_with_the_distance_from_the_runs(found: Calibrated) -> None:
+    def width(split: tuple[int, int]) -> float:
+        said = foretold(found, split)
+        assert said.low is not None
+        assert said.high is not None
+        return float(np.log(said.high / said.low))
+
+    assert width((16, 2)) < width((64, 2)) < width((128, 2))
+
+
+def test_far_beyond_the_runs_there_is_no_interval(found: Calibrated) -> None:
+    near = predict(found.signature, MACHINE, int(16 * TRUSTED), 1, draws=60)
+    far = predict(found.signature, MACHINE, int(32 * TRUSTED), 1, draws=60)
+    assert near.runtime.low is not None
+    assert far.runtime.low is None
+    assert "calibrated" in far.runtime.why
+    assert far.runtime.value > 0
+
+
+def test_on_another_machine_only_the_program_is_known(found: Calibrated) -> None:
+    other = flat(32)
+    assert other.digest != MACHINE.digest
+    study = Study(found.signature, other, {}, 60, 0)
+    assert study.calibration is not None
+    assert set(study.calibration.names) == {f"constants.{name}" for name in CONSTANTS}
+    placement = study.admit(4, 1)
+    drawn_ = study.sources()
+    assert study.new_run(study.run(placement, drawn_).modelled.runtime, drawn_).low is None
+
+
+def test_calibrating_again_begins_from_what_was_stated_only() -> None:
+    one = calibrate(program(), MACHINE, made())
+    two = calibrate(program(), MACHINE, made())
+    assert one.signature.constants == two.signature.constants
+    np.testing.assert_array_equal(one.fit.means, two.fit.means)
+
+
+def test_runs_that_name_a_parameter_or_leave_it_are_of_one_configuration() -> None:
+    first = made()
+    named = replace(first[0], parameters={"N": 1e6})
+    found = calibrate(program(), MACHINE, [*first, named])
+    assert len(found.left_out) == len(SPLITS)
+    assert found.fit.setting.configurations[0].runs == (0, len(first))
+
+
+def test_a_quantity_moves_along_its_own_distribution() -> None:
+    one = Quantity(2.0, 1.0, 8.0)
+    same = moved(one, 0.0, 1.0)
+    assert (same.value, same.low, same.high) == pytest.approx((2.0, 1.0, 8.0))
+    end = moved(one, END, 0.5)
+    assert end.value == pytest.approx(8.0)
+    assert end.origin == "fit"
