@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.focus import Asked, Foa
@@ -18,12 +17,16 @@ from popmodel.api.inputs import (
     profile_of,
     several,
     signature_of,
-    trace_of,
 )
+from popmodel.api.measured import MeasuredRuns, read_runs
 from popmodel.api.results import Result
 from popmodel.documents import parse_json, read_text
-from popmodel.efficiency.measure import analyse
+from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
+from popmodel.measurements.files import is_table
+from popmodel.measurements.measurement import Measurement
+from popmodel.measurements.rows import RunTimes
+from popmodel.measurements.sources import split
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.plain import document
@@ -33,13 +36,17 @@ from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import plural
 from popmodel.validation import subject
-from popmodel.validation.comparison import Row, compare, summary
-from popmodel.validation.left_out import LeftOut, of_runs, oversubscribed, suspicious
-from popmodel.validation.measurement import Measurement, from_run
+from popmodel.validation.beside import Baselines, beside
+from popmodel.validation.compared import compared
+from popmodel.validation.comparison import Paired, Row, rows_of
+from popmodel.validation.decision import Decision
+from popmodel.validation.errors import by_metric, by_region, summary
+from popmodel.validation.left_out import LeftOut
 from popmodel.validation.predicted import PREDICTION
 from popmodel.validation.repeats import Split, splits
-from popmodel.validation.run_times import RunTimes, read_table
 from popmodel.validation.subject import Subject
+from popmodel.validation.terms import ByTerm, by_term, errors_by_term
+from popmodel.validation.training import Training
 from popmodel.validation.verdict import verdict
 from popmodel.values import cut, dataclass
 
@@ -65,8 +72,15 @@ class Validation(Result):
         Sections of its profile that were measured beside noise.
     measured : tuple of Measurement
         The measured runs.
-    rows : tuple of Row
-        One row for every quantity of every run that is compared.
+    pairs : tuple of Paired
+        The runs that are compared, with their predictions.
+    training : Training or None
+        The runs that the model was fitted to, if any are known.
+    noise : float
+        Standard deviation of the logarithm of runtimes from run to run as the model was calibrated,
+        which the intervals include; 0 where that is not known.
+    decisions : tuple of Decision
+        Whether the right split would have been chosen, where several were measured.
     left_out : tuple of LeftOut
         Runs that are not compared: their threads had no cores of their own.
     defaults : mapping of str to float
@@ -75,6 +89,8 @@ class Validation(Result):
         The tables that were read.
     files : tuple of str
         The files that were read.
+    warnings : tuple of str
+        What is doubtful about the measured runs, one line each.
     """
 
     application: str
@@ -82,23 +98,54 @@ class Validation(Result):
     preset: bool
     noisy: tuple[str, ...]
     measured: tuple[Measurement, ...]
-    rows: tuple[Row, ...]
+    pairs: tuple[Paired, ...]
+    training: Training | None
+    noise: float
+    decisions: tuple[Decision, ...]
     left_out: tuple[LeftOut, ...]
     defaults: Mapping[str, float]
     tables: tuple[RunTimes, ...]
     files: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """One row for every quantity of every run that is compared."""
+        return rows_of(self.pairs)
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """Runs grouped by split and parameters."""
+        """Runs grouped by split, parameters and region."""
         return splits(self.rows)
+
+    @property
+    def tests(self) -> tuple[Split, ...]:
+        """Those whose configuration no fit has seen."""
+        return tuple(one for one in self.splits if one.region.is_test)
+
+    @property
+    def terms(self) -> tuple[ByTerm, ...]:
+        """Useful time and losses in seconds, of runs that have efficiencies."""
+        return by_term(self.pairs, self.splits)
+
+    @property
+    def baselines(self) -> Baselines | None:
+        """Plain extrapolations of the same runs; None where there is nothing to extrapolate."""
+        return beside(self.tests, self.training)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/validate/1``, without provenance."""
-        found = self.splits
+        found, rows = self.splits, self.rows
         return document(
             SCHEMA,
-            verdict=verdict(found, self.defaults, self.left_out, disturbed=self._disturbed),
+            verdict=verdict(
+                found,
+                self.defaults,
+                self.left_out,
+                self.terms,
+                self.baselines,
+                disturbed=self._disturbed,
+            ),
             application=self.application,
             machine=self.machine,
             preset=self.preset,
@@ -109,11 +156,27 @@ class Validation(Result):
                 for table in self.tables
                 if table.ignored
             ],
+            warnings=self.warnings,
             left_out=self.left_out,
+            training=self._training(),
             splits=found,
-            rows=self.rows,
-            summary=summary(self.rows),
+            rows=rows,
+            summary=summary(rows),
+            regions=by_region(rows),
+            by_metric=by_metric(rows),
+            by_term=errors_by_term(self.terms),
+            terms=self.terms,
+            decisions=self.decisions,
+            baselines=self.baselines,
         )
+
+    def _training(self) -> dict[str, Any] | None:
+        if self.training is None:
+            return None
+        hull = {
+            name: {"low": low, "high": high} for name, (low, high) in self.training.hull.items()
+        }
+        return {"runs": len(self.training.digests), "hull": hull, "noise": self.noise}
 
     @property
     def _disturbed(self) -> bool:
@@ -121,15 +184,20 @@ class Validation(Result):
 
     def __repr__(self) -> str:
         runtime = summary(self.rows)["runtime"]
+        told = "no tests"
+        if runtime["rows"]:
+            told = (
+                f"median error of the runtime {100 * runtime['median_error']:.1f} %, "
+                f"{runtime['covered']} of {plural(runtime['intervals'], 'interval')} contain the "
+                "measurement"
+            )
         return cut(
             f"<Validation of {self.application} on {self.machine}: "
-            f"{plural(len(self.measured), 'run')}, median error of the runtime "
-            f"{100 * runtime['median_error']:.1f} %, {runtime['covered']} of "
-            f"{plural(runtime['intervals'], 'interval')} contain the measurement>"
+            f"{plural(len(self.measured), 'run')}, {told}>"
         )
 
     def _views(self) -> Views:
-        return views((MAIN_FAMILY,))
+        return views((MAIN_FAMILY,), tuple(load_families()))
 
 
 def validate(
@@ -138,6 +206,7 @@ def validate(
     *,
     machine: ProfileLike | None = None,
     settings: Mapping[str, float] | None = None,
+    trained_on: TraceLike | Iterable[TraceLike] = (),
     nodes: int | None = None,
     cores_per_node: int | None = None,
     bind: str = "close",
@@ -155,12 +224,16 @@ def validate(
     prediction : path, str, Prediction or Signature
         A prediction returned by `predict` or saved as ``.json``, or an application to predict now.
     measured : path or Trace, or several of them
-        Traces, or tables of runtimes (``.csv``); table columns named like a parameter of the
-        application set it for each run whose cell is not empty.
+        Traces, or tables of runs (``popmodel docs runs``); columns named like a parameter of the
+        application set it for each run whose cell is not empty. Parameters of the run of a trace
+        may stand behind its name: ``run.prv.gz:N=256``.
     machine : str, path or Profile, optional
         A machine profile: a file, the name of a preset, or a loaded one.
     settings : mapping of str to float, optional
         Parameters of the application.
+    trained_on : path or Trace, or several of them
+        Runs that the application was fitted to: they are no tests of it, and plain extrapolations
+        see them only. A calibrated signature knows its own.
     nodes, cores_per_node : int, optional
         Nodes to use, and cores to use of each; default: as few nodes as possible, all their cores.
     bind : {'close', 'spread', 'none'}, optional
@@ -207,73 +280,59 @@ def validate(
     if not given:
         raise UsageError("no measured run given", "name at least one trace or table")
     asked = Asked.of(window, region, from_start, foa)
-    if asked != Asked(PROGRAM) and all(_is_table(one) for one in given):
-        raise UsageError(
-            "a window, a region or the whole run can be taken of traces, not of tables of runtimes",
-            "leave them out, or name a trace",
-        )
     changes = numbers("settings", settings)
     about = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node, bind))
-    runs: list[Measurement] = []
-    tables: list[RunTimes] = []
-    for one in given:
-        if _is_table(one):
-            tables.append(read_table(one, about.parameters))
-            runs += tables[-1].runs
-        else:
-            trace = trace_of(one, cache=cache)
-            runs.append(from_run(analyse(trace, part=asked.of_run(trace))))
-    _refuse_conflicts(runs, changes)
-
-    def filled(run: Measurement) -> Measurement:
-        return replace(run, parameters={**about.parameters, **run.parameters})
-
-    able, crowded = (runs, []) if all_runs else _parted(runs, about)
-    predictions = about.predict(able)
-    rows = compare(predictions, [filled(run) for run in able])
-    left = of_runs((filled(run), why) for run, why in crowded)
-    if not all_runs:
-        kept, disturbed = suspicious(splits(rows))
-        left += disturbed
-        rows = tuple(row for row in rows if any(split.holds(row) for split in kept))
+    found = read_runs(given, about.parameters, settled=changes, asked=asked, cache=cache)
+    fitted = _fitted(several(trained_on), about, asked, changes, cache=cache)
+    _refuse_conflicts(found.runs, changes)
+    made = compared(about, found.runs, fitted.runs, all_runs=all_runs)
     return Validation(
         about.application,
         about.machine,
         about.preset,
         about.noisy,
-        tuple(filled(run) for run in runs),
-        rows,
-        left,
+        made.measured,
+        made.pairs,
+        made.training,
+        0.0 if about.calibration is None else about.calibration.noise,
+        made.decisions,
+        made.left_out,
         {
             name: value
             for name, value in about.defaults.items()
-            if not all(name in run.parameters for run in runs)
+            if not all(name in run.parameters for run in found.runs)
         },
-        tuple(tables),
-        (*about.files, *map(path_of, given)),
+        found.tables,
+        (*about.files, *found.files, *fitted.files),
+        (*found.warnings, *fitted.warnings, *_unnamed(about, fitted)),
     )
 
 
-def _parted(
-    runs: Sequence[Measurement], about: Subject
-) -> tuple[list[Measurement], list[tuple[Measurement, str]]]:
-    """Runs whose threads had cores, and the others with the reason; all if there are no others."""
-    able: list[Measurement] = []
-    crowded: list[tuple[Measurement, str]] = []
-    for run in runs:
-        why = None if about.available is None else oversubscribed(run, *about.available)
-        if why is None and run.disturbed:
-            why = "their threads waited for CPUs"
-        if why is None:
-            able.append(run)
-        else:
-            crowded.append((run, why))
-    # where none is left, prediction and verdict say what the machine has, and what disturbed
-    return (able, crowded) if able else (list(runs), [])
+def _unnamed(about: Subject, fitted: MeasuredRuns) -> tuple[str, ...]:
+    """That a saved prediction does not say which runs it was fitted to."""
+    if not about.unnamed or fitted.runs:
+        return ()
+    runs = plural(about.unnamed, "run")
+    return (
+        f"the prediction was calibrated by {runs} that its file does not name, so that all runs "
+        "count as tests: name those with --trained-on, or validate the signature",
+    )
 
 
-def _is_table(measured: TraceLike) -> bool:
-    return not isinstance(measured, Trace) and path_of(measured).lower().endswith(".csv")
+def _fitted(
+    given: Sequence[Any],
+    about: Subject,
+    asked: Asked,
+    settled: Collection[str],
+    *,
+    cache: bool,
+) -> MeasuredRuns:
+    """The runs of a fit, of traces the same part; none where none are named."""
+    if not given:
+        return MeasuredRuns((), (), (), ())
+    tables = all(not isinstance(one, Trace) and is_table(split(path_of(one))[0]) for one in given)
+    part = Asked(PROGRAM) if tables else asked
+    return read_runs(given, about.parameters, settled=settled, asked=part, cache=cache)
 
 
 def _subject(

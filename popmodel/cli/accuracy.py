@@ -84,7 +84,7 @@ def check(
     limits : Limits
         The limits.
     splits : sequence of Split
-        Predicted and measured.
+        Tests, predicted and measured.
     shown : sequence of str
         The families that a metric without family is looked up in.
     names : sequence of str
@@ -97,6 +97,11 @@ def check(
     PopmodelError
         If there is nothing to check a limit on.
     """
+    if limits != Limits() and not splits:
+        raise PopmodelError(
+            "the limits cannot be checked: no run is a test, all are of configurations of the fit",
+            "leave them out, or measure a configuration that no fit has seen",
+        )
     missed: list[str] = []
     for split in splits:
         missed += [

@@ -7,16 +7,17 @@ from typing import Annotated
 import typer
 
 from popmodel.cli.options import (
+    DRAWN,
     BindOption,
     CacheOption,
     CoresPerNodeOption,
+    DrawnFormatOption,
+    DrawnOutputOption,
     FoaOption,
     ForceOption,
-    FormatOption,
     FromStartOption,
     MachineOption,
     NodesOption,
-    OutputOption,
     PredictedFamilyOption,
     RegionOption,
     SetOption,
@@ -30,6 +31,7 @@ from popmodel.cli.options import (
 EXAMPLES = (
     "popmodel validate stencil3d runs.csv --machine m.json",
     "popmodel validate stencil3d runs.csv --fail-over error=20%",
+    "popmodel validate app.toml large.prv.gz --trained-on small.csv",
     "popmodel validate app.toml run_4x2.prv.gz run_8x1.prv.gz",
     "popmodel validate prediction.json run.prv.gz",
 )
@@ -48,9 +50,10 @@ def command(
         list[str],
         typer.Argument(
             metavar="TRACE_OR_TABLE",
-            help="Traces (.prv, .prv.gz), or tables of runtimes (.csv): columns processes, "
-            "threads, runtime (seconds), and any parameter of the application, such as N (an "
-            "empty cell: as set, or its default).",
+            help="Traces (.prv, .prv.gz), or tables of runs (.csv, .json, .jsonl, .txt; popmodel "
+            "docs runs): columns processes, threads, runtime (seconds), and any parameter of the "
+            "application, such as N (an empty cell: as set, or its default), also behind a file: "
+            "run.prv:N=256.",
         ),
     ],
     machine: MachineOption = None,
@@ -58,6 +61,15 @@ def command(
     cores_per_node: CoresPerNodeOption = None,
     bind: BindOption = "close",
     set_: SetOption = None,
+    trained_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TRACE_OR_TABLE",
+            help="Runs that the application was fitted to: they are no tests, and plain "
+            "extrapolations see them only. A calibrated signature knows its own. May be given "
+            "several times.",
+        ),
+    ] = None,
     family: PredictedFamilyOption = None,
     fail_over: Annotated[
         list[str] | None,
@@ -83,8 +95,8 @@ def command(
             show_default=False,
         ),
     ] = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
+    format: DrawnFormatOption = None,
+    output: DrawnOutputOption = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
     window: WindowOption = None,
@@ -94,8 +106,9 @@ def command(
 ) -> None:
     """Compare predictions with measured runs.
 
-    Shows predicted and measured runtime of each split (repeats are averaged) and, for traces, the
-    efficiencies: how far off the predictions are and whether their intervals hold.
+    Shows predicted and measured runtime of each split (repeats are averaged): how far off the
+    predictions are, whether their intervals hold, whether the right split would have been chosen,
+    and what plain extrapolations make of it; for traces also useful time, losses and efficiencies.
     """
     from popmodel.api.validate import validate
     from popmodel.cli.accuracy import check, limits
@@ -105,7 +118,7 @@ def command(
     from popmodel.report.validate import views
     from popmodel.validation.repeats import varied
 
-    goal = target(ctx.obj, output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     known = load_families()
     shown = (MAIN_FAMILY,) if family is None else families(family, tuple(known))
     allowed = limits(fail_over or [], fail_under or [], known)
@@ -114,6 +127,7 @@ def command(
         measured,
         machine=machine,
         settings=settings(set_ or []),
+        trained_on=trained_on or (),
         nodes=optional_number("--nodes", nodes),
         cores_per_node=optional_number("--cores-per-node", cores_per_node),
         bind=binding(bind),
@@ -124,10 +138,10 @@ def command(
         all_runs=all_runs,
         cache=not no_cache,
     )
-    compared = found.splits
+    tests = found.tests
     goal.write(
         found.to_dict(),
-        views(shown),
+        views(shown, () if family is not None else tuple(known)),
         found.files,
-        lambda: check(allowed, compared, shown, varied(compared)),
+        lambda: check(allowed, tests, shown, varied(found.splits)),
     )

@@ -10,16 +10,19 @@ from typing import Any
 from popmodel.efficiency.family import Line
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import (
+    Brief,
     Cell,
     Facts,
     Fit,
     Note,
+    Role,
     Row,
     Section,
     Table,
     heads,
     notes,
     texts,
+    titled,
 )
 from popmodel.report.figures import loses, percent
 from popmodel.report.joint import joint_caveats
@@ -28,55 +31,94 @@ from popmodel.report.splits import described, varied
 from popmodel.report.splits import name as split_name
 from popmodel.report.trees import lifted, tree_rows
 from popmodel.report.uncertainty import INCLUDED
+from popmodel.report.validate_choice import LEGEND, choices
+from popmodel.report.validate_errors import beside, metric_errors, region_errors
 from popmodel.report.validate_plot import is_outside, picture
+from popmodel.report.validate_terms import terms
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural
+from popmodel.validation.training import BOUNDARY
 
 Split = Mapping[str, Any]
 Quantity = Mapping[str, Any]
 
 _TIME_HEADS = ("runs", "measured, s", "predicted, s", "90 %", "error", "inside")
+_PLACES = {"calibration": "used", "repetition": "repeat", "interpolation": "within"}
 _OUTSIDE = " !"
+_FIT = (
+    "used in the fit, repeat of it (no tests), within its range, or what the test is beyond it in"
+)
 _NOT_MEASURED = " (preset, not measured)"
 
 
-def views(families: Sequence[str]) -> Views:
-    """How a validation is shown: the runtime, and the metrics of some families."""
-    return Views(partial(blocks, families=families), _records, picture)
+def views(families: Sequence[str], more: Sequence[str] = ()) -> Views:
+    """How a validation is shown.
+
+    Parameters
+    ----------
+    families : sequence of str
+        Families whose metrics are shown everywhere.
+    more : sequence of str
+        Families whose metrics stand in files as well.
+    """
+    return Views(partial(blocks, families=families, more=more), _records, picture)
 
 
-def blocks(document: Document, families: Sequence[str]) -> list[Section]:
-    """The verdict, the runtime of each split, the efficiencies, what the columns mean."""
+def blocks(document: Document, families: Sequence[str], more: Sequence[str] = ()) -> list[Section]:
+    """The verdict, the runtime of each split, how it went, the efficiencies, what columns mean."""
+    shown = _efficiencies(document, families)
+    every = [one for one in load_families() if one in (*families, *more)]
+    whole = [
+        *_efficiencies(document, every),
+        *((block,) for block in metric_errors(document, every) if len(document["splits"]) > 1),
+    ]
+    return [
+        notes(caveats(document)),
+        titled("warnings", document["warnings"], Role.WARNING),
+        notes(document["verdict"]),
+        (Facts(subject(document)),),
+        (_runtimes(document),),
+        tuple(region_errors(document)),
+        tuple(choices(document)),
+        tuple(beside(document)),
+        tuple(terms(document)),
+        *([(Brief(tuple(whole), tuple(shown)),)] if whole else []),
+        *((Note(text),) for text in remarks(document)),
+        (Facts(tuple(legend(document, families))),),
+    ]
+
+
+def _efficiencies(document: Document, families: Sequence[str]) -> list[Section]:
     splits = document["splits"]
     return [
-        notes(_caveats(document)),
-        notes(document["verdict"]),
-        (Facts(_subject(document)),),
-        (_runtimes(splits),),
-        *(
-            (_side_by_side(having, family),)
-            for family in families
-            if (having := [split for split in splits if split["metrics"].get(family)])
-        ),
-        *((Note(text),) for text in _notes(document)),
-        (Facts(tuple(_legend(document, families))),),
+        (_side_by_side(having, family),)
+        for family in families
+        if (having := [split for split in splits if split["metrics"].get(family)])
     ]
 
 
 def _records(document: Document) -> list[Record]:
     return [
         {key: value for key, value in row.items() if key != "parameters"}
+        | {"beyond": beyond(row)}
         | {f"parameter_{name}": value for name, value in row["parameters"].items()}
         for row in document["rows"]
     ]
 
 
-def _caveats(document: Document) -> list[str]:
+def beyond(one: Quantity) -> str:
+    """By what factor a run is beyond those of the fit, and in what: ``P x4, T x2``."""
+    return ", ".join(f"{name} x{factor:.3g}" for name, factor in one["beyond"].items())
+
+
+def caveats(document: Document) -> list[str]:
+    """What to know before reading the numbers of measured traces."""
     runs = document["measured"]
     return joint_caveats(runs, run_names([run["source"] for run in runs])) if runs else []
 
 
-def _subject(document: Document) -> tuple[tuple[str, str], ...]:
+def subject(document: Document) -> tuple[tuple[str, str], ...]:
+    """The application with the parameters that all runs share, and the machine."""
     splits = document["splits"]
     differing = varied(splits)
     common = [
@@ -91,8 +133,10 @@ def _subject(document: Document) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _runtimes(splits: Sequence[Split]) -> Table:
+def _runtimes(document: Document) -> Table:
+    splits = document["splits"]
     differing = varied(splits)
+    place = places(document)
     rows = []
     for split in splits:
         time = split["runtime"]
@@ -108,8 +152,23 @@ def _runtimes(splits: Sequence[Split]) -> Table:
             f"{100 * time['error']:+.1f} %",
             "-" if time["covered"] is None else f"{time['covered']} of {split['runs']}",
         ]
+        if place:  # in place of the runs, which stand beside those inside
+            del cells[len(differing)]
+            cells.append(place(split))
         rows.append(Row(split_name(split), texts(cells)))
-    return Table(heads((*differing, *_TIME_HEADS)), tuple(rows), first="P x T")
+    names = (*_TIME_HEADS[1:], "fit") if place else _TIME_HEADS
+    return Table(heads((*differing, *names)), tuple(rows), first="P x T")
+
+
+def places(document: Document) -> Callable[[Split], str] | None:
+    """Where runs stand beside those of the fit; None where none are known."""
+    if document["training"] is None:
+        return None
+    return lambda split: " ".join(map(_short, split["beyond"])) or _PLACES[split["region"]]
+
+
+def _short(name: str) -> str:
+    return "nodes" if name == BOUNDARY else name
 
 
 def _side_by_side(splits: Sequence[Split], family: str) -> Fit:
@@ -169,10 +228,11 @@ def _seconds(value: float, digits: int = 4) -> str:
     return f"{value:.{max(decimals, 0)}f}"
 
 
-def _notes(document: Document) -> list[str]:
+def remarks(document: Document) -> list[str]:
     """How the efficiencies did, and which columns of tables were ignored."""
     told = []
-    if metrics := document["summary"].get("metrics"):
+    metrics = document["summary"].get("metrics")
+    if metrics is not None and metrics["rows"]:
         title = load_families()[metrics["family"]].title
         text = (
             f"{title}: median error {metrics['median_error']:.1f} points, largest "
@@ -191,20 +251,30 @@ def _notes(document: Document) -> list[str]:
     return told
 
 
-def _legend(document: Document, families: Sequence[str]) -> list[tuple[str, str]]:
+def legend(document: Document, families: Sequence[str]) -> list[tuple[str, str]]:
     """What the columns mean."""
     splits = document["splits"]
     legend = []
     if any(split["runs"] > 1 for split in splits):
         legend.append(("+-", "standard deviation of the runs"))
+    if document["decisions"]:
+        legend += LEGEND
+    if document["baselines"] is not None:
+        legend.append(("MASE", "size of the model's errors over that of this extrapolation's"))
     if any(split["runtime"]["low"] is not None for split in splits):
-        legend += [("90 %", INCLUDED), ("inside", "runs within this interval")]
+        noise = document["training"]["noise"] if document["training"] else 0.0
+        more = f", and {percent(noise)} % from run to run" if noise else ""
+        legend += [("90 %", f"{INCLUDED}{more}"), ("inside", "runs within this interval")]
     shown = [
         one
         for split in splits
         for family in families
         for one in split["metrics"].get(family, {}).values()
     ]
+    if document["terms"]:
+        legend.append(("time", "its error is a part of the measured runtime, %"))
+    if document["training"] is not None:
+        legend.append(("fit", _FIT))
     if any(map(is_outside, shown)):
         legend.append((_OUTSIDE.strip(), "measured outside the interval"))
     return legend

@@ -1,41 +1,45 @@
-"""Predictions beside measurements as a drawing: predicted over measured runtime of each split."""
+"""Predictions over measurements as a drawing: runtimes, their ratios, efficiencies."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.terms import FAMILY
+from popmodel.report.figures import ticks
+from popmodel.report.pictures import Axis, Chart, Charts, Curve, Mark, Picture, Spot
 from popmodel.report.splits import described, varied
 from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
 from popmodel.units import format_time, plural
 
+Split = Mapping[str, Any]
+
+_MARKS = {
+    "calibration": (Mark.SQUARE, "used in the fit: no test"),
+    "repetition": (Mark.FIRST, "repeats a configuration of the fit: no test"),
+    "interpolation": (Mark.MARKED, "test within its range"),
+    "extrapolation": (Mark.TRIANGLE, "test beyond the range of the fit"),
+}
+_TEST = (Mark.PLAIN, "test")
+_ROOM = 0.06  # of an axis, at both ends
+
 
 def picture(document: Document) -> Picture:
-    """A bar for each split: the predicted runtime over the mean of those measured."""
+    """Runtimes on the diagonal, their ratios, and the efficiencies of the main family."""
     splits = document["splits"]
-    differing = varied(splits)
-    repeats = any(split["runs"] > 1 for split in splits)
+    charts = [_runtimes(splits), _ratios(splits)]
+    if any(FAMILY in split["metrics"] for split in splits):
+        charts.append(_efficiencies(splits))
+    marks = {mark_of(split) for split in splits}
+    legend = [one for one in (*_MARKS.values(), _TEST) if one in marks]
     return Picture(
-        f"{document['application']} on {document['machine']}: predicted over measured runtime",
-        ["1 (dashed) is exact; above 1 the prediction is too long"],
-        Bars(
-            [""],
-            [
-                Line(
-                    described(one, differing)
-                    + (f" ({plural(one['runs'], 'run')})" if repeats else ""),
-                    (_ratio(one),),
-                )
-                for one in splits
-            ],
-            exact=1.0,
-        ),
-        [
-            "Orange: the measured runtime is outside the interval.",
-            f"90 %: {INCLUDED}.",
-        ],
+        f"{document['application']} on {document['machine']}: predicted over measured",
+        document["verdict"],
+        Charts(charts, legend),
+        [f"Bars, 90 %: {INCLUDED}. Dashed: exact."],
     )
 
 
@@ -44,9 +48,129 @@ def is_outside(one: Mapping[str, Any]) -> bool:
     return one["low"] is not None and not one["low"] <= one["mean"] <= one["high"]
 
 
-def _ratio(split: Mapping[str, Any]) -> Bar:
+def mark_of(split: Split) -> tuple[Mark, str]:
+    """The mark of a configuration, and what it says of its part in a fit."""
+    return _MARKS.get(split["region"], _TEST)
+
+
+def _runtimes(splits: Sequence[Split]) -> Chart:
+    """Predicted over measured runtime, both on logarithmic axes of the same range."""
+    values = [value for split in splits for value in _ends(split["runtime"])]
+    values += [split["runtime"]["mean"] for split in splits]
+    low, high = _widened(math.log10(min(values)), math.log10(max(values)))
+    marks = _log_ticks(low, high)
+    differing = varied(splits)
+    spots = [
+        Spot(
+            math.log10(time["mean"]),
+            math.log10(time["predicted"]),
+            "",
+            _told(split, differing),
+            mark_of(split)[0],
+            *(None if time[end] is None else math.log10(time[end]) for end in ("low", "high")),
+        )
+        for split in splits
+        for time in [split["runtime"]]
+    ]
+    return Chart(
+        "runtime",
+        "Runtime",
+        Axis("measured, s", low, high, marks),
+        Axis("predicted, s", low, high, marks),
+        (Curve(((low, low), (high, high)), exact=True),),
+        _ordered(spots),
+    )
+
+
+def _ratios(splits: Sequence[Split]) -> Chart:
+    """What is lost on axes over decades: predicted over measured, and which split it is."""
+    differing = varied(splits)
+    spots = []
+    for split in splits:
+        time = split["runtime"]
+        mean = time["mean"]
+        ends = (None if time[end] is None else time[end] / mean for end in ("low", "high"))
+        at, ratio, name = math.log10(mean), time["predicted"] / mean, described(split, differing)
+        spots.append(Spot(at, ratio, name, _told(split, differing), mark_of(split)[0], *ends))
+    values = [1.0, *(value for spot in spots for value in _of(spot))]
+    left, right = _widened(min(one.x for one in spots), max(one.x for one in spots))
+    right += (right - left) / 10  # for the last name
+    low, high = _widened(min(values), max(values))
+    return Chart(
+        "ratio",
+        "Predicted over measured runtime: above 1 the prediction is too long",
+        Axis("measured, s", left, right, _log_ticks(left, right)),
+        Axis("ratio", low, high, tuple((tick, f"{tick:g}") for tick in ticks(low, high))),
+        (Curve(((left, 1.0), (right, 1.0)), exact=True),),
+        _ordered(spots),
+    )
+
+
+def _efficiencies(splits: Sequence[Split]) -> Chart:
+    names = load_families()[FAMILY].metrics
+    differing = varied(splits)
+    spots = [
+        Spot(
+            100 * one["mean"],
+            100 * one["predicted"],
+            "",
+            f"{described(split, differing)}, {names[metric].name}: predicted "
+            f"{100 * one['predicted']:.1f} %, measured {100 * one['mean']:.1f} %",
+            mark_of(split)[0],
+            *(None if one[end] is None else 100 * one[end] for end in ("low", "high")),
+        )
+        for split in splits
+        for metric, one in split["metrics"].get(FAMILY, {}).items()
+    ]
+    values = [value for spot in spots for value in (spot.x, *_of(spot))]
+    low, high = _widened(min(values), max(values))
+    marks = tuple((tick, f"{tick:g}") for tick in ticks(low, high))
+    return Chart(
+        "efficiency",
+        f"Efficiencies, {load_families()[FAMILY].title}",
+        Axis("measured, %", low, high, marks),
+        Axis("predicted, %", low, high, marks),
+        (Curve(((low, low), (high, high)), exact=True),),
+        _ordered(spots),
+    )
+
+
+def _told(split: Split, differing: Sequence[str]) -> str:
     time = split["runtime"]
-    mean, predicted = time["mean"], time["predicted"]
-    low, high = (None if time[end] is None else time[end] / mean for end in ("low", "high"))
-    text = f"{predicted / mean:.3g} ({format_time(predicted)} / {format_time(mean)})"
-    return Bar(predicted / mean, text, low, high, is_worst=is_outside(time))
+    text = (
+        f"{described(split, differing)} ({plural(split['runs'], 'run')}): predicted "
+        f"{format_time(time['predicted'])}, measured {format_time(time['mean'])}"
+    )
+    if time["low"] is not None:
+        text += f", 90 %: {format_time(time['low'])} .. {format_time(time['high'])}"
+    return text + (" (measured outside)" if is_outside(time) else "")
+
+
+def _ends(one: Mapping[str, Any]) -> list[float]:
+    return [one[end] for end in ("predicted", "low", "high") if one[end] is not None]
+
+
+def _of(spot: Spot) -> list[float]:
+    return [value for value in (spot.y, spot.low, spot.high) if value is not None]
+
+
+def _ordered(spots: Sequence[Spot]) -> tuple[Spot, ...]:
+    return tuple(sorted(spots, key=lambda one: one.x))
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    room = _ROOM * (high - low) or 0.1
+    return low - room, high + room
+
+
+def _log_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
+    """Powers of ten, with twice and five times of them where there are few."""
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    for steps in ((1,), (1, 2, 5), tuple(range(1, 10))):
+        values = [step * 10.0**power for power in powers for step in steps]
+        marks = tuple(
+            (math.log10(one), f"{one:g}") for one in values if low <= math.log10(one) <= high
+        )
+        if len(marks) > 2:
+            return marks
+    return tuple((one, f"{10**one:.3g}") for one in (low, high))

@@ -1,21 +1,19 @@
-"""Predicted beside measured: every metric of every run, and how well it went overall.
+"""Predicted beside measured: every metric of every run.
 
 Differences of the runtime are relative to the measured value, those of efficiencies are in points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from popmodel.errors import UsageError
+from popmodel.measurements.measurement import Measurement
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import fields_of
-from popmodel.prediction.prediction import MAIN_FAMILY
-from popmodel.validation.measurement import Measurement
 from popmodel.validation.predicted import Predicted
+from popmodel.validation.training import Region
 from popmodel.values import dataclass
 
 RUNTIME = "runtime"
@@ -39,6 +37,8 @@ class Row:
         Seconds for the runtime, fractions for efficiencies.
     low, high : float or None
         Interval of the prediction.
+    region : Region
+        Where the run stands beside those that the model was fitted to.
     """
 
     source: str
@@ -51,6 +51,7 @@ class Row:
     low: float | None
     high: float | None
     measured: float
+    region: Region
 
     @property
     def covered(self) -> bool | None:
@@ -67,11 +68,28 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON types."""
-        return {**fields_of(self), "difference": self.difference, "covered": self.covered}
+        return {
+            **fields_of(self, without=("region",)),
+            "difference": self.difference,
+            "covered": self.covered,
+            "region": self.region.name,
+            "beyond": self.region.beyond,
+        }
+
+
+Placed = Callable[[Measurement, Predicted], Region]
+"""From a run and its prediction to where it stands."""
+
+
+def by_machine(run: Measurement, predicted: Predicted) -> Region:  # noqa: ARG001 (a `Placed`)
+    """Say where a run stands that no fit is known of: within what was measured of the machine."""
+    return Region(predicted.validity)
 
 
 def compare(
-    predictions: Sequence[Predicted], measurements: Sequence[Measurement]
+    predictions: Sequence[Predicted],
+    measurements: Sequence[Measurement],
+    placed: Placed = by_machine,
 ) -> tuple[Row, ...]:
     """Put every measured quantity beside its prediction.
 
@@ -81,24 +99,49 @@ def compare(
         One for each size and set of parameters.
     measurements : sequence of Measurement
         What a run does not say of its parameters is as predicted.
+    placed : callable
+        Where a run stands.
 
     Raises
     ------
     UsageError
         If a run has a size or parameters for which there is no prediction.
     """
-    rows: list[Row] = []
-    for run in measurements:
-        predicted = _prediction_of(run, predictions)
-        rows.append(_row(run, predicted, "", RUNTIME, predicted.runtime, run.runtime))
-        for family, values in run.metrics.items():
-            estimates = predicted.metrics.get(family, {})
-            rows += [
-                _row(run, predicted, family, metric, estimates[metric], measured)
-                for metric, measured in values.items()
-                if metric in estimates
-            ]
-    return tuple(rows)
+    return rows_of(paired(predictions, measurements, placed))
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A measured run with its prediction, and where it stands."""
+
+    run: Measurement
+    predicted: Predicted
+    region: Region
+
+
+def paired(
+    predictions: Sequence[Predicted],
+    measurements: Sequence[Measurement],
+    placed: Placed = by_machine,
+) -> tuple[Paired, ...]:
+    """Find the prediction of every run; parameters and errors as of `compare`."""
+    found = ((run, _prediction_of(run, predictions)) for run in measurements)
+    return tuple(Paired(run, one, placed(run, one)) for run, one in found)
+
+
+def rows_of(pairs: Iterable[Paired]) -> tuple[Row, ...]:
+    """Put every measured quantity beside its prediction."""
+    return tuple(row for pair in pairs for row in _rows(pair))
+
+
+def _rows(pair: Paired) -> Iterator[Row]:
+    run, predicted = pair.run, pair.predicted
+    yield _row(pair, "", RUNTIME, predicted.runtime, run.runtime)
+    for family, values in run.metrics.items():
+        estimates = predicted.metrics.get(family, {})
+        for metric, measured in values.items():
+            if metric in estimates:
+                yield _row(pair, family, metric, estimates[metric], measured)
 
 
 def _prediction_of(run: Measurement, predictions: Sequence[Predicted]) -> Predicted:
@@ -133,52 +176,17 @@ def describe_run(
     return ", ".join([f"{processes} x {threads}", *told])
 
 
-def _row(
-    run: Measurement,
-    predicted: Predicted,
-    family: str,
-    metric: str,
-    estimate: Estimate,
-    measured: float,
-) -> Row:
+def _row(pair: Paired, family: str, metric: str, estimate: Estimate, measured: float) -> Row:
     return Row(
-        run.source,
+        pair.run.source,
         family,
         metric,
-        run.processes,
-        run.threads,
-        predicted.parameters,
+        pair.run.processes,
+        pair.run.threads,
+        pair.predicted.parameters,
         estimate.value,
         estimate.low,
         estimate.high,
         float(measured),
+        pair.region,
     )
-
-
-def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return how far predictions are off, and how often their intervals hold the measurement.
-
-    Returns
-    -------
-    dict
-        ``runtime``: runs, median and largest absolute relative error, bias (mean relative error),
-        covered and of how many. ``metrics``: the same in points, over the main family.
-    """
-    main = [row for row in rows if row.family == MAIN_FAMILY]
-    found = {"runtime": _errors([row for row in rows if row.metric == RUNTIME])}
-    if main:
-        found["metrics"] = {"family": MAIN_FAMILY, **_errors(main)}
-    return found
-
-
-def _errors(rows: Sequence[Row]) -> dict[str, Any]:
-    gaps = np.array([row.difference for row in rows])
-    covered = [row.covered for row in rows if row.covered is not None]
-    return {
-        "rows": len(rows),
-        "median_error": float(np.median(np.abs(gaps))),
-        "largest_error": float(np.abs(gaps).max()),
-        "bias": float(gaps.mean()),
-        "covered": sum(covered),
-        "intervals": len(covered),
-    }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
 from popmodel.documents import Kind
+from popmodel.machine.quantity import END
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import SCHEMA, Prediction
+from popmodel.prediction.validity import INSIDE
 from popmodel.shapes import Items, Named, Optional, Plain, Real, Table, Text, Whole
 from popmodel.values import dataclass
 
@@ -27,6 +30,12 @@ class Predicted:
         By family and metric id.
     parameters : mapping of str to float
         Those of the application.
+    terms : mapping of str to Estimate
+        Parts of the runtime, s, `popmodel.efficiency.terms`.
+    nodes : int or None
+        Nodes that it takes; None if that is not known.
+    validity : str
+        How far it goes beyond what was measured of the machine, `Validity.status`.
     """
 
     processes: int
@@ -34,6 +43,9 @@ class Predicted:
     runtime: Estimate
     metrics: Mapping[str, Mapping[str, Estimate]]
     parameters: Mapping[str, float] = field(default_factory=dict)
+    terms: Mapping[str, Estimate] = field(default_factory=dict)
+    nodes: int | None = None
+    validity: str = INSIDE
 
 
 _ESTIMATE = Table(
@@ -48,7 +60,13 @@ _TIME = Table(
 )
 _MACHINE = Table({"name": Text(), "noisy": Items(Text())}, required=("name",), others=Plain())
 _APPLICATION = Table(
-    {"name": Text(), "settings": Named(Real())}, required=("name",), others=Plain()
+    {
+        "name": Text(),
+        "settings": Named(Real()),
+        "calibration": Optional(Table({"runs": Whole(0)}, required=("runs",), others=Plain())),
+    },
+    required=("name",),
+    others=Plain(),
 )
 
 PREDICTION = Kind(
@@ -62,6 +80,9 @@ PREDICTION = Kind(
             "threads": Whole(1),
             "runtime": _TIME,
             "metrics": Named(Named(_ESTIMATE)),
+            "terms": Named(_ESTIMATE),
+            "placement": Table({"nodes": Whole(1)}, required=("nodes",), others=Plain()),
+            "validity": Table({"status": Text()}, required=("status",), others=Plain()),
         },
         required=("application", "machine", "processes", "threads", "runtime", "metrics"),
         others=Plain(),
@@ -71,10 +92,40 @@ PREDICTION = Kind(
 """A prediction that was saved: what is compared of it, and what names it."""
 
 
-def from_prediction(made: Prediction) -> Predicted:
-    """Take what is compared from a prediction."""
+def from_prediction(made: Prediction, noise: float = 0.0) -> Predicted:
+    """Take what is compared from a prediction.
+
+    Parameters
+    ----------
+    made : Prediction
+        The prediction.
+    noise : float
+        Standard deviation of the logarithm of runtimes from run to run, where the intervals lack
+        it: they are of the mean of many runs then, and what is compared is a new one.
+    """
     at = made.placement
-    return Predicted(at.processes, at.threads, made.runtime, made.metrics, made.settings)
+    return Predicted(
+        at.processes,
+        at.threads,
+        of_new_run(made.runtime, noise),
+        made.metrics,
+        made.settings,
+        made.terms,
+        at.nodes,
+        made.validity.status,
+    )
+
+
+def of_new_run(mean: Estimate, noise: float) -> Estimate:
+    """Widen the interval of a mean runtime to that of one more run."""
+    if mean.low is None or mean.high is None or noise == 0:
+        return mean
+    below, above = math.log(mean.value / mean.low), math.log(mean.high / mean.value)
+    return Estimate(
+        mean.value,
+        mean.value * math.exp(-math.hypot(below, END * noise)),
+        mean.value * math.exp(math.hypot(above, END * noise)),
+    )
 
 
 def from_document(document: Mapping[str, Any]) -> Predicted:
@@ -92,4 +143,7 @@ def from_document(document: Mapping[str, Any]) -> Predicted:
             for family, values in document["metrics"].items()
         },
         document["application"].get("settings", {}),
+        {name: estimate(entry) for name, entry in document.get("terms", {}).items()},
+        document.get("placement", {}).get("nodes"),
+        document.get("validity", {}).get("status", INSIDE),
     )

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from popmodel.plain import fields_of
-from popmodel.validation.comparison import RUNTIME, Row, describe_run
+from popmodel.validation.comparison import RUNTIME, Paired, Row, describe_run
+from popmodel.validation.training import Region
 from popmodel.values import dataclass
 
 
@@ -97,12 +98,15 @@ class Split(Runs):
 
     Attributes
     ----------
+    region : Region
+        Where they stand beside the runs that the model was fitted to.
     runtime : Repeated
         Seconds.
     metrics : mapping of str to mapping of str to Repeated
         Efficiencies by family and metric id, of the runs that have them.
     """
 
+    region: Region
     runtime: Repeated
     metrics: Mapping[str, Mapping[str, Repeated]]
 
@@ -111,15 +115,18 @@ class Split(Runs):
         """Predicted less mean runtime, relative to the mean."""
         return self.runtime.predicted / self.runtime.mean - 1
 
-    def holds(self, row: Row) -> bool:
-        """Whether a quantity is one of its runs."""
-        mine = (self.processes, self.threads, self.parameters)
-        return mine == (row.processes, row.threads, row.parameters)
+    def holds(self, pair: Paired) -> bool:
+        """Whether a run is one of its runs."""
+        mine = (self.processes, self.threads, self.parameters, self.region)
+        one = pair.predicted
+        return mine == (one.processes, one.threads, one.parameters, pair.region)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the split as JSON types."""
         return {
             **fields_of(self, "processes", "threads", "parameters", "sources"),
+            "region": self.region.name,
+            "beyond": self.region.beyond,
             "runs": len(self.runtime.measured),
             "runtime": {**self.runtime.to_dict(), "error": self.error},
             "metrics": {
@@ -133,11 +140,15 @@ class Split(Runs):
 
 
 def splits(rows: Sequence[Row]) -> tuple[Split, ...]:
-    """Take runs of the same split and parameters together, by parameters, cores and processes."""
+    """Take runs of the same split, parameters and region together.
+
+    They are sorted by parameters, cores and processes; runs that were used in a fit come first.
+    """
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         parameters = tuple(sorted(row.parameters.items()))
-        key = (parameters, row.processes * row.threads, row.processes)
+        cores = row.processes * row.threads
+        key = (parameters, cores, row.processes, row.region.is_test, row.region.name)
         groups.setdefault(key, []).append(row)
     return tuple(_split(groups[key]) for key in sorted(groups))
 
@@ -152,7 +163,8 @@ def _split(rows: Sequence[Row]) -> Split:
         metrics.setdefault(family, {})[metric] = _repeated(some)
     first = rows[0]
     sources = tuple(dict.fromkeys(row.source for row in rows))
-    return Split(first.processes, first.threads, first.parameters, sources, runtime, metrics)
+    at = (first.processes, first.threads, first.parameters, sources, first.region)
+    return Split(*at, runtime, metrics)
 
 
 def _repeated(rows: Sequence[Row]) -> Repeated:

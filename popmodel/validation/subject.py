@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from popmodel.errors import FileError, PopmodelError
+from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine.profile import Profile
-from popmodel.model.run.placement import Allocation
+from popmodel.measurements.measurement import Measurement
+from popmodel.model.calibration import Calibration
+from popmodel.model.run.placement import Allocation, place
 from popmodel.model.signature.program import Signature
+from popmodel.model.study import Study
+from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.prediction.predict import predict
 from popmodel.prediction.prediction import Prediction
-from popmodel.validation.measurement import Measurement
+from popmodel.splits import choice
+from popmodel.splits.candidate import judge
+from popmodel.splits.choice import Choice
+from popmodel.splits.splits import evaluate
+from popmodel.validation.decision import Choose, Pair
 from popmodel.validation.predicted import Predicted, from_document, from_prediction
+from popmodel.validation.training import NodesOf
 from popmodel.values import dataclass
+
+
+def _none(*_: Any) -> None:
+    """What a saved prediction, which is of one split, tells of others."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,14 @@ class Subject:
         From runs to predictions for them.
     available : tuple of int, or None
         Nodes of the machine and cores of each that may be used; None of a saved prediction.
+    choose : callable
+        From parameters and splits to which of them is recommended; to None of a saved prediction.
+    nodes_of : callable
+        From P and T to the nodes that they take, to None where that is not known.
+    calibration : Calibration or None
+        What measured runs have taught of the application.
+    unnamed : int
+        Runs that a saved prediction was calibrated by, which its file does not name.
     """
 
     application: str
@@ -49,11 +71,17 @@ class Subject:
     defaults: Mapping[str, float]
     predict: Callable[[Sequence[Measurement]], list[Predicted]]
     available: tuple[int, int] | None = None
+    choose: Choose = _none
+    nodes_of: NodesOf = _none
+    calibration: Calibration | None = None
+    unnamed: int = 0
 
 
 def prediction(made: Prediction) -> Subject:
     """Compare with a prediction."""
-    return _saved(made.to_dict(), (), from_prediction(made))
+    known = made.signature.calibration
+    one = from_prediction(made, 0.0 if known is None else known.noise)
+    return replace(_saved(made.to_dict(), (), one), calibration=known, unnamed=0)
 
 
 def saved(document: Mapping[str, Any], path: str) -> Subject:
@@ -64,7 +92,19 @@ def saved(document: Mapping[str, Any], path: str) -> Subject:
 def _saved(document: Mapping[str, Any], files: tuple[str, ...], one: Predicted) -> Subject:
     name, machine = document["application"]["name"], document["machine"]
     preset, noisy = machine.get("preset") is True, tuple(machine.get("noisy", ()))
-    return Subject(name, machine["name"], preset, noisy, files, one.parameters, {}, lambda _: [one])
+    calibrated = document["application"].get("calibration") or {}
+    return Subject(
+        name,
+        machine["name"],
+        preset,
+        noisy,
+        files,
+        one.parameters,
+        {},
+        lambda _: [one],
+        nodes_of=lambda p, t: one.nodes if (p, t) == (one.processes, one.threads) else None,
+        unnamed=calibrated.get("runs", 0),
+    )
 
 
 def application(
@@ -81,6 +121,7 @@ def application(
     allocation : Allocation
         What of the machine may be used.
     """
+    noise = 0.0 if signature.calibration is None else signature.calibration.noise
 
     def one_of(run: Measurement) -> Predicted:
         settings = {**changes, **run.parameters}
@@ -92,13 +133,28 @@ def application(
             if run.line is None:
                 raise
             raise FileError(run.source, error.message, line=run.line, hint=error.hint) from error
-        return from_prediction(made)
+        return from_prediction(made, noise)
 
     def predictions(runs: Sequence[Measurement]) -> list[Predicted]:
         different = {
             (run.processes, run.threads, *sorted(run.parameters.items())): run for run in runs
         }
         return [one_of(run) for run in different.values()]
+
+    def choose(parameters: Mapping[str, float], splits: Sequence[Pair]) -> Choice | None:
+        settings = {**changes, **parameters}
+        study = Study(signature, profile, settings, DEFAULT_COUNT, 0, allocation=allocation)
+        drawn = study.sources()
+        found = judge([evaluate(study, drawn, *split) for split in splits])
+        if all(one.regret is None for one in found):
+            return None
+        return choice.choose(found, profile.topology, study.scores(drawn))
+
+    def nodes_of(processes: int, threads: int) -> int | None:
+        try:
+            return place(processes, threads, profile.topology, allocation).nodes
+        except UsageError:
+            return None  # of a run on another machine: nobody knows
 
     params = signature.with_settings(changes).params
     values = {name: one.value for name, one in params.items()}
@@ -112,4 +168,7 @@ def application(
         {name: value for name, value in values.items() if name not in changes},
         predictions,
         allocation.available(profile.topology),
+        choose,
+        nodes_of,
+        signature.calibration,
     )

@@ -8,8 +8,11 @@ from statistics import geometric_mean
 
 from popmodel.model.uncertainty import LEVEL
 from popmodel.units import plural
+from popmodel.validation.beside import Baselines, better
 from popmodel.validation.left_out import LeftOut
 from popmodel.validation.repeats import Split, differing, varied
+from popmodel.validation.terms import ByTerm, sentences
+from popmodel.validation.training import CALIBRATION, REPETITION
 
 UNLIKELY = 0.05
 """Probability below which too few intervals contain the mean of their split to be chance."""
@@ -26,6 +29,8 @@ def verdict(
     splits: Sequence[Split],
     defaults: Mapping[str, float],
     left_out: Sequence[LeftOut] = (),
+    terms: Sequence[ByTerm] = (),
+    baselines: Baselines | None = None,
     *,
     disturbed: bool = False,
 ) -> tuple[str, ...]:
@@ -34,11 +39,15 @@ def verdict(
     Parameters
     ----------
     splits : sequence of Split
-        The runs, with their predictions.
+        The runs, with their predictions; tests are judged, others counted.
     defaults : mapping of str to float
         Parameters of the application that nobody set.
     left_out : sequence of LeftOut
         Runs that are not among the splits.
+    terms : sequence of ByTerm
+        Useful time and losses of those that have efficiencies.
+    baselines : Baselines or None
+        Plain extrapolations of the same runs.
     disturbed : bool
         Whether threads of a measured run waited for processors.
 
@@ -47,9 +56,15 @@ def verdict(
     tuple of str
         Sentences, the most important first.
     """
-    said = [f"{_coverage(splits)}; {_errors(splits)}"]
-    if not agrees(splits) and (reason := _reason(splits, defaults, disturbed)):
-        said.append(reason)
+    judged = [split for split in splits if split.region.is_test]
+    said = []
+    if judged:
+        said.append(f"{_coverage(judged)}; {_errors(judged)}")
+        if not agrees(judged) and (reason := _reason(judged, defaults, disturbed)):
+            said.append(reason)
+    said += _not_tests(splits)
+    said += sentences(terms, varied(splits))
+    said += better(baselines)
     for split in splits:
         times = split.runtime.measured
         if max(times) >= REPEATABLE * min(times):
@@ -61,6 +76,21 @@ def verdict(
     names = differing(both)
     said += [one.sentence(names) for one in left_out]
     return tuple(said)
+
+
+def _not_tests(splits: Sequence[Split]) -> list[str]:
+    """Which runs are no tests, and that none is."""
+    told = []
+    for region, why in (
+        (CALIBRATION, "used in the fit"),
+        (REPETITION, "at a configuration of the fit"),
+    ):
+        runs = sum(len(one.runtime.measured) for one in splits if one.region.name == region)
+        if runs:
+            told.append(f"{plural(runs, 'run')} {why}: {'no test' if runs == 1 else 'no tests'}")
+    if told and not any(split.region.is_test for split in splits):
+        told.append("nothing tests the predictions: measure a configuration that no fit has seen")
+    return told
 
 
 def agrees(splits: Sequence[Split]) -> bool:

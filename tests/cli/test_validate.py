@@ -282,7 +282,8 @@ def test_the_document_is_that_of_the_contract(popmodel: Call, runs: str) -> None
     assert set(document["summary"]) == {"runtime", "metrics"}
     (split,) = document["splits"]
     assert set(split) == {
-        *("processes", "threads", "parameters", "sources", "runs", "runtime", "metrics")
+        *("processes", "threads", "parameters", "sources", "region", "beyond", "runs"),
+        *("runtime", "metrics"),
     }
     assert split["runtime"]["predicted"] == document["rows"][0]["predicted"]
     assert split["runtime"]["deviation"] is None

@@ -11,14 +11,15 @@ import pytest
 
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
+from popmodel.measurements.measurement import Measurement
+from popmodel.measurements.table import read_table
 from popmodel.model import signatures as signature
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.predict import predict
-from popmodel.validation.comparison import compare, summary
-from popmodel.validation.measurement import Measurement
+from popmodel.validation.comparison import compare
+from popmodel.validation.errors import summary
 from popmodel.validation.predicted import Predicted, from_prediction
 from popmodel.validation.repeats import Repeated, splits
-from popmodel.validation.run_times import read_table
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PROFILE = EXAMPLES / "profiles" / "two-core-vm.json"

@@ -13,20 +13,22 @@ import pytest
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
+from popmodel.measurements.measurement import Measurement, from_run
 from popmodel.model import signatures as signature
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.predict import predict
 from popmodel.trace import read
 from popmodel.trace.part import Part
-from popmodel.validation.comparison import Row, compare, summary
-from popmodel.validation.measurement import Measurement, from_run
+from popmodel.validation.comparison import Row, compare
+from popmodel.validation.errors import summary
 from popmodel.validation.predicted import PREDICTION, Predicted, from_document, from_prediction
+from popmodel.validation.training import Region
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 
 
 def row(measured: float, metric: str = "runtime") -> Row:
-    return Row("x", "", metric, 2, 2, {}, 1.1, 1.0, 1.2, measured)
+    return Row("x", "", metric, 2, 2, {}, 1.1, 1.0, 1.2, measured, Region("inside"))
 
 
 def test_a_difference_is_relative_for_times_and_in_points_for_efficiencies() -> None:
@@ -112,14 +114,3 @@ def test_each_run_is_compared_with_the_prediction_of_its_parameters() -> None:
     runs = [Measurement("x", 2, 2, 6.0, {}, parameters={"N": n}) for n in (2.0, 1.0)]
     found = compare(predictions, runs)
     assert [(one.parameters["N"], one.predicted) for one in found] == [(2.0, 7.0), (1.0, 5.0)]
-
-
-def test_the_summary_of_known_rows() -> None:
-    predicted = Predicted(2, 2, Estimate(1.0, 0.9, 1.1), {})
-    runs = [Measurement("x", 2, 2, seconds, {}) for seconds in (0.8, 1.0, 1.25)]
-    found = summary(compare([predicted], runs))["runtime"]
-    assert found["median_error"] == pytest.approx(0.2)
-    assert found["largest_error"] == pytest.approx(0.25)
-    assert found["bias"] == pytest.approx((0.25 + 0.0 - 0.2) / 3)
-    assert (found["covered"], found["intervals"]) == (1, 3)
-    assert "metrics" not in summary(compare([predicted], runs))

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.machine.topology import Topology
+from popmodel.measurements.measurement import Measurement
 from popmodel.model.run.placement import ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate
 from popmodel.validation.comparison import compare
 from popmodel.validation.left_out import LeftOut, of_runs, oversubscribed, suspicious
-from popmodel.validation.measurement import Measurement
 from popmodel.validation.predicted import Predicted
 from popmodel.validation.repeats import Split, splits
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from popmodel.measurements.measurement import Measurement
 from popmodel.model.uncertainty import Estimate
 from popmodel.validation.comparison import compare
 from popmodel.validation.left_out import LeftOut
-from popmodel.validation.measurement import Measurement
 from popmodel.validation.predicted import Predicted
 from popmodel.validation.repeats import Split, splits, varied
 from popmodel.validation.verdict import agrees, verdict

@@ -1,0 +1,173 @@
+"""Whether the predictions would have chosen the right split.
+
+Where several splits of the same number of cores were measured, the one that would have been
+recommended among them is held against the best, and against what people take without a model.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from popmodel.splits.candidate import WITHIN
+from popmodel.splits.choice import Choice
+from popmodel.validation.ranks import kendall
+from popmodel.validation.repeats import Split
+from popmodel.values import dataclass
+
+Pair = tuple[int, int]
+"""P and T."""
+
+Choose = Callable[[Mapping[str, float], Sequence[Pair]], Choice | None]
+"""From parameters and splits to which of them is recommended; None if that cannot be told."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A split that was measured.
+
+    Attributes
+    ----------
+    processes, threads : int
+        P and T.
+    measured : float
+        Mean runtime, s.
+    predicted : float
+        Runtime, s.
+    is_test : bool
+        Whether no fit has seen its configuration.
+    loss : float
+        Measured runtime over that of the best measured split, less 1.
+    """
+
+    processes: int
+    threads: int
+    measured: float
+    predicted: float
+    is_test: bool
+    loss: float
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What people take without a model.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    split : tuple of int
+        P and T.
+    loss : float or None
+        As of `Option`; None if it was not measured.
+    """
+
+    name: str
+    split: Pair
+    loss: float | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How good the choice among the measured splits of a number of cores would have been.
+
+    Attributes
+    ----------
+    cores : int
+        P T.
+    parameters : mapping of str to float
+        Of the application.
+    options : tuple of Option
+        The measured splits, by rising threads.
+    take, best : tuple of int
+        The split that is recommended among them, and the one that was fastest.
+    announced : float or None
+        Expected loss of the recommended one as predicted, relative.
+    regret : float
+        Its loss as measured.
+    tied : tuple of (int, int)
+        Splits that are predicted to be equally good, the recommended one among them.
+    measured_tied : tuple of (int, int)
+        Splits that are no more than `WITHIN` slower than the best.
+    rank_correlation : float or None
+        `kendall` of predicted and measured runtimes.
+    defaults : tuple of Usual
+        What the usual defaults would have cost.
+    """
+
+    cores: int
+    parameters: Mapping[str, float]
+    options: tuple[Option, ...]
+    take: Pair
+    best: Pair
+    announced: float | None
+    regret: float
+    tied: tuple[Pair, ...]
+    measured_tied: tuple[Pair, ...]
+    rank_correlation: float | None
+    defaults: tuple[Usual, ...]
+
+
+def decisions(splits: Sequence[Split], choose: Choose) -> tuple[Decision, ...]:
+    """Judge the choices that the measured splits allow, by parameters and cores.
+
+    A number of cores of which fewer than two splits, or no test, were measured allows none.
+
+    Parameters
+    ----------
+    splits : sequence of Split
+        Measured beside predicted.
+    choose : callable
+        Which split is recommended.
+    """
+    groups: dict[tuple[Any, ...], dict[Pair, list[Split]]] = defaultdict(lambda: defaultdict(list))
+    for one in splits:
+        key = (tuple(sorted(one.parameters.items())), one.processes * one.threads)
+        groups[key][one.processes, one.threads].append(one)
+    found = []
+    for (parameters, cores), by_split in sorted(groups.items()):
+        options = _options(by_split)
+        if len(options) < 2 or not any(one.is_test for one in options):
+            continue
+        made = choose(dict(parameters), [(one.processes, one.threads) for one in options])
+        if made is not None:
+            found.append(_decision(cores, dict(parameters), options, made))
+    return tuple(found)
+
+
+def _options(by_split: Mapping[Pair, Sequence[Split]]) -> tuple[Option, ...]:
+    means = {}
+    for pair, some in by_split.items():
+        times = [time for one in some for time in one.runtime.measured]
+        means[pair] = sum(times) / len(times)
+    best = min(means.values())
+    return tuple(
+        Option(
+            *pair,
+            means[pair],
+            some[0].runtime.predicted,
+            any(one.region.is_test for one in some),
+            means[pair] / best - 1,
+        )
+        for pair, some in sorted(by_split.items(), key=lambda item: item[0][1])
+    )
+
+
+def _decision(
+    cores: int, parameters: Mapping[str, float], options: tuple[Option, ...], made: Choice
+) -> Decision:
+    losses = {(one.processes, one.threads): one.loss for one in options}
+    return Decision(
+        cores,
+        parameters,
+        options,
+        made.taken.split,
+        min(losses, key=lambda pair: losses[pair]),
+        made.taken.regret,
+        losses[made.taken.split],
+        tuple(one.split for one in made.tied),
+        tuple(pair for pair, loss in losses.items() if loss <= WITHIN),
+        kendall([one.predicted for one in options], [one.measured for one in options]),
+        tuple(Usual(one.name, one.split, losses.get(one.split)) for one in made.defaults),
+    )

@@ -1,0 +1,189 @@
+"""Errors by term: useful time, and what each loss takes, in seconds.
+
+A right runtime may come from two wrong terms: then it is right at this size only, and is told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from popmodel.efficiency import terms as parts
+from popmodel.efficiency.terms import FAMILY, Term
+from popmodel.plain import fields_of
+from popmodel.validation.comparison import Paired
+from popmodel.validation.repeats import Repeated, Split
+from popmodel.values import dataclass
+
+CANCELLING = 0.05
+"""Share of the runtime from which an error of a term is worth a word."""
+HIDDEN = 0.5
+"""An error of the runtime below this part of that of a term hides it."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One term of one split.
+
+    Attributes
+    ----------
+    term : Term
+        Which.
+    seconds : Repeated
+        Measured by each run, predicted, and the interval, s.
+    runtime : float
+        Mean measured runtime of these runs, s.
+    """
+
+    term: Term
+    seconds: Repeated
+    runtime: float
+
+    @property
+    def error(self) -> float:
+        """Predicted less mean measured time, as a part of the measured runtime."""
+        return (self.seconds.predicted - self.seconds.mean) / self.runtime
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the term as JSON types."""
+        return {"term": self.term.name, **self.seconds.to_dict(), "error": self.error}
+
+
+@dataclass(frozen=True)
+class ByTerm:
+    """All terms of one split that both sides know; they add up to the runtime where all are known.
+
+    Attributes
+    ----------
+    split : Split
+        The runs.
+    terms : tuple of Compared
+        In the order of `popmodel.efficiency.terms.TERMS`.
+    """
+
+    split: Split
+    terms: tuple[Compared, ...]
+
+    @property
+    def cancelling(self) -> tuple[Compared, Compared] | None:
+        """The terms that are most too short and most too long, where they hide each other."""
+        shortest = min(self.terms, key=lambda one: one.error)
+        longest = max(self.terms, key=lambda one: one.error)
+        least = min(-shortest.error, longest.error)
+        if least < CANCELLING or abs(self.split.error) >= HIDDEN * max(
+            -shortest.error, longest.error
+        ):
+            return None
+        return shortest, longest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the terms as JSON types."""
+        found = self.cancelling
+        return {
+            **fields_of(self.split, "processes", "threads", "parameters"),
+            "region": self.split.region.name,
+            "terms": self.terms,
+            "cancelling": None if found is None else [one.term.name for one in found],
+        }
+
+
+def by_term(pairs: Iterable[Paired], splits: Sequence[Split]) -> tuple[ByTerm, ...]:
+    """Compare the terms of every split that has runs with efficiencies.
+
+    Parameters
+    ----------
+    pairs : iterable of Paired
+        Runs with their predictions.
+    splits : sequence of Split
+        The runs taken together.
+    """
+    groups: list[list[Paired]] = [[] for _ in splits]
+    for pair in pairs:
+        for group, split in zip(groups, splits, strict=True):
+            if pair.run.metrics.get(FAMILY) and split.holds(pair):
+                group.append(pair)
+    found = (_compared(group, split) for group, split in zip(groups, splits, strict=True))
+    return tuple(one for one in found if one is not None)
+
+
+def _compared(pairs: Sequence[Paired], split: Split) -> ByTerm | None:
+    if not pairs:
+        return None
+    predicted = pairs[0].predicted.terms
+    measured: list[Mapping[str, Any]] = [
+        parts.terms(pair.run.runtime, pair.run.metrics[FAMILY]) for pair in pairs
+    ]
+    both = {name for name in predicted if all(name in one for one in measured)}
+    runtime = sum(pair.run.runtime for pair in pairs) / len(pairs)
+    found = []
+    for term in parts.leaves(dict.fromkeys(both)):
+        one = predicted[term.name]
+        times = tuple(float(each[term.name]) for each in measured)
+        found.append(Compared(term, Repeated(times, one.value, one.low, one.high), runtime))
+    return ByTerm(split, tuple(found)) if found else None
+
+
+@dataclass(frozen=True)
+class TermErrors:
+    """The errors of one term at all tests that have it, as parts of the measured runtimes.
+
+    Attributes
+    ----------
+    term : str
+        Its name.
+    splits : int
+        Tests.
+    median_error, largest_error, bias : float
+        Of the sizes of the errors, and the mean of the errors.
+    """
+
+    term: str
+    splits: int
+    median_error: float
+    largest_error: float
+    bias: float
+
+
+def errors_by_term(found: Iterable[ByTerm]) -> tuple[TermErrors, ...]:
+    """Return the errors of every term, in the order of `popmodel.efficiency.terms.TERMS`."""
+    errors: dict[str, list[float]] = {term.name: [] for term in parts.TERMS}
+    for one in found:
+        if one.split.region.is_test:
+            for compared in one.terms:
+                errors[compared.term.name].append(compared.error)
+    return tuple(
+        TermErrors(
+            name,
+            len(some),
+            float(np.median(np.abs(some))),
+            max(map(abs, some)),
+            sum(some) / len(some),
+        )
+        for name, some in errors.items()
+        if some
+    )
+
+
+def sentences(found: Sequence[ByTerm], names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Say where a right runtime comes from wrong terms.
+
+    Parameters
+    ----------
+    found : sequence of ByTerm
+        From `by_term`.
+    names : sequence of str
+        Parameters that tell splits apart.
+    """
+    told = []
+    for one in found:
+        if one.cancelling is None:
+            continue
+        short, long = one.cancelling
+        told.append(
+            f"{one.split.describe(names)}: the runtime is off by {100 * one.split.error:+.1f} % as "
+            f"errors cancel: of the runtime, {short.term.label} is {-100 * short.error:.2g} % too "
+            f"short and {long.term.label} {100 * long.error:.2g} % too long"
+        )
+    return tuple(told)
