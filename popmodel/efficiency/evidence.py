@@ -12,7 +12,7 @@ from popmodel.network.network import Network
 from popmodel.simulator import replay
 from popmodel.trace.calls import call_times
 from popmodel.trace.event import Event
-from popmodel.trace.processors import crowding, first_values
+from popmodel.trace.processors import crowding, first_values, waiting
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ class Evidence:
         None where threads have enough processors, or nothing is known about that.
     delayed : bool
         Whether threads waited for CPUs noticeably, for whatever reason.
+    waited : float
+        Share of the time in which threads were ready to run that they waited for a CPU.
     """
 
     calls: int = 0
@@ -110,6 +112,7 @@ class Evidence:
     networks: OtherNetworks | None = None
     crowd: Crowd | None = None
     delayed: bool = False
+    waited: float = 0.0
 
 
 def gather(trace: Trace, serial: tuple[SerialCode, ...], program: Program | None) -> Evidence:
@@ -131,6 +134,7 @@ def gather(trace: Trace, serial: tuple[SerialCode, ...], program: Program | None
         networks=None if program is None else _other_networks(program),
         crowd=_crowd(trace.whole or trace) if delayed else None,
         delayed=delayed,
+        waited=waiting(trace),
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.instants import Instants
 
-__all__ = ["RegionTimes", "measure_regions"]
+__all__ = ["RegionTimes", "measure_regions", "waiting_in"]
 
 _NS = 1e9
 # Pairs of region instance and thread that are looked at together: bounds the memory.
@@ -76,13 +76,7 @@ def measure_regions(
     waits : Instants
         Waits for locks that no state shows; `running` is without them.
     """
-    synchronising = alone(
-        [
-            trace.records.in_state(SYNCHRONISING),
-            *synchronisation(trace),
-        ],
-        [running, in_calls],
-    )
+    synchronising = waiting_in(trace, running, in_calls)
     in_locks = alone(locked(trace), [running, in_calls])
     in_mpi_only = alone([in_calls], [running])
     bounds = np.asarray(trace.process_offsets, dtype=np.int64)
@@ -108,6 +102,18 @@ def measure_regions(
         idle_scheduling=round(total["idle_scheduling"]),
         regions=_by_cost(names, sums, np.bincount(label, minlength=len(names))),
     )
+
+
+def waiting_in(trace: Trace, running: Intervals, in_calls: Intervals) -> Intervals:
+    """When threads wait in barriers, critical sections and locks, by states or events.
+
+    Parameters
+    ----------
+    trace, running, in_calls
+        As of `measure_regions`.
+    """
+    shown = trace.records.in_state(SYNCHRONISING)
+    return alone([shown, *synchronisation(trace)], [running, in_calls])
 
 
 _COLUMNS = (

@@ -11,6 +11,7 @@ index: Ang, Energy Policy 32, 2004), which adds up exactly and ranks factors by 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from popmodel.values import dataclass
@@ -18,9 +19,10 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Evaluation
 
-__all__ = ["Cost", "costs", "efficiency"]
+__all__ = ["Cost", "costs", "efficiency", "shares"]
 
 _LEAST = 1e-300  # an efficiency of 0 has no logarithm
+_GLOBAL = "global_efficiency"  # stands above the families that have it
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,54 @@ def costs(evaluation: Evaluation, scaling: Evaluation | None = None) -> tuple[Co
     return tuple(sorted(found, key=lambda one: -one.cost))
 
 
+def shares(evaluation: Evaluation, seen: float = 1.0) -> dict[str, float]:
+    """What every metric of a family costs, those too that others explain.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        The family with its values.
+    seen : float
+        Share of the core time that the family divides: 1, or of ``scaling`` what parallel
+        efficiency leaves.
+
+    Returns
+    -------
+    dict of str to float
+        By metric, the share of the core time of the run; negative where it gains. Parts cost what
+        the metric costs that they explain, in each of its decompositions; views overlap. Metrics
+        that cost nothing by their nature, such as a speed-up, are left out.
+    """
+    family, values = evaluation.family, evaluation.values
+    weights = dict(_begin(evaluation, seen))
+    found = {name: values[name] for name in (family.top, _GLOBAL) if name in values}
+    found = {name: (seen if name == family.top else 1.0) * (1 - v) for name, v in found.items()}
+    waiting = list(weights)
+    for name in waiting:  # grows
+        for part, weight in _parts(evaluation, name, weights[name]):
+            if part not in weights and part in family.metrics:
+                weights[part] = weight
+                waiting.append(part)
+    costs = {
+        name: weight / _mean(values[name]) * (1 - values[name]) for name, weight in weights.items()
+    }
+    return costs | found
+
+
+def _parts(evaluation: Evaluation, metric: str, weight: float) -> Iterator[tuple[str, float]]:
+    """Parts of a metric in all its decompositions, and its views, with their weights."""
+    values, family = evaluation.values, evaluation.family
+    in_parent = weight / _mean(values[metric])
+    for each in family.decompositions:
+        if each.parent == metric and all(part in values for part in each.parts):
+            for part in each.parts:
+                is_sum = each.operation == "sum"
+                yield part, in_parent * _mean(values[part]) if is_sum else weight
+    for id, other in family.metrics.items():
+        if other.view_of == metric and id in values:
+            yield id, in_parent * _mean(values[id])
+
+
 def efficiency(evaluation: Evaluation, scaling: Evaluation | None = None) -> float:
     """Global efficiency: what of the core time is left, useful and as fast as in the reference."""
     return math.prod(_left(each) for each in _factors(evaluation, scaling))
@@ -88,6 +138,12 @@ def _left(evaluation: Evaluation) -> float:
 
 def _split(evaluation: Evaluation, share: float, found: list[Cost]) -> None:
     """Divide the loss that a family sees of a share of the core time."""
+    for name, weight in _begin(evaluation, share):
+        _divide(evaluation, name, weight, found)
+
+
+def _begin(evaluation: Evaluation, share: float) -> Iterator[tuple[str, float]]:
+    """The metrics at which the search begins, with their weights."""
     begin = [name for name in evaluation.family.search if name in evaluation.values]
     product = math.prod(max(evaluation.values[name], _LEAST) for name in begin)
     left = _left(evaluation)
@@ -95,7 +151,7 @@ def _split(evaluation: Evaluation, share: float, found: list[Cost]) -> None:
     if product < 1 and left < 1:  # where the search does not begin at the top
         weight *= (1 - left) / (1 - product)
     for name in begin:
-        _divide(evaluation, name, share * weight, found)
+        yield name, share * weight
 
 
 def _divide(evaluation: Evaluation, metric: str, weight: float, found: list[Cost]) -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given
 
-from popmodel.efficiency.advice.costs import costs
+from popmodel.efficiency.advice.costs import costs, shares
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.scaling import Comparable, scale
@@ -87,3 +87,43 @@ def test_a_slower_computation_outweighs_a_little_serialisation() -> None:
     assert (second.metric, round(second.value, 2)) == ("serialisation_efficiency", 0.97)
     assert first.cost == pytest.approx(10 / 10.3 * 0.39)
     assert second.cost == pytest.approx(1 - 10 / 10.3)
+
+
+@given(runs())
+def test_shares_are_the_costs_of_what_nothing_explains_further(run: Observables) -> None:
+    for name in FAMILIES:
+        evaluation = load_families()[name].evaluate(run.aggregates(), run.absent)
+        found = shares(evaluation)
+        for each in costs(evaluation):
+            assert found[each.metric] == pytest.approx(each.cost, abs=1e-12)
+
+
+@given(runs())
+def test_parts_cost_together_what_they_explain(run: Observables) -> None:
+    for name in FAMILIES:
+        family = load_families()[name]
+        evaluation = family.evaluate(run.aggregates(), run.absent)
+        found = shares(evaluation)
+        assert found[family.top] == pytest.approx(1 - evaluation.values[family.top])
+        for each in family.decompositions:
+            if set(each.parts) | {each.parent} <= found.keys():
+                parts = [found[part] for part in each.parts]
+                size = 1 + sum(map(abs, parts))
+                assert sum(parts) == pytest.approx(found[each.parent], abs=1e-9 * size)
+
+
+@given(runs())
+def test_in_an_additive_family_everything_costs_what_it_lacks_to_one(run: Observables) -> None:
+    evaluation = load_families()["hybrid-additive"].evaluate(run.aggregates(), run.absent)
+    lacks = {name: 1 - value for name, value in evaluation.values.items()}
+    assert shares(evaluation) == pytest.approx(lacks, abs=1e-9)
+
+
+def test_a_slower_computation_costs_a_share_of_what_is_useful() -> None:
+    fast, slow = observables([[8]], 10.0), observables([[9]], 10.0)
+    compared = [Comparable(n, r.aggregates(), r.absent) for n, r in (("a", fast), ("b", slow))]
+    scaling = scale(compared, mode="strong", reference=0).evaluations[1]
+    found = shares(scaling, seen=0.9)
+    assert found["computation_scaling"] == pytest.approx(0.9 * (1 - 8 / 9))
+    assert found["global_efficiency"] == pytest.approx(1 - 0.9 * 8 / 9)
+    assert "speedup" not in found

@@ -1,0 +1,207 @@
+"""Measured efficiencies at other numbers of processes and threads, without a signature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from popmodel.api.focus import Asked, Foa
+from popmodel.api.inputs import TraceLike, several, whole_number
+from popmodel.api.measured import MeasuredRuns, read_runs
+from popmodel.api.project_document import described
+from popmodel.api.results import Result
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import Comparable, Mode, Scaling, evaluate_all, scale
+from popmodel.errors import UsageError, did_you_mean
+from popmodel.projection.completed import completed
+from popmodel.projection.forms import LAWS
+from popmodel.projection.project import Projection
+from popmodel.projection.project import project as carry
+from popmodel.report.names import run_names
+from popmodel.report.project import views
+from popmodel.trace.part import Window
+from popmodel.units import format_time, plural
+from popmodel.values import cut, dataclass
+
+if TYPE_CHECKING:
+    from popmodel.efficiency.family import Evaluation
+    from popmodel.measurements.measurement import Measurement
+    from popmodel.report.views import Views
+
+__all__ = ["Projected", "project"]
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Projected(Result):
+    """Measured runs carried to other sizes, as returned by `project`.
+
+    Attributes
+    ----------
+    measured : MeasuredRuns
+        The runs, and what is doubtful about them.
+    evaluations : tuple of mapping of str to Evaluation
+        For each run, its families by id.
+    scaling : Scaling
+        The runs against their reference run.
+    projection : Projection
+        The laws, the projected metrics, and plain extrapolations of the runtime.
+    law : str
+        The law that was asked for, or ``auto``.
+    families : tuple of str or None
+        Families on the screen; None: the one that suits the runs.
+    """
+
+    measured: MeasuredRuns
+    evaluations: tuple[Mapping[str, Evaluation], ...]
+    scaling: Scaling
+    projection: Projection
+    law: str
+    families: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        runtimes = [row for row in self.projection.rows if row.metric == "runtime"]
+        shown = [
+            f"{row.processes} x {row.threads} "
+            + ("none" if row.value is None else format_time(row.value))
+            for row in runtimes
+        ]
+        return cut(f"<Projected of {plural(len(self.measured.runs), 'run')}: {', '.join(shown)}>")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/project/1``, without provenance."""
+        return described(self.measured, self.evaluations, self.scaling, self.projection, self.law)
+
+    def _views(self) -> Views:
+        return views(self.families)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
+        return self.measured.files
+
+
+def project(
+    runs: TraceLike | Iterable[TraceLike],
+    procs: int | Sequence[int],
+    threads: int | Sequence[int] | None = None,
+    *,
+    law: str = AUTO,
+    family: str | Sequence[str] | None = None,
+    scaling: Mode | None = None,
+    reference: int | None = None,
+    window: Window | None = None,
+    region: str | None = None,
+    from_start: bool = False,
+    foa: Foa | None = None,
+    cache: bool = True,
+) -> Projected:
+    """Carry measured efficiencies to other numbers of processes or threads.
+
+    Each factor of the efficiency (load balance, serialisation, transfer, parallel regions,
+    computation) has a law along the processes, or along the threads; metrics, runtime and speed-up
+    at other sizes are computed from the projected factors.
+
+    Parameters
+    ----------
+    runs : path or Trace, or several of them
+        Traces, and tables of runs (``.csv``, ``.json``, ``.jsonl``, ``.txt``).
+    procs : int or sequence of int
+        Numbers of processes to project to.
+    threads : int or sequence of int, optional
+        Threads per process to project to; default: those of most runs.
+    law : {"auto", "structural", "amdahl", "pipe", "linear"}
+        The law of all factors; by default for each the one that foretells runs that are left out
+        best, if there are three sizes or more, else the structural one.
+    family : str or sequence of str, optional
+        Families of metrics on the screen; default: the one that suits the runs. Documents have all.
+    scaling : {"strong", "weak"}, optional
+        Whether all runs do the same work (strong) or the work grows with the cores (weak); default:
+        detected automatically.
+    reference : int, optional
+        The reference run of scaling, from 1; default: the run on the fewest cores.
+    window, region, from_start, foa
+        The part of each trace, as for `popmodel.metrics`.
+    cache : bool
+        Whether to use and keep parsed copies of the traces.
+
+    Raises
+    ------
+    FileError
+        If a run cannot be read or analysed.
+    UsageError
+        If an argument is wrong, runs are of different problems, or none has the threads or the
+        processes of a target.
+
+    Examples
+    --------
+    >>> import popmodel
+    >>> found = popmodel.project(["tests/data/cg.S.2.prv.gz"], procs=[4, 8])
+    >>> [row.processes for row in found.projection.rows if row.metric == "transfer_efficiency"]
+    [4, 4, 8, 8]
+    """
+    if law not in (AUTO, *LAWS):
+        hint = did_you_mean(str(law), (AUTO, *LAWS), f"choose one of {', '.join((AUTO, *LAWS))}")
+        raise UsageError(f"law: unknown value {law!r}", hint)
+    processes = _sizes("procs", procs)
+    teams = None if threads is None else _sizes("threads", threads)
+    asked = Asked.of(window, region, from_start, foa)
+    found = read_runs(runs, asked=asked, cache=cache)
+    if scaling is None:
+        _check_problem(found.runs)
+    names = run_names([run.place for run in found.runs])
+    if reference is not None and whole_number("reference", reference) > len(names):
+        raise UsageError(f"reference {reference}: no such run", f"use 1 to {len(names)}")
+    aggregates = [completed(run) for run in found.runs]
+    comparable = [Comparable(*one) for one in zip(names, aggregates, strict=True)]
+    scaled = scale(comparable, scaling, None if reference is None else reference - 1)
+    chosen = teams or [_usual_team(found.runs)]
+    targets = [(p, t) for t in chosen for p in processes]
+    projection = carry(
+        found.runs, targets, scaled.mode, scaled.reference, None if law == AUTO else law
+    )
+    evaluated = tuple(evaluate_all(one, scaled, index) for index, one in enumerate(comparable))
+    return Projected(found, evaluated, scaled, projection, law, _families(family, projection))
+
+
+def _sizes(name: str, given: int | Sequence[int]) -> list[int]:
+    sizes = [whole_number(name, each) for each in several(given)]
+    if not sizes:
+        raise UsageError(f"{name}: no number given", f"try {name}=64")
+    return sizes
+
+
+def _check_problem(runs: Sequence[Measurement]) -> None:
+    """Refuse runs of several problems, unless it is said how these scale."""
+    names = dict.fromkeys(name for run in runs for name in run.parameters)
+    for name in names:
+        values = list(dict.fromkeys(run.parameters.get(name) for run in runs))
+        if len(values) > 1:
+            shown = ", ".join("not known" if each is None else f"{each:g}" for each in values[:3])
+            raise UsageError(
+                f"runs of different problems: {name} is {shown}",
+                "project runs of one problem size, or say --scaling weak if the work grows with "
+                "the cores",
+            )
+
+
+def _usual_team(runs: Sequence[Measurement]) -> int:
+    """T of most different numbers of processes, the largest of several."""
+    teams = {run.threads for run in runs}
+    return max(teams, key=lambda t: (len({r.processes for r in runs if r.threads == t}), t))
+
+
+def _families(family: str | Sequence[str] | None, projection: Projection) -> tuple[str, ...] | None:
+    if family is None:
+        return None
+    known = tuple(dict.fromkeys(row.family for row in projection.rows if row.family))
+    if family == "all":
+        return known
+    for name in several(family):
+        if name not in known:
+            projected = name in load_families()
+            what = "is not projected from these runs" if projected else "is unknown"
+            hint = did_you_mean(str(name), known, f"families: {', '.join(known)}")
+            raise UsageError(f"family {name!r} {what}", hint)
+    return tuple(several(family))

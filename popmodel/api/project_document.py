@@ -1,0 +1,169 @@
+"""The document of a projection, ``popmodel/project/1``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from popmodel.plain import document
+from popmodel.projection.fit import TESTED
+
+if TYPE_CHECKING:
+    from popmodel.api.measured import MeasuredRuns
+    from popmodel.efficiency.family import Evaluation
+    from popmodel.efficiency.scaling import Scaling
+    from popmodel.measurements.measurement import Measurement
+    from popmodel.projection.fit import Fitted
+    from popmodel.projection.project import Line, Projection, Row
+
+CONFIDENCE = 0.9
+"""Of the intervals."""
+
+
+def described(
+    measured: MeasuredRuns,
+    evaluations: Sequence[Mapping[str, Evaluation]],
+    scaling: Scaling,
+    projection: Projection,
+    law: str,
+) -> dict[str, Any]:
+    """Put a projection into a document.
+
+    Parameters
+    ----------
+    measured : MeasuredRuns
+        The runs.
+    evaluations : sequence of mapping of str to Evaluation
+        For each run, its families by id; those that are projected are kept.
+    scaling : Scaling
+        The runs against their reference run.
+    projection : Projection
+        What was projected.
+    law : str
+        The law that was asked for, or ``auto``.
+    """
+    projected = dict.fromkeys(row.family for row in projection.rows if row.family)
+    speedup = {
+        (row.processes, row.threads): row.value
+        for row in projection.rows
+        if row.metric == "speedup"
+    }
+    runtime = {
+        (row.processes, row.threads): row.value
+        for row in projection.rows
+        if row.metric == "runtime"
+    }
+    return document(
+        "popmodel/project/1",
+        law=law,
+        confidence=CONFIDENCE,
+        runs=[
+            {
+                "source": run.place,
+                "processes": run.processes,
+                "threads": run.threads,
+                "runtime": run.runtime,
+                "metrics": {name: families[name].values for name in projected},
+                "caveats": run.caveats,
+            }
+            for run, families in zip(measured.runs, evaluations, strict=True)
+        ],
+        scaling={
+            "mode": scaling.mode,
+            "reference": measured.runs[scaling.reference].place,
+            "why": scaling.why,
+            "notes": scaling.doubts,
+        },
+        lines=[
+            {
+                "axis": line.axis,
+                "fixed": line.fixed,
+                "runs": [number + 1 for number in line.runs],
+                "measured": line.places,
+                "reach": {"low": line.reach[0], "high": line.reach[1]},
+                "laws": [_law(one) for one in line.fitted],
+                "curves": _curves(line, curve),
+            }
+            for line, curve in zip(projection.lines, projection.curves(), strict=True)
+        ],
+        rows=projection.rows,
+        baselines=[
+            {
+                "processes": processes,
+                "threads": threads,
+                "name": name,
+                "runtime": value,
+                "speedup": _speedup(value, speedup, runtime, (processes, threads)),
+            }
+            for processes, threads, found in projection.baselines
+            for name, value in found.items()
+        ],
+        warnings=[*measured.warnings, *_warnings(measured.runs, projection)],
+    )
+
+
+def _speedup(
+    value: float,
+    speedup: dict[tuple[int, int], float | None],
+    runtime: dict[tuple[int, int], float | None],
+    target: tuple[int, int],
+) -> float | None:
+    """Speed-up of a baseline, in proportion to that of the projection."""
+    mine, took = speedup.get(target), runtime.get(target)
+    return None if mine is None or took is None else mine * took / value
+
+
+def _law(one: Fitted) -> dict[str, Any]:
+    return {
+        "factor": one.factor.id,
+        "name": one.factor.name,
+        "law": one.law,
+        "form": one.form,
+        "constants": one.constants,
+        "origin": one.origin,
+        "points": one.points,
+        "tried": one.tried,
+    }
+
+
+def _curves(line: Line, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """By metric: the values along a line."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        curve = found.setdefault(
+            (row.family, row.metric),
+            {"family": row.family, "metric": row.metric, "at": [], "value": [], "low": [],
+             "high": []},
+        )  # fmt: skip
+        curve["at"].append(row.processes if line.axis == "processes" else row.threads)
+        for key in ("value", "low", "high"):
+            curve[key].append(getattr(row, key))
+    return list(found.values())
+
+
+def _warnings(runs: Sequence[Measurement], projection: Projection) -> list[str]:
+    """What the projection rests on that was not measured, and what disturbed runs."""
+    told = []
+    disturbed = [run.place for run in runs if run.disturbed]
+    if disturbed:
+        told.append(
+            f"threads waited for CPUs in {', '.join(disturbed)}: efficiencies there are not those "
+            "of the program"
+        )
+    for line in projection.lines:
+        what = "processes" if line.axis == "processes" else "threads per process"
+        if len(line.places) == 1:
+            told.append(
+                f"all runs used here have {line.places[0]} {what}: how factors change with them is "
+                "assumed, not measured"
+            )
+        elif len(line.places) < TESTED:
+            told.append(
+                f"runs with {len(line.places)} different numbers of {what} cannot tell laws apart: "
+                "structural laws are assumed, intervals allow for the others"
+            )
+        if [one.factor.id for one in line.fitted] == ["runtime"]:
+            told.append(
+                "the efficiencies of some runs are not known: only the runtime is projected"
+            )
+    return told

@@ -1,0 +1,1 @@
+"""Measured efficiencies carried to other numbers of processes or threads, without a signature."""
