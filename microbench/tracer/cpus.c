@@ -2,7 +2,8 @@
  *
  * Where there are more threads than processors, the time of a thread holds what it waited for the
  * others. The kernel counts that (schedstat, in all kernels of distributions); two numbers at the
- * begin and the end of each thread tell it.
+ * begin and the end of each thread tell it. Starting and stopping MPI is left out, as it is where
+ * the run is analysed: the launcher and its helpers are busy then.
  */
 #define _GNU_SOURCE
 #include "cpus.h"
@@ -11,6 +12,7 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST_CPUS 8192 /* of a machine */
@@ -50,6 +52,8 @@ void line_cpus(struct line *line)
 static bool read_usage(pid_t id, uint64_t usage[2])
 {
     char path[64], text[96];
+    struct timespec used; /* asking for it has the kernel count up to now, not to its last tick */
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)id);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
@@ -76,4 +80,10 @@ void usage_tell(const struct thread *t)
     line_number(&line, "used", (int64_t)(usage[0] - t->usage[0]));
     line_number(&line, "waited", (int64_t)(usage[1] - t->usage[1]));
     line_end(&line);
+}
+
+void usage_end(struct thread *t)
+{
+    usage_tell(t);
+    t->has_usage = false;
 }

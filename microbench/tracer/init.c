@@ -10,6 +10,7 @@
 
 #include "clocks.h"
 #include "communicators.h"
+#include "cpus.h"
 #include "messages.h"
 #include "meta.h"
 #include "process.h"
@@ -35,6 +36,9 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *state)
     line_begin(&line, "finalize");
     line_number(&line, "time", (int64_t)now());
     line_end(&line);
+    struct thread *t = thread_here();
+    if (t)
+        usage_end(t);
     return MPI_SUCCESS;
 }
 
@@ -132,6 +136,7 @@ static void init_end(struct thread *t, int call, int result)
         return;
     call_return(t);
     call_leave(t, call, 0);
+    usage_begin(t); /* while MPI starts its launcher takes processors, too */
     window_after_init();
 }
 

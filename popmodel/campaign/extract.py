@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from popmodel.campaign.found import Extracted
@@ -13,8 +13,13 @@ from popmodel.trace.focus import focused
 __all__ = ["extract"]
 
 
-def extract(traces: Mapping[Path, Mapping[str, float]], name: str) -> Extracted:
+def extract(
+    traces: Mapping[Path, Mapping[str, float]],
+    name: str,
+    made: Sequence[Mapping[str, float]],
+    refused: Sequence[Mapping[str, float]],
+) -> Extracted:
     """Return the signature of a program, found in its traces; see `popmodel.campaign.found`."""
     runs = [Run(focused(read(path))[0], dict(values)) for path, values in traces.items()]
-    found = signature_from(runs, name=name)
+    found = signature_from(runs, name=name, made=made, refused=refused)
     return Extracted(found.text, tuple(found.notes))

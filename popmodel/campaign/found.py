@@ -24,8 +24,11 @@ class Extracted:
     notes: tuple[str, ...] = ()
 
 
-Extract: TypeAlias = Callable[[Mapping[Path, Mapping[str, float]], str], Extracted]
-"""Makes a signature of traces, each with the values of the parameters of its run; and of a name."""
+Runs: TypeAlias = Sequence[Mapping[str, float]]
+"""P, T and the parameters of runs."""
+Extract: TypeAlias = Callable[[Mapping[Path, Mapping[str, float]], str, Runs, Runs], Extracted]
+"""Makes a signature of traces, each with the values of the parameters of its run; of a name; and of
+runs that the program made, and that it refused."""
 
 
 def command(folder: Path, traces: Mapping[Path, Run]) -> str:

@@ -17,8 +17,6 @@ whatever ends the command, the next one goes on after the last complete step.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import time
@@ -29,11 +27,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from popmodel import shell
+from popmodel import folder_lock, shell
 from popmodel._version import __version__
 from popmodel.documents import Kind, parse_json, read_text
 from popmodel.errors import FileError, PopmodelError, UsageError
-from popmodel.files import append_to, refuse_planted, write_text
+from popmodel.files import refuse_planted, write_text
 from popmodel.plain import document, plain
 from popmodel.provenance import Input, describe_input
 from popmodel.shapes import Items, Named, Optional, Plain, Real, Text, Whole, record
@@ -54,10 +52,8 @@ __all__ = [
 
 SCHEMA = "popmodel/study/1"
 MANIFEST = "manifest.json"
-LOCK = ".lock"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
 
-_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 _OTHER = "choose another directory with -o"
 _FILE = record({"path": Text(), "size": Whole(0), "head_sha256": Text()})
 KIND = Kind(
@@ -250,6 +246,8 @@ def carried_out(
     name: str,
     command: str,
     work: Callable[[], tuple[Sequence[Path], Mapping[str, Any]]],
+    *,
+    may_fail: tuple[type[PopmodelError], ...] = (),
 ) -> Manifest:
     """Do a step and note how it went, also if it fails or is interrupted.
 
@@ -261,6 +259,8 @@ def carried_out(
         Of the step.
     work : callable
         Does it, and gives the files that it made and what the next steps need to know.
+    may_fail : tuple of type
+        Errors that are noted and not raised.
     """
     step = Step(name, DONE, command, now(), 0.0)
     begin = time.monotonic()
@@ -272,7 +272,9 @@ def carried_out(
     try:
         files, facts = work()
     except PopmodelError as error:
-        note(manifest, ended(FAILED, error.message))
+        failed = note(manifest, ended(FAILED, error.message))
+        if isinstance(error, may_fail):
+            return failed
         raise
     except (KeyboardInterrupt, SystemExit):
         note(manifest, ended(INTERRUPTED))
@@ -282,36 +284,23 @@ def carried_out(
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keep a directory from other commands while one works in it; it is made if need be.
-
-    Raises
-    ------
-    FileError
-        Another command holds it, it cannot be written, or it holds files of something else.
-    """
+    """Keep the directory of a study from other commands; errors as of `folder_lock.held`."""
     refuse_planted(folder, _OTHER)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        present = sorted(path.name for path in folder.iterdir() if path.name != LOCK)
-        if present and MANIFEST not in present:
-            problem = f"contains files that popmodel study did not write, such as {present[0]}"
-            raise FileError(folder, problem, hint=_OTHER)
-        lock = append_to(folder / LOCK)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileError(
-                folder,
-                "is in use by another popmodel study",
-                hint=f"wait until it ends, or {_OTHER}",
-            ) from None
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise unwritable(folder / LOCK, error) from error
+    with folder_lock.held(
+        folder,
+        "popmodel study",
+        _OTHER,
+        refuse_foreign=_refuse_foreign,
+        unwritable=unwritable,
+    ):
         yield
+
+
+def _refuse_foreign(folder: Path) -> None:
+    present = sorted(path.name for path in folder.iterdir() if path.name != folder_lock.LOCK)
+    if present and MANIFEST not in present:
+        problem = f"contains files that popmodel study did not write, such as {present[0]}"
+        raise FileError(folder, problem, hint=_OTHER)
 
 
 def unwritable(path: Path, error: OSError) -> FileError:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from popmodel.campaign.command import PROCESSES, THREADS
@@ -81,6 +81,7 @@ def plan(
     *,
     processes: bool = True,
     threads: bool = True,
+    admits: Callable[[Run], bool] = lambda _: True,
 ) -> tuple[Run, ...]:
     """Plan the runs, the most telling first: a smaller budget drops those at the end.
 
@@ -92,35 +93,43 @@ def plan(
         Values of each parameter; all runs have the first, but a few that have the others.
     processes, threads : bool
         Whether the program can have several.
+    admits : callable
+        Whether the program takes a run; all by default.
 
     Returns
     -------
     tuple of Run
-        At least one; no more than seven, and two more for each further value of a parameter.
+        At least one, unless the program takes none; no more than seven, and two more for each
+        further value of a parameter.
     """
-    of_processes = _axis(cores) if processes else [1]
-    of_threads = _axis(cores) if threads else [1]
-    ends = [(1, 1), (of_processes[-1], 1), (1, of_threads[-1])]
+    first = tuple((name, values[0]) for name, values in parameters.items())
+    few = next((p for p in range(1, cores + 1) if admits(Run(p, 1, first))), None)
+    if few is None:
+        return ()
+    most = cores if processes else few
+    of_processes = _axis([p for p in range(few, most + 1) if admits(Run(p, 1, first))])
+    most = cores // few if threads else 1
+    of_threads = _axis([t for t in range(1, most + 1) if admits(Run(few, t, first))])
+    ends = [(few, 1), (of_processes[-1], 1), (few, of_threads[-1])]
     # of values that are tried apart as well, so that it can be left out and predicted
     combined = max(
         ((p, t) for p in of_processes[1:] for t in of_threads[1:] if p * t <= cores),
         key=lambda split: (split[0] * split[1], -abs(split[0] - split[1]), split[0]),
-        default=(1, 1),
+        default=(few, 1),
     )
-    between = [*((p, 1) for p in of_processes[1:-1]), *((1, t) for t in of_threads[1:-1])]
-    first = tuple((name, values[0]) for name, values in parameters.items())
+    between = [*((p, 1) for p in of_processes[1:-1]), *((few, t) for t in of_threads[1:-1])]
     others = [
         tuple((name, value if name == changed else start) for name, start in first)
         for changed, values in parameters.items()
         for value in values[1:]
     ]
-    largest = (of_processes[-1], 1) if processes else (1, of_threads[-1])
+    largest = (of_processes[-1], 1) if processes else (few, of_threads[-1])
     runs = [
         *(Run(*split, first) for split in ends),
-        *(Run(*split, settings) for settings in others for split in ((1, 1), largest)),
+        *(Run(*split, settings) for settings in others for split in ((few, 1), largest)),
         *(Run(*split, first) for split in (combined, *between)),
     ]
-    return tuple(dict.fromkeys(runs))
+    return tuple(run for run in dict.fromkeys(runs) if admits(run))
 
 
 def named_runs(text: str, parameters: Mapping[str, Sequence[float]]) -> tuple[Run, ...]:
@@ -201,10 +210,10 @@ def expected(run: Run, timed: Mapping[Run, float]) -> float | None:
     return float(most * (size / large) ** max(power, 0.0))
 
 
-def _axis(cores: int) -> list[int]:
-    """Numbers from 1 to all cores, evenly spaced as powers, the last one all cores."""
-    powers = [1 << k for k in range(cores.bit_length()) if 1 << k < cores]
-    every = [*powers, cores]
+def _axis(able: Sequence[int]) -> list[int]:
+    """Some of the numbers that are possible, evenly spaced as powers, up to the last one."""
+    powers = [number for number in able[:-1] if number.bit_count() == 1]
+    every = [*powers, able[-1]] if len(powers) > 1 else list(able)
     if len(every) <= _MOST_OF_AXIS:
         return every
     step = (len(every) - 1) / (_MOST_OF_AXIS - 1)

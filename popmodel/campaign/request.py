@@ -12,10 +12,15 @@ from popmodel.campaign import command as commands
 from popmodel.campaign.plan import LEAST, Run, named_runs, plan
 from popmodel.errors import UsageError
 from popmodel.host import hardware
+from popmodel.model import signatures
+from popmodel.model.run.placement import ImpossibleSplit
+from popmodel.model.signature.names import check_requirements, names
+from popmodel.model.signature.program import Signature
 from popmodel.tracer.commands import Command, refuse_as_rank, refuse_untraceable, understand
+from popmodel.units import plural
 from popmodel.values import dataclass
 
-__all__ = ["CHANGEABLE", "DEFAULT_BUDGET", "Prepared", "Request", "prepared"]
+__all__ = ["CHANGEABLE", "DEFAULT_BUDGET", "Prepared", "Request", "prepared", "refusal"]
 
 DEFAULT_BUDGET = 300.0
 """Seconds that the runs may take."""
@@ -143,10 +148,20 @@ def prepared(request: Request) -> Prepared:
         )
     refuse_untraceable(command.program)
     cores = request.max_cores or hardware.here().usable_cores
+    signature = None if request.signature is None else signatures.load(request.signature)
     if request.runs is not None:
         runs = named_runs(request.runs, request.settings)
+        for run in runs:
+            if why := refusal(signature, run):
+                raise UsageError(f"--runs {request.runs}: {why}", "name runs that it takes")
     else:
-        runs = plan(cores, request.settings)
+        runs = plan(cores, request.settings, admits=lambda run: refusal(signature, run) is None)
+    if len(runs) < LEAST and signature is not None and cores > 1:
+        raise UsageError(
+            f"{signature.name} takes {plural(len(runs), 'run')} on {plural(cores, 'core')}, and a "
+            "study needs two: one to learn from, one to predict",
+            "name larger ones with --runs, or give several sizes with --set N=100,200",
+        )
     if len(runs) < LEAST:
         raise UsageError(
             "one core allows one run, and a study needs two: one to learn from, one to predict",
@@ -154,6 +169,23 @@ def prepared(request: Request) -> Prepared:
             "--max-cores 16",
         )
     return Prepared(words, command, command.program, cores, runs)
+
+
+def refusal(signature: Signature | None, run: Run) -> str | None:
+    """Why a program does not take a run, as far as a signature says so; None if it does."""
+    if signature is None:
+        return None
+    known = {name: value for name, value in run.settings if name in signature.params}
+    asked = signature.with_settings(known)
+    asked.require_known()
+    params = {name: one.value for name, one in asked.inputs.items()}
+    try:
+        check_requirements(signature, run.processes, run.threads, params)
+        if signature.grid is not None:
+            names(signature, run.processes, run.threads, params)
+    except ImpossibleSplit as error:
+        return error.message
+    return None
 
 
 def _any(words: Sequence[str], request: Request) -> dict[str, float]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from popmodel.campaign import command as commands
-from popmodel.campaign.manifest import Manifest, Step, carried_out, is_done
+from popmodel.campaign.manifest import FAILED, Manifest, Step, carried_out, is_done
 from popmodel.campaign.plan import LEAST, Run, expected
-from popmodel.campaign.traced import command_of, traced, words_of
+from popmodel.campaign.traced import RunFailed, command_of, traced, words_of
 from popmodel.errors import PopmodelError
 from popmodel.tracer.commands import Command
 from popmodel.tracer.library import Library
 from popmodel.units import format_time, plural
 
-__all__ = ["Tell", "done_runs", "make", "step_of", "suited"]
+__all__ = ["Tell", "done_runs", "failure", "make", "require_enough", "step_of", "suited"]
 
 Tell = Callable[[str], None]
 """Told what happens, a line each."""
@@ -29,6 +29,47 @@ def step_of(run: Run) -> str:
 def done_runs(manifest: Manifest, runs: Sequence[Run]) -> dict[Run, Step]:
     """Return the runs that are there, with what was noted of them, in the order of the plan."""
     return {run: manifest.steps[step_of(run)] for run in runs if is_done(manifest, step_of(run))}
+
+
+def failure(manifest: Manifest, run: Run) -> str | None:
+    """Return why a run failed; None if it did not."""
+    step = manifest.steps.get(step_of(run))
+    return step.error if step is not None and step.state == FAILED else None
+
+
+def tried(
+    manifest: Manifest, runs: Sequence[Run], cores: int
+) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+    """Return P, T and parameters of the runs that the program made, and of those it refused.
+
+    Runs on more cores than there are may have failed for want of them.
+    """
+
+    def of(some: Iterable[Run]) -> list[dict[str, float]]:
+        return [{"P": one.processes, "T": one.threads, **dict(one.settings)} for one in some]
+
+    failed = (run for run in runs if run.cores <= cores and failure(manifest, run) is not None)
+    return of(done_runs(manifest, runs)), of(failed)
+
+
+def require_enough(
+    done: Sequence[Run], failures: Mapping[Run, RunFailed], planned: int, tell: Tell
+) -> None:
+    """Go on without the runs that failed, or stop with the first of them.
+
+    Raises
+    ------
+    RunFailed
+        Too few runs are left.
+    """
+    if failures and len(done) < LEAST:
+        raise next(iter(failures.values()))
+    if failures:
+        names = ", ".join(run.name for run in failures)
+        tell(
+            f"warning: {len(failures)} of {plural(planned, 'run')} failed ({names}): the study "
+            "goes on without"
+        )
 
 
 def suited(runs: Sequence[Run], words: Sequence[str], facts: Mapping[str, Any]) -> tuple[Run, ...]:
@@ -51,6 +92,8 @@ def make(
 ) -> Manifest:
     """Make what is missing of some runs, as far as the budget allows.
 
+    A program need not take every number of processes: a run that it refuses is noted and left out.
+
     Parameters
     ----------
     manifest : Manifest
@@ -70,11 +113,14 @@ def make(
 
     Raises
     ------
+    RunFailed
+        Runs fail, and too few are left.
     PopmodelError
-        A run fails.
+        A run takes too long, or nothing is recorded.
     """
     done = done_runs(manifest, runs)
     is_told = bool(done)
+    failures: dict[Run, RunFailed] = {}
     for number, run in enumerate(runs):
         if run in done or (done and run not in suited([run], words, _first(done).facts)):
             continue
@@ -89,13 +135,17 @@ def make(
         if timed and not is_told:
             is_told = True
             tell(_outlook(suited(runs[number:], words, _first(done).facts), timed))
-        manifest = _made(manifest, words, command, run, library(), budget, tell)
+        manifest = _made(manifest, words, command, run, library(), budget, tell, failures)
+        if run in failures:
+            tell(f"{failures[run].message}; {failures[run].hint}")
+            continue
         done = {**done, run: manifest.steps[step_of(run)]}
         if not _first(done).facts["has_mpi"]:
             raise PopmodelError(
                 f"run {run.split}: no call of MPI was recorded",
                 "a study needs an MPI program that is linked dynamically; see popmodel trace",
             )
+    require_enough(tuple(done), failures, len(runs), tell)
     return manifest
 
 
@@ -107,15 +157,21 @@ def _made(
     library: Library,
     limit: float,
     tell: Tell,
+    failures: dict[Run, RunFailed],
 ) -> Manifest:
     own = words_of(words, run, command)
 
     def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
-        found = traced(manifest.folder, own, run, library, limit)
+        try:
+            found = traced(manifest.folder, own, run, library, limit)
+        except RunFailed as error:
+            failures[run] = error
+            raise
         return found.files, {**run.to_dict(), "seconds": round(found.seconds, 6), **found.facts}
 
     tell(f"run {run.name}: {' '.join(own)}")
-    return carried_out(manifest, step_of(run), command_of(manifest.folder, own, run), work)
+    does = command_of(manifest.folder, own, run)
+    return carried_out(manifest, step_of(run), does, work, may_fail=(RunFailed,))
 
 
 def _outlook(left: Sequence[Run], timed: Mapping[Run, float]) -> str:

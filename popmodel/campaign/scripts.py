@@ -20,8 +20,8 @@ from popmodel.campaign.machine import PROFILE
 from popmodel.campaign.manifest import Manifest, carried_out, is_done, unwritable
 from popmodel.campaign.plan import Run
 from popmodel.campaign.request import Prepared
-from popmodel.campaign.runs import step_of
-from popmodel.campaign.traced import command_of, merged, trace_of, words_of
+from popmodel.campaign.runs import Tell, done_runs, require_enough, step_of
+from popmodel.campaign.traced import RunFailed, command_of, merged, trace_of, words_of
 from popmodel.errors import PopmodelError
 from popmodel.host import hardware
 from popmodel.machine.parameter import PARTS
@@ -151,15 +151,18 @@ def _benchmarks(folder: Path, cores: int) -> str:
     return _BENCH.format(samples=shell.quote(samples.name), script=shell.quote(path.name))
 
 
-def collected(state: Manifest, about: Prepared) -> Manifest:
-    """Merge what the job recorded.
+def collected(state: Manifest, about: Prepared, tell: Tell) -> Manifest:
+    """Merge what the job recorded; runs that failed are noted and left out.
 
     Raises
     ------
+    RunFailed
+        Runs failed, and too few are left.
     PopmodelError
-        A run failed, or has not been made yet.
+        A run has not been made yet.
     """
     missing = []
+    failures: dict[Run, RunFailed] = {}
     for run in about.runs:
         if is_done(state, step_of(run)):
             continue
@@ -167,12 +170,8 @@ def collected(state: Manifest, about: Prepared) -> Manifest:
         if status is None:
             missing.append(run.name)
         elif status != 0:
-            log = state.folder / "runs" / f"{run.name}.log"
-            raise PopmodelError(
-                f"run {run.split} failed in the job: {_last_line(log)}",
-                f"its output is in {log}; submit the job again ({submit(state.folder)}), or leave "
-                "the run out: name the others with --runs",
-            )
+            failures[run] = _failed(state.folder, run)
+            state = _noted(state, about, run, failures[run])
         else:
             state = _merged(state, about, run)
     if missing:
@@ -180,7 +179,25 @@ def collected(state: Manifest, about: Prepared) -> Manifest:
             f"{state.folder}: the job has not made {', '.join(missing)} yet",
             f"wait until it has ended; to submit it: {submit(state.folder)}",
         )
+    require_enough(tuple(done_runs(state, about.runs)), failures, len(about.runs), tell)
     return state
+
+
+def _failed(folder: Path, run: Run) -> RunFailed:
+    log = folder / "runs" / f"{run.name}.log"
+    return RunFailed(
+        f"run {run.split} failed in the job: {_last_line(log)}",
+        f"its output is in {log}; submit the job again ({submit(folder)}), or make other runs: "
+        "name them with --runs",
+    )
+
+
+def _noted(state: Manifest, about: Prepared, run: Run, error: RunFailed) -> Manifest:
+    def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
+        raise error
+
+    does = command_of(state.folder, words_of(about.words, run, about.command), run)
+    return carried_out(state, step_of(run), does, work, may_fail=(RunFailed,))
 
 
 def _merged(state: Manifest, about: Prepared, run: Run) -> Manifest:

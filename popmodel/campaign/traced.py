@@ -27,6 +27,7 @@ from popmodel.tracer.source_lines import SourceLines
 from popmodel.values import dataclass
 
 __all__ = [
+    "RunFailed",
     "Traced",
     "command_of",
     "facts_of",
@@ -41,6 +42,10 @@ SUFFIX = ".prv.gz"
 _BINDING = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--rankfile", "-rf", "--cpus-per-proc")
 """Options of Open MPI by which a user says where ranks and their threads are."""
 _BETWEEN_RULES = re.compile(r"^([-=])\1{19,}\s*$.*?(^\1{20,}\s*$|\Z)", re.MULTILINE | re.DOTALL)
+
+
+class RunFailed(PopmodelError):
+    """A run ended with an error of its own: others may not."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +110,10 @@ def traced(folder: Path, words: Sequence[str], run: Run, library: Library, limit
 
     Raises
     ------
+    RunFailed
+        The program fails.
     PopmodelError
-        The program cannot be started, fails or takes too long, or nothing is recorded.
+        The program cannot be started or takes too long, or nothing is recorded.
     """
     target = trace_of(folder, run)
     log = target.with_name(f"{run.name}.log")
@@ -138,7 +145,7 @@ def traced(folder: Path, words: Sequence[str], run: Run, library: Library, limit
             seconds = time.monotonic() - begin
             return merged(raw, target, seconds, [log])
     except LaunchError as error:
-        raise _failed(run, words, log, error) from error
+        raise _failed(run, command, words, log, error) from error
     finally:
         raw_directory.clear(raw)
 
@@ -200,23 +207,30 @@ def files_of(target: Path) -> tuple[Path, ...]:
     return tuple(target.with_name(f"{stem}{suffix}") for suffix in (SUFFIX, ".pcf", ".row"))
 
 
-def _failed(run: Run, words: Sequence[str], log: Path, error: LaunchError) -> PopmodelError:
+def _failed(
+    run: Run, command: Command, words: Sequence[str], log: Path, error: LaunchError
+) -> PopmodelError:
     if error.is_hang:
         return PopmodelError(
             f"run {run.split}: {error.message}",
             "allow more time with --budget 30min, or make the problem smaller with --set",
         )
-    return PopmodelError(
-        f"run {run.split} failed: {_said(log) or error.message}",
-        f"its output is in {log}; without popmodel: {shell.join(words)}; to leave this run out, "
-        "name the others with --runs",
+    return RunFailed(
+        f"run {run.split} failed: {_said(log, command.program) or error.message}",
+        f"its output is in {log}; without popmodel: {shell.join(words)}; to make other runs, "
+        "name them with --runs",
     )
 
 
-def _said(log: Path) -> str:
-    """Last line that a program wrote; launchers tell of its end between rules."""
+def _said(log: Path, program: Path | None) -> str:
+    """Last line that a program wrote; launchers tell of its end between rules.
+
+    What it says in its own name counts wherever it is: on a busy machine that is among the words
+    of the launcher.
+    """
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    return quote(meaningful(_BETWEEN_RULES.sub("", text)))
+    own = () if program is None else re.findall(rf"^{re.escape(program.name)}: .+$", text, re.M)
+    return quote(own or meaningful(_BETWEEN_RULES.sub("", text)))

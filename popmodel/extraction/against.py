@@ -13,7 +13,7 @@ import numpy as np
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse, before_replay
-from popmodel.efficiency.replayed import FAMILIES, of_execution, unknown_families
+from popmodel.efficiency.replayed import FAMILIES, NO_REGIONS, of_execution, unknown_families
 from popmodel.extraction.agreement import differences, exchanged
 from popmodel.machine import profile
 from popmodel.model.run.placement import Allocation
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["Agreement", "Pair", "against", "carried_out"]
 
 _NS = 1e9
-_DIVIDED = ("openmp_synchronisation_efficiency", "openmp_scheduling_efficiency")
-"""Metrics of how the overhead of parallel regions divides."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +93,10 @@ class Agreement:
 
     @property
     def worst(self) -> float:
-        """By how much it is off, the most: the runtime relatively, efficiencies in points.
-
-        How the overhead of regions divides is left out: no signature says it.
-        """
+        """By how much it is off, the most: the runtime relatively, efficiencies in points."""
         relative = abs(self.runtime.signature / self.runtime.trace - 1)
         pairs = [pair for pairs in self.metrics.values() for pair in pairs]
-        told = [one for one in pairs if one.name not in _DIVIDED]
-        return max(relative, *(abs(one.signature - one.trace) for one in told), 0.0)
+        return max(relative, *(abs(one.signature - one.trace) for one in pairs), 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON types."""
@@ -169,7 +163,7 @@ def against(
         _pairs(made.program, traced, "count"),
         _pairs(made.program, traced, "bytes"),
         found,
-        tuple(_notes(both[0], mine, theirs)),
+        tuple(why for why in dict.fromkeys(unknown.values()) if why != NO_REGIONS),
     )
 
 
@@ -201,16 +195,6 @@ def _nodes(machine: Profile, processes: int, threads: int) -> int:
 def _replayed(program: Program, observed: Observables) -> Observables:
     execution = replay(program, PRESETS["ideal"])
     return of_execution(observed, execution, execution)
-
-
-def _notes(family: str, mine: Observables, theirs: Observables) -> list[str]:
-    """Say what of a family no signature from a trace knows."""
-    if family == "mpi" or mine.openmp_synchronisation == theirs.openmp_synchronisation:
-        return []
-    return [
-        "a signature has one overhead of a parallel region: how much of it is synchronisation, and "
-        "how much scheduling, is known of the trace only"
-    ]
 
 
 def _metrics(family: str, mine: Observables, theirs: Observables) -> tuple[Pair, ...]:

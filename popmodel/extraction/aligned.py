@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from popmodel.structure.nest import Loop
     from popmodel.structure.structure import Structure
 
-__all__ = ["Totals", "homes", "totals"]
+__all__ = ["Totals", "homes", "keys", "totals"]
 
 _NS = 1e9
 _NONE = -1
@@ -101,7 +101,7 @@ def homes(structure: Structure, other: Structure) -> tuple[NDArray[np.int64], ND
         Which places both runs have, with all of their processes; the end is one. Of an exchange
         where processes at the edge have fewer neighbours, it is where they wait for all.
     """
-    mine, theirs = _keys(structure), _keys(other)
+    mine, theirs = keys(structure), keys(other)
     found = np.full(len(theirs), _NONE, dtype=np.int64)
     matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
     for a, b, size in matcher.get_matching_blocks():
@@ -126,7 +126,8 @@ def _everywhere(structure: Structure) -> NDArray[np.bool_]:
     return whole
 
 
-def _keys(structure: Structure) -> list[tuple[str, str, bool, int]]:
+def keys(structure: Structure) -> list[tuple[str, str, bool, int]]:
+    """What places of two runs are known by: name, where, whether a region, and loops around."""
     depth = np.zeros(len(structure.places), dtype=np.int64)
 
     def walk(nodes: Sequence[Loop | Leaf], level: int) -> None:

@@ -1,14 +1,18 @@
 """Amounts of a signature from one run: what was traced, and how it is assumed to scale.
 
 One run shows nothing of other numbers of processes. Strong scaling is assumed: the work of the
-whole program stays, so that of a process goes with 1/P, and that of a thread with 1/(P T). The
-whole vectors of Bcast, Reduce and Allreduce stay; the parts of a process in Gather, Scatter and
-Allgather go with 1/P, the blocks for one peer of Alltoall with 1/P**2.
+whole program stays, so that of a process goes with 1/P, and that of a thread with 1/(P T). What is
+done once beside an iterative part, such as setting up, is as often done again by every process:
+that is in its interval. The whole vectors of Bcast, Reduce and Allreduce stay; the parts of a
+process in Gather, Scatter and Allgather go with 1/P, the blocks for one peer of Alltoall with
+1/P**2.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from popmodel.extraction.amounts import Amount, Constant
 from popmodel.extraction.names import TIME
@@ -20,24 +24,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from popmodel.extraction.amounts import Key
+    from popmodel.extraction.computing import Computing
     from popmodel.extraction.general import Grid
     from popmodel.extraction.outline import Node, Outline
     from popmodel.extraction.spread import Description
 
-__all__ = ["SCALES", "amounts", "exponent", "let"]
+__all__ = ["PARTS", "SCALARS", "SCALES", "amounts", "exponents", "let", "paths", "row_at"]
 
 SCALES = ("strong", "weak")
 """Whether the work of the whole program stays, or that of a process."""
 _DRIFT = (0.85, 1.15)
 """90 % interval of the exponent with which work is assumed to divide."""
-_SCALARS = 64
+_ONCE = (0.0, 1.15)
+"""The same of what is done once: anything from what every process does to what they share."""
+_MOSTLY = 0.5
+"""Share of the time of a phase in one execution from which it is done once."""
+SCALARS = 64
 """Bytes up to which a part is taken for a few numbers, which no decomposition makes smaller."""
-_PARTS = {"gather": "1/P", "scatter": "1/P", "allgather": "1/P", "alltoall": "1/P**2"}
+PARTS = {"gather": "1/P", "scatter": "1/P", "allgather": "1/P", "alltoall": "1/P**2"}
 """How the bytes of collectives go with P in strong scaling; those of others stay."""
 
 
 def let(outline: Outline, processes: int, threads: int, scaling: str) -> dict[str, Any]:
-    """Names of the factors by which work is assumed to scale: ``work`` and ``share``."""
+    """Names of the factors by which work is assumed to scale: ``work``, ``setup``, ``share``."""
     from popmodel.extraction.written import Noted
 
     teams = [team is not None for team in outline.teams]
@@ -47,18 +56,57 @@ def let(outline: Outline, processes: int, threads: int, scaling: str) -> dict[st
             f"({processes}/P)**grows" if scaling == "strong" else f"(P/{processes})**(1 - grows)"
         )
         found["work"] = Noted(formula, f"assumed: {scaling} scaling, work of a process")
+        if once(outline):
+            note = f"assumed: {scaling} scaling, what a process does once"
+            found["setup"] = Noted(formula.replace("grows", "begins"), note)
     if any(teams):
         split = (
             f"({processes}/P)**grows" if scaling == "strong" else f"(P/{processes})**(1 - grows)"
         )
-        found["share"] = Noted(f"{threads}/T*{split}", f"assumed: {scaling}, work of a thread")
+        found["share"] = Noted(
+            f"({threads}/T)**divides*{split}", f"assumed: {scaling}, work of a thread"
+        )
     return found
 
 
-def exponent() -> Amount:
-    """Return how sure it is that work divides: an exponent that everything assumed is raised to."""
-    source = "assumed: the work of a process goes with 1/P to this power"
-    return Amount("grows", (Constant("grows", 1.0, *_DRIFT, "1", "assumed", source),))
+def exponents(outline: Outline) -> dict[Key, Amount]:
+    """Return how sure it is that work divides: exponents that what is assumed is raised to."""
+    known = {"grows": "assumed: the work of a process goes with 1/P to this power"}
+    if any(team is not None for team in outline.teams):
+        known["divides"] = "assumed: the work of a thread goes with 1/T to this power"
+    if once(outline):
+        known["begins"] = "assumed: what a process does once goes with 1/P to this power"
+    return {
+        (name,): Amount(
+            name,
+            (
+                Constant(
+                    name, 1.0, *(_ONCE if name == "begins" else _DRIFT), "1", "assumed", source
+                ),
+            ),
+        )
+        for name, source in known.items()
+    }
+
+
+def once(outline: Outline) -> frozenset[int]:
+    """Points outside of regions that are mostly computed once, beside what is computed often.
+
+    None where that is the larger part of the run: its iterations are in no loop then.
+    """
+    found = frozenset(
+        point
+        for point, one in enumerate(outline.points)
+        if outline.teams[point] is None and _is_once(one)
+    )
+    whole = sum(one.total for one in outline.points)
+    mine = sum(outline.points[point].total for point in found)
+    return found if mine < _MOSTLY * whole else frozenset()
+
+
+def _is_once(point: Computing) -> bool:
+    turns = np.nansum(point.seconds, axis=0)
+    return bool(turns.size and turns.max() > _MOSTLY * turns.sum())
 
 
 def amounts(
@@ -78,8 +126,10 @@ def amounts(
         What is assumed.
     """
     found: dict[Key, Amount] = {}
+    setup = once(outline)
     for point, one in enumerate(descriptions):
-        found["seconds", point] = _seconds(outline, point, one, processes)
+        factor = "setup" if point in setup else "work"
+        found["seconds", point] = _seconds(outline, point, one, processes, factor)
     for path, node in paths(outline.body):
         match node:
             case Repeat():
@@ -106,13 +156,13 @@ def paths(
             yield from paths(node.body, (*before, index))
 
 
-def _seconds(outline: Outline, point: int, one: Description, processes: int) -> Amount:
+def _seconds(outline: Outline, point: int, one: Description, processes: int, factor: str) -> Amount:
     team = outline.teams[point]
     label = outline.labels[point]
     rests = plural(one.executions, "execution")
     rests += f" x {plural(processes, 'process', 'processes')}" if processes > 1 else ""
     if team is None:
-        source, factor, value, low, high = label, "work", one.mean, one.low, one.high
+        source, value, low, high = label, one.mean, one.low, one.high
     else:
         source, factor, value = f"{label}, average thread", "share", team.useful
         ends = [None if end is None else end * value / one.mean for end in (one.low, one.high)]
@@ -134,17 +184,18 @@ def _sizes(
     if scaling == "weak":
         return found
     for row, move in node.moves.items():
-        size = _row_at(node.rows, row).get("bytes", 0)
+        size = row_at(node.rows, row).get("bytes", 0)
         sides = [axis for axis, step in enumerate(move) if not step and grid.dims[axis] > 1]
-        if size and sides:
+        if isinstance(size, int) and size and sides:
             over = "".join(f"*{grid.dims[axis]}/P{axis}" for axis in sides)
             found["bytes", (*path, *row)] = Amount(f"{size}{over}", note="assumed: surface")
     return found
 
 
-def _row_at(rows: Sequence[dict[str, Any]], where: tuple[int, ...]) -> dict[str, Any]:
+def row_at(rows: Sequence[dict[str, Any]], where: tuple[int, ...]) -> dict[str, Any]:
+    """Return a row of a list of calls by where it stands."""
     row = rows[where[0]]
-    return row if len(where) == 1 else _row_at(row["calls"], where[1:])
+    return row if len(where) == 1 else row_at(row["calls"], where[1:])
 
 
 def _scaled(node: Calls, path: tuple[int, ...], processes: int, scaling: str) -> dict[Key, Amount]:
@@ -152,18 +203,18 @@ def _scaled(node: Calls, path: tuple[int, ...], processes: int, scaling: str) ->
     if not node.offsets:
         return {}
     messages = number(node.messages / processes, 4)
-    size = number(node.bytes / processes, 6)
-    formula = f"{size:g}*({processes}/P)**(1/2)" if scaling == "strong" and size else size
+    size = number(node.bytes / node.messages)
+    formula = f"{size:.12g}*({processes}/P)**(1/2)" if scaling == "strong" and size else size
     return {
-        ("scaled messages", path): Amount(messages),
-        ("scaled bytes", path): Amount(formula, note="assumed: surface of a plane"),
+        ("scaled messages", path): Amount(messages, note="assumed: as many messages"),
+        ("scaled size", path): Amount(formula, note="assumed: surface of a plane"),
     }
 
 
 def _size(node: Meeting, processes: int, scaling: str) -> Amount:
     size = number(node.bytes, 15)
-    part = _PARTS.get(node.op)
-    if part is None or size <= _SCALARS:
+    part = PARTS.get(node.op)
+    if part is None or size <= SCALARS:
         return Amount(size, note="trace")
     if scaling == "weak":
         return Amount(size, note="trace; assumed to stay with P")

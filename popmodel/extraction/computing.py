@@ -96,8 +96,8 @@ class Timing:
 
 
 def timing(events: Events) -> Timing:
-    """Return the times that were traced."""
-    length = (events.end - events.begin).astype(np.float64)
+    """Return the times that were traced; calls of MPI in a region are no part of it."""
+    length = (events.end - events.begin).astype(np.float64) - events.in_calls
     return Timing(events.before, np.where(events.is_region, length, 0.0), events.after)
 
 

@@ -7,19 +7,22 @@ from dataclasses import field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from popmodel.expressions import parse
 from popmodel.extraction.against import carried_out
-from popmodel.extraction.aligned import homes, totals
-from popmodel.extraction.assumed import amounts, exponent, let
+from popmodel.extraction.assumed import amounts, exponents, let
+from popmodel.extraction.beside import beside
 from popmodel.extraction.fidelity import Fidelity, figures, kept
+from popmodel.extraction.growing import grown, imbalance, unequal
 from popmodel.extraction.instructions import instructed
-from popmodel.extraction.laws import Beside, fitted
+from popmodel.extraction.largest import dealt, largest
+from popmodel.extraction.laws import fitted
 from popmodel.extraction.meeting_places import met
+from popmodel.extraction.one_program import require_names
 from popmodel.extraction.outline import Repeat, walk
 from popmodel.extraction.outlining import laid_out
 from popmodel.extraction.rendering import Draft, rendered
-from popmodel.extraction.teams import useful_of
+from popmodel.extraction.required import required
+from popmodel.extraction.whole_iterations import whole_iterations
 from popmodel.extraction.written import Noted, number
 from popmodel.model.signatures import from_text
 from popmodel.structure.find import find
@@ -30,7 +33,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.extraction.amounts import Amount, Key
     from popmodel.extraction.outline import Outline
-    from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
 __all__ = ["Extracted", "Run", "signature_from"]
@@ -146,7 +148,12 @@ class Extracted:
 
 
 def signature_from(
-    runs: Sequence[Run | Trace], *, name: str | None = None, scaling: str = "strong"
+    runs: Sequence[Run | Trace],
+    *,
+    name: str | None = None,
+    scaling: str = "strong",
+    made: Sequence[Mapping[str, float]] = (),
+    refused: Sequence[Mapping[str, float]] = (),
 ) -> Extracted:
     """Find the signature of a program that was traced.
 
@@ -158,15 +165,20 @@ def signature_from(
         Of the application; default: that of the first trace.
     scaling : {"strong", "weak"}
         What is assumed where the runs say nothing.
+    made, refused : sequence of mapping of str to float
+        ``P``, ``T`` and the parameters of further runs that the program made, and of those that it
+        refused.
 
     Raises
     ------
     PopmodelError
-        If a signature cannot say what the program does.
+        If a signature cannot say what the program does, or runs are of different programs.
     """
     every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     trace, threads = every[0].trace, every[0].threads
-    structure = met(find(trace))
+    for run in every[1:]:
+        require_names(trace, run.trace)
+    structure = whole_iterations(met(find(trace)))
     outline, changed = laid_out(structure, trace, every[0].parameters)
     sized = replace(structure.program, messages=changed.program.messages)
     fidelity = kept(structure.program, sized, structure.events, outline.points)
@@ -176,21 +188,38 @@ def signature_from(
     laws: tuple[dict[str, Any], ...] = ()
     factors = let(outline, processes, threads, scaling)
     if len(every) > 1:
-        besides = [_beside(run, structure, outline) for run in every]
+        besides = [beside(run.trace, run.parameters, trace, structure, outline) for run in every]
         fit = fitted(outline, fidelity.descriptions, besides, found, scaling)
         found, laws, factors = dict(fit.amounts), fit.laws, dict(fit.let)
         notes += fit.notes
+        uneven = [one.unequal for one in besides]
+        shares = [one.dealt for one in besides]
     else:
-        found["grows",] = exponent()
-    found |= instructed(outline, fidelity.descriptions, found, threads)
+        found |= exponents(outline)
+        uneven = [unequal(structure, threads, every[0].parameters)]
+        shares = [dealt(structure, every[0].parameters)]
+    block = largest(shares, has_grid=outline.grid is not None)
+    if block is not None:
+        notes.append(block.note)
+        if block.without is not None:
+            uneven[0] = unequal(structure, threads, every[0].parameters, block.without)
+    differing, growth = grown(fidelity.descriptions, uneven)
+    found |= differing.amounts
+    laws += differing.laws
+    notes += differing.notes
+    at_first = _values(factors, found, every[0])
+    found |= instructed(outline, fidelity.descriptions, found, threads, at_first)
+    asked = required([*map(_values_of, every), *made], refused)
+    notes += [asked.note] if asked else []
     called = name or _name_of(trace.path)
     draft = Draft(
         name=called,
         head=_head(called, every, fidelity, notes),
         params={key: number(value) for key, value in every[0].parameters.items()},
         let=factors,
-        limits={},
+        limits={"require": Noted([*asked.conditions], "refused runs")} if asked else {},
         decomp=_decomp(outline),
+        imbalance=imbalance(growth, block),
         amounts=found,
         processes=processes,
     )
@@ -202,6 +231,23 @@ def signature_from(
     draft = replace(draft, head=_head(called, every, fidelity, notes))
     text = rendered(draft, outline, fidelity)
     return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws)
+
+
+def _values(let: Mapping[str, Any], found: Mapping[Key, Amount], run: Run) -> dict[str, float]:
+    """Values of what ``let`` defines, with the P, T and parameters of a run."""
+    values = {one.name: one.value for amount in found.values() for one in amount.constants}
+    values |= _values_of(run)
+    left = {name: parse(str(getattr(one, "value", one))) for name, one in let.items()}
+    while left:
+        ready = {name: one for name, one in left.items() if one.names.isdisjoint(left)}
+        values |= {name: float(one.evaluate(values)) for name, one in ready.items()}
+        left = {name: one for name, one in left.items() if name not in ready}
+    return values
+
+
+def _values_of(run: Run) -> dict[str, float]:
+    """P, T and parameters of a run."""
+    return {"P": float(run.trace.processes), "T": float(run.threads), **run.parameters}
 
 
 def _beside_the_trace(fidelity: Fidelity) -> str:
@@ -226,20 +272,6 @@ def _decomp(outline: Outline) -> dict[str, Any]:
 def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:
     """The run on the most cores first: what is kept of one is nearest to what is predicted."""
     return tuple(sorted(runs, key=lambda run: -run.trace.processes * run.threads))
-
-
-def _beside(run: Run, base: Structure, outline: Outline) -> Beside:
-    """Lay a run beside the first."""
-    structure = met(find(run.trace))
-    home, both = homes(base, structure)
-    useful = {}
-    for point, (computing, threads) in enumerate(zip(outline.points, outline.teams, strict=True)):
-        if threads is not None:
-            mine = np.flatnonzero(home == computing.place)
-            useful[point] = useful_of(run.trace, structure, mine)
-    moved = totals(structure).moved(home, len(base.places))
-    parameters = {key: float(value) for key, value in run.parameters.items()}
-    return Beside(run.trace.processes, run.threads, parameters, moved, both, useful)
 
 
 def _name_of(path: str) -> str:

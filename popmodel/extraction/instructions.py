@@ -90,8 +90,9 @@ def instructed(
     descriptions: Sequence[Description],
     amounts: Mapping[Key, Amount],
     threads: int,
+    factors: Mapping[str, float],
 ) -> dict[Key, Amount]:
-    """Return the instructions of phases, which grow as their times do.
+    """Return the instructions of phases that have no law of them: they grow as their times do.
 
     Parameters
     ----------
@@ -103,6 +104,8 @@ def instructed(
         With the times of phases.
     threads : int
         Of a process.
+    factors : mapping of str to float
+        Values of what ``let`` defines, in the run.
 
     Returns
     -------
@@ -112,12 +115,12 @@ def instructed(
     """
     found: dict[Key, Amount] = {}
     for point, (one, computing) in enumerate(zip(descriptions, outline.points, strict=True)):
-        if computing.instructions is None:
+        if computing.instructions is None or ("instructions", point) in amounts:
             continue
         parts = max(one.executions, 1) * len(computing.seconds)
         parts *= 1 if outline.teams[point] is None else threads
-        each = number(float(computing.instructions.sum()) / parts)
         factor = str(amounts["seconds", point].formula).partition("*")[2]
+        each = number(float(computing.instructions.sum()) / parts / factors.get(factor, 1.0))
         formula = f"{each:g}*{factor}" if factor and each else each
         found["instructions", point] = Amount(formula, note="trace; as its time with P and T")
     return found

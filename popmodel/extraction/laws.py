@@ -2,95 +2,41 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.expressions import parse
 from popmodel.extraction.amounts import Amount, Constant
-from popmodel.extraction.assumed import paths
+from popmodel.extraction.counting import counted
+from popmodel.extraction.factors import Factor
 from popmodel.extraction.names import TIME
-from popmodel.extraction.outline import Calls, Meeting, Repeat, Work
-from popmodel.extraction.written import Noted
-from popmodel.fitting.counts import Count, exact_law
-from popmodel.fitting.formula import FIT
+from popmodel.extraction.paced import Executed, executed_by, paced
+from popmodel.extraction.sides import likely_forms
+from popmodel.extraction.sizes import sized
+from popmodel.extraction.spent import executed, seconds
+from popmodel.extraction.threads import ACTIVE, beside_work, saturated
+from popmodel.extraction.told import Fitted, factor_of, told
+from popmodel.fitting.formula import FIT, TRACE
 from popmodel.fitting.pooling import pooled
-from popmodel.fitting.samples import Sample
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from popmodel.extraction.aligned import Totals
     from popmodel.extraction.amounts import Key
-    from popmodel.extraction.outline import Node, Outline
+    from popmodel.extraction.beside import Beside
+    from popmodel.extraction.outline import Outline
     from popmodel.extraction.spread import Description
-    from popmodel.fitting.law import Law
+    from popmodel.fitting.samples import Sample
 
-__all__ = ["Beside", "Fitted", "fitted"]
+__all__ = ["fitted"]
 
-_MATTERS = 0.005
-"""Share of the time of a program from which on a phase has a law with all of its constants."""
 _FEW = 2
-"""Counts that some formula of P gives by chance."""
-_SAME = 1e-6
-"""Relative difference of counts and sizes that are the same."""
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A run laid beside the first.
-
-    Attributes
-    ----------
-    processes, threads : int
-        P and T.
-    parameters : mapping of str to float
-        Of the problem.
-    totals : Totals
-        Of the places of the first run.
-    both : bool[places + 1]
-        Which places it has, too.
-    useful : mapping of int to float
-        By point that is a parallel region, its useful time of an average thread per execution, s.
-    """
-
-    processes: int
-    threads: int
-    parameters: Mapping[str, float]
-    totals: Totals
-    both: NDArray[np.bool_]
-    useful: Mapping[int, float]
-
-    def sample(self, value: float, error: float | None = None) -> Sample:
-        """A value of this run."""
-        return Sample(self.processes, self.threads, value, self.parameters, error)
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """Laws of several runs.
-
-    Attributes
-    ----------
-    amounts : mapping of Key to Amount
-        As in a signature.
-    let : mapping of str to value
-        Names of the factors by which phases grow that grow alike: ``work``, ``share``.
-    laws : tuple of dict
-        What each law is of, its form, origin and error.
-    notes : tuple of str
-        Contradictions, and what the runs do not tell.
-    """
-
-    amounts: Mapping[Key, Amount]
-    let: Mapping[str, Any]
-    laws: tuple[dict[str, Any], ...]
-    notes: tuple[str, ...]
+_CLEARLY = 0.5
+"""Error of a law over that of another one, from which it is better."""
+_UNTESTED = 0.1
+"""What a law is off that no run tests."""
 
 
 def fitted(
@@ -115,8 +61,10 @@ def fitted(
     scaling : {"strong", "weak"}
         What is tried first.
     """
-    counts = _counts(outline, runs, assumed)
-    amounts = {**assumed, **counts.amounts}
+    often = counted(outline, runs, assumed)
+    by_run = bool(often.laws)
+    moved = sized(outline, runs, assumed)
+    amounts = {**assumed, **often.amounts, **moved.amounts}
     laws: list[dict[str, Any]] = []
     notes: list[str] = []
     let: dict[str, Any] = {}
@@ -128,234 +76,200 @@ def fitted(
         ]
         if points:
             samples = {
-                point: _seconds(outline, point, descriptions[point], runs, bool(counts.laws))
+                point: seconds(outline, point, descriptions[point], runs, by_run)
                 for point in points
             }
-            part = _computing(samples, outline, descriptions, scaling)
+            counts = _instructions(points, outline, descriptions, runs, by_run)
+            part = _computing(samples, counts, outline, descriptions, runs, scaling)
             amounts |= part.amounts
             let |= part.let
             laws += part.laws
             notes += part.notes
-    laws += counts.laws
-    notes += counts.notes
+    beside = beside_work(outline, descriptions, runs)
+    amounts |= beside.amounts
+    let |= beside.let
+    for part in (often, moved, beside):
+        laws += part.laws
+        notes += part.notes
     return Fitted(amounts, let, tuple(laws), tuple(dict.fromkeys(notes)))
 
 
-def _counts(outline: Outline, runs: Sequence[Beside], assumed: Mapping[Key, Amount]) -> Fitted:
-    """Counts of loops: by a formula that gives those of all runs exactly, or as in the first run.
+def _instructions(
+    points: Sequence[int],
+    outline: Outline,
+    descriptions: Sequence[Description],
+    runs: Sequence[Beside],
+    by_run: bool,
+) -> dict[int, list[Sample]]:
+    """Instructions of points in all runs; none if they are not known of all."""
+    found = {point: executed(outline, point, descriptions[point], runs, by_run) for point in points}
+    known = {point: one for point, one in found.items() if one is not None}
+    return known if len(known) == len(found) else {}
 
-    A law that only comes near is none: where runs differ in how their calls nest, a count is
-    compared with that of another loop.
+
+@dataclass(frozen=True)
+class _Group:
+    """Parts that grow alike.
+
+    Attributes
+    ----------
+    name : str
+        Of their factor.
+    factor : Factor
+        How they grow.
+    sizes : mapping of int to (float, float, float)
+        Time of each where the factor is 1, and its interval, s.
+    error : float or None
+        What the law is off at runs that are left out.
     """
-    amounts: dict[Key, Amount] = {}
-    laws: list[dict[str, Any]] = []
-    notes: list[str] = []
-    for key, samples, what, hints in _counted(outline, runs):
-        values = [one.value for one in samples]
-        if max(values) - min(values) <= _SAME * max(values):
-            in_all = "" if len(samples) == len(runs) else " that have it"
-            amounts[key] = Amount(assumed[key].formula, note=f"the same in all runs{in_all}")
-            continue
-        found = exact_law(samples, hints)
-        if found is None or found.origin != FIT or not _is_sure(found, samples):
-            amounts[key] = Amount(assumed[key].formula, note="as in the first run; others differ")
-            notes.append(f"{what}: runs differ, that of the first is kept")
-            continue
-        amounts[key] = Amount(found.text, note=f"{found.origin}: exact in all runs")
-        laws.append(_exactly(what, found, len(samples)))
-        notes += [f"{what}: {note}" for note in found.notes]
-    return Fitted(amounts, {}, tuple(laws), tuple(notes))
 
-
-def _is_sure(found: Count, samples: Sequence[Sample]) -> bool:
-    """Whether a formula is no chance: some formula of P or T gives most pairs of counts."""
-    return parse(found.text).names.isdisjoint(("P", "T")) or len(samples) > _FEW
-
-
-def _exactly(what: str, found: Count, samples: int) -> dict[str, Any]:
-    return {
-        "of": what,
-        "unit": "1",
-        "share": None,
-        "form": found.text,
-        "formula": found.text,
-        "constants": {},
-        "origin": found.origin,
-        "samples": samples,
-        "error": 0.0,
-        "rejected": [{"form": one, "error": 0.0} for one in found.others],
-        "notes": list(found.notes),
-    }
+    name: str
+    factor: Factor
+    sizes: Mapping[int, tuple[float, float, float]]
+    error: float | None
 
 
 def _computing(
     samples: Mapping[int, Sequence[Sample]],
+    counts: Mapping[int, Sequence[Sample]],
     outline: Outline,
     descriptions: Sequence[Description],
+    runs: Sequence[Beside],
     scaling: str,
 ) -> Fitted:
-    """Laws of phases, all serial or all parallel regions: one for those that grow alike."""
+    """Laws of phases, all serial or all parallel regions: one for those that grow alike.
+
+    Where instructions were counted in all runs, those have laws as well, and times are these times
+    seconds per instruction, unless runs that are left out speak against that.
+    """
     points = list(samples)
     in_teams = outline.teams[points[0]] is not None
-    likely = ("1/(P*T)" if in_teams else "1/P") if scaling == "strong" else "1"
+    shared = ("1/(P*T)" if in_teams else "1/P") if scaling == "strong" else "1"
+    likely = likely_forms(runs, shared)
+    prefix = "share" if in_teams else "work"
+    labels = [outline.labels[point] for point in points]
     turns = [descriptions[point].executions for point in points]
-    parts = [
-        [replace(one, value=one.value * count) for one in samples[point]]
-        for point, count in zip(points, turns, strict=True)
-    ]
+    parts = _times_turns([samples[point] for point in points], turns)
     time = sum(point.total for point in outline.points) or 1.0
     shares = [outline.points[point].total / time for point in points]
+    groups = _by_time(prefix, labels, parts, runs, scaling, likely, shares)
     amounts: dict[Key, Amount] = {
         ("seconds", point): Amount(0, note="0 in all runs") for point in points
     }
+    let: dict[str, Any] = {}
     laws: list[dict[str, Any]] = []
     notes: list[str] = []
-    let: dict[str, Any] = {}
-    for order, pool in enumerate(pooled(parts, hints=(likely,)), start=1):
-        name = ("share" if in_teams else "work") + (str(order) if order > 1 else "")
-        factor, shape = _shape(name, pool.law)
-        let |= factor
-        what = _what([outline.labels[points[index]] for index in pool.sizes])
-        laws.append(_told(what, "s", pool.law, sum(shares[index] for index in pool.sizes)))
-        notes += [f"{what}: {note}" for note in pool.law.notes]
-        for index, size in pool.sizes.items():
+    if counts:
+        counted_parts = _times_turns([counts[point] for point in points], turns)
+        every = executed_by(prefix, labels, counted_parts, likely)
+        for one in every:
+            let |= one.factor.let
+            laws += one.factor.laws
+            notes += one.factor.notes
+            for index in one.pool.sizes:
+                amounts["instructions", points[index]] = one.amount(index, turns[index])
+        by_count = _by_instructions(prefix, every, parts, counted_parts)
+        if by_count and not any(ACTIVE in one.factor.let for one in groups):
+            groups = groups if _is_better(groups, by_count, shares, len(runs)) else by_count
+    for group in groups:
+        let |= group.factor.let
+        laws += group.factor.laws
+        notes += group.factor.notes
+        shape = group.factor.constants
+        for index, (value, low, high) in group.sizes.items():
             point, turn = points[index], turns[index]
-            source = f"{outline.labels[point]}, {size.meaning}"
-            ends = size.value / turn, size.low / turn, size.high / turn
-            constant = Constant(TIME + outline.names[point], *ends, "s", size.origin, source)
-            amounts["seconds", point] = Amount(f"{constant.name}*{name}", (constant, *shape))
+            origin = FIT if sum(one.value > 0 for one in parts[index]) > 1 else TRACE
+            constant = Constant(
+                TIME + outline.names[point], value / turn, low / turn, high / turn, "s", origin,
+                f"{labels[index]}, {group.factor.meaning}",
+            )  # fmt: skip
+            amounts["seconds", point] = Amount(f"{constant.name}*{group.name}", (constant, *shape))
             shape = ()
     return Fitted(amounts, let, tuple(laws), tuple(notes))
+
+
+def _times_turns(parts: Sequence[Sequence[Sample]], turns: Sequence[int]) -> list[list[Sample]]:
+    return [
+        [replace(one, value=one.value * count) for one in part]
+        for part, count in zip(parts, turns, strict=True)
+    ]
+
+
+def _is_better(
+    by_time: Sequence[_Group], by_count: Sequence[_Group], shares: Sequence[float], runs: int
+) -> bool:
+    """Whether runs that are left out speak for laws of times, all of which they have to test.
+
+    A law that has as many coefficients as there are runs follows the noise of times, and two runs
+    may agree by chance.
+    """
+    if runs <= _FEW or any(one.error is None for one in by_time):
+        return False
+    return _off(by_time, shares) < _CLEARLY * _off(by_count, shares)
+
+
+def _off(groups: Sequence[_Group], shares: Sequence[float]) -> float:
+    """What laws are off at runs that are left out, by the time that they are of."""
+    weights = [sum(shares[index] for index in one.sizes) for one in groups]
+    errors = [_UNTESTED if one.error is None else one.error for one in groups]
+    return sum(w * e for w, e in zip(weights, errors, strict=True)) / (sum(weights) or 1.0)
+
+
+def _by_time(
+    prefix: str,
+    labels: Sequence[str],
+    parts: Sequence[Sequence[Sample]],
+    runs: Sequence[Beside],
+    scaling: str,
+    likely: Sequence[str],
+    shares: Sequence[float],
+) -> list[_Group]:
+    """Groups of parts by their times."""
+    found = []
+    for order, pool in enumerate(pooled(parts, hints=likely), start=1):
+        name = prefix + (str(order) if order > 1 else "")
+        what = _what([labels[index] for index in pool.sizes])
+        values = {index: [one.value for one in parts[index]] for index in pool.sizes}
+        sums = np.array([*values.values()]).sum(axis=0).tolist()
+        full = saturated(name, what, sums, runs, scaling) if prefix == "share" else None
+        if isinstance(full, Factor):
+            sizes = {index: full.size(each) for index, each in values.items()}
+            found.append(_Group(name, full, sizes, pool.law.error))
+            continue
+        let, constants = factor_of(name, pool.law)
+        law = told(what, "s", pool.law, sum(shares[index] for index in pool.sizes))
+        notes = [f"{what}: {note}" for note in pool.law.notes]
+        meaning = pool.law.constants["a"].meaning
+        factor = Factor(let, constants, (), meaning, (law,), (*([full] if full else []), *notes))
+        sizes = {index: (one.value, one.low, one.high) for index, one in pool.sizes.items()}
+        found.append(_Group(name, factor, sizes, pool.law.error))
+    return found
+
+
+def _by_instructions(
+    prefix: str,
+    every: Sequence[Executed],
+    parts: Sequence[Sequence[Sample]],
+    counts: Sequence[Sequence[Sample]],
+) -> list[_Group]:
+    """Groups of parts by their instructions; none if some time has no instructions."""
+    known = {index for one in every for index in one.pool.sizes}
+    timed = {index for index, part in enumerate(parts) if any(one.value > 0 for one in part)}
+    if not timed <= known:
+        return []
+    found = []
+    for order, one in enumerate(every, start=1):
+        name = prefix + (str(order) if order > 1 else "")
+        times = {index: parts[index] for index in one.pool.sizes if index in timed}
+        if times:
+            factor, error = paced(name, one, times, counts)
+            sizes = {
+                index: factor.size([each.value for each in part]) for index, part in times.items()
+            }
+            found.append(_Group(name, factor, sizes, error))
+    return found
 
 
 def _what(labels: Sequence[str]) -> str:
     """What a law is of."""
     return labels[0] if len(labels) == 1 else f"{labels[0]} and {len(labels) - 1} alike"
-
-
-def _shape(name: str, found: Law) -> tuple[dict[str, Any], tuple[Constant, ...]]:
-    """The factor by which phases grow, 1 at the reference, and its constants."""
-    text = found.formula.removeprefix("{a}").removeprefix("*") or "1"
-    constants = []
-    for key, one in found.constants.items():
-        if key != "a":
-            text = text.replace(f"{{{key}}}", f"{name}_{key}")
-            constants.append(
-                Constant(
-                    f"{name}_{key}", one.value, one.low, one.high, "1", one.origin, one.meaning
-                )
-            )
-    noted = Noted(text, f"{found.origin}: {found.form}")
-    return {name: noted}, tuple(constants)
-
-
-def _seconds(
-    outline: Outline, point: int, one: Description, runs: Sequence[Beside], by_run: bool
-) -> list[Sample]:
-    """Seconds of an average process in every run, per execution of that or of the first run."""
-    computing, team = outline.points[point], outline.teams[point]
-    error = _error(one)
-    if team is not None:
-        return [run.sample(run.useful.get(point, 0.0), error) for run in runs]
-    base, group = runs[0], _group(computing.place, runs)
-    behind = int(group[-1])
-    own = computing.place if all(run.both[computing.place] for run in runs) else behind
-
-    def of(run: Beside) -> float:
-        spent = float(run.totals.computing[group].sum()) / run.processes
-        counted = run if by_run else base
-        return spent / max(float(counted.totals.executions[own]), 1.0)
-
-    whole = of(base)
-    return [run.sample(one.mean * of(run) / whole if whole else 0.0, error) for run in runs]
-
-
-def _group(place: int, runs: Sequence[Beside]) -> NDArray[np.int64]:
-    """Places around one that end where all runs have a place: their times are known together."""
-    common = np.flatnonzero(np.logical_and.reduce([run.both for run in runs]))
-    place = len(runs[0].both) - 1 if place < 0 else place
-    last = int(common[np.searchsorted(common, place)])
-    before = common[common < last]
-    return np.arange(int(before[-1]) + 1 if len(before) else 0, last + 1)
-
-
-def _error(one: Description) -> float | None:
-    """Relative error of a mean, from its interval; None if nobody knows."""
-    if one.low is None or one.high is None or not one.low > 0:
-        return None
-    return max(math.log(one.high / one.low) / (2 * 1.645), 0.01)
-
-
-def _counted(
-    outline: Outline, runs: Sequence[Beside]
-) -> list[tuple[Key, list[Sample], str, tuple[str, ...]]]:
-    """Counts of loops in every run that has them, with what is likely of them."""
-    found: list[tuple[Key, list[Sample], str, tuple[str, ...]]] = []
-    names = tuple(runs[0].parameters)
-    for path, node in paths(outline.body):
-        if isinstance(node, Repeat):
-            inside, around = _places(outline, node.body), _around(outline, path)
-            base = _often(runs[0], inside) / _often(runs[0], around)
-            samples = [
-                run.sample(node.count * _often(run, inside) / _often(run, around) / base, 0.0)
-                for run in runs
-                if not inside or run.totals.executions[inside].any()
-            ]
-            found.append((("count", path), samples, f"iterations of {node.name}", ("1", *names)))
-    return found
-
-
-def _places(outline: Outline, body: Sequence[Node]) -> list[int]:
-    """Places directly in a body, in loops inside if there are none."""
-    found: list[int] = []
-    for node in body:
-        match node:
-            case Work():
-                found.append(outline.points[node.point].place)
-            case Calls():
-                found += node.places
-            case Meeting():
-                found.append(node.place)
-            case Repeat():
-                pass
-    if not found:
-        for node in body:
-            if isinstance(node, Repeat):
-                found += _places(outline, node.body)
-    return [place for place in found if place >= 0]
-
-
-def _around(outline: Outline, path: tuple[int, ...]) -> list[int]:
-    body: Sequence[Node] = outline.body
-    for index in path[:-1]:
-        node = body[index]
-        assert isinstance(node, Repeat)
-        body = node.body
-    direct = [node for node in body if not isinstance(node, Repeat)]
-    return _places(outline, direct) if len(path) > 1 else []
-
-
-def _often(run: Beside, places: Sequence[int]) -> float:
-    """How often a body is executed: as its places are, in the middle of them."""
-    if not places:
-        return 1.0
-    return max(float(np.median(run.totals.executions[list(places)])), 1.0)
-
-
-def _told(label: str, unit: str, found: Law, share: float | None) -> dict[str, Any]:
-    return {
-        "of": label,
-        "unit": unit,
-        "share": share,
-        "form": found.form,
-        "formula": found.formula,
-        "constants": {
-            name: {"value": one.value, "low": one.low, "high": one.high, "origin": one.origin}
-            for name, one in found.constants.items()
-        },
-        "origin": found.origin,
-        "samples": found.samples,
-        "error": found.error,
-        "rejected": [{"form": form, "error": error} for form, error in found.rejected],
-        "notes": list(found.notes),
-    }

@@ -16,7 +16,7 @@ from popmodel.expressions import parse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["all_meet", "at_once"]
+__all__ = ["all_meet", "at_once", "messages_of"]
 
 _SENDS, _RECEIVES = ("send", "isend", "sendrecv"), ("recv", "irecv", "sendrecv")
 _OPENS = ("isend", "irecv")
@@ -34,8 +34,7 @@ def all_meet(rows: Sequence[Mapping[str, Any]], dims: Sequence[int]) -> bool:
         The extents.
     """
     processes = int(np.prod(dims))
-    names: dict[str, Any] = {f"P{axis}": float(extent) for axis, extent in enumerate(dims)}
-    names |= {"rank": np.arange(processes, dtype=np.float64), "P": float(processes)}
+    names = _names(dims)
     sides = _Side({}, {}), _Side({}, {})
     opened = np.zeros(processes, dtype=np.int64)
     for row in _flat(rows):
@@ -54,6 +53,24 @@ def all_meet(rows: Sequence[Mapping[str, Any]], dims: Sequence[int]) -> bool:
                 ends = (rank, partner) if key == "to" else (partner, rank)
                 side.add(row, ends[0] * processes + ends[1])
     return not opened.any() and sides[0].meets(sides[1])
+
+
+def messages_of(rows: Sequence[Mapping[str, Any]], dims: Sequence[int]) -> int:
+    """Return how many messages all processes send with some extents of the grid."""
+    names = _names(dims)
+    found = 0
+    for row in rows:
+        if "calls" in row:
+            found += round(float(row["repeat"])) * messages_of(row["calls"], dims)
+        elif row["do"] in _SENDS:
+            found += len(_pairs(row["to"], _on(row, names), names)[0])
+    return found
+
+
+def _names(dims: Sequence[int]) -> dict[str, Any]:
+    processes = int(np.prod(dims))
+    names: dict[str, Any] = {f"P{axis}": float(extent) for axis, extent in enumerate(dims)}
+    return names | {"rank": np.arange(processes, dtype=np.float64), "P": float(processes)}
 
 
 class _Side(NamedTuple):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.structure.structure import Structure
 
-__all__ = ["meetings"]
+__all__ = ["meetings", "sizes_at"]
 
 _ROOTED = ("bcast", "reduce", "gather", "scatter")
 
@@ -55,6 +55,33 @@ def meetings(
         mine = rows[kinds == kind]
         found.append(replace(_meeting(program, mine, name, notes), place=place))
     return tuple(found), tuple(notes)
+
+
+def sizes_at(
+    structure: Structure, home: NDArray[np.int64] | None = None
+) -> dict[tuple[int, str], float]:
+    """Return the bytes of a process in collectives by place and kind, means over executions.
+
+    Parameters
+    ----------
+    structure : Structure
+        Of a run.
+    home : int64[places], optional
+        The place of another run that each of its places belongs to.
+    """
+    program = structure.program
+    operation = np.flatnonzero(np.isin(program.kind, (Op.COLLECTIVE, Op.ARRIVE)))
+    event = np.searchsorted(structure.events.first, operation, side="right") - 1
+    place = structure.place[event].astype(np.int64)
+    place = place if home is None else home[place]
+    pairs = np.unique(np.stack([place, program.target[operation].astype(np.int64)]), axis=1)
+    kind = program.collectives.kind[pairs[1]].astype(np.int64)
+    found = {}
+    for one, number in np.unique(np.stack([pairs[0], kind]), axis=1).T.tolist():
+        rows = pairs[1][(pairs[0] == one) & (kind == number)]
+        op = COLLECTIVES[number]
+        found[one, op] = float(_sizes(program, rows, op).mean())
+    return found
 
 
 def _operations(structure: Structure, event: NDArray[np.int64]) -> NDArray[np.int64]:

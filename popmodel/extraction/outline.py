@@ -128,12 +128,16 @@ class Team:
     imbalance : float
         By how much the busiest thread exceeds it, as a fraction.
     overhead : float
-        The rest of the time of the master in the region, s.
+        The rest of the time of the master in the region, without its calls of MPI, s.
+    synchronisation : float
+        How much of the time that threads neither compute nor are in MPI they are in barriers,
+        critical sections and locks, as a fraction.
     """
 
     useful: float
     imbalance: float
     overhead: float
+    synchronisation: float
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,12 @@ _OWN = 0.002  # share of all computing from which on a burst is an item of its o
 _TINY = 2e-4  # below which it joins the next one
 
 
+_INSIDE = (
+    "MPI is called inside parallel regions: the calls are written behind them, and time in which "
+    "other threads wait for a call is left out"
+)
+
+
 def laid_out(
     structure: Structure, trace: Trace, taken: Collection[str] = ()
 ) -> tuple[Outline, Structure]:
@@ -69,6 +75,8 @@ def laid_out(
     builder = _Builder(changed, CallLists(changed), times, trace, found.late, counts)
     body = builder.nodes(structure.nest, 1, np.zeros(1, dtype=np.int64))
     body += builder.behind()
+    if structure.events.in_calls.any():
+        builder.notes.append(_INSIDE)
     on_grid, grid = _on_grid(tuple(body), structure.program.processes)
     whole = Outline(
         on_grid,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +26,6 @@ __all__ = ["Draft", "rendered"]
 
 _DIGITS = 4
 """Of relative times."""
-_MOST = 0.5
-"""Coefficient of variation of the processes beyond which they do different things."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +40,11 @@ class Draft:
         Comments at its top.
     params, let : mapping of str to value
         Tables of the signature.
-    limits, decomp : mapping of str to value
+    limits, decomp, imbalance : mapping of str to value
         Tables of the signature; empty ones are left out.
     amounts : mapping of Key to Amount
-        ``("seconds", point)``, ``("instructions", point)``, ``("count", path)``,
+        ``(what, point)`` of ``seconds``, ``instructions``, ``persistent_cv``, ``overhead`` and
+        ``thread_imbalance``, ``("count", path)``,
         ``("bytes", path)`` and those of rows of calls, ``("bytes", path, row)``; paths are those of
         nodes in the outline.
     processes : int
@@ -59,6 +57,7 @@ class Draft:
     let: Mapping[str, Any]
     limits: Mapping[str, Any]
     decomp: Mapping[str, Any]
+    imbalance: Mapping[str, Any]
     amounts: Mapping[Key, Amount]
     processes: int
 
@@ -84,6 +83,7 @@ def rendered(draft: Draft, outline: Outline, fidelity: Fidelity) -> str:
         Table("let", draft.let),
         Table("limits", draft.limits),
         Table("decomp", draft.decomp),
+        Table("imbalance", draft.imbalance),
     ]
     program = list(writer.items(outline.body, ()))
     recorded = Table("recorded", writer.recorded, (_RECORDED,))
@@ -124,6 +124,7 @@ class _Writer:
                 return Item("collective", entries)
             case Calls():
                 said = f"{count(round(node.messages))} messages, {format_size(node.bytes)} in all"
+                said += "".join(f"; bytes: {note}" for note in self.origins(path))
                 rows = [self.row(row, (*path, i)) for i, row in enumerate(node.rows)]
                 entries = {"name": node.name, "calls": rows}
                 limit = amounts.get(("processes", path))
@@ -131,15 +132,26 @@ class _Writer:
                 entries |= self.scaled(node, path)
                 return Item("messages", entries, notes=(said,))
 
+    def origins(self, path: tuple[int, ...]) -> list[str]:
+        """Where the sizes of the rows of a list come from."""
+        under = len(path) + 1
+        notes = [
+            amount.note
+            for key, amount in self.draft.amounts.items()
+            if key[0] == "bytes" and len(key[1]) >= under and key[1][: len(path)] == path
+        ]
+        return [note for note in dict.fromkeys(notes) if note]
+
     def scaled(self, node: Calls, path: tuple[int, ...]) -> dict[str, Any]:
         """What stands for a list at another number of processes."""
         messages, size = (
-            self.draft.amounts.get((f"scaled {what}", path)) for what in ("messages", "bytes")
+            self.draft.amounts.get((f"scaled {what}", path)) for what in ("messages", "size")
         )
         if messages is None or size is None:
             return {}
-        table = {"messages": messages.formula, "bytes": size.formula, "offsets": [*node.offsets]}
-        return {"scaled": Noted(table, size.note)}
+        volume = _product(messages.formula, size.formula)
+        table = {"messages": messages.formula, "bytes": volume, "offsets": [*node.offsets]}
+        return {"scaled": Noted(table, f"messages: {messages.note}; bytes: {size.note}")}
 
     def row(self, row: Mapping[str, Any], path: tuple[int, ...]) -> dict[str, Any]:
         if "point" in row:
@@ -157,20 +169,21 @@ class _Writer:
             return Item("serial", entries | self.elsewhere(node.point))
         entries = {"name": node.name, "trip": "T", **self.times(node.point)}
         entries |= self.elsewhere(node.point)
-        if threads.imbalance > 0:
-            entries["thread_imbalance"] = number(threads.imbalance, _DIGITS)
-        entries["overhead"] = number(threads.overhead, _DIGITS)
+        for key, value in (
+            ("thread_imbalance", threads.imbalance),
+            ("overhead", threads.overhead),
+        ):
+            law = self.draft.amounts.get((key, node.point))
+            if law is not None or value > 0 or key == "overhead":
+                entries[key] = number(value, _DIGITS) if law is None else law.noted
+        if threads.synchronisation > 0:
+            entries["synchronisation"] = number(threads.synchronisation, _DIGITS)
         return Item("parallel", entries)
 
     def elsewhere(self, point: int) -> dict[str, Any]:
-        """How processes differ where there are others than those of ``by_rank``: as much."""
-        one = self.fidelity.descriptions[point]
-        ranks = len(one.by_rank)
-        if not one.by_rank or not 0 < one.persistent_cv <= _MOST:
-            return {}
-        # of a sample, in place of the values themselves
-        cv = one.persistent_cv * math.sqrt(ranks / (ranks - 1))
-        return {"persistent_cv": Noted(number(cv, _DIGITS), "assumed for other P")}
+        """How processes differ where there are others than those of ``by_rank``."""
+        amount = self.draft.amounts.get(("persistent_cv", point))
+        return {"persistent_cv": amount.noted} if amount else {}
 
     def times(self, point: int) -> dict[str, Any]:
         """Keys that say how long something takes."""
@@ -191,3 +204,11 @@ class _Writer:
             seconds = np.nan_to_num(self.outline.points[point].seconds)
             self.recorded[name] = encode(seconds / one.mean)
         return found
+
+
+def _product(first: str | float, second: str | float) -> str | float:
+    """Two factors as one number, or as a formula."""
+    if not isinstance(first, str) and not isinstance(second, str):
+        return number(first * second)
+    parts = [one if isinstance(one, str) else f"{one:.12g}" for one in (first, second)]
+    return "*".join(f"({one})" if " " in one else one for one in parts)

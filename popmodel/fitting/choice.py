@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from popmodel.fitting.edges import edged
 from popmodel.fitting.forms import Factor, Form, are_off_axes, given, normal, physical, stays_for
 from popmodel.fitting.least_squares import Fits, fit_one, fit_two, nearest
 from popmodel.fitting.samples import Array, Points
@@ -15,6 +16,9 @@ from popmodel.values import dataclass
 
 FAR_BETTER = 0.5  # error of a normal form over that of the best physical form
 _MOST_INTERACTIONS = 400  # sums whose terms differ in several variables that are fitted
+_LEAST_EDGED = 5  # points from which edges of caches are looked for: three numbers each
+_LEAST_SIZES = 3  # of the problem: two are as well told by a power
+_WORKS = 4  # forms that the work may have then
 _LEAST_NORMAL = 4  # points from which a normal form is tried
 _WORSE_BY_CHANCE = 1.6  # of an error of n points, over its expectation, times the root of n
 _FAR_OFF = 2.0  # errors of all tested forms, over what is expected, from which others are taken
@@ -178,6 +182,12 @@ def choose(
     limit = max(floor, known[0].error * tolerance(len(points)))
     chance = 1 + _WORSE_BY_CHANCE / np.sqrt(len(points))
     good = [one for one in known if one.error <= max(limit, chance * one.expected)]
+    likely = [one for one in untested if one.form.hint < len(hints)]
+    if likely and not any(one.form.hint < len(hints) for one in good):
+        # what physics suggests and all points agree with, though one of them left out would not
+        best = min(likely, key=lambda one: one.misfit)
+        others = (one for one in (*likely, *good) if one is not best)
+        return Choice(best, tuple(one for one in others if _is_proper(one)), tuple(known), False)
     best = min(good, key=order)
     within = [one for one in good if one.size == 1 and one.form.terms[0] in best.form.terms]
     best = min(within, key=order, default=best)  # one of its terms alone will do
@@ -215,10 +225,15 @@ def _extends(one: Tried, other: Tried) -> bool:
 def _further(
     points: Points, reference: int, hints: Sequence[str], tried: Sequence[Tried], floor: float
 ) -> list[Tried]:
-    """Forms that are tried only where the others leave much: interactions, then normal forms."""
+    """Forms that are tried only where the others leave much.
+
+    Edges of caches, interactions, then normal forms.
+    """
     best = min((one.error for one in tried), default=np.inf)
     if best <= floor:
         return []
+    if found := _with_edges(points, reference, tried, best):
+        return found
     if are_off_axes(points):
         forms = physical(points, hints, off_axes=True)  # thousands
         more = fitted(forms, points, reference, _MOST_INTERACTIONS)
@@ -229,6 +244,21 @@ def _further(
         return []
     found = fitted(normal(varied[0], _fixed_factors(tried, varied[0])), points, reference)
     return [one for one in found if one.error < FAR_BETTER * best]
+
+
+def _with_edges(points: Points, reference: int, tried: Sequence[Tried], best: float) -> list[Tried]:
+    """Forms of work whose data leave a cache, if they foretell points far better than others do."""
+    if len(points) < _LEAST_EDGED:
+        return []
+    grows = {
+        name
+        for name in set(points.varied) - {"P", "T"}
+        if len(np.unique(points.configurations[name])) >= _LEAST_SIZES
+    }
+    single = [one for one in tried if one.size == 1 and one.form.terms[0].names & grows]
+    works = [one.form for one in sorted(single, key=lambda one: one.error)[:_WORKS]]
+    found = fitted(edged(points, works), points, reference)
+    return [one for one in found if one.error < FAR_BETTER * best and _is_proper(one)]
 
 
 def _fixed_factors(tried: Sequence[Tried], variable: str) -> Mapping[str, Factor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -26,6 +27,7 @@ _OF_PROCESSES = (
 _EXACT = 1e-9  # relative
 _LARGEST_DENOMINATOR = 16
 _SMALL_DENOMINATOR = 4
+_HALF = 0.5 + 1e-9
 _PROBES = (2, 3, 4, 6, 8, 9, 12, 16, 32, 64)
 
 
@@ -43,20 +45,32 @@ class Count:
         Other formulas, no less simple, that give the same counts at all points.
     notes : tuple of str
         What would tell them apart, and what was not varied.
+    is_likely : bool
+        Whether it is a hint, or a multiple of a likely formula.
+    checks : int
+        Values of its formula, other than those that its numbers are found from, that agree.
     """
 
     text: str
     origin: str
     others: tuple[str, ...]
     notes: tuple[str, ...]
+    is_likely: bool = False
+    checks: int = 0
 
 
-def exact_law(samples: Sequence[Sample], hints: Sequence[str] = ()) -> Count | None:
+def exact_law(
+    samples: Sequence[Sample],
+    hints: Sequence[str] = (),
+    likely: Sequence[str] = (),
+    *,
+    rounded: bool = False,
+) -> Count | None:
     """Find a formula that gives counts exactly at all points.
 
-    Tried are, in this order, the hints, a constant, a multiple of a formula (P, T, a parameter,
-    their products, P - 1, ceiling(log2 P), sqrt P and the like), and a constant plus such a
-    multiple; numbers are whole, or simple fractions.
+    Tried are, in this order, the hints, a constant, a multiple of a formula (the likely ones, P, T,
+    a parameter, their products, P - 1, ceiling(log2 P), sqrt P and the like), and a constant plus
+    such a multiple; numbers are whole, or simple fractions.
 
     Parameters
     ----------
@@ -64,6 +78,10 @@ def exact_law(samples: Sequence[Sample], hints: Sequence[str] = ()) -> Count | N
         Counts; errors do not matter.
     hints : sequence of str
         Formulas that are likely, without constants to be found.
+    likely : sequence of str
+        Formulas of which a multiple is likely, such as ``N/P1`` of the face of a block.
+    rounded : bool
+        Whether these multiples may have been rounded to whole numbers.
 
     Returns
     -------
@@ -84,42 +102,53 @@ def exact_law(samples: Sequence[Sample], hints: Sequence[str] = ()) -> Count | N
     if points.notes:
         return None
     found: list[tuple[str, int]] = []  # formulas with their numbers of constants
-    for text, constants in _formulas(points, hints):
+    is_likely = False
+    checks = 0
+    for text, constants, shape in _formulas(points, hints, likely, rounded=rounded):
         if found and (constants > found[0][1] or text in dict(found)):
             continue
+        one_of_them = text in hints or (shape in likely and constants == 1)
+        if is_likely and not one_of_them:
+            continue  # any other one would be chance
+        is_likely = is_likely or one_of_them
+        checks = checks if found else _tests(shape, points) - constants
         found.append((text, constants))
     if not found:
         return None
-    (text, constants), others = found[0], [other for other, _ in found[1:]]
-    enough = len(points) > constants or text in hints
+    (text, _), others = found[0], [other for other, _ in found[1:]]
     notes = [f"{name} was not varied" for name in ("P",) if name not in points.varied]
     apart = [one for one in others if _differs(text, one, points) is not None]
     if apart:
         place = _differs(text, apart[0], points)
         assert place is not None
         notes.append(f"{apart[0]} gives the same counts: {described(place)} would tell")
-    return Count(text, FIT if enough else ASSUMED, tuple(apart), tuple(notes))
+    origin = FIT if checks > 0 or text in hints else ASSUMED
+    return Count(text, origin, tuple(apart), tuple(notes), is_likely, checks)
 
 
-def _formulas(points: Points, hints: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Formulas that give the counts, simplest first, with the number of constants found."""
+def _formulas(
+    points: Points, hints: Sequence[str], likely: Sequence[str], *, rounded: bool
+) -> Iterator[tuple[str, int, str]]:
+    """Formulas that give the counts, simplest first, their numbers of constants, and of what."""
     values = points.values
     for text in hints:
         if _same(_at(text, points), values):
-            yield text, 0
+            yield text, 0, text
     if np.ptp(values) == 0 and (whole := _simple(values[0], _LARGEST_DENOMINATOR)) is not None:
-        yield number(float(whole)), 1
+        yield number(float(whole)), 1, "1"
         return
-    shapes = list(_shapes(points))
+    shapes = list(dict.fromkeys((*likely, *_shapes(points))))
     for text in shapes:
         at = _at(text, points)
         if at is None or not (at > 0).all():
             if at is not None and _same(at, values):
-                yield text, 1
+                yield text, 1, text
             elif at is not None and (at >= 0).all() and at.any():
                 yield from _multiple(text, at[at > 0], values[at > 0], values[at == 0])
             continue
         yield from _multiple(text, at, values, values[:0])
+        if rounded and text in likely:
+            yield from _rounded(text, at, values)
     for text in shapes:
         at = _at(text, points)
         if at is None or np.ptp(at) == 0:
@@ -130,14 +159,38 @@ def _formulas(points: Points, hints: Sequence[str]) -> Iterator[tuple[str, int]]
             continue
         start = _simple(values[i] - float(slope) * at[i], _SMALL_DENOMINATOR)
         if start and _same(float(start) + float(slope) * at, values):
-            yield _sum(start, slope, text), 2
+            yield _sum(start, slope, text), 2, text
 
 
-def _multiple(text: str, at: Array, values: Array, empty: Array) -> Iterator[tuple[str, int]]:
+def _rounded(text: str, at: Array, values: Array) -> Iterator[tuple[str, int, str]]:
+    """The formula times a whole number, the roundest one, if that rounds to the counts."""
+    least = math.ceil(float(((values - _HALF) / at).max()))
+    most = math.floor(float(((values + _HALF) / at).min()))
+    if 0 < least <= most:
+        step = 1 << most.bit_length()
+        while most // step * step < least:
+            step //= 2
+        yield _times(Fraction(most // step * step), text), 1, text
+
+
+def _tests(shape: str, points: Points) -> int:
+    """How many points tell something of a formula: those at which it differs; all, of a constant.
+
+    >>> from popmodel.fitting.samples import Sample, points_of
+    >>> _tests("1/P", points_of([Sample(p, t, 1.0) for p in (2, 4) for t in (1, 2)]))
+    2
+    """
+    if shape == "1":
+        return len(points)
+    at = _at(shape, points)
+    return 0 if at is None else len(np.unique(at))
+
+
+def _multiple(text: str, at: Array, values: Array, empty: Array) -> Iterator[tuple[str, int, str]]:
     """The formula times a number, if that gives the counts."""
     factor = _simple(values[0] / at[0], _LARGEST_DENOMINATOR)
     if factor and not empty.any() and _same(float(factor) * at, values):
-        yield _times(factor, text), 1
+        yield _times(factor, text), 1, text
 
 
 def _shapes(points: Points) -> Iterator[str]:
@@ -170,6 +223,8 @@ def _simple(value: float, largest: int) -> Fraction | None:
 
 
 def _times(factor: Fraction, text: str) -> str:
+    if text.startswith("1/") and factor.denominator == 1:  # 8/P, not 8*1/P
+        return f"{factor.numerator}{text[1:]}"
     inner = text if _is_product(text) else f"({text})"
     above = inner if factor.numerator == 1 else f"{factor.numerator}*{inner}"
     if factor == 1:

@@ -2,6 +2,8 @@
 
 The coefficient of variation is ``cv (P/P_ref)**H`` with H from 0, where the cost of neighbouring
 cells is alike, to 1/2, where cells are independent (splitting a domain averages over fewer cells).
+Before any run is looked at, H is in the middle, and with 90 % between both: a normal prior, which
+the runs correct.
 """
 
 from __future__ import annotations
@@ -86,8 +88,12 @@ def growth(samples: Sequence[Sample]) -> Growth:
     else:
         slope = float(weights @ ((logs - middle) * values)) / lever
         half = END / math.sqrt(lever)
-        value = min(max(slope, 0.0), LARGEST)
-        low, high = max(slope - half, 0.0), min(slope + half, LARGEST)
+        # few processes tell little: what they do is weighed against the middle of what is possible
+        prior = (_MIDDLE / END) ** -2.0
+        likely = (lever * slope + prior * _MIDDLE) / (lever + prior)
+        around = END / math.sqrt(lever + prior)
+        value = min(max(likely, 0.0), LARGEST)
+        low, high = max(likely - around, 0.0), min(likely + around, LARGEST)
         exponent = Constant(value, min(low, value), max(high, value), FIT, _MEANING)
         if not -half <= slope <= LARGEST + half:
             notes.append(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from popmodel.fitting.choice import Choice, Tried, choose, expected_error, refer
 from popmodel.fitting.forms import given, stays_for
 from popmodel.fitting.formula import ASSUMED, FIT, Constant, formula_of
 from popmodel.fitting.samples import END, Interval, Points, Sample, described, points_of
-from popmodel.fitting.spread import ASSUMED_DRIFT, Beyond, Spread, spread_of
+from popmodel.fitting.spread import ASSUMED_DRIFT, REFUTED, Beyond, Spread, spread_of
 from popmodel.fitting.telling import would_tell
 from popmodel.fitting.terms import Term, read_form
 from popmodel.plain import fields_of
@@ -76,6 +76,15 @@ class Law:
     _varied: frozenset[str] = field(repr=False)
     _terms: tuple[Term, ...] = field(repr=False)
     _spread: Spread | None = field(repr=False)
+    _off: float = field(default=0.0, repr=False)
+
+    @property
+    def discrepancy(self) -> float:
+        """What the form is off beside the errors of points, as a logarithm.
+
+        By what is more than chance in its error at points that are left out.
+        """
+        return self._off
 
     def at(
         self, processes: int, threads: int, parameters: Mapping[str, float] | None = None
@@ -115,7 +124,7 @@ class Law:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the law as JSON types."""
-        return fields_of(self, without=("_varied", "_terms", "_spread"))
+        return fields_of(self, without=("_varied", "_terms", "_spread", "_off"))
 
 
 def law(
@@ -181,11 +190,29 @@ def law(
         term.at(points.configurations) / float(term.at(points.configuration(reference)))
         for term in terms
     ]
+    off = _beyond_chance(best, points)
     spread = spread_of(points, choice, tables, reference)
+    if not _is_refuted(best, points):
+        spread = replace(spread, half=math.hypot(spread.half, END * off))
     notes += _contradictions(points, best)
     told, telling = would_tell(points, choice, reference)
     notes += _unvaried(points, best) + telling
-    return _law(points, reference, choice, terms, spread, tuple(notes), told)
+    found = _law(points, reference, choice, terms, spread, tuple(notes), told)
+    return replace(found, _off=off)
+
+
+def _beyond_chance(best: Tried, points: Points) -> float:
+    """Error of a form at points that are left out, less what chance gives."""
+    if not math.isfinite(best.error):
+        return 0.0
+    if _is_refuted(best, points):
+        return best.error
+    return math.sqrt(max(best.error**2 - expected_error(points) ** 2, 0.0))
+
+
+def _is_refuted(best: Tried, points: Points) -> bool:
+    """Whether residuals refute the errors of points, and stand for both in intervals."""
+    return best.misfit > REFUTED * (len(points) - best.size)
 
 
 def _tidy(best: Tried) -> Tried:

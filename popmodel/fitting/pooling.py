@@ -43,7 +43,11 @@ class Pool:
     sizes: Mapping[int, Constant]
 
 
-def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> tuple[Pool, ...]:
+def pooled(
+    parts: Sequence[Sequence[Sample]],
+    hints: Sequence[str] = (),
+    between: float | None = None,
+) -> tuple[Pool, ...]:
     """Find out which parts of a program grow alike, and by which laws.
 
     Parts that agree with the first hint come first, then those that agree with the law of what is
@@ -58,6 +62,8 @@ def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> tupl
         which says nothing. Their errors are those within a run; what runs differ by is added.
     hints : sequence of str
         As of `law`.
+    between : float, optional
+        Relative error by which runs differ, beside those of the parts; default: that of times.
 
     Returns
     -------
@@ -75,6 +81,7 @@ def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> tupl
     for part in parts:
         if [(one.processes, one.threads, dict(one.parameters)) for one in part] != runs:
             raise ValueError("parts must have values of the same runs, in the same order")
+    parts = [[_with_runs(one, between) for one in part] for part in parts]
     values = np.array([[one.value for one in part] for part in parts])
     some = np.flatnonzero(values.sum(axis=1) > 0).tolist()
     shares = values.max(axis=1) / max(float(values.sum(axis=0).max()), 1e-300)
@@ -82,10 +89,10 @@ def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> tupl
     pools: list[tuple[Law, list[int]]] = []
     left = set(large)
     while left:
-        members, found = _alike(parts, sorted(left), hints, first=not pools)
+        members, found = _alike(parts, sorted(left), hints, between, first=not pools)
         pools.append((found, members))
         left -= set(members)
-    pools, united = _united(parts, pools, hints)
+    pools, united = _united(parts, pools, hints, between)
     for i in sorted(set(some) - set(large)):
         agreeing = [members for found, members in pools if _excess(parts[i], found) <= 1]
         (agreeing[0] if agreeing else pools[0][1]).append(i)
@@ -99,7 +106,10 @@ def pooled(parts: Sequence[Sequence[Sample]], hints: Sequence[str] = ()) -> tupl
 
 
 def _united(
-    parts: Sequence[Sequence[Sample]], pools: list[tuple[Law, list[int]]], hints: Sequence[str]
+    parts: Sequence[Sequence[Sample]],
+    pools: list[tuple[Law, list[int]]],
+    hints: Sequence[str],
+    between: float | None,
 ) -> tuple[list[tuple[Law, list[int]]], set[int]]:
     """Unite pools that follow no law but together: what one lacks in a run another one has.
 
@@ -112,20 +122,27 @@ def _united(
     if not members:
         return pools, set()
     values = np.array([[one.value for one in parts[i]] for i in members]).sum(axis=0)
-    summed = _summed(parts[members[0]], values)
+    summed = _summed(parts[members[0]], values, between)
     found = law(summed, hints=hints)
     if found.error is None or found.error > _LAWLESS:
         off = _LAWLESS if found.error is None else found.error
         first = replace(summed[0], relative_error=min(off, 1.0))
-        note = f"runs contradict each other by {100 * off:.0f} %: the first is kept"
-        found = law([first], hints=hints)
-        found = replace(found, notes=(note, *found.notes))
-    kept = [(one, [i for i in each if i not in members]) for one, each in pools]
-    return [*((one, each) for one, each in kept if each), (found, members)], set(members)
+        kept = law([first], hints=hints)
+        # a rough law of what grows with the size of the problem is nearer than none
+        if off > min(1.0, _misfit(summed, kept) / 2):
+            note = f"runs contradict each other by {100 * off:.0f} %: the first is kept"
+            found = replace(kept, notes=(note, *kept.notes))
+    others = [(one, [i for i in each if i not in members]) for one, each in pools]
+    return [*((one, each) for one, each in others if each), (found, members)], set(members)
 
 
 def _alike(
-    parts: Sequence[Sequence[Sample]], left: Sequence[int], hints: Sequence[str], *, first: bool
+    parts: Sequence[Sequence[Sample]],
+    left: Sequence[int],
+    hints: Sequence[str],
+    between: float | None,
+    *,
+    first: bool,
 ) -> tuple[list[int], Law]:
     """Parts that agree with the law of their sum, and that law."""
     members = list(left)
@@ -134,7 +151,7 @@ def _alike(
         members = agreeing or members
     while True:
         values = np.array([[one.value for one in parts[i]] for i in members]).sum(axis=0)
-        found = law(_summed(parts[members[0]], values), hints=hints)
+        found = law(_summed(parts[members[0]], values, between), hints=hints)
         against = {i: excess for i in members if (excess := _excess(parts[i], found)) > 1}
         if not against or len(members) == 1:
             return members, found
@@ -148,9 +165,18 @@ def _hinted(part: Sequence[Sample], hints: Sequence[str]) -> Law:
     return law(there[-1:], forms=hints[:1], hints=hints[:1])
 
 
-def _summed(like: Sequence[Sample], values: np.typing.NDArray[np.float64]) -> list[Sample]:
+def _with_runs(one: Sample, between: float | None) -> Sample:
+    """A value of a part with the error by which runs differ, too."""
+    stated = _UNSTATED if one.relative_error is None else one.relative_error
+    error = math.hypot(stated, UNKNOWN_ERROR if between is None else between)
+    return replace(one, relative_error=error)
+
+
+def _summed(
+    like: Sequence[Sample], values: np.typing.NDArray[np.float64], between: float | None
+) -> list[Sample]:
     return [
-        replace(one, value=float(value), relative_error=None)
+        replace(one, value=float(value), relative_error=between)
         for one, value in zip(like, values, strict=True)
         if value > 0
     ]
@@ -159,13 +185,13 @@ def _summed(like: Sequence[Sample], values: np.typing.NDArray[np.float64]) -> li
 def _ratios(part: Sequence[Sample], found: Law) -> tuple[list[float], list[float]]:
     """Logarithms of the values over those of the law, relative to its reference, and errors."""
     home = found.constants["a"].value
-    logs, errors = [], []
+    logs: list[float] = []
+    errors: list[float] = []
     for one in part:
         if one.value > 0:
             there = found.at(one.processes, one.threads, one.parameters).value
             logs.append(math.log(one.value / there * home))
-            stated = _UNSTATED if one.relative_error is None else one.relative_error
-            errors.append(math.hypot(stated, UNKNOWN_ERROR))
+            errors.append(one.relative_error or UNKNOWN_ERROR)
     return logs, errors
 
 
@@ -180,6 +206,12 @@ def _excess(part: Sequence[Sample], found: Law) -> float:
     return misfit / (_CONTRADICTS**2 * (len(logs) - 1))
 
 
+def _misfit(part: Sequence[Sample], found: Law) -> float:
+    """How far off a law is at the worst point, as a logarithm."""
+    points = [(one, found.at(one.processes, one.threads, one.parameters)) for one in part]
+    return max(abs(math.log(one.value / there.value)) for one, there in points)
+
+
 def _size(part: Sequence[Sample], found: Law) -> Constant:
     """A part's value at the reference, from all runs that have it."""
     logs, errors = map(np.array, _ratios(part, found))
@@ -187,6 +219,8 @@ def _size(part: Sequence[Sample], found: Law) -> Constant:
     mean = float(logs @ weights / weights.sum())
     spread = math.sqrt(float((logs - mean) ** 2 @ weights) / max(len(logs) - 1, 1))
     half = END * max(spread, 1.0) / math.sqrt(float(weights.sum()))
+    # where a law hardly holds, a run that was not measured is as far off as those left out are
+    half = math.hypot(half, END * found.discrepancy)
     return Constant(
         math.exp(mean),
         math.exp(mean - half),

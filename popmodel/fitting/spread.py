@@ -22,7 +22,8 @@ ASSUMED_DRIFT = 0.15
 """Half of the interval of the exponent of a variable that was never varied: assumed; work per
 process as P**-0.85 to P**-1.15, a factor of 1.23 at four times the processes."""
 _BEYOND = 4.0  # by how much farther than the points forms are compared
-_REFUTED = 9.0  # mean square of residuals over errors from which errors are not believed
+REFUTED = 9.0
+"""Mean square of residuals over errors from which errors are not believed."""
 _FAR = 1.5  # largest half of the interval of an exponent: no law of its own is left
 
 
@@ -150,7 +151,7 @@ def _scatter(points: Points, best: Tried) -> tuple[float, float]:
     the stated errors stand alone.
     """
     own = len(points) - best.size
-    if own and best.misfit > _REFUTED * own:
+    if own and best.misfit > REFUTED * own:
         return student(max(own, 2)), math.sqrt(best.misfit / own)
     freedom = points.freedom + own
     return student(freedom), math.sqrt((points.freedom + best.misfit) / freedom)

@@ -38,6 +38,8 @@ class Saturation:
     demand : Constant
         Part of that time that its traffic takes at the bandwidth of the whole memory: the inverse
         is the number of threads that saturate it; 0 where nothing saturates.
+    sharpness : float
+        The q that fits best.
     told : bool
         Whether the points tell saturation from a serial part.
     error, serial_error : float
@@ -48,14 +50,16 @@ class Saturation:
 
     alone: Constant
     demand: Constant
+    sharpness: float
     told: bool
     error: float
     serial_error: float
     notes: tuple[str, ...]
 
-    def at(self, threads: int, q: float = 3.0) -> float:
+    def at(self, threads: int) -> float:
         """Return the best estimate of the time with some threads, s."""
-        return self.alone.value * float(_relative(np.array([self.demand.value]), threads, q)[0, 0])
+        relative = _relative(np.array([self.demand.value]), threads, self.sharpness)
+        return self.alone.value * float(relative[0, 0])
 
 
 def saturation(samples: Sequence[Sample]) -> Saturation:
@@ -119,6 +123,7 @@ def saturation(samples: Sequence[Sample]) -> Saturation:
             float(_DEMANDS[at]), least, min(most, 1.0), origin,
             "part of the time that traffic takes at the bandwidth of the memory",
         ),
+        SHARPNESS[int(at_q)],
         told,
         error,
         theirs,

@@ -8,6 +8,8 @@ import numpy as np
 
 from popmodel.simulator.program import Op
 from popmodel.structure.nest import Leaf, Loop
+from popmodel.trace.blocks import walk
+from popmodel.trace.calls import lengths_in
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -15,9 +17,25 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
     from popmodel.structure.structure import Structure
+    from popmodel.trace import Trace
 
-__all__ = ["Pairs", "Use", "by_size", "given", "pairs", "sent", "sent_in_iterations", "uses"]
+__all__ = [
+    "Pairs",
+    "Use",
+    "by_size",
+    "gathered",
+    "given",
+    "pairs",
+    "sent",
+    "sent_in_iterations",
+    "times",
+    "uses",
+]
 
+MOST_PAIRS = 1 << 14
+"""Pairs of a document: that of a thousand processes with a dozen partners each has them all."""
+
+_NS = 1e9
 _SENDS = Op.SEND, Op.ISEND
 _ARRIVALS = Op.COLLECTIVE, Op.ARRIVE
 
@@ -94,6 +112,32 @@ def pairs(program: Program, rows: NDArray[np.int64]) -> Pairs:
     return Pairs(first, second, messages, size, program.nodes[first] == program.nodes[second])
 
 
+def gathered(found: Pairs, processes: int, most: int = MOST_PAIRS) -> tuple[int, Pairs]:
+    """Take neighbouring ranks together until there are at most so many pairs.
+
+    Returns
+    -------
+    int
+        How many ranks are taken together: 1, 2, 4, ...
+    Pairs
+        Of these; each is named by its first rank. What stays on a node and what does not are kept
+        apart.
+    """
+    each = 1
+    made = found
+    while len(made) > most and each < processes:
+        each *= 2
+        groups = -(-processes // each)
+        keys = (found.sender // each * groups + found.receiver // each) * 2 + found.within
+        keys, where = np.unique(keys, return_inverse=True)
+        messages, size = np.zeros((2, len(keys)), np.int64)
+        np.add.at(messages, where, found.messages)
+        np.add.at(size, where, found.bytes)
+        first, second = keys // 2 // groups * each, keys // 2 % groups * each
+        made = Pairs(first, second, messages, size, keys % 2 == 1)
+    return each, made
+
+
 def by_size(program: Program, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
     """Messages by size: from, below (powers of two; 0 is a class of its own), messages, bytes."""
     sizes = program.messages.size[rows]
@@ -148,6 +192,18 @@ def uses(program: Program) -> list[Use]:
             )
         )
     return sorted(found, key=lambda use: (-use.bytes, -use.calls, use.name))
+
+
+def times(trace: Trace) -> dict[str, float]:
+    """Time of all threads in the calls of each name, s; empty where no times were measured."""
+    if not trace.timed:
+        return {}
+    calls = (trace.whole or trace).calls()
+    total = np.zeros(len(calls.names))
+    for rows in walk(rows=len(calls)):
+        spent = lengths_in(trace, rows).time
+        total += np.bincount(calls.name[rows], spent, len(calls.names))
+    return dict(zip(calls.names, (total / _NS).tolist(), strict=True))
 
 
 def sent_in_iterations(structure: Structure) -> tuple[int, int, int] | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
+from popmodel.arrays import Rows
 from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
 
 __all__ = ["ProgramBuilder"]
@@ -25,9 +27,9 @@ class ProgramBuilder:
     """
 
     def __init__(self, processes: int, nodes: Sequence[int] | None = None) -> None:
-        self._ops: list[list[tuple[Op, int, float]]] = [[] for _ in range(processes)]
+        self._ops = [Rows(3) for _ in range(processes)]  # what, on what, seconds before
         self._pending = [0.0] * processes
-        self._messages: list[tuple[int, int, int, int, int]] = []
+        self._messages = Rows(5)
         self._collectives: list[tuple[int, int, int, int, int, int, int]] = []
         self._communicators: dict[int, np.ndarray] = {0: np.arange(processes, dtype=np.int32)}
         self._nodes = np.zeros(processes, np.int32) if nodes is None else np.array(nodes, np.int32)
@@ -40,8 +42,11 @@ class ProgramBuilder:
         self, sender: int, receiver: int, size: int, tag: int = 0, buffered: bool = False
     ) -> int:
         """Describe a message; returns its number for `do`."""
-        self._messages.append((sender, receiver, size, tag, int(buffered)))
-        return len(self._messages) - 1
+        return self._messages.append((sender, receiver, size, tag, int(buffered)))
+
+    def messages_again(self, count: int, times: int) -> None:
+        """Describe the last messages so many more times, numbered on."""
+        self._messages.again(count, times)
 
     def communicator(self, members: Sequence[int]) -> int:
         """Describe a communicator; returns its id. Id 0 has all processes."""
@@ -70,19 +75,37 @@ class ProgramBuilder:
         self._ops[process].append((op, target, self._pending[process]))
         self._pending[process] = 0.0
 
+    @contextmanager
+    def repeated(self, process: int, times: int, step: int) -> Iterator[None]:
+        """Let a process do what it does inside so often, each time on targets a step further.
+
+        Raises
+        ------
+        ValueError
+            If something is computed before or at the end of it that has no operation behind it.
+        """
+        mine, before = self._ops[process], self._pending[process]
+        begin = len(mine)
+        yield
+        done, after = len(mine) - begin, self._pending[process]
+        if done and (before or after):
+            raise ValueError("what is repeated begins and ends with operations")
+        self._pending[process] = before + times * (after - before)
+        mine.again(done, times - 1, (0, step, 0))
+
     def build(self) -> Program:
         """The program so far."""
-        ops = [op for mine in self._ops for op in mine]
-        counts = [len(mine) for mine in self._ops]
+        every = [mine.array() for mine in self._ops]
+        ops = np.concatenate(every, axis=1)
         names = tuple(op.name.lower() for op in Op)
-        kind = np.array([op for op, _, _ in ops], dtype=np.uint8)
-        messages = np.array(self._messages, dtype=np.int64).reshape(-1, 5).T
+        kind = ops[0].astype(np.uint8)
+        messages = self._messages.array().astype(np.int64)
         collectives = np.array(self._collectives, dtype=np.int64).reshape(-1, 7).T
         return Program(
-            offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            offsets=np.cumsum([0, *(mine.shape[1] for mine in every)]),
             kind=kind,
-            target=np.array([target for _, target, _ in ops], dtype=np.int32),
-            burst=np.array([burst for _, _, burst in ops], dtype=np.float64),
+            target=ops[1].astype(np.int32),
+            burst=ops[2],
             tail=np.array(self._pending, dtype=np.float64),
             messages=Messages(
                 messages[0].astype(np.int32),
@@ -98,10 +121,10 @@ class ProgramBuilder:
                 collectives[3].astype(np.int32),
                 *collectives[4:],
             ),
-            call=np.arange(len(ops), dtype=np.int32),
+            call=np.arange(len(kind), dtype=np.int32),
             call_name=names,
             call_code=kind.astype(np.int32),
-            call_time=np.zeros(len(ops), dtype=np.int64),
+            call_time=np.zeros(len(kind), dtype=np.int64),
             communicators=self._communicators,
             nodes=self._nodes,
         )

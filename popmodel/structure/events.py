@@ -61,6 +61,8 @@ class Events:
     after : float64[S]
         Computing after its last event, ns.
     is_region : bool[E]
+    in_calls : float64[E]
+        Of a region, how long its master is in calls of MPI inside, ns; 0 of calls.
     first : int64[E + 1]
         Operations of event e are rows ``first[e] .. first[e + 1]`` of the program; none of a
         region.
@@ -81,6 +83,7 @@ class Events:
     before: NDArray[np.float64]
     after: NDArray[np.float64]
     is_region: NDArray[np.bool_]
+    in_calls: NDArray[np.float64]
     first: NDArray[np.int64]
     name: NDArray[np.int32]
     names: tuple[str, ...]
@@ -118,7 +121,7 @@ def events_of(program: Program, trace: Trace | None = None) -> Events:
     before = np.add.reduceat(program.burst, first) if len(first) else np.empty(0)
     before, after = before.astype(np.float64), program.tail.astype(np.float64)
     begin, end = _times(program, trace, call, sequence, before)
-    is_region = np.zeros(len(call), bool)
+    is_region, in_calls = np.zeros(len(call), bool), np.zeros(len(call))
     regions = None if trace is None else parallel_regions(trace)
     if trace is not None and regions is not None and len(regions.on_master):
         spans = regions.on_master
@@ -141,6 +144,7 @@ def events_of(program: Program, trace: Trace | None = None) -> Events:
         call = np.append(call, none - 1)[order]
         before = np.append(before, none.astype(np.float64))[order]
         _compute(trace, program.processes, sequence, begin, end, before, after)
+        in_calls = np.append(in_calls, _in_calls(trace, spans))[order]
     insides: tuple[str, ...] = ("",)
     inside = np.zeros(len(call), np.int64)
     if trace is not None:
@@ -154,6 +158,7 @@ def events_of(program: Program, trace: Trace | None = None) -> Events:
         before=before,
         after=after,
         is_region=is_region,
+        in_calls=in_calls,
         first=offsets_of(operations),
         name=name.astype(np.int32),
         names=names,
@@ -215,6 +220,13 @@ def _ascending(time: NDArray[np.int64], sequence: NDArray[np.int64]) -> NDArray[
     shift = sequence * step
     raised: NDArray[np.int64] = np.maximum.accumulate(time + shift) - shift
     return raised
+
+
+def _in_calls(trace: Trace, regions: Intervals) -> NDArray[np.float64]:
+    """How long the masters are in calls of MPI inside of regions, ns."""
+    calls = trace.calls()
+    spans = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    return spans.inside(regions.location, regions.begin, regions.end).astype(np.float64)
 
 
 def _compute(

@@ -209,12 +209,14 @@ def _is_a_step(loop: Item, inner: Item, goes_on: bool) -> bool:
 def _alike(run: _Run, fewest: int) -> _Steps | None:
     """Cut a run of items where its heaviest bursts are; None if the steps are not alike."""
     like, time = run.likeness(), run.time()
+    if not time.any():
+        return None
     heaviest = int(np.argmax(np.bincount(like, time)))
     mine = np.flatnonzero(like == heaviest)
     mean = np.bincount(run.item[mine], time[mine]) / np.maximum(np.bincount(run.item[mine]), 1)
     heavy = np.flatnonzero(mean >= _HEAVY * mean.max())
     starts = np.flatnonzero(among(run.item, heavy.tolist()))
-    if len(starts) <= fewest or not mean.max():
+    if len(starts) <= fewest:
         return None
     starts = _from_the_first(like, starts)
     steps = _Steps(run, np.append(starts, len(run.item)))

@@ -1,7 +1,8 @@
 """Whether threads had a processor each: what they waited for one, and how many share theirs.
 
 The tracer writes at the begin of a thread how many processors it may use and how many threads have
-no others, and at its end how long the kernel let it run and wait.
+no others, and at its end how long the kernel let it run and wait: of the threads that start and
+stop MPI, in between.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["crowding", "first_values"]
+__all__ = ["crowding", "first_values", "waiting"]
 
 _NOTEWORTHY = 0.02  # of the time of all threads
 _HARMLESS = 0.005
@@ -37,7 +38,7 @@ def crowding(trace: Trace) -> list[str]:
     used, waited = (whole.marks(mark).total() for mark in (Event.USED, Event.WAITED))
     crowded = np.flatnonzero((cpus > 0) & (sharing > cpus))
     known = used + waited > 0
-    share = waited.sum() / max(int((used + waited).sum()), 1)
+    share = waiting(trace)
     if len(crowded) and not (known.all() and share < _HARMLESS):
         return [_crowded(whole, crowded, cpus, sharing, share if known.any() else None)]
     if share >= _NOTEWORTHY:
@@ -48,6 +49,16 @@ def crowding(trace: Trace) -> list[str]:
             "times include this waiting"
         ]
     return []
+
+
+def waiting(trace: Trace) -> float:
+    """Share of the time in which threads were ready to run that they waited for a CPU.
+
+    Of the whole run, all threads together; 0 where nothing is known.
+    """
+    whole = trace.whole or trace
+    used, waited = (int(whole.marks(mark).total().sum()) for mark in (Event.USED, Event.WAITED))
+    return waited / max(used + waited, 1)
 
 
 def _crowded(

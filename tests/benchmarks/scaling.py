@@ -2,9 +2,10 @@
 
 For each case a signature from the small runs, predicted at the size of a run that was left out,
 beside what that took, and beside plain extrapolations of the run times. Real traces are those of
-``shared/traces``; synthetic ones are simulated apart from the package. NAME chooses cases that
-contain it. ``predict`` is for a preset, with another network than that of the runs; ``replay``
-carries out the whole signature on their own, or on the preset alpha-beta where it is not known.
+``tests/data`` and, where they are, of ``shared/traces``; synthetic ones are simulated apart from
+the package. NAME chooses cases that contain it. ``predict`` is for a preset, with another network
+than that of the runs; ``replay`` carries out the whole signature on their own, or on the preset
+alpha-beta where it is not known.
 """
 
 from __future__ import annotations
@@ -127,13 +128,27 @@ TRACED: Mapping[str, tuple[str, ...]] = {
     "EPOCH 4 -> 16": ("epoch_4proc", "epoch_16proc"),
     "ImageMagick 2 -> 8 threads": ("imagemagick_omp2", "imagemagick_omp8"),
 }
-REPLAYED: Mapping[str, tuple[str, ...]] = {"Jacobi (SMPI) 4 -> 16": ("jac2048.4", "jac2048.16")}
-"""Time-independent traces, which SimGrid SMPI's rules give times."""
+REPLAYED: Mapping[str, tuple[str, ...]] = {
+    "Jacobi (SMPI) 4 -> 16": ("smpi/jac2048.4", "smpi/jac2048.16"),
+    "NAS CG 2, 4 -> 8": ("nas/cg.W.2", "nas/cg.W.4", "nas/cg.W.8"),
+    "NAS CG 2, 4, 8 -> 16": ("nas/cg.W.2", "nas/cg.W.4", "nas/cg.W.8", "nas/cg.W.16"),
+    "NAS CG 4 -> 16": ("nas/cg.W.4", "nas/cg.W.16"),
+    "NAS MG 2, 4 -> 8": ("nas/mg.W.2", "nas/mg.W.4", "nas/mg.W.8"),
+    "NAS MG 2, 4, 8 -> 16": ("nas/mg.W.2", "nas/mg.W.4", "nas/mg.W.8", "nas/mg.W.16"),
+    "NAS MG 4 -> 16": ("nas/mg.W.4", "nas/mg.W.16"),
+    "NAS BT-MZ 2 -> 4": ("nas/bt-mz.W.2", "nas/bt-mz.W.4"),
+    "NAS BT-MZ 2, 4 -> 8": ("nas/bt-mz.W.2", "nas/bt-mz.W.4", "nas/bt-mz.W.8"),
+    "NAS BT-MZ 2, 4, 8 -> 16": (
+        *("nas/bt-mz.W.2", "nas/bt-mz.W.4", "nas/bt-mz.W.8", "nas/bt-mz.W.16"),
+    ),
+    "NAS BT-MZ 8 -> 16": ("nas/bt-mz.W.8", "nas/bt-mz.W.16"),
+}
+"""Time-independent traces of ``tests/data``, which SimGrid SMPI's rules give times."""
 
 
 def names() -> list[str]:
     """Cases that can be made here."""
-    return [*SYNTHETIC, *TRACED, *REPLAYED] if SHARED.is_dir() else [*SYNTHETIC]
+    return [*SYNTHETIC, *REPLAYED, *(TRACED if SHARED.is_dir() else ())]
 
 
 def made(name: str, folder: Path) -> Case:
@@ -144,8 +159,8 @@ def made(name: str, folder: Path) -> Case:
         return Case(name, tuple(paths[:-1]), paths[-1])
     if name in REPLAYED:
         for one in REPLAYED[name]:
-            paths.append(folder / f"{one}.prv.gz")
-            source = SHARED / "smpi" / f"{one}.ti.txt.gz"
+            paths.append(folder / f"{Path(one).name}.prv.gz")
+            source = ROOT / "tests" / "data" / f"{one}.ti.txt.gz"
             popmodel.replay(str(source), "smpi", flop_rate=1e9, output=str(paths[-1]))
         return Case(name, tuple(paths[:-1]), paths[-1], "smpi")
     program, grids = SYNTHETIC[name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,3 +125,21 @@ def test_a_larger_problem_takes_longer_in_proportion_or_by_the_law_of_two_sizes(
     assert expected(Run(1, 1, LARGE), one) == 2.0
     two = {**one, Run(1, 1, LARGE): 8.0}
     assert expected(Run(1, 1, HUGE), two) == pytest.approx(64.0)
+
+
+@pytest.mark.parametrize(
+    ("cores", "admits", "expected"),
+    [
+        (2, lambda run: run.processes == 1, ["1x1", "1x2"]),
+        (16, lambda run: run.processes in (1, 4, 9, 16), ["1x1", "16x1", "1x16", "4x2", "4x1"]),
+        (6, lambda run: run.processes % 3 == 0, ["3x1", "6x1", "3x2"]),
+        (8, lambda run: run.processes > 1 and run.threads == 1, ["2x1", "8x1", "4x1"]),
+        (4, lambda run: False, []),  # noqa: ARG005
+    ],
+)
+def test_only_what_the_program_takes_is_planned(
+    cores: int, admits: Callable[[Run], bool], expected: list[str]
+) -> None:
+    found = plan(cores, {}, admits=admits)
+    assert names(*found)[: len(expected)] == expected
+    assert all(admits(run) and run.cores <= cores for run in found)

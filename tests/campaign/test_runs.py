@@ -11,7 +11,7 @@ import pytest
 from popmodel.campaign import runs
 from popmodel.campaign.manifest import Manifest, opened
 from popmodel.campaign.plan import Run, plan
-from popmodel.campaign.traced import Traced
+from popmodel.campaign.traced import RunFailed, Traced
 from popmodel.errors import PopmodelError
 from popmodel.host.toolchain import Compiler
 from popmodel.tracer.commands import Command
@@ -34,6 +34,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         *,
         budget: float = 300.0,
         words: Sequence[str] = WORDS,
+        refuses: Sequence[str] = (),
         **facts: Any,
     ) -> tuple[list[str], list[str]]:
         there: list[str] = []
@@ -43,6 +44,8 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
             folder: Path, own: Sequence[str], run: Run, library: Library, limit: float
         ) -> Traced:
             assert (library, limit) == (LIBRARY, budget)
+            if run.name in refuses:
+                raise RunFailed(f"run {run.split} failed: app: not so", "see its output")
             there.append(run.name)
             path = folder / run.name
             path.write_text(" ".join(own))
@@ -53,6 +56,16 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         args = (state, words, COMMAND, planned, lambda: LIBRARY, budget, told.append)
         state = runs.make(*args)
         assert list(runs.done_runs(state, planned)) == [run for run in planned if run.name in there]
+        failed = {run.name: runs.failure(state, run) for run in planned}
+        assert [name for name, why in failed.items() if why] == list(refuses)
+        of_two = [one for one in planned if one.name in refuses and one.cores <= 2]
+        of_made = [one for one in planned if one.name in there]
+        assert runs.tried(state, planned, 2) == (
+            [{"P": one.processes, "T": one.threads, **dict(one.settings)} for one in of_made],
+            [
+                {"P": one.processes, "T": one.threads, **dict(one.settings)} for one in of_two
+            ],  # others may lack cores
+        )
         return there, told
 
     return make
@@ -104,3 +117,22 @@ def test_the_binding_of_the_user_stays(made: Make) -> None:
     words = ("mpirun", "--map-by", "slot:PE={T}", "-n", "{P}", "./app")
     _, told = made(plan(2, {}), words=words)
     assert told[-1] == "run 1x2: mpirun --map-by slot:PE=2 -n 1 ./app"
+
+
+def test_runs_that_a_program_refuses_are_left_out(made: Make) -> None:
+    there, told = made(plan(4, {}), refuses=["4x1", "2x2"])
+    assert there == ["1x1", "1x4", "2x1", "1x2"]
+    assert "run 4 x 1 failed: app: not so; see its output" in told
+    assert told[-1] == "warning: 2 of 6 runs failed (4x1, 2x2): the study goes on without"
+
+
+def test_a_program_that_refuses_the_first_run_is_run_otherwise(made: Make) -> None:
+    there, told = made(plan(2, {}), refuses=["1x1"])
+    assert there == ["2x1", "1x2"]
+    assert "it took 1 s; 1 more run, at most about 1 s: 1x2" in told
+
+
+def test_one_run_that_does_not_fail_is_too_few(made: Make) -> None:
+    with pytest.raises(RunFailed, match="run 2 x 1 failed: app: not so") as error:
+        made(plan(2, {}), refuses=["2x1", "1x2"])
+    assert error.value.hint == "see its output"

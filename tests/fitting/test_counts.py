@@ -83,6 +83,33 @@ def test_hints_come_first() -> None:
     assert found is not None and found.text == "2*floor(log2(P))"
 
 
+def test_a_multiple_of_a_likely_formula_comes_first_and_alone() -> None:
+    samples = [
+        Sample(a * b, 1, 4096 / b, {"P0": float(a), "P1": float(b)})
+        for a, b in ((2, 2), (2, 4), (4, 4))
+    ]
+    found = exact_law(samples, likely=["1/P1", "1/P"])
+    assert found is not None and found.is_likely
+    assert (found.text, found.origin, found.others, found.notes) == ("4096/P1", "fit", (), ())
+
+
+def test_two_points_alike_in_what_a_formula_names_count_once() -> None:
+    samples = [
+        Sample(a * b, 1, v, {"P0": float(a), "P1": float(b)})
+        for a, b, v in ((2, 2, 1324), (2, 3, 883), (3, 3, 883))
+    ]
+    found = exact_law(samples, likely=["1/P1"])
+    assert found is not None and not found.is_likely
+    assert (found.checks, found.origin) == (0, "assumed")
+
+
+def test_rounded_multiples_are_found_as_the_roundest_number() -> None:
+    samples = [Sample(p, 1, round(2648 / p)) for p in (2, 3)]
+    found = exact_law(samples, likely=["1/P"], rounded=True)
+    assert found is not None
+    assert (found.text, found.origin) == ("2648/P", "fit")
+
+
 def test_a_single_count_is_assumed_to_stay() -> None:
     found = exact_law(counts(lambda _: 7, (4,)))
     assert found is not None

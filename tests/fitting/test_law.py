@@ -306,3 +306,17 @@ def test_the_constants_alone_give_the_value_and_the_ends_they_allow(
         assert evaluated(found, P=at, T=1) == pytest.approx(found.at(at, 1).value)
     for one in found.constants.values():
         assert 0 <= one.low <= one.value <= one.high
+
+
+def test_a_likely_form_that_all_points_agree_with_goes_before_unlikely_ones() -> None:
+    """A form that goes in steps cannot foretell each of three points from the others."""
+    rows = "1/P + 1/2**floor(log2(P)/2)"
+    truth = measured(
+        lambda p, _: 3 / p + 1 / 2 ** ((int(p).bit_length() - 1) // 2), (2, 4, 8), error=0.02
+    )
+    assert law(truth, hints=("1/P",)).form != rows
+    found = law(truth, hints=("1/P", rows))
+    assert found.form == "1/P + 1 / 2 ** floor(log2(P) / 2)"
+    assert found.origin == "assumed"
+    shared = measured(lambda p, _: 3 / p, (2, 4, 8), noise=0.01, error=0.02)
+    assert law(shared, hints=("1/P", rows)).form == "1/P"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,6 +65,23 @@ def test_parts_that_runs_divide_otherwise_have_the_law_of_their_sum() -> None:
     assert {i: round(one.value, 9) for i, one in pool.sizes.items()} == {0: 0.5, 1: 0.5}
 
 
+def test_a_law_that_is_off_is_kept_where_the_hint_is_far_more_off() -> None:
+    sizes = ((48, 0.1), (80, 0.9), (48, 0.12), (80, 1.1), (48, 0.17), (80, 0.6))
+    part_ = [Sample(2, 1, value, {"n": float(n)}, 0.01) for n, value in sizes]
+    jumping = [replace(one, processes=p) for p, one in zip((1, 1, 2, 2, 4, 4), part_, strict=True)]
+    *_, pool = pooled([jumping], hints=["1/P"])
+    assert "n" in pool.law.form
+    assert pool.law.at(2, 1, {"n": 80.0}).value > 3 * pool.law.at(2, 1, {"n": 48.0}).value
+
+
+def test_a_law_that_is_off_says_by_how_much_in_the_sizes_of_its_parts() -> None:
+    jumps = ((48, 0.1), (80, 0.9), (64, 0.2), (96, 1.2))
+    wild = [Sample(1, 1, value, {"n": float(n)}, 0.01) for n, value in jumps]
+    *_, pool = pooled([wild], hints=["1/P"])
+    assert pool.law.error is not None and pool.law.error > 0.15
+    assert pool.sizes[0].high / pool.sizes[0].value >= (1 + pool.law.error) ** 1.6
+
+
 def test_a_part_that_follows_no_law_keeps_the_hint_and_the_first_run() -> None:
     wild = [Sample(p, 1, value, {}, 0.01) for p, value in zip(RUNS, (0.1, 2.0, 0.2), strict=True)]
     *_, pool = pooled([part(lambda p: 9 / p), wild], hints=["1/P"])
@@ -71,6 +89,21 @@ def test_a_part_that_follows_no_law_keeps_the_hint_and_the_first_run() -> None:
     assert pool.law.notes[0].startswith("runs contradict each other by ")
     assert pool.sizes[1].value == pytest.approx(0.1)
     assert pool.law.at(1, 1).high / pool.law.at(1, 1).value > 2
+
+
+def test_a_rough_law_of_what_grows_is_kept_where_the_hint_would_be_far_worse() -> None:
+    def grown(size: float) -> float:
+        return (size / 48) ** 3 * (1 if size < 80 else 2)  # out of a cache
+
+    runs = [(p, n) for n in (48, 80) for p in (1, 2, 4)]
+    steep = [Sample(p, 1, grown(n) / p, {"n": n}, 0.01) for p, n in runs]
+    (pool,) = pooled([steep], hints=["1/P"])
+    assert pool.law.form == "n**3/P"
+    assert pool.law.error is not None
+    assert pool.law.error > 0.15
+    small, large = (pool.law.at(2, 1, {"n": n}) for n in (48, 80))
+    assert large.value / small.value == pytest.approx((80 / 48) ** 3)
+    assert large.high / small.value > grown(80)  # the interval knows of the rest
 
 
 def test_many_noisy_parts_do_not_add_up_to_too_much() -> None:

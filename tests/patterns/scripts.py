@@ -187,6 +187,7 @@ def structure(
             before=np.array([time for mine in found for time in mine.before]),
             after=np.zeros(ranks),
             is_region=np.array([places[p].region for p in place], bool),
+            in_calls=none.astype(np.float64),
             first=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             name=np.array([names.index(places[p].name) for p in place], np.int32),
             names=names,

@@ -37,6 +37,25 @@ def test_pairs_are_added_up(made):
     assert found.within.tolist() == [True, False]
 
 
+def test_of_too_many_pairs_neighbouring_ranks_are_taken_together():
+    ranks = np.repeat(np.arange(100), 100), np.tile(np.arange(100), 100)
+    ones = np.ones(10_000, np.int64)
+    every = traffic.Pairs(*ranks, ones, 8 * ones, ranks[0] // 50 == ranks[1] // 50)
+    assert traffic.gathered(every, 100) == (1, every)
+    each, found = traffic.gathered(every, 100, most=1000)
+    assert each == 4
+    # 25 groups; ranks 48 to 51 are on both nodes, so that pairs with them are of both kinds
+    assert len(found) == 25 * 25 + 2 * 25 - 1
+    assert (found.messages.sum(), found.bytes.sum()) == (10_000, 80_000)
+    assert found.messages[found.within].sum() == 2 * 50 * 50
+    assert set(found.sender % 4) == set(found.receiver % 4) == {0}
+
+
+def test_all_ranks_together_are_one_pair_of_each_kind():
+    found = traffic.Pairs(*np.array([[0, 1, 2], [1, 2, 0], [1, 1, 1], [5, 5, 5]]), np.ones(3, bool))
+    assert traffic.gathered(found, 3, most=0)[1].bytes.tolist() == [15]
+
+
 def test_sizes_have_classes_of_powers_of_two(made):
     assert traffic.by_size(made.program, traffic.sent(made.program)) == [
         (0, 1, 5, 0),

@@ -147,3 +147,15 @@ def test_processes_that_do_nothing_alike_are_said():
         "3 of 3 processes and threads do mostly what no other does: their calls could not be put "
         "beside those of others"
     )
+
+
+def test_processes_that_compute_nothing_have_iterations():
+    builder = ProgramBuilder(2)
+    for _ in range(5):
+        messages = [builder.message(rank, 1 - rank, 8) for rank in range(2)]
+        for rank in range(2):
+            builder.do(rank, Op.POST, messages[1 - rank])
+            builder.do(rank, Op.SEND, messages[rank])
+            builder.do(rank, Op.WAIT_RECEIVE, messages[1 - rank])
+    found = structure_of(builder.build())
+    assert [one.counts for one in found.nest] == [(5,)]

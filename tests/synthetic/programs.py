@@ -222,12 +222,14 @@ def rows_and_transposes(
     *,
     unknowns: int = 14000,
     per_unknown: float = 1e-6,
+    per_row: float = 0.0,
 ) -> Program:
     """Like NAS CG: products, sums over rows by XOR exchanges, a transpose, dot products.
 
     Columns are as many as the rows, or twice. An inner step computes per_unknown x unknowns / P,
-    exchanges 8 unknowns / columns bytes log2(columns) times within its row, the same with its
-    transposed partner, and 8 bytes log2(columns) times twice for dot products.
+    and per_row for each of the unknowns / rows of a process, exchanges 8 unknowns / columns bytes
+    log2(columns) times within its row, the same with its transposed partner, and 8 bytes
+    log2(columns) times twice for dot products.
     """
     size, processes = 8 * unknowns // columns, rows * columns
 
@@ -249,7 +251,8 @@ def rows_and_transposes(
             yield me.iteration()
             yield from along(me, 8, 3)
             for _ in range(inner):
-                yield me.compute(per_unknown * unknowns / processes, "product")
+                product = per_unknown * unknowns / processes + per_row * unknowns / rows
+                yield me.compute(product, "product")
                 yield from along(me, size, 1)
                 if other != me.rank:
                     yield from swap(me, other, size, 2)
@@ -426,3 +429,49 @@ def edges(processes: int, degree: int, seed: int) -> dict[tuple[int, int], int]:
             pairs.add((one, other))
     both = sorted({*pairs, *((other, one) for one, other in pairs)} - {(0, 0)})
     return {pair: int(generator.integers(64, 16384)) for pair in both}
+
+
+def dealt_blocks(blocks: Sequence[float], processes: int) -> list[list[int]]:
+    """Deal out blocks, the largest first, each to the process with the least work so far."""
+    mine: list[list[int]] = [[] for _ in range(processes)]
+    load = [0.0] * processes
+    for block in sorted(range(len(blocks)), key=lambda one: -blocks[one]):
+        rank = load.index(min(load))
+        mine[rank].append(block)
+        load[rank] += blocks[block]
+    return mine
+
+
+def multi_block(
+    processes: int, blocks: Sequence[float], steps: int = 20, *, word: int = 8, cells: float = 1e8
+) -> Program:
+    """Blocks of unequal size, as seconds of a step, on a ring: faces are sent to the neighbours.
+
+    A face has the square root of the block's cells, of which there are ``cells`` in a second;
+    processes send all faces for one other process at once.
+    """
+    mine = dealt_blocks(blocks, processes)
+    owner = {block: rank for rank, some in enumerate(mine) for block in some}
+    sizes: dict[tuple[int, int], int] = {}
+    for block, seconds in enumerate(blocks):
+        for way in (-1, 1):
+            other = owner[(block + way) % len(blocks)]
+            if other != owner[block]:
+                pair = owner[block], other
+                sizes[pair] = sizes.get(pair, 0) + word * round(math.sqrt(seconds * cells))
+
+    def body(me: Rank) -> Steps:
+        yield me.compute(1e-3, "setup")
+        yield me.collective("Bcast", 64)
+        others = sorted({one for pair in sizes for one in pair if me.rank in pair} - {me.rank})
+        for _ in range(steps):
+            yield me.iteration()
+            yield me.compute(sum(blocks[one] for one in mine[me.rank]), "blocks")
+            begun = [me.irecv(one, sizes[one, me.rank]) for one in others]
+            begun += [me.isend(one, sizes[me.rank, one]) for one in others]
+            yield from _waited_for(me, begun)
+        yield me.iteration()
+        yield me.compute(5e-4, "closing")
+        yield me.collective("Barrier")
+
+    return Program(processes, body)

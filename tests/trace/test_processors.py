@@ -11,7 +11,7 @@ from popmodel.trace import Trace, read
 from popmodel.trace.event import Event
 from popmodel.trace.info import info
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.processors import crowding
+from popmodel.trace.processors import crowding, waiting
 
 S = 10**9
 
@@ -31,6 +31,7 @@ def run(folder: Path, *threads: tuple[int, int, int, int], processes: int = 2) -
 
 def test_a_run_of_which_it_is_not_known(tmp_path: Path) -> None:
     assert crowding(run(tmp_path)) == []
+    assert waiting(run(tmp_path)) == 0
 
 
 @pytest.mark.parametrize("waited", [0, 1])
@@ -51,6 +52,7 @@ def test_more_threads_than_processors_are_said_first(tmp_path: Path) -> None:
     assert analyse(trace).caveats[0] == text
     assert info(trace)["caveats"] == [text]
     assert crowding(trace.window(S, 2 * S)) == [text]
+    assert waiting(trace) == waiting(trace.window(S, 2 * S)) == 9 / 20
 
 
 def test_threads_of_which_the_kernel_does_not_say_how_long_they_waited(tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ from popmodel.trace.event import Event
 from popmodel.tracer.merge import merge
 from popmodel.tracer.processors import parse, sharing
 
+BETWEEN = 2_000_000
+"""What passes between the times that are told and those that are counted, ns."""
+
 
 @pytest.mark.parametrize(
     ("text", "cpus"),
@@ -56,3 +59,6 @@ def test_a_real_run_records_them(run: Run, program: Callable[..., Path]) -> None
             (usage,) = process.events("usage")
             assert usage["used"] > 0
             assert usage["waited"] >= 0
+            # what MPI takes to start and to stop is no part of it
+            (begin,), (end,) = process.events("mpi"), process.events("finalize")
+            assert usage["used"] + usage["waited"] < end["time"] - begin["time"] + BETWEEN

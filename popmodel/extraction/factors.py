@@ -1,0 +1,64 @@
+"""How much more or less phases take with other P, T and parameters, as names of a signature."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.fitting.samples import END, UNKNOWN_ERROR
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from popmodel.extraction.amounts import Constant
+
+__all__ = ["Factor"]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor on the time of phases that grow alike.
+
+    Attributes
+    ----------
+    let : mapping of str to value
+        Its name, and those that it needs.
+    constants : tuple of Constant
+        Those in them.
+    values : tuple of float
+        What it is in the runs.
+    meaning : str
+        What the time of a phase is where the factor is 1.
+    laws : tuple of dict
+        What is told of it.
+    notes : tuple of str
+        What the runs leave open.
+    """
+
+    let: Mapping[str, Any]
+    constants: tuple[Constant, ...]
+    values: tuple[float, ...]
+    meaning: str
+    laws: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...] = ()
+
+    def size(self, times: Sequence[float]) -> tuple[float, float, float]:
+        """Return the time of a phase where the factor is 1, and its 90 % interval.
+
+        Parameters
+        ----------
+        times : sequence of float
+            Its times in the runs; 0 where a run has no such phase.
+        """
+        some = [
+            math.log(time / value)
+            for time, value in zip(times, self.values, strict=True)
+            if time > 0
+        ]
+        mean = float(np.mean(some))
+        scatter = float(np.std(some, ddof=1)) if len(some) > 1 else 0.0
+        half = END * max(scatter, UNKNOWN_ERROR) / math.sqrt(len(some))
+        return math.exp(mean), math.exp(mean - half), math.exp(mean + half)

@@ -1,0 +1,130 @@
+"""Laws of several runs: what a signature takes from them, and what people are told of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from popmodel.extraction.amounts import Constant
+from popmodel.extraction.written import Noted
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from popmodel.extraction.amounts import Amount, Key
+    from popmodel.fitting.counts import Count
+    from popmodel.fitting.formula import Constant as Number
+    from popmodel.fitting.growth import Growth
+    from popmodel.fitting.law import Law
+    from popmodel.fitting.threads import Saturation
+
+__all__ = ["Fitted", "exactly", "factor_of", "of_growth", "of_saturation", "told"]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Laws of several runs.
+
+    Attributes
+    ----------
+    amounts : mapping of Key to Amount
+        As in a signature.
+    let : mapping of str to value
+        Names of the factors by which phases grow that grow alike: ``work``, ``share``.
+    laws : tuple of dict
+        What each law is of, its form, origin and error.
+    notes : tuple of str
+        Contradictions, and what the runs do not tell.
+    """
+
+    amounts: Mapping[Key, Amount]
+    let: Mapping[str, Any]
+    laws: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+
+
+def exactly(what: str, found: Count, samples: int) -> dict[str, Any]:
+    return {
+        "of": what,
+        "unit": "1",
+        "share": None,
+        "form": found.text,
+        "formula": found.text,
+        "constants": {},
+        "origin": found.origin,
+        "samples": samples,
+        "error": 0.0,
+        "rejected": [{"form": one, "error": 0.0} for one in found.others],
+        "notes": list(found.notes),
+    }
+
+
+def told(label: str, unit: str, found: Law, share: float | None) -> dict[str, Any]:
+    return {
+        "of": label,
+        "unit": unit,
+        "share": share,
+        "form": found.form,
+        "formula": found.formula,
+        "constants": {name: _ends(one) for name, one in found.constants.items()},
+        "origin": found.origin,
+        "samples": found.samples,
+        "error": found.error,
+        "rejected": [{"form": form, "error": error} for form, error in found.rejected],
+        "notes": list(found.notes),
+    }
+
+
+def of_growth(what: str, found: Growth, samples: int) -> dict[str, Any]:
+    """Return what is told of how an imbalance grows."""
+    return {
+        "of": what,
+        "unit": "1",
+        "share": None,
+        "form": f"P**{found.exponent.value:.2g}",
+        "formula": f"{{a}}*(P/{found.reference_processes})**{{p}}",
+        "constants": {"a": _ends(found.cv), "p": _ends(found.exponent)},
+        "origin": found.exponent.origin,
+        "samples": samples,
+        "error": None,
+        "rejected": [],
+        "notes": list(found.notes),
+    }
+
+
+def _ends(one: Number) -> dict[str, Any]:
+    return {"value": one.value, "low": one.low, "high": one.high, "origin": one.origin}
+
+
+def of_saturation(what: str, found: Saturation, split: str, samples: int) -> dict[str, Any]:
+    """Return what is told of work that a memory limits."""
+    return {
+        "of": what,
+        "unit": "s",
+        "share": None,
+        "form": "memory that saturates",
+        "formula": f"{{a}}*{split}*(1 - {{d}}**q + (active_cores*{{d}})**q)**(1/q), "
+        f"q = {found.sharpness:g}",
+        "constants": {"a": _ends(found.alone), "d": _ends(found.demand)},
+        "origin": found.demand.origin,
+        "samples": samples,
+        "error": found.error,
+        "rejected": [{"form": "a serial part", "error": found.serial_error}],
+        "notes": list(found.notes),
+    }
+
+
+def factor_of(name: str, found: Law) -> tuple[dict[str, Any], tuple[Constant, ...]]:
+    """Return the factor by which phases grow, 1 at the reference, and its constants."""
+    text = found.formula.removeprefix("{a}").removeprefix("*") or "1"
+    constants = []
+    for key, one in found.constants.items():
+        if key != "a":
+            text = text.replace(f"{{{key}}}", f"{name}_{key}")
+            constants.append(
+                Constant(
+                    f"{name}_{key}", one.value, one.low, one.high, "1", one.origin, one.meaning
+                )
+            )
+    noted = Noted(text, f"{found.origin}: {found.form}")
+    return {name: noted}, tuple(constants)
