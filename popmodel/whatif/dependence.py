@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from popmodel.simulator.replayer import Replayer
 from popmodel.values import dataclass
-from popmodel.whatif.ideal import scenarios
+from popmodel.whatif.ideal import scenarios, speeds
 from popmodel.whatif.path_tables import critical_times, path_tables
 from popmodel.whatif.regions import regions_of
 from popmodel.whatif.worth import worth_of
@@ -69,7 +69,11 @@ def dependence(
     regions = regions_of(program, trace)
     critical = critical_times(path, program, regions)
     worth, rest = worth_of(
-        program, regions, critical, partial(_runtime, network=network), cpu=1 / network.cpu_factor
+        program,
+        regions,
+        critical,
+        partial(_runtime, network=network),
+        cpu=1 / speeds(program, network),
     )
     return Dependence(
         worth,

@@ -1,16 +1,17 @@
-"""The runtime of a program over latency and time per byte, with its derivatives.
+"""The runtime of a program over latency, time per byte and computing, with its derivatives.
 
-Both are those of the longest distance that messages go: between nodes, or inside the node of a run
-on one; a network without tiers has one latency and one bandwidth for all. Where they depend on the
-size of a message, another latency is added to that of all sizes, and another time per byte scales
-that of all sizes. So the runtime is convex and piecewise linear in both.
+Latency and time per byte are those of the longest distance that messages go: between nodes, or
+inside the node of a run on one; a network without tiers has one latency and one bandwidth for all.
+Where they depend on the size of a message, another latency is added to that of all sizes, and
+another time per byte scales that of all sizes. Computing takes a factor of its time on the network
+itself. So the runtime is convex and piecewise linear in all three.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,12 +26,31 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator.replayer import Along, Replayer
 
+_NOTHING = 1e-12  # of the runtime: what rounding leaves of a path without overheads
 _LEAST = 1e-12  # of the time per byte: what costs nothing at all cannot be told to be paid
 
-__all__ = ["OverGap", "OverLatency", "Runtimes", "moved"]
+__all__ = ["OverGap", "OverLatency", "Runtimes", "Setting", "moved"]
 
 
-def moved(network: Network, latency: float, gap: float) -> Network:
+class Setting(NamedTuple):
+    """Where a runtime is asked for.
+
+    Attributes
+    ----------
+    latency : float
+        s.
+    gap : float
+        Time per byte, s/B.
+    slower : float
+        Factor on all times of computing.
+    """
+
+    latency: float
+    gap: float
+    slower: float = 1.0
+
+
+def moved(network: Network, latency: float, gap: float, slower: float = 1.0) -> Network:
     """Return a network with another latency and time per byte over its longest distance.
 
     Parameters
@@ -41,6 +61,8 @@ def moved(network: Network, latency: float, gap: float) -> Network:
         Of an empty message, s.
     gap : float
         Time per byte of the longest messages, s/B.
+    slower : float
+        Factor on all times of computing, as the network has them.
 
     Raises
     ------
@@ -48,7 +70,7 @@ def moved(network: Network, latency: float, gap: float) -> Network:
         If a network with tiers has no time per byte that could be scaled, or charges one latency
         for all of them.
     """
-    tiers = network.tiers
+    network, tiers = network.with_(cpu_factor=network.cpu_factor / slower), network.tiers
     if tiers is None:
         if gap == 1 / network.bandwidth:  # not the inverse of an inverse
             return network.with_(latency=latency)
@@ -77,15 +99,16 @@ def moved(network: Network, latency: float, gap: float) -> Network:
 
 @dataclass(frozen=True)
 class _Touch:
-    """A runtime, s, and its derivatives by latency (1) and by time per byte (B)."""
+    """A runtime, s, and its derivatives by latency (1), time per byte (B) and computing (s)."""
 
     runtime: float
     by_latency: float
     by_gap: float
+    by_slower: float
 
 
 class Runtimes:
-    """The runtime of a program over latency and time per byte; each point is replayed once.
+    """The runtime of a program over what it depends on; each setting is replayed once.
 
     Parameters
     ----------
@@ -103,27 +126,28 @@ class Runtimes:
     def __init__(self, replayer: Replayer, network: Network) -> None:
         self._replayer = replayer
         self._network = network
-        self._touches: dict[tuple[float, float, Along, bool], _Touch] = {}
-        self._heights: dict[tuple[float, float], float] = {}
+        self._touches: dict[tuple[Setting, Along, bool], _Touch] = {}
+        self._heights: dict[Setting, float] = {}
         self.latency = network.latency
         self.gap = 1 / network.bandwidth
 
     @property
     def points(self) -> int:
-        """How many points have been replayed."""
+        """How many settings have been replayed."""
         return len(self._heights)
 
     def shares(self) -> Shares:
         """What the runtime on the network itself is made of."""
         return shares(self._replayer.path(self._network), self._network)
 
-    def heights(self, points: Sequence[tuple[float, float]]) -> list[float]:
-        """Runtime at some latencies (s) and times per byte (s/B), s."""
-        new = [point for point in dict.fromkeys(points) if point not in self._heights]
+    def heights(self, points: Sequence[tuple[float, ...]]) -> list[float]:
+        """Runtime at some settings, s."""
+        asked = [Setting(*point) for point in points]
+        new = [one for one in dict.fromkeys(asked) if one not in self._heights]
         if new:
-            found = self._replayer.scenarios([moved(self._network, *point) for point in new])
-            self._heights |= {point: one.runtime for point, one in zip(new, found, strict=True)}
-        return [self._heights[point] for point in points]
+            found = self._replayer.scenarios([moved(self._network, *one) for one in new])
+            self._heights |= {one: run.runtime for one, run in zip(new, found, strict=True)}
+        return [self._heights[one] for one in asked]
 
     def slopes(
         self, points: Sequence[tuple[float, float]], along: Along
@@ -140,31 +164,43 @@ class Runtimes:
         found = self._replayer.slopes(
             [moved(self._network, *point) for point in points], "right", along
         )
-        self._heights |= {point: runtime for point, (runtime, _) in zip(points, found, strict=True)}
+        settings = [Setting(*point) for point in points]
+        self._heights |= {one: runtime for one, (runtime, _) in zip(settings, found, strict=True)}
         return found
 
-    def plane(self, point: tuple[float, float]) -> Plane:
-        """Of the critical path at a latency (s) and a time per byte (s/B)."""
+    def plane(self, point: tuple[float, ...]) -> Plane:
+        """Of the critical path at a setting: its latencies, bytes and computing."""
         touch = self.touch(*point)
-        constant = touch.runtime - touch.by_latency * point[0] - touch.by_gap * point[1]
-        return Plane(constant, touch.by_latency, touch.by_gap)
+        slopes = touch.by_latency, touch.by_gap, touch.by_slower
+        rest = touch.runtime - sum(s * x for s, x in zip(slopes, point, strict=True))
+        return Plane(0.0 if abs(rest) <= _NOTHING * touch.runtime else rest, slopes)
 
     def touch(
-        self, latency: float, gap: float, *, along: Along = "latency", from_right: bool = True
+        self,
+        latency: float,
+        gap: float,
+        slower: float = 1.0,
+        *,
+        along: Along = "latency",
+        from_right: bool = True,
     ) -> _Touch:
         """Runtime and its derivatives.
 
         Of several paths as long as each other those of the one that grows most along latency or
         bytes; from the left, least.
         """
-        key = (latency, gap, along, from_right)
+        setting = Setting(latency, gap, slower)
+        key = (setting, along, from_right)
         if key not in self._touches:
-            network = moved(self._network, latency, gap)
+            network = moved(self._network, *setting)
             path = self._replayer.path(network, "right" if from_right else "left", along)
-            far = shares(path, network).distances[-1]
+            made_of = shares(path, network)
+            far = made_of.distances[-1]
             sizes = far.bytes if network.tiers is None else far.bandwidth * network.bandwidth
-            self._touches[key] = _Touch(path.runtime, far.latencies, sizes)
-            self._heights.setdefault((latency, gap), path.runtime)
+            self._touches[key] = _Touch(
+                path.runtime, far.latencies, sizes, made_of.computing / slower
+            )
+            self._heights.setdefault(setting, path.runtime)
         return self._touches[key]
 
 

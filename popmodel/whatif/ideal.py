@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     RunOn = Callable[[Program, Network], float]
 
-__all__ = ["Scenario", "balanced", "scenarios"]
+__all__ = ["Scenario", "balanced", "scenarios", "speeds"]
 
 _NS = 1e9
 
@@ -65,7 +65,7 @@ def scenarios(program: Program, network: Network, run: RunOn) -> tuple[Scenario,
     tuple of Scenario
     """
     runtime = run(program, network)
-    compute = program.compute() / (network.cpu_factor * _NS)
+    compute = program.compute() / (speeds(program, network) * _NS)
     even, ideal = balanced(program, network), network.ideal()
     found = {
         "no transfer": ("no latency, infinite bandwidth", run(program, ideal)),
@@ -92,12 +92,17 @@ def balanced(program: Program, network: Network) -> Program:
     network : Network
         With the CPU speed at which they do.
     """
-    compute = program.compute() / network.cpu_factor
+    compute = program.compute() / speeds(program, network)
     factor = np.ones_like(compute)
     some = compute > 0
     factor[some] = _mean(compute) / compute[some]
     burst = program.burst * np.repeat(factor, np.diff(program.offsets))
     return replace(program, burst=burst, tail=program.tail * factor)
+
+
+def speeds(program: Program, network: Network) -> NDArray[np.float64]:
+    """CPU speed of what is computed in each sequence of operations, against the traced run."""
+    return network.cpu(program.processes)[program.owner]
 
 
 def _mean(values: NDArray[np.float64]) -> float:

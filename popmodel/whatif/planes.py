@@ -1,56 +1,44 @@
-"""A convex function of two parameters as the few planes that make it.
+"""A convex function of a few parameters as the few planes that make it.
 
 Cutting planes (J. E. Kelley, J. SIAM 8 (1960) 703): the greatest of some tangent planes lies below
-the function. Over each plane's part of the rectangle their quotient is quasi-concave, a linear
-function over a convex one, so that it is least at a corner of a part. The next plane touches there,
-until no corner shows more than is allowed; the last gap bounds the error everywhere, not only where
-it was looked at.
+the function. Over each plane's part of the box their quotient is quasi-concave, a linear function
+over a convex one, so that it is least at a corner of a part. The next plane touches there, until no
+corner shows more than is allowed; the last gap bounds the error everywhere, not only where it was
+looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from popmodel.values import dataclass
+from popmodel.whatif.envelope import Envelope, Plane, above
 
-__all__ = ["Plane", "Planes", "Surface", "planes"]
+__all__ = ["Plane", "Planes", "Point", "Surface", "planes"]
 
-Corner: TypeAlias = tuple[float, float]
+Point: TypeAlias = tuple[float, ...]
 
-
-@dataclass(frozen=True)
-class Plane:
-    """``constant + latency x + inverse_bandwidth y``: s, from seconds and seconds per byte.
-
-    The constant is the time of a chain of computation and overheads, the factors are the latencies
-    and the bytes that the chain pays.
-    """
-
-    constant: float
-    latency: float
-    inverse_bandwidth: float
-
-    def __call__(self, x: float, y: float) -> float:
-        """Height of the plane."""
-        return self.constant + self.latency * x + self.inverse_bandwidth * y
+_BESIDE = 2
+"""Planes that are added with the best one, before heights at new corners are asked for: heights of
+many points at once cost less."""
 
 
 class Surface(Protocol):
-    """A convex function of two parameters."""
+    """A convex function."""
 
-    def heights(self, points: Sequence[Corner]) -> Sequence[float]:
+    def heights(self, points: Sequence[Point]) -> Sequence[float]:
         """Value at each point."""
         ...
 
-    def plane(self, point: Corner) -> Plane:
+    def plane(self, point: Point) -> Plane:
         """A plane that touches the function at a point and lies nowhere above it."""
         ...
 
 
 @dataclass(frozen=True)
 class Planes:
-    """The greatest of some planes over a rectangle.
+    """The greatest of some planes over a box.
 
     Attributes
     ----------
@@ -63,18 +51,18 @@ class Planes:
     planes: tuple[Plane, ...]
     error: float
 
-    def __call__(self, x: float, y: float) -> float:
+    def __call__(self, *point: float) -> float:
         """Height of the greatest plane."""
-        return max(plane(x, y) for plane in self.planes)
+        return max(plane(*point) for plane in self.planes)
 
 
 def planes(
     surface: Surface,
-    x: tuple[float, float],
-    y: tuple[float, float],
+    box: Sequence[tuple[float, float]],
     *,
     error: float,
-    most: int = 64,
+    touching: Sequence[Point] = (),
+    most: int = 128,
 ) -> Planes:
     """Find few planes whose greatest is a convex function up to an error.
 
@@ -82,70 +70,46 @@ def planes(
     ----------
     surface : Surface
         The function, at least 0.
-    x, y : pair of float
-        The rectangle.
+    box : sequence of pair of float
+        Low and high end of each parameter.
     error : float
         The part of its value by which the function may lie above the planes.
+    touching : sequence of tuple of float
+        Points at which they are to be exact.
     most : int
-        Planes at most.
+        Planes at most, beside those of these points.
 
     Returns
     -------
     Planes
         Those that are greatest somewhere, and the largest gap that is left.
     """
-    rectangle = [(x[0], y[0]), (x[1], y[0]), (x[1], y[1]), (x[0], y[1])]
-    first = surface.plane(rectangle[0])
-    parts: list[tuple[Plane, list[Corner]]] = [(first, rectangle)]
-    heights: dict[Corner, float] = {}
-    found = 1
+    found = above(surface.plane(tuple(low for low, _ in box)), box)
+    for point in touching:
+        found = found.with_(surface.plane(point))
+    most += len(found.planes) - 1
+    heights: dict[Point, float] = {}
     while True:
-        new = dict.fromkeys(c for _, part in parts for c in part if c not in heights)
-        heights.update(zip(new, surface.heights(list(new)), strict=True))
-        gap, corner = max(
-            (1 - plane(*corner) / heights[corner] if heights[corner] else 0.0, corner)
-            for plane, part in parts
-            for corner in part
-        )
-        if gap <= error or found >= most:
-            return Planes(tuple(plane for plane, _ in parts), max(gap, 0.0))
-        cut = _with(surface.plane(corner), parts, rectangle)
-        if cut == parts:  # the gap is of rounding
-            return Planes(tuple(plane for plane, _ in parts), gap)
-        parts = cut
-        found += 1
+        new = [corner for corner in dict.fromkeys(found.corners) if corner not in heights]
+        heights.update(zip(new, surface.heights(new), strict=True))
+        gap, corner = _worst(found, heights)
+        if gap <= error or len(found.planes) >= most:
+            return Planes(found.greatest(), max(gap, 0.0))
+        cut = found.with_(surface.plane(corner))
+        if cut is found:  # the gap is of rounding
+            return Planes(found.greatest(), gap)
+        for _ in range(_BESIDE):
+            gap, corner = _worst(cut, heights)
+            if gap > error and len(cut.planes) < most:
+                cut = cut.with_(surface.plane(corner))
+        found = cut
 
 
-def _with(
-    new: Plane, parts: Sequence[tuple[Plane, list[Corner]]], rectangle: list[Corner]
-) -> list[tuple[Plane, list[Corner]]]:
-    """The parts of all planes when one more takes its own from the others."""
-    own = rectangle
-    kept = []
-    for plane, part in parts:
-        rest = _where_above(plane, new, part)
-        if rest:
-            kept.append((plane, rest))
-        own = _where_above(new, plane, own)
-    return [*kept, (new, own)] if own else kept
-
-
-def _where_above(plane: Plane, other: Plane, part: list[Corner]) -> list[Corner]:
-    """The part of a convex polygon in which one plane is above another; empty without area.
-
-    Source: I. Sutherland, G. Hodgman, Commun. ACM 17 (1974) 32.
-    """
-    above = [plane(*corner) - other(*corner) for corner in part]
-    if all(height >= 0 for height in above):
-        return part
-    if all(height <= 0 for height in above):
-        return []
-    found: list[Corner] = []
-    for index, (x, y) in enumerate(part):
-        (x0, y0), before, here = part[index - 1], above[index - 1], above[index]
-        if min(before, here) < 0 < max(before, here):
-            share = before / (before - here)
-            found.append((x0 + share * (x - x0), y0 + share * (y - y0)))
-        if here >= 0:
-            found.append((x, y))
-    return found
+def _worst(found: Envelope, heights: Mapping[Point, float]) -> tuple[float, Point]:
+    """The largest gap at a corner whose height is known."""
+    gaps = [
+        (1 - low / heights[corner] if heights[corner] else 0.0, corner)
+        for corner, low in zip(found.corners, found.heights, strict=True)
+        if corner in heights
+    ]
+    return max(gaps, default=(0.0, ()))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.values import dataclass
+from popmodel.whatif.durations import Durations, durations
 from popmodel.whatif.regions import scaled
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class Worth:
         Mean over longest time of the processes that compute in it.
     balanced : float
         The runtime if each of these computed for their mean time in it, s.
+    ranks : Durations
+        How long ranks compute in it.
     """
 
     name: str
@@ -102,6 +105,7 @@ class Worth:
     slowest: Slowest
     balance: float
     balanced: float
+    ranks: Durations
 
 
 @dataclass(frozen=True)
@@ -244,4 +248,5 @@ def _worth(replays: _Replays, region: int, time: NDArray[np.float64]) -> Worth:
         slowest=Slowest(int(replays.program.owner[slowest]), replays.gains(region, [slowest])),
         balance=float(some.mean() / some.max()) if len(some) else 1.0,
         balanced=replays.balanced(region, time),
+        ranks=durations(time),
     )

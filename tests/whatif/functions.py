@@ -35,8 +35,8 @@ class Hull:
 
     made_of: Sequence[Plane]
 
-    def heights(self, points: Sequence[tuple[float, float]]) -> list[float]:
+    def heights(self, points: Sequence[tuple[float, ...]]) -> list[float]:
         return [max(plane(*point) for plane in self.made_of) for point in points]
 
-    def plane(self, point: tuple[float, float]) -> Plane:
+    def plane(self, point: tuple[float, ...]) -> Plane:
         return max(self.made_of, key=lambda one: one(*point))

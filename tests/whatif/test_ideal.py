@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.network.network import Network
+from popmodel.network.speeds import parse_speeds
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.program import Op
@@ -91,3 +92,12 @@ def test_a_process_that_computes_nothing_stays_so():
 
 def test_a_program_without_processes_that_compute_gains_nothing():
     assert [one.gain for one in scenarios(ProgramBuilder(1).build(), SLOW, run)] == [0.0] * 5
+
+
+def test_ranks_of_other_speeds_are_balanced_as_fast_as_they_are():
+    # rank 0 has 2 x 10 ms at half the speed, rank 1 2 x 4 ms: 40 and 8 ms of computing
+    network = SLOW.with_(speeds=parse_speeds("0=0.5"))
+    found = {one.name: one.runtime for one in scenarios(ring(10 * MS, 4 * MS), network, run)}
+    assert found["no waiting"] == pytest.approx(40 * MS)
+    assert found["all ideal"] == pytest.approx(24 * MS)
+    assert found["balanced"] == pytest.approx((24 + 2) * MS)

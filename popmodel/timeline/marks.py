@@ -1,0 +1,66 @@
+"""Where the iterations of a run begin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.errors import ReplayError
+from popmodel.structure import find
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.trace import Trace
+
+__all__ = ["Marks", "marks_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Iterations of a run, as all processes have them.
+
+    Attributes
+    ----------
+    at : int64[n]
+        When the last process begins each that is marked, ns.
+    first : int
+        Number of the first of them, from 1.
+    every : int
+        Every so many iterations one is marked.
+    count : int
+        Iterations that begin in the run, or the part of it.
+    """
+
+    at: NDArray[np.int64]
+    first: int
+    every: int
+    count: int
+
+
+def marks_of(trace: Trace, most: int) -> Marks | None:
+    """Find where iterations begin; None where there are none, or no time they can be told in.
+
+    Parameters
+    ----------
+    trace : Trace
+        A run or a window of one.
+    most : int
+        How many are marked.
+    """
+    if trace.pieces is not None and len(trace.pieces) > 1:
+        return None
+    try:
+        found = find(trace.whole or trace)
+    except ReplayError:  # nothing repeats where calls do not fit each other
+        return None
+    if found.loop is None or len(found.iterations) < 2:
+        return None
+    begins = found.iterations[:-1].max(axis=1)
+    inside = np.flatnonzero((begins >= trace.begin) & (begins < trace.end))
+    if not len(inside):
+        return None
+    every = -(-len(inside) // most)
+    return Marks(begins[inside[::every]], int(inside[0]) + 1, every, len(inside))

@@ -1,0 +1,261 @@
+"""Writes runs in the Trace Event Format, which Perfetto and Chrome's viewer show.
+
+A process of the run is one there, with its threads; regions hold calls of MPI, and states stand
+between these. Messages are flows from call to call. The ideal replay follows as further processes,
+with 0 where the run begins. Times are in microseconds with three decimals: whole nanoseconds.
+
+The format: "Trace Event Format", Google, the JSON Object Format; of its events complete ones (X),
+metadata (M) and flows (s, f).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel import files
+from popmodel._version import __version__
+from popmodel.errors import FileError, TraceError
+from popmodel.network.network import PRESETS
+from popmodel.timeline.messages import Arrows, measured_messages, replayed_messages
+from popmodel.timeline.replayed import replay_of
+from popmodel.timeline.rows import rows_of
+from popmodel.timeline.slices import Name, Slices, Threads, replayed_slices
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    import os
+
+    from popmodel.trace import Trace
+
+__all__ = ["SUFFIXES", "Exported", "export"]
+
+SUFFIXES = (".perfetto.json", ".perfetto.json.gz")
+"""Of its files."""
+
+_AT_ONCE = 4096
+"""Events that are written together."""
+_COMPUTING = Name("computing", "state")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Attributes
+    ----------
+    slices, messages : int
+        How many there are, of the measured run.
+    notes : tuple of str
+        What the file does not hold as it is, a sentence each.
+    """
+
+    slices: int
+    messages: int
+    notes: tuple[str, ...]
+
+
+def export(trace: Trace, path: str | os.PathLike[str]) -> Exported:
+    """Write a run, and its replay on an ideal network, to a file; compressed if its name says so.
+
+    Memory holds the slices of one thread at a time.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run or a part of it.
+    path : path
+        The file.
+
+    Raises
+    ------
+    TraceError
+        If the trace has no measured times.
+    FileError
+        If the file cannot be written; what was there before is still there then.
+    """
+    if not trace.timed:
+        raise TraceError(
+            trace.path,
+            "has no measured times, only what processes compute and call",
+            hint="popmodel replay simulates the run on a network",
+        )
+    events = _Events(trace)
+    try:
+        with files.written(path) as file:
+            if Path(path).name.endswith(".gz"):
+                # without the time, equal runs are equal files
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+                    packed.writelines(_document(trace, events))
+            else:
+                file.writelines(_document(trace, events))
+    except OSError as error:
+        problem = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        raise FileError(path, problem, hint="choose another path with -o") from error
+    return Exported(events.slices, events.messages, tuple(events.notes()))
+
+
+def _document(trace: Trace, events: _Events) -> Iterator[bytes]:
+    """The file, in pieces."""
+    about = {"tool": f"popmodel {__version__}", "trace": _text(trace.path)}
+    yield b'{"displayTimeUnit":"ns","otherData":' + json.dumps(about).encode()
+    yield b',"traceEvents":['
+    lines, before = iter(events), "\n"
+    while some := list(islice(lines, _AT_ONCE)):
+        yield (before + ",\n".join(some)).encode()
+        before = ",\n"
+    yield b"\n]}\n"
+
+
+class _Events:
+    """Events of a run, each as its text.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Attributes
+    ----------
+    slices, messages : int
+        How many were written of the measured run.
+    shortened : int
+        How many slices ended behind the one that they are in.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._replay, self._why_no_replay = replay_of(trace, PRESETS["ideal"])
+        self.slices = self.messages = self.shortened = 0
+
+    def notes(self) -> Iterator[str]:
+        """What is not in the file as it is in the trace."""
+        if self._replay is None:
+            yield f"no ideal replay beside the run: {self._why_no_replay}"
+        if self.shortened:
+            yield (
+                f"{plural(self.shortened, 'slice ends', 'slices end')} with the region or call "
+                "around, which the trace says to end before"
+            )
+
+    def __iter__(self) -> Iterator[str]:
+        trace, threads = self._trace, Threads(self._trace)
+        # Numbers as of processes and threads of a system: the master has that of its process, none
+        # is 0, which viewers take for the idle one, and none is there twice.
+        process = trace.process_of_location()
+        masters = np.asarray(trace.process_offsets, np.int64)
+        for rank in range(trace.processes):
+            yield from _process(int(masters[rank]) + 1, f"rank {rank}", rank)
+        for location in range(trace.locations):
+            master = int(masters[process[location]])
+            place = master + 1, location + 1
+            yield from _thread(*place, f"thread {location - master}", location - master)
+            found = threads.of(location)
+            self.slices += len(found.begin)
+            yield from self._slices(place, found, threads.names)
+        rows = rows_of(trace, trace.locations)
+        arrows = _inside(measured_messages(trace, rows, len(trace.messages.size)), trace)
+        self.messages = len(arrows)
+        yield from _flows(arrows, masters[process], np.arange(trace.locations), 0)
+        yield from self._replayed(threads)
+
+    def _replayed(self, threads: Threads) -> Iterator[str]:
+        if self._replay is None:
+            return
+        trace, clock = self._trace, self._replay.clock
+        names = [*threads.names, _COMPUTING]
+        calls = (trace.whole or trace).calls()
+        called = calls.name[clock.calls.call].astype(np.int64) + threads.first_call
+        first = trace.locations
+        for rank in range(trace.processes):
+            place = first + rank + 1, first + rank + 1
+            name = f"rank {rank}, ideal network"
+            yield from _process(place[0], name, trace.processes + rank)
+            yield from _thread(*place, "thread 0", 0)
+            found = replayed_slices(clock, rank, called, len(names) - 1)
+            yield from self._slices(place, found, names)
+        rows = rows_of(trace, trace.locations)
+        program, moments = self._replay.program, self._replay.moments
+        arrows = replayed_messages(trace, program, moments, rows, len(program.messages))
+        process = first + trace.process_of_location().astype(np.int64)
+        yield from _flows(arrows, process, process, len(trace.messages.size))
+
+    def _slices(
+        self, place: tuple[int, int], found: Slices, names: Sequence[Name]
+    ) -> Iterator[str]:
+        """Slices of a thread; one that ends behind what it is in ends with that."""
+        heads = [
+            f'{{"ph":"X","pid":{place[0]},"tid":{place[1]},"name":{json.dumps(_text(each.name))},'
+            f'"cat":"{each.category}","ts":'
+            for each in names
+        ]
+        around: list[int] = []
+        for begin, end, what in zip(*(each.tolist() for each in found), strict=True):
+            while around and around[-1] <= begin:
+                around.pop()
+            if around and end > around[-1]:
+                end = around[-1]
+                self.shortened += 1
+            if end > begin:
+                around.append(end)
+            yield f'{heads[what]}{_time(begin)},"dur":{_time(end - begin)}}}'
+
+
+def _process(pid: int, name: str, place: int) -> Iterator[str]:
+    yield _metadata("process_name", pid, pid, {"name": name})
+    yield _metadata("process_sort_index", pid, pid, {"sort_index": place})
+
+
+def _thread(pid: int, tid: int, name: str, place: int) -> Iterator[str]:
+    yield _metadata("thread_name", pid, tid, {"name": name})
+    yield _metadata("thread_sort_index", pid, tid, {"sort_index": place})
+
+
+def _metadata(name: str, pid: int, tid: int, args: dict[str, Any]) -> str:
+    event = {"ph": "M", "pid": pid, "tid": tid, "name": name, "args": args}
+    return json.dumps(event, separators=(",", ":"))
+
+
+def _inside(arrows: Arrows, trace: Trace) -> Arrows:
+    """Messages of which both calls are there."""
+    first = np.minimum(arrows.sent, arrows.received)
+    last = np.maximum(arrows.sent, arrows.received)
+    return arrows.at(np.flatnonzero((first >= trace.begin) & (last <= trace.end)))
+
+
+def _flows(
+    arrows: Arrows, pid: np.ndarray[Any, Any], tid: np.ndarray[Any, Any], before: int
+) -> Iterator[str]:
+    """Messages as flows, whose numbers begin behind those before; `pid` and `tid` by location.
+
+    A flow leads to the slice that holds its time: the receiving call ends a nanosecond later.
+    """
+    columns: Iterable[np.ndarray[Any, Any]] = (
+        pid[arrows.sender] + 1, tid[arrows.sender] + 1, arrows.sent,
+        pid[arrows.receiver] + 1, tid[arrows.receiver] + 1, arrows.received - 1, arrows.size,
+    )  # fmt: skip
+    rows = zip(*(each.tolist() for each in columns), strict=True)
+    for number, (pid_, tid_, sent, other, thread, received, size) in enumerate(rows, before):
+        head = f'"cat":"message","name":"message","id":{number}'
+        yield (
+            f'{{"ph":"s",{head},"pid":{pid_},"tid":{tid_},"ts":{_time(sent)},'
+            f'"args":{{"bytes":{size}}}}}'
+        )
+        yield (f'{{"ph":"f","bp":"e",{head},"pid":{other},"tid":{thread},"ts":{_time(received)}}}')
+
+
+def _time(nanoseconds: int) -> str:
+    """Microseconds, exact to the nanosecond."""
+    whole, rest = divmod(nanoseconds, 1000)
+    return f"{whole}.{rest:03d}"
+
+
+def _text(text: str) -> str:
+    """Text as any reader of JSON takes it: bytes that are no UTF-8 are replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")
