@@ -8,7 +8,7 @@ from typing import Any
 from popmodel.report.blocks import Note, Role, Section, notes
 from popmodel.report.figures import percent
 
-__all__ = ["advised", "fall_text"]
+__all__ = ["advised", "fall_text", "numbered"]
 
 Data = Mapping[str, Any]
 
@@ -18,7 +18,7 @@ def advised(advice: Data) -> Section:
     return (
         Note(advice["verdict"], Role.VERDICT),
         *notes(advice["doubts"], Role.DOUBT),
-        *notes(_numbered(advice), Role.STEP),
+        *notes(numbered(advice), Role.STEP),
     )
 
 
@@ -32,7 +32,7 @@ def fall_text(fall: Data) -> str:
     )
 
 
-def _numbered(advice: Data) -> list[str]:
+def numbered(advice: Data) -> list[str]:
     """The causes, one text each; the first explains what their costs are shares of."""
     texts: list[str] = []
     for number, cause in enumerate(advice["causes"], start=1):

@@ -23,10 +23,17 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.communication_matrix import LEGEND, lines, picture
+from popmodel.report.communication_matrix import (
+    LEGEND,
+    lines,
+    pairs_of,
+    picture,
+    quantity_of,
+    ranks,
+)
 from popmodel.report.communication_words import grid_text, told
 from popmodel.report.views import Document, Record, Views
-from popmodel.units import count, format_size, plural
+from popmodel.units import count, format_size, format_time, plural
 
 SHOWN = 12
 """Patterns on a screen; files show all."""
@@ -38,7 +45,7 @@ def blocks(document: Document) -> list[Section]:
     """Facts, the matrix, sizes, calls, patterns, notes."""
     return [
         notes(document["caveats"]),
-        (Facts(tuple(_facts(document))),),
+        (Facts(tuple(facts(document))),),
         _matrix(document),
         _sizes(document),
         _calls(document),
@@ -51,9 +58,11 @@ def records(document: Document) -> list[Record]:
     """One line per quantity of a table: pairs, sizes, calls, patterns."""
     trace = document["trace"]
     rows: list[Record] = []
-    for pair in document["pairs"]:
-        name = f"{pair['from']} to {pair['to']}"
-        rows += _lines(trace, "pair", name, pair)
+    each, processes = document["ranks_together"], document["processes"]
+    for pair in pairs_of(document):
+        ends = (ranks(rank // each, each, processes) for rank in (pair.sender, pair.receiver))
+        sums = {"messages": pair.messages, "bytes": pair.bytes}
+        rows += _lines(trace, "pair", " to ".join(ends), sums)
     for size in document["sizes"]:
         rows += _lines(trace, "size", f"{size['from']} to {size['below'] - 1} B", size)
     for call in document["calls"]:
@@ -64,16 +73,17 @@ def records(document: Document) -> list[Record]:
 
 
 def _lines(trace: str, table: str, name: str, entry: Mapping[str, Any]) -> list[Record]:
-    wanted = {"calls": "1", "executions": "1", "messages": "1", "bytes": "B"}
+    wanted = {"calls": "1", "executions": "1", "messages": "1", "bytes": "B", "time": "s"}
     return [
         {"trace": trace, "table": table, "name": name, "quantity": key, "unit": unit, "value": one}
         for key, unit in wanted.items()
-        if isinstance(one := entry.get(key), int)
+        if isinstance(one := entry.get(key), int | float)
     ]
 
 
-def _facts(document: Document) -> list[tuple[str, str]]:
-    facts = [
+def facts(document: Document) -> list[tuple[str, str]]:
+    """What there is in all, line by line: what it is, and how much."""
+    found = [
         ("trace", str(document["trace"])),
         ("processes", _processes(document)),
         ("messages", _messages(document)),
@@ -82,16 +92,16 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         around = document["neighbours"]
         least, most = count(around["min"]), count(around["max"])
         span = least if least == most else f"{least} to {most}, mean {around['mean']:.3g}"
-        facts.append(("partners", f"{span} per process"))
+        found.append(("partners", f"{span} per process"))
     if (each := document["per_iteration"]) is not None:
         size = format_size(each["bytes"], digits=3)
         number = plural(each["iterations"], "iteration")
-        facts.append(("per iteration", f"{each['messages']:.4g} messages, {size} ({number})"))
-    facts.append(("grid", grid_text(document)))
+        found.append(("per iteration", f"{each['messages']:.4g} messages, {size} ({number})"))
+    found.append(("grid", grid_text(document)))
     if (window := document["analysed"]) is not None:
         span = f"{window['begin']:.4g} s to {window['end']:.4g} s"
-        facts.append(("analysed", f"{span} ({window['why']})"))
-    return facts
+        found.append(("analysed", f"{span} ({window['why']})"))
+    return found
 
 
 def _processes(document: Document) -> str:
@@ -111,12 +121,11 @@ def _messages(document: Document) -> str:
 
 
 def _matrix(document: Document) -> Section:
-    if not document["pairs"]:
+    if not document["messages"]:
         return ()
-    drawn = lines(document["processes"], document["pairs"])
     return (
-        Heading("bytes from row to column"),
-        Code(tuple(drawn)),
+        Heading(f"{quantity_of(document)} from row to column"),
+        Code(tuple(lines(document))),
         Note(LEGEND, Role.REMARK),
     )
 
@@ -125,7 +134,7 @@ def _sizes(document: Document) -> Section:
     total = max((size["messages"] for size in document["sizes"]), default=0)
     rows = tuple(
         Row(
-            _class(size["from"], size["below"]),
+            size_class(size["from"], size["below"]),
             (
                 Cell(count(size["messages"])),
                 Cell(format_size(size["bytes"], digits=3)),
@@ -138,7 +147,7 @@ def _sizes(document: Document) -> Section:
     return (Table(heads(("messages", "bytes")), rows, first="message sizes"),) if rows else ()
 
 
-def _class(low: int, below: int) -> str:
+def size_class(low: int, below: int) -> str:
     """A class of sizes: ``4 KiB to 8 KiB``, the end left out."""
     if low == 0:
         return "0 B"
@@ -151,13 +160,18 @@ def _calls(document: Document) -> Section:
     rows = tuple(
         Row(
             call["name"],
-            texts((count(call["calls"]), _size(call["bytes"]))),
+            texts((count(call["calls"]), _time(call.get("time")), _size(call["bytes"]))),
             depth=1,
         )
         for call in document["calls"]
         if call["calls"]
     )
-    return (Table(heads(("calls", "bytes")), rows, first="MPI calls"),) if rows else ()
+    columns = heads(("calls", "time", "bytes"))
+    return (Table(columns, rows, first="MPI calls"),) if rows else ()
+
+
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_time(seconds, digits=3)
 
 
 def _size(size: float) -> str:
@@ -172,11 +186,7 @@ def _patterns(document: Document) -> Section:
 
 def _in_short(document: Document) -> Section:
     """Patterns that are alike together, those with most bytes first."""
-    alike: dict[str, list[Pattern]] = {}
-    for one in document["patterns"]:
-        alike.setdefault(told(one), []).append(one)
-    ordered = sorted(alike.items(), key=lambda item: -sum(one["bytes"] for one in item[1]))
-    ordered = [item for item in ordered if item[1][0]["facts"].get("op") != "init"]
+    ordered = alike(document)
     rows = [_row(text, same, "") for text, same in ordered[:SHOWN]]
     left = ordered[SHOWN:]
     if not left:
@@ -184,6 +194,15 @@ def _in_short(document: Document) -> Section:
     size = sum(one["bytes"] for _, same in left for one in same)
     more = f"and {count(len(left))} more with {format_size(size, digits=3)} (-o FILE.md: all)"
     return (*_listing(rows), Note(more, Role.REMARK))
+
+
+def alike(document: Document) -> list[tuple[str, list[Pattern]]]:
+    """Patterns in words, with all that are alike; those with most bytes first."""
+    found: dict[str, list[Pattern]] = {}
+    for one in document["patterns"]:
+        found.setdefault(told(one), []).append(one)
+    ordered = sorted(found.items(), key=lambda item: -sum(one["bytes"] for one in item[1]))
+    return [item for item in ordered if item[1][0]["facts"].get("op") != "init"]
 
 
 def _listing(rows: Sequence[Row]) -> Section:
@@ -194,9 +213,13 @@ def _listing(rows: Sequence[Row]) -> Section:
 def _row(text: str, same: Sequence[Pattern], where: str) -> Row:
     sums = [sum(one[key] for one in same) for key in ("executions", "messages", "bytes")]
     figures = [count(sums[0]), count(sums[1]), _size(sums[2])]
+    return Row(f"{text}{where}{inexact(same)}", texts(figures))
+
+
+def inexact(same: Sequence[Pattern]) -> str:
+    """Why patterns are not exact, in brackets; empty where all are."""
     reasons = list(dict.fromkeys(one["why"] for one in same if one["why"]))
-    inexact = f" (not exact: {'; '.join(reasons)})" if reasons else ""
-    return Row(f"{text}{where}{inexact}", texts(figures))
+    return f" (not exact: {'; '.join(reasons)})" if reasons else ""
 
 
 def _where(pattern: Pattern) -> str:

@@ -2,49 +2,185 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from popmodel.report.communication_words import grid_text
-from popmodel.report.pictures import Cells, Picture
+from popmodel.report.pictures import Cell, Cells, Picture
 from popmodel.report.views import Document
 from popmodel.units import count, format_size, plural
+from popmodel.values import dataclass
+
+__all__ = [
+    "LEGEND",
+    "SHADES",
+    "Binned",
+    "Pair",
+    "Scale",
+    "binned",
+    "lines",
+    "pairs_of",
+    "picture",
+    "ranks",
+    "scale",
+    "told",
+]
 
 MOST = 32
 """Rows of characters; more processes share rows."""
+SHADES = 9
+"""Shades of a drawing."""
 _WIDE = 16
 """Processes up to which a cell has two characters, and every column its number."""
 _MOST_DRAWN = 128
 _LEVELS = ((0.5, "#"), (0.1, "+"), (0.01, ":"), (0.0, "."))
 LEGEND = "# at least half of the largest, + a tenth, : a hundredth, . less"
 
+Quantity = Literal["bytes", "messages"]
 
-def binned(
-    processes: int, pairs: Sequence[Mapping[str, Any]], most: int, key: str = "bytes"
-) -> tuple[int, list[list[int]]]:
-    """Ranks of a row, and sums over such rows and columns."""
+
+@dataclass(frozen=True)
+class Pair:
+    """Messages from one process to another, or between processes that are taken together.
+
+    Attributes
+    ----------
+    sender, receiver : int
+        Ranks; the first ones of those together.
+    messages, bytes : int
+        How many, and how much.
+    within : bool
+        Whether both are on one node.
+    """
+
+    sender: int
+    receiver: int
+    messages: int
+    bytes: int
+    within: bool
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Sums over square cells of neighbouring ranks.
+
+    Attributes
+    ----------
+    each : int
+        Ranks of a row and of a column.
+    rows : int
+        Rows, and as many columns.
+    cells : mapping of (int, int) to (int, int)
+        By row and column: messages and bytes, where there are any messages.
+    """
+
+    each: int
+    rows: int
+    cells: Mapping[tuple[int, int], tuple[int, int]]
+
+
+def pairs_of(document: Document) -> Iterator[Pair]:
+    """The pairs of a document."""
+    columns = ("from", "to", "messages", "bytes", "within_node")
+    for row in zip(*(document["pairs"][name] for name in columns), strict=True):
+        yield Pair(*row)
+
+
+def binned(document: Document, most: int) -> Binned:
+    """Take neighbouring ranks together, so that there are at most `most` rows."""
+    processes, together = document["processes"], document["ranks_together"]
     each = -(-processes // most)
-    rows = -(-processes // each)
-    found = [[0] * rows for _ in range(rows)]
-    for pair in pairs:
-        found[pair["from"] // each][pair["to"] // each] += pair[key]
-    return each, found
+    each = -(-each // together) * together
+    cells: dict[tuple[int, int], tuple[int, int]] = {}
+    for pair in pairs_of(document):
+        place = pair.sender // each, pair.receiver // each
+        messages, size = cells.get(place, (0, 0))
+        cells[place] = messages + pair.messages, size + pair.bytes
+    return Binned(each, -(-processes // each), cells)
 
 
-def lines(processes: int, pairs: Sequence[Mapping[str, Any]]) -> list[str]:
+def ranks(row: int, each: int, processes: int) -> str:
+    """Ranks of a row: ``8`` or ``8-11``."""
+    first, last = row * each, min((row + 1) * each, processes) - 1
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def told(sender: str, receiver: str, messages: int, size: int) -> str:
+    """Some messages in words."""
+    text = f"{sender} to {receiver}: {plural(messages, 'message')}"
+    return f"{text}, {format_size(size, digits=3)}" if size else text
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Classes of values, each from a power of two to another, and their shades.
+
+    Attributes
+    ----------
+    low : int
+        Exponent of the lower end of the first class.
+    step : int
+        A class is 2**step wide.
+    classes : int
+        How many there are, at most `SHADES`.
+    """
+
+    low: int
+    step: int
+    classes: int
+
+    def shade(self, value: float) -> int:
+        """From 1 to `SHADES`, higher for more; 0 of nothing."""
+        return self._shade((math.frexp(value)[1] - 1 - self.low) // self.step) if value else 0
+
+    def ends(self) -> list[tuple[int, int]]:
+        """Shade and lower end of each class, ascending."""
+        return [
+            (self._shade(number), 2 ** (self.low + number * self.step))
+            for number in range(self.classes)
+        ]
+
+    def _shade(self, number: int) -> int:
+        if self.classes == 1:
+            return SHADES
+        return 1 + (2 * number * (SHADES - 1) + self.classes - 1) // (2 * (self.classes - 1))
+
+
+def scale(values: Iterable[float]) -> Scale:
+    """A scale for values of at least 1, or 0."""
+    exponents = [math.frexp(value)[1] - 1 for value in values if value]
+    if not exponents:
+        return Scale(0, 1, 0)
+    low, octaves = min(exponents), max(exponents) - min(exponents) + 1
+    step = -(-octaves // SHADES)
+    return Scale(low, step, -(-octaves // step))
+
+
+def lines(document: Document) -> list[str]:
     """The matrix as lines of characters, not more than 80 of them wide."""
-    key = "bytes" if any(pair["bytes"] for pair in pairs) else "messages"
-    each, found = binned(processes, pairs, MOST, key)
-    names = [_ranks(row, each, processes) for row in range(len(found))]
+    found = binned(document, MOST)
+    index = _index(quantity_of(document))
+    names = [ranks(row, found.each, document["processes"]) for row in range(found.rows)]
     label = max(map(len, names))
-    largest = max(max(row) for row in found)
-    wide = len(found) <= _WIDE and each == 1
+    largest = max(values[index] for values in found.cells.values())
+    wide = found.rows <= _WIDE and found.each == 1
     drawn = [f"{'':{label}} {_columns(names, wide=wide)}".rstrip()]
-    for name, row in zip(names, found, strict=True):
-        cells = (_shade(value, largest) for value in row)
+    for row, name in enumerate(names):
+        values = (found.cells.get((row, column), (0, 0))[index] for column in range(found.rows))
+        cells = (_character(value, largest) for value in values)
         text = "".join(f"{cell:>3}" for cell in cells) if wide else "".join(cells)
         drawn.append(f"{name:>{label}} {text}".rstrip())
     return drawn
+
+
+def quantity_of(document: Document) -> Quantity:
+    """What a matrix shows: bytes, or messages where all are empty."""
+    return "bytes" if document["bytes"] else "messages"
+
+
+def _index(quantity: Quantity) -> int:
+    return ("messages", "bytes").index(quantity)
 
 
 def _columns(names: Sequence[str], *, wide: bool) -> str:
@@ -56,13 +192,7 @@ def _columns(names: Sequence[str], *, wide: bool) -> str:
     return text
 
 
-def _ranks(row: int, each: int, processes: int) -> str:
-    """Ranks of a row: ``8`` or ``8-11``."""
-    first, last = row * each, min((row + 1) * each, processes) - 1
-    return str(first) if first == last else f"{first}-{last}"
-
-
-def _shade(value: int, largest: int) -> str:
+def _character(value: int, largest: int) -> str:
     if not value:
         return " "
     return next(sign for least, sign in _LEVELS if value >= least * largest)
@@ -70,32 +200,32 @@ def _shade(value: int, largest: int) -> str:
 
 def picture(document: Document) -> Picture:
     """The matrix as squares, darker for more bytes."""
-    processes, pairs = document["processes"], document["pairs"]
-    each, found = binned(processes, pairs, _MOST_DRAWN)
-    names = tuple(_ranks(row, each, processes) for row in range(len(found)))
-    largest = max((max(row) for row in found), default=0)
-    told = tuple(
-        tuple(
-            f"{a} to {b}: {format_size(value, digits=3)}" if value else ""
-            for b, value in zip(names, row, strict=True)
-        )
-        for a, row in zip(names, found, strict=True)
-    )
+    processes = document["processes"]
+    quantity = quantity_of(document)
+    found = binned(document, _MOST_DRAWN)
+    names = tuple(ranks(row, found.each, processes) for row in range(found.rows))
     facts = [
         f"{count(processes)} processes, {plural(document['messages'], 'message')}, "
         f"{format_size(document['bytes'])}",
         f"grid: {grid_text(document)}",
     ]
-    return Picture(
-        "Bytes sent, from each process to each",
-        facts,
-        Cells(
-            names,
-            tuple(tuple(value / largest if largest else 0.0 for value in row) for row in found),
-            told,
-            "from",
-            "to",
-            f"darkest: {format_size(largest, digits=3)}; scale of the square root",
-        ),
-        [],
+    if found.each > 1:
+        facts.append(f"a cell is the sum over {found.each} x {found.each} ranks")
+    cells, legend = drawn(found, names, quantity)
+    shown = Cells(names, cells, "sending rank", "receiving rank", quantity, legend)
+    return Picture(f"{quantity.capitalize()} from rank to rank", facts, shown)
+
+
+def drawn(
+    found: Binned, names: Sequence[str], quantity: Quantity
+) -> tuple[tuple[Cell, ...], tuple[tuple[int, str], ...]]:
+    """Shaded cells, and what the shades mean."""
+    index = _index(quantity)
+    made = scale(values[index] for values in found.cells.values())
+    cells = tuple(
+        Cell(row, column, shade, told(names[row], names[column], *values))
+        for (row, column), values in sorted(found.cells.items())
+        if (shade := made.shade(values[index]))
     )
+    written: Any = format_size if quantity == "bytes" else count
+    return cells, tuple((shade, written(low)) for shade, low in made.ends())

@@ -45,6 +45,8 @@ TABLE = Format("table", ".txt", "terminal")
 JSON = Format("json", ".json", "json")
 SVG = Format("svg", ".svg", "svg")
 """Only of results that are drawn."""
+HTML = Format("html", ".html", "page")
+"""Only of results that are drawn."""
 FORMATS: Mapping[str, Format] = {
     one.name: one
     for one in (
@@ -53,10 +55,11 @@ FORMATS: Mapping[str, Format] = {
         Format("markdown", ".md", "markdown"),
         TABLE,
         SVG,
+        HTML,
     )
 }
 """By name, in the order in which suffixes are named."""
-NAMES = (TABLE.name, *(one.name for one in FORMATS.values() if one not in (TABLE, SVG)))
+NAMES = (TABLE.name, *(one.name for one in FORMATS.values() if one not in (TABLE, SVG, HTML)))
 """Formats that every result has, in the order in which they are named."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from popmodel.report.views import Document
+from popmodel.units import plural
 
 
 def application(document: Document) -> str:
@@ -16,6 +17,20 @@ def application(document: Document) -> str:
 
 BOUND = {"close": "", "spread": ", threads spread", "none": ", threads not bound"}
 """What headings say of the binding."""
+
+
+def calibrated(document: Document) -> tuple[tuple[str, str], ...]:
+    """By what runs the signature was calibrated, as a fact with its name; nothing if it was not."""
+    known = document["application"]["calibration"]
+    if known is None:
+        return ()
+    text = f"by {plural(known['runs'], 'run')} on {known['machine']}"
+    if not known["same_machine"]:
+        text += "; on this machine only what they tell of the program holds"
+    if known["changed"]:
+        names = ", ".join(known["changed"])
+        text += f"; changed by hand since, what they told of it is forgotten: {names}"
+    return (("calibrated", text),)
 
 
 def machine(document: Document) -> str:

@@ -47,8 +47,7 @@ def blocks(document: Document) -> list[Section]:
     several = len(runs) > 1
     reasons = Reasons()
     families = _families(runs)
-    sizes = Table(heads(names), _sizes(runs, reasons), group=_IN_LINE, is_key=True)
-    sections = [notes(joint_caveats(runs, names)), (sizes, *_reading(runs))]
+    sections = _first(document, names, reasons)
     columns = heads(names if several else ["%"])
     for family in families:
         sections += [(tree,) for tree in _trees(family, runs, columns, reasons)]
@@ -57,14 +56,32 @@ def blocks(document: Document) -> list[Section]:
         rows = _scaling_rows(runs, reasons)
         scaling = Table(columns, rows, first="Scaling, ratios", group=_IN_LINE)
         sections.append((scaling, *notes(_scaling_words(document), Role.REMARK)))
+    return [*sections, reasons.section(), *_last(document, names), _other_families(runs)]
+
+
+def beside_trees(document: Document) -> list[Section]:
+    """What `blocks` has beside the efficiencies, for where these are shown already."""
+    names = run_names([run["trace"] for run in document["runs"]])
+    reasons = Reasons()
+    first = _first(document, names, reasons)
+    return [*first, reasons.section(), *_last(document, names)]
+
+
+def _first(document: Document, names: Sequence[str], reasons: Reasons) -> list[Section]:
+    """Caveats, and the size of each run."""
+    runs = document["runs"]
+    sizes = Table(heads(names), _sizes(runs, reasons), group=_IN_LINE, is_key=True)
+    return [notes(joint_caveats(runs, names)), (sizes, *_reading(runs))]
+
+
+def _last(document: Document, names: Sequence[str]) -> list[Section]:
+    """What to look at: advice, regions and calls, notes and warnings."""
+    runs = document["runs"]
     return [
-        *sections,
-        reasons.section(),
         advised(document["advice"]),
         placed(runs, names, _in_detail(document, names)),
         titled("notes", joint_notes(runs, names)),
         warned(joint_warnings(runs, names)),
-        _other_families(runs),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a drawing shows, as data: bars, points, curves, lanes over time, or cells."""
+"""What a drawing shows, as data: bars, points, curves, lanes over time, cells, or a heat map."""
 
 from __future__ import annotations
 
@@ -66,11 +66,16 @@ class Bars:
 
 
 class Mark(StrEnum):
-    """How a point is drawn: an open circle, a filled circle on a band, a diamond on a band."""
+    """How a point is drawn: an open circle, a filled one, a diamond, a square, a triangle.
+
+    Where points stand side by side, a filled circle and a diamond are on a band.
+    """
 
     PLAIN = "plain"
     MARKED = "marked"
     FIRST = "first"
+    SQUARE = "square"
+    TRIANGLE = "triangle"
 
 
 @dataclass(frozen=True)
@@ -158,13 +163,27 @@ class Points:
 
 @dataclass(frozen=True)
 class Spot:
-    """A place on a chart, with a text beside it and a longer one for viewers that can show it."""
+    """A place on a chart, with a text beside it and a longer one for viewers that can show it.
+
+    Attributes
+    ----------
+    x, y : float
+        The place.
+    text, told : str
+        The short text and the longer one.
+    mark : Mark
+        How it is drawn.
+    low, high : float or None
+        Ends of the interval of y; None where there is none.
+    """
 
     x: float
     y: float
     text: str
     told: str
-    is_first: bool = False
+    mark: Mark = Mark.PLAIN
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -179,11 +198,14 @@ class Curve:
         What the line is; empty where the title says it.
     dots : bool
         Whether the points are marked.
+    exact : bool
+        Whether it is where spots would be that are exact: such a line is dashed.
     """
 
     points: tuple[tuple[float, float], ...]
     text: str = ""
     dots: bool = False
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,7 +230,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves and spots, from left to right, over two axes."""
+    """Curves and spots, from left to right, over two axes.
+
+    ``band`` lies behind them: between what is low and what is high at each x, from left to right.
+    """
 
     name: str
     title: str
@@ -216,13 +241,15 @@ class Chart:
     y: Axis
     curves: tuple[Curve, ...]
     spots: tuple[Spot, ...] = ()
+    band: tuple[tuple[float, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class Charts:
-    """Charts below each other."""
+    """Charts below each other, and what the marks of their spots mean."""
 
     charts: Sequence[Chart]
+    legend: Sequence[tuple[Mark, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -272,6 +299,26 @@ class Timelines:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A cell with something in it.
+
+    Attributes
+    ----------
+    row, column : int
+        Where it is.
+    shade : int
+        From 1 to 9, higher for more.
+    told : str
+        What is in it, for viewers that can show it.
+    """
+
+    row: int
+    column: int
+    shade: int
+    told: str
+
+
+@dataclass(frozen=True)
 class Cells:
     """A square table of shaded cells.
 
@@ -279,21 +326,68 @@ class Cells:
     ----------
     names : tuple of str
         Of the rows and of the columns alike.
-    values : tuple of tuple of float
-        By row and column, 0 to 1: how dark.
-    told : tuple of tuple of str
-        Each in words, for viewers that can show them; empty for none.
+    cells : tuple of Cell
+        Those that are not empty.
     rows, columns : str
         What they are.
-    scale : str
-        What dark means.
+    quantity : str
+        What the shades stand for.
+    legend : tuple of (int, str)
+        Shades, ascending, and from what value on they are used.
     """
 
     names: tuple[str, ...]
-    values: tuple[tuple[float, ...], ...]
-    told: tuple[tuple[str, ...], ...]
+    cells: tuple[Cell, ...]
     rows: str
     columns: str
+    quantity: str
+    legend: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a heat map.
+
+    Attributes
+    ----------
+    text : str
+        What is printed.
+    efficiency : float or None
+        Gives its colour; None: no colour.
+    is_worst : bool
+        Whether it stands out.
+    """
+
+    text: str
+    efficiency: float | None = None
+    is_worst: bool = False
+
+
+@dataclass(frozen=True)
+class HeatLine:
+    """A label, indented by its depth, and a figure for each column; a heading without figures."""
+
+    label: str
+    figures: tuple[Figure, ...] = ()
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Lines of coloured figures below each other, one column for each of several runs.
+
+    Attributes
+    ----------
+    heads : tuple of tuple of str
+        For each column the lines above it.
+    lines : tuple of HeatLine
+        From top to bottom.
+    scale : str
+        What the colours mean.
+    """
+
+    heads: tuple[tuple[str, ...], ...]
+    lines: tuple[HeatLine, ...]
     scale: str
 
 
@@ -307,7 +401,7 @@ class Picture:
         What is shown.
     facts : sequence of str
         Lines below the title.
-    shown : Bars, Points, Charts, Timelines or Cells
+    shown : Bars, Points, Charts, Timelines, Cells or HeatMap
         The drawing itself.
     remarks : sequence of str
         Stand at the bottom.
@@ -315,5 +409,5 @@ class Picture:
 
     title: str
     facts: Sequence[str]
-    shown: Bars | Points | Charts | Timelines | Cells
+    shown: Bars | Points | Charts | Timelines | Cells | HeatMap
     remarks: Sequence[str] = ()

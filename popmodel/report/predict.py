@@ -31,7 +31,7 @@ from popmodel.report.blocks import (
     titled,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import BOUND, application, machine
+from popmodel.report.heading import BOUND, application, calibrated, machine
 from popmodel.report.predict_plot import picture
 from popmodel.report.predict_trees import trees
 from popmodel.report.reasons import Reasons
@@ -62,15 +62,15 @@ def blocks(document: Document, families: Sequence[str], *, brief: bool = False) 
     reasons = Reasons()
     compares = _compares(document, families)
     return [
-        (Title(application(document), _sizes(document)), Facts(_setting(document))),
-        (Facts(_results(document)),),
+        (Title(application(document), sizes(document)), Facts(setting(document))),
+        (Facts(results(document)),),
         *trees(document, families, reasons, brief=brief),
         (Facts((("reference", _reference(document)),)),) if compares else (),
         reasons.section(),
         (_time(document),),
         _remedies(document),
         _uncertainty(document),
-        titled("notes", _notes(document)),
+        titled("notes", remarks(document)),
         (Command((document["launch"], document["launch_mpirun"])),),
     ]
 
@@ -99,7 +99,7 @@ def records(document: Document) -> list[Record]:
     return rows
 
 
-def _sizes(document: Document) -> tuple[str, ...]:
+def sizes(document: Document) -> tuple[str, ...]:
     """P and T in words, the longest first."""
     processes, threads = document["processes"], document["threads"]
     return (
@@ -109,7 +109,7 @@ def _sizes(document: Document) -> tuple[str, ...]:
     )
 
 
-def _setting(document: Document) -> tuple[tuple[str, str], ...]:
+def setting(document: Document) -> tuple[tuple[str, str], ...]:
     """The machine and how the run lies on it."""
     placement = document["placement"]
     place = (
@@ -120,7 +120,7 @@ def _setting(document: Document) -> tuple[tuple[str, str], ...]:
     if placement["grid"]:
         place += f", grid {'x'.join(str(extent) for extent in placement['grid'])}"
     place += BOUND[placement["bind"]]
-    facts = [("machine", machine(document)), ("place", place)]
+    facts = [*calibrated(document), ("machine", machine(document)), ("place", place)]
     memory = document["memory_per_process"]
     if memory is not None:
         facts.append(("memory", f"{format_size(memory, digits=3)} per process"))
@@ -129,7 +129,8 @@ def _setting(document: Document) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def _results(document: Document) -> tuple[tuple[str, str], ...]:
+def results(document: Document) -> tuple[tuple[str, str], ...]:
+    """How long the run takes, how sure that is, and what it comes from."""
     runtime = document["runtime"]
     text = format_time(runtime["value"])
     validity = document["validity"]
@@ -145,10 +146,19 @@ def _results(document: Document) -> tuple[tuple[str, str], ...]:
     reach = Validity(validity["status"], validity["factor"], tuple(validity["reasons"])).text
     return (
         ("runtime", text),
+        *_new_run(runtime),
         ("validity", reach),
         *([("overlap", bracket)] if full != none else []),
         ("method", _method(document["replay"], document["processes"])),
     )
+
+
+def _new_run(runtime: Estimate) -> tuple[tuple[str, str], ...]:
+    """The interval of one more run, where it is known how much runs vary."""
+    one = runtime.get("new_run") or {"low": None}
+    if one["low"] is None:
+        return ()
+    return (("new run", f"90 %: {_times(one['low'], one['high'])}, with noise from run to run"),)
 
 
 def _method(found: Mapping[str, Any], processes: int) -> str:
@@ -161,7 +171,7 @@ def _method(found: Mapping[str, Any], processes: int) -> str:
         part = f" of {count(found['processes'])} processes that stand for {count(processes)}"
     return (
         f"replay{part}, {count(found['operations'])} MPI operations; closed form: "
-        f"{format_time(closed)} ({_change(closed / replay - 1)})"
+        f"{format_time(closed)} ({change(closed / replay - 1)})"
     )
 
 
@@ -210,8 +220,7 @@ def _time(document: Document) -> Table:
 def _remedies(document: Document) -> Section:
     """The remedies that bring most, and how many more there are."""
     rows = tuple(
-        Row(label, texts([_change(change)]), depth=1)
-        for label, change in document["remedies"].items()
+        Row(label, texts([change(one)]), depth=1) for label, one in document["remedies"].items()
     )
     if not rows:
         return ()
@@ -221,7 +230,8 @@ def _remedies(document: Document) -> Section:
     return (table, *notes(smaller, Role.REMARK))
 
 
-def _change(fraction: float) -> str:
+def change(fraction: float) -> str:
+    """A relative change in per cent, with its sign."""
     return f"{round(100 * fraction, 1) + 0.0:+.1f} %"  # + 0.0: not -0.0
 
 
@@ -245,7 +255,7 @@ def _uncertainty(document: Document) -> Section:
     )
 
 
-def _notes(document: Document) -> list[str]:
+def remarks(document: Document) -> list[str]:
     """Remarks, the two ratios of the classical model, and what the prediction leaves out."""
     cores = document["processes"] * document["threads"]
     hybrid = document["threads"] > 1  # else both compare the run with itself

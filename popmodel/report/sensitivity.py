@@ -273,7 +273,7 @@ def _notes(document: Document) -> list[str]:
     told = [
         "exact as long as sizes decide who waits for a receive, messages meet as traced, and "
         "collectives keep their algorithms; links and memory are not shared",
-        f"over latency and bandwidth together the runtime is "
+        f"over latency, bandwidth and speed of computing together the runtime is "
         f"{'one plane' if len(planes) == 1 else f'the greatest of {len(planes)} planes'}"
         f"{f', within {100 * error:.2g} %' if error > _ROUNDING else ''} (in JSON)",
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.report.figures import ticks
-from popmodel.report.pictures import Axis, Chart, Charts, Curve, Picture, Spot
+from popmodel.report.pictures import Axis, Chart, Charts, Curve, Mark, Picture, Spot
 from popmodel.report.views import Document
 from popmodel.units import format_bandwidth, format_time
 
@@ -91,7 +91,7 @@ def _curve_chart(
     ]
     if axis.low <= here <= axis.high:
         told = _told(name, here, document["runtime"])
-        spots.append(Spot(here, document["runtime"], "", told, is_first=True))
+        spots.append(Spot(here, document["runtime"], "", told, mark=Mark.FIRST))
         spots.sort(key=lambda one: one.x)
     low, high = points[0][1], points[-1][1]
     room = 0.06 * (high - low) or 0.05 * high or 1.0
@@ -145,7 +145,7 @@ def _over_both(document: Document) -> Chart:
         x,
         y,
         tuple(lines),
-        (Spot(*here, "", told, is_first=True),) if inside else (),
+        (Spot(*here, "", told, mark=Mark.FIRST),) if inside else (),
     )
 
 

@@ -10,14 +10,14 @@ from popmodel.report.figures import percent
 from popmodel.report.views import Document, Record
 from popmodel.units import format_time, plural
 
-__all__ = ["records", "regions", "scenarios", "verdict"]
+__all__ = ["SMALL", "gain_of", "hides", "records", "regions", "scenarios", "verdict"]
 
 Region = Mapping[str, Any]
 
 _SHOWN = 8
 _FASTER = (0.1, 0.5)
 """Shares taken away that a screen shows; documents have more."""
-_SMALL = 5e-4
+SMALL = 5e-4
 """Share of the runtime that is printed as 0.1 % at least; less counts as nothing."""
 _LARGE = 0.05
 """Share of the runtime from which a region that does not pay is worth a word."""
@@ -35,17 +35,17 @@ def verdict(document: Document) -> str:
     runtime, found = document["runtime"], document["regions"]
     if not found or not runtime:
         return "nothing is computed, so that no faster region can help"
-    best = max(found, key=lambda one: _gain(one, 0.1, runtime))
-    gain = _gain(best, 0.1, runtime)
-    if gain < _SMALL:
+    best = max(found, key=lambda one: gain_of(one, 0.1, runtime))
+    gain = gain_of(best, 0.1, runtime)
+    if gain < SMALL:
         said = "no region pays: 10 % less time in any of them saves less than 0.1 % of the runtime"
     else:
         said = f"{_made_faster(best)} saves {percent(gain)} % of the runtime"
-    hidden = [one for one in found if one is not best and _hides(one, runtime)]
+    hidden = [one for one in found if one is not best and hides(one, runtime)]
     if hidden:
         one = max(hidden, key=lambda one: float(one["share"]))
-        saved = _gain(one, 0.1, runtime)
-        pays = "nothing" if saved < _SMALL else f"only {percent(saved)} %"
+        saved = gain_of(one, 0.1, runtime)
+        pays = "nothing" if saved < SMALL else f"only {percent(saved)} %"
         share = percent(one["share"])
         said += (
             f"; {_subject(one)} has {share} % of the time and pays {pays}: it hides behind waiting"
@@ -58,7 +58,7 @@ def regions(document: Document) -> Section:
     runtime, found = document["runtime"], document["regions"]
     if not found or not runtime:
         return ()
-    told = [one for one in found if max(one["share"], one["critical"] / runtime) >= _SMALL]
+    told = [one for one in found if max(one["share"], one["critical"] / runtime) >= SMALL]
     shown = told[:_SHOWN]
     rows = tuple(Row(one["name"], texts(_figures(one, runtime))) for one in shown)
     heads = ("self %", "path %", *(f"-{100 * one:.0f} %" for one in _FASTER), "one", "even")
@@ -95,7 +95,7 @@ def scenarios(document: Document) -> Section:
             ),
         )
         for one in found
-        if abs(one["gain"]) >= _SMALL * runtime
+        if abs(one["gain"]) >= SMALL * runtime
     )
     if not rows:
         return (Note("potential gains: less than 0.1 % of the runtime in every ideal scenario"),)
@@ -138,7 +138,7 @@ def records(document: Document) -> list[Record]:
 def _figures(one: Region, runtime: float) -> list[str]:
     """Figures of a region: its shares, and what is gained, in per cent of the runtime."""
     gains = [
-        *(_gain(one, faster, runtime) for faster in _FASTER),
+        *(gain_of(one, faster, runtime) for faster in _FASTER),
         1 - _at(one["slowest"]["gain"], 0.5) / runtime,
         1 - one["balanced"] / runtime,
     ]
@@ -148,10 +148,10 @@ def _figures(one: Region, runtime: float) -> list[str]:
 
 def _clean(gain: float) -> float:
     """Without the sign of a nothing."""
-    return 0.0 if abs(gain) < _SMALL else gain
+    return 0.0 if abs(gain) < SMALL else gain
 
 
-def _gain(one: Region, faster: float, runtime: float) -> float:
+def gain_of(one: Region, faster: float, runtime: float) -> float:
     """What is gained of the runtime if a region takes less time on all ranks."""
     return 1 - _at(one["gain"], faster) / runtime
 
@@ -160,9 +160,10 @@ def _at(gains: Sequence[Mapping[str, float]], faster: float) -> float:
     return next(one["runtime"] for one in gains if one["faster"] == faster)
 
 
-def _hides(one: Region, runtime: float) -> bool:
+def hides(one: Region, runtime: float) -> bool:
+    """Whether a region has much time, little of which a faster one would gain."""
     share = float(one["share"])
-    return share >= _LARGE and _gain(one, 0.1, runtime) < _HIDES * 0.1 * share
+    return share >= _LARGE and gain_of(one, 0.1, runtime) < _HIDES * 0.1 * share
 
 
 def _subject(one: Region) -> str:

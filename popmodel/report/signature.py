@@ -175,6 +175,7 @@ _IMBALANCE = {
     "transient_cv": "work per process varies by {0} (cv), drawn anew in every step",
     "reference_processes": "given for {0} processes",
     "growth_exponent": "grows as P to the power of {0}",
+    "largest": "one process has {0} of all work, or more",
 }
 
 

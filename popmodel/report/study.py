@@ -36,15 +36,15 @@ def blocks(document: Document) -> list[Section]:
     """The runs, all splits, the check, the recommendation, and the commands of the steps."""
     told = document["study"]
     return [
-        *_runs(told),
+        *runs(told),
         *sweep.blocks(document),
-        _validation(told),
-        *(_recommended(one, document) for one in told["recommended"]),
-        _commands(told),
+        check(told),
+        *(recommended(one, document) for one in told["recommended"]),
+        commands(told),
     ]
 
 
-def _runs(told: Told) -> list[Section]:
+def runs(told: Told) -> list[Section]:
     """What was run, and what the signature and the machine are."""
     facts = [("directory", str(told["folder"])), ("signature", _signature(told))]
     if told["machine"]["assumed"]:
@@ -70,12 +70,15 @@ def _figures(run: Told) -> tuple[str, str, str]:
 
 def _disturbed(told: Told) -> Section:
     """The warning for runs that did not have the machine for themselves."""
-    if not any(run["disturbed"] for run in told["runs"]):
+    disturbed = [run for run in told["runs"] if run["disturbed"]]
+    if not disturbed:
         return ()
+    waited = ", ".join(f"{100 * run['waited']:.2g} % in {_name(run)}" for run in disturbed)
     return (
         Note(
-            "threads waited for CPUs (!): these times are too long, and so is what is predicted "
-            "from them; run the study again on an idle machine (--force)",
+            f"threads waited for CPUs (!), of the time that they were ready to run {waited}: "
+            "these times are too long, and so is what is predicted from them; run the study "
+            "again on an idle machine (--force)",
             Role.WARNING,
         ),
     )
@@ -108,7 +111,7 @@ def _name(run: Told) -> str:
     return " ".join([f"{run['processes']} x {run['threads']}", *values])
 
 
-def _validation(told: Told) -> Section:
+def check(told: Told) -> Section:
     """The prediction of the run that was left out."""
     one = told["validation"]
     time = one["runtime"]
@@ -127,7 +130,7 @@ def _validation(told: Told) -> Section:
     )
 
 
-def _recommended(one: Told, document: Document) -> Section:
+def recommended(one: Told, document: Document) -> Section:
     """What to take, its interval, and what would narrow that."""
     time = one["runtime"]
     value = _interval(time["value"], time["low"], time["high"])
@@ -161,7 +164,8 @@ def _interval(value: float, low: float | None, high: float | None) -> str:
     return f"{text} (90 %: {format_time(low, digits=3)} .. {format_time(high, digits=3)})"
 
 
-def _commands(told: Told) -> Section:
+def commands(told: Told) -> Section:
+    """What does each step by itself."""
     steps: Sequence[Mapping[str, str]] = told["commands"]
     return (
         Heading("to repeat a step"),

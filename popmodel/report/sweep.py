@@ -20,7 +20,7 @@ from popmodel.report.blocks import (
     notes,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import BOUND, application, machine
+from popmodel.report.heading import BOUND, application, calibrated, machine
 from popmodel.report.splits import Entry, ordered, runs
 from popmodel.report.splits import cores as split_cores
 from popmodel.report.splits import name as split_name
@@ -37,11 +37,8 @@ _LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen doe
 
 def blocks(document: Document) -> list[Section]:
     """All splits, what to take, and how to launch it."""
-    facts = [("machine", _machine(document))]
-    facts += [("what if", _what_if(document))] if document["what_if"] else []
-    facts += [("largest", largest(document))] if document["largest"] else []
     return [
-        (Title(application(document), (_cores(document),)), Facts(tuple(facts))),
+        (Title(application(document), (cores(document),)), Facts(facts(document))),
         (_table(document),),
         *(
             (
@@ -53,6 +50,14 @@ def blocks(document: Document) -> list[Section]:
         *((Note(growth(one)),) for one in document["growth"]),
         *((_launch(choice, document),) for choice in document["choices"]),
     ]
+
+
+def facts(document: Document) -> tuple[tuple[str, str], ...]:
+    """The machine, what was changed of it, and what the largest number of cores is."""
+    found = [*calibrated(document), ("machine", _machine(document))]
+    found += [("what if", _what_if(document))] if document["what_if"] else []
+    found += [("largest", largest(document))] if document["largest"] else []
+    return tuple(found)
 
 
 def _launch(choice: Entry, document: Document) -> Command:
@@ -98,7 +103,8 @@ def records(document: Document) -> list[Record]:
     ]
 
 
-def _cores(document: Document) -> str:
+def cores(document: Document) -> str:
+    """The numbers of cores in words: ``16, 64 cores``."""
     counts = [str(choice["cores"]) for choice in document["choices"]]
     return f"{', '.join(counts)} {'core' if counts == ['1'] else 'cores'}"
 

@@ -8,6 +8,7 @@ from typing import Any
 from popmodel.machine.register import part_of
 from popmodel.machine.remeasure import file_of
 from popmodel.model.laws import LAWS
+from popmodel.model.residual import RESIDUALS
 from popmodel.model.symbols import label
 from popmodel.report.blocks import Command, Note, Role, Section
 from popmodel.report.figures import percent
@@ -29,7 +30,7 @@ def named(path: str, share: float, origins: Iterable[str] = ()) -> str:
         Where its values come from, such as ``preset``.
     """
     inside = ", ".join([path, *sorted(set(origins))])
-    name = label(path)
+    name = f"{RESIDUALS[path].meaning} ({path})" if path in RESIDUALS else label(path)
     text = f"{name} ({inside})" if name == path else name.replace(f"({path})", f"({inside})")
     return f"{text}, {percent(share, 0)} % of the variance"
 

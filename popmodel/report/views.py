@@ -14,6 +14,7 @@ from popmodel.report.blocks import Command, Note, Section
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from popmodel.report.html.contents import Contents
     from popmodel.report.pictures import Picture
 
 Document: TypeAlias = Mapping[str, Any]
@@ -33,11 +34,14 @@ class Views:
         Document to tidy records, one value each, for CSV.
     picture : callable or None
         Document to a drawing; None for what has none.
+    contents : callable or None
+        Document to what a page shows; None: the document and nothing else.
     """
 
     blocks: Callable[[Document], Sequence[Section]]
     records: Callable[[Document], list[Record]]
     picture: Callable[[Document], Picture] | None = None
+    contents: Callable[[Document], Contents] | None = None
 
 
 def footer(document: Document) -> list[Section]:

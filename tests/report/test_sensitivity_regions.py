@@ -10,8 +10,11 @@ from popmodel.plain import document
 from popmodel.report import sensitivity_regions
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
+from popmodel.whatif.durations import Durations
 from popmodel.whatif.ideal import Scenario
 from popmodel.whatif.worth import FASTER, Gain, Rest, Slowest, Worth
+
+RANKS = Durations(0.1, 0.2, (3, 0, 1), 0)
 
 
 def region(
@@ -21,7 +24,7 @@ def region(
     slope = path if slope is None else slope
     gain = tuple(Gain(one, 1 - slope * one) for one in FASTER)
     one = Slowest(3, tuple(Gain(one, 1 - 0.5 * slope * one) for one in FASTER))
-    return Worth(name, kind, share, share, path, gain, one, 0.9, 1 - 0.1 * slope)
+    return Worth(name, kind, share, share, path, gain, one, 0.9, 1 - 0.1 * slope, RANKS)
 
 
 def found(*regions: Worth, rest: Rest | None = None, scenarios: tuple[Scenario, ...] = ()) -> Any:

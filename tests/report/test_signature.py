@@ -83,6 +83,10 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
     ("parallel", "mode"): ('"sum"', "no overlap (sum)"),
     ("halo", "mode"): ('"blocking"', "one message after the other (blocking)"),
     ("halo", "pack"): ('"none"', "nothing is packed"),
+    ("parallel", "synchronisation"): (
+        '"x/y"',
+        "a share of x/y = 0.166667 of what threads idle is in barriers and locks",
+    ),
     ("halo", "overlap"): ('"x/y"', "a share of x/y = 0.166667 is hidden"),
     ("p2p", "mode"): ('"sendrecv"', "while receiving (sendrecv)"),
     ("shift", "dim"): ("1", "grid dimension 1"),

@@ -9,7 +9,7 @@ import pytest
 from popmodel.report.blocks import Facts, Note
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import screen_text
-from popmodel.report.study import _notes, _recommended, _runs, _validation
+from popmodel.report.study import _notes, check, recommended, runs
 
 RUN = {
     "processes": 2,
@@ -18,7 +18,7 @@ RUN = {
     "seconds": 1.2345,
     "role": "learnt from",
 }
-RUN |= {"runtime": 1.1, "disturbed": False}
+RUN |= {"runtime": 1.1, "disturbed": False, "waited": 0.001}
 TOLD = {
     "folder": "app.study",
     "program": "app",
@@ -46,7 +46,7 @@ def drawn(*sections: Any) -> str:
 
 
 def test_runs_and_what_was_made_of_them_are_listed() -> None:
-    text = drawn(*_runs(TOLD))
+    text = drawn(*runs(TOLD))
     assert "study of app" in text
     assert "app.study/signature.toml (found in 1 trace)" in text
     assert "assumed    the network is that of another machine" in text
@@ -56,15 +56,18 @@ def test_runs_and_what_was_made_of_them_are_listed() -> None:
 
 
 def test_runs_on_a_busy_machine_are_marked() -> None:
-    text = drawn(*_runs({**TOLD, "runs": [{**RUN, "disturbed": True}]}))
+    text = drawn(*runs({**TOLD, "runs": [RUN, {**RUN, "disturbed": True, "waited": 0.0345}]}))
     assert "1.1!" in text
     assert "\n ! threads waited for CPUs" in text
-    assert "threads waited for CPUs (!): these times are too long" in " ".join(text.split())
+    assert (
+        "threads waited for CPUs (!), of the time that they were ready to run 3.5 % in 2 x 1 N=64: "
+        "these times are too long"
+    ) in " ".join(text.split())
 
 
 def test_a_signature_that_was_given_is_named() -> None:
     given = {**TOLD["signature"], "given": "mine.toml"}  # type: ignore[dict-item]
-    assert "(given: mine.toml)" in drawn(*_runs({**TOLD, "signature": given}))
+    assert "(given: mine.toml)" in drawn(*runs({**TOLD, "signature": given}))
 
 
 def test_many_notes_are_counted() -> None:
@@ -81,7 +84,7 @@ def test_many_notes_are_counted() -> None:
     [(1, "-9.1 %, inside the interval"), (0, "-9.1 %, outside the interval"), (None, "-9.1 %")],
 )
 def test_the_check_says_whether_the_interval_held(covered: int | None, said: str) -> None:
-    text = drawn(_validation({"validation": {**CHECK, "runtime": {**TIME, "covered": covered}}}))
+    text = drawn(check({"validation": {**CHECK, "runtime": {**TIME, "covered": covered}}}))
     assert text.splitlines() == [
         "check: 1 x 1 N=64 was left out and predicted from the others",
         "predicted  2.000 s (90 %: 1.50 s .. 2.50 s)",
@@ -92,20 +95,20 @@ def test_the_check_says_whether_the_interval_held(covered: int | None, said: str
 
 
 def test_a_recommendation_has_its_interval() -> None:
-    (facts,) = _recommended(BEST, MACHINE)
+    (facts,) = recommended(BEST, MACHINE)
     text = "32 x 2 on 64 cores: 400.0 ms (90 %: 300 ms .. 750 ms)"
     assert facts == Facts((("recommended", text),))
 
 
 def test_a_recommendation_without_interval_says_why() -> None:
     none = {"value": 0.4, "low": None, "high": None, "why": "too far outside"}
-    text = drawn(_recommended({**BEST, "runtime": none}, MACHINE))
+    text = drawn(recommended({**BEST, "runtime": none}, MACHINE))
     assert "400.0 ms; no interval: too far outside" in " ".join(text.split())
 
 
 def test_what_would_narrow_it_is_named_with_its_command() -> None:
     one = {**BEST, "doubtful": {"memory.bsat": 0.82, "law.loops": 0.1}, "measure": "popmodel bench"}
-    section = _recommended(one, MACHINE)
+    section = recommended(one, MACHINE)
     assert "(memory.bsat), 82 % of the variance" in " ".join(drawn(section).split())
     assert Note in [type(block) for block in section]
     assert "popmodel bench" in drawn(section)
@@ -114,6 +117,6 @@ def test_what_would_narrow_it_is_named_with_its_command() -> None:
 def test_a_constant_of_the_signature_is_narrowed_by_more_runs() -> None:
     name = "constants.c7"
     one = {**BEST, "doubtful": {name: 0.6}, "sources": {name: "sweep, 1/(P*T) at P = 2"}}
-    text = " ".join(drawn(_recommended(one, MACHINE)).split())
+    text = " ".join(drawn(recommended(one, MACHINE)).split())
     assert "constant c7 of the application, 60 % of the variance" in text
     assert "it comes from sweep, 1/(P*T) at P = 2; more runs would narrow it: --runs" in text

@@ -1,9 +1,4 @@
-"""Panels of points with intervals over categories, as SVG.
-
-Points differ by shape
-and filling and not by colour alone (the blue and the orange are of M. Okabe, K. Ito, Color
-Universal Design, 2008).
-"""
+"""Panels of points with intervals over categories, as SVG."""
 
 from __future__ import annotations
 
@@ -14,6 +9,7 @@ from typing import Any
 
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Band, Mark, Panel, Point, Points
+from popmodel.report.renderers.marks import interval, legend, shape
 from popmodel.report.renderers.sheet import (
     LINE,
     MARGIN,
@@ -36,7 +32,7 @@ def arranged(points: Points) -> tuple[int, Draw]:
     layout = _layout(points.bands)
 
     def draw(y: float) -> tuple[list[str], float]:
-        lines, y = _legend(points.legend, y + LINE + 6, layout.width)
+        lines, y = legend(points.legend, y + LINE + 6, layout.width)
         for band in points.bands:
             drawn, y = _band(band, y + 14, layout)
             lines += drawn
@@ -166,30 +162,8 @@ def _point(point: Point, name: str, x: float, at: Any) -> list[str]:
     if point.low is not None and point.high is not None:
         low, high = at(point.low), at(point.high)
         top = min(top, high)
-        lines.append(
-            f'<path class="bar" d="M{x:.1f} {low:.1f}V{high:.1f}'
-            f'M{x - 5:.1f} {low:.1f}h10M{x - 5:.1f} {high:.1f}h10"/>'
-        )
-    lines.append(_shape(point.mark, x, at(point.value)))
+        lines.append(interval(x, low, high))
+    lines.append(shape(point.mark, x, at(point.value)))
     if point.mark is Mark.FIRST:
         lines.append(words(x, top - 6, point.short, "middle value"))
     return [*lines, "</g>"]
-
-
-def _shape(mark: Mark, x: float, y: float) -> str:
-    if mark is Mark.FIRST:
-        return f'<path class="first" d="M{x:.1f} {y - 7:.1f}l7 7l-7 7l-7 -7z"/>'
-    return f'<circle class="{mark}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
-
-
-def _legend(entries: Sequence[tuple[Mark, str]], y: float, width: float) -> tuple[list[str], float]:
-    """The marks with their meanings, side by side as far as there is room."""
-    lines: list[str] = []
-    x = float(MARGIN)
-    for mark, meaning in entries:
-        room = 18 + text_width(meaning)
-        if x > MARGIN and x + room > width - MARGIN:
-            x, y = float(MARGIN), y + LINE
-        lines += [_shape(mark, x + 6, y - 4), words(x + 18, y, meaning)]
-        x += room + 16
-    return lines, y

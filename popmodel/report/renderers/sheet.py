@@ -25,6 +25,11 @@ _SHADES = (
     "#e3eef9", "#cfe1f2", "#b5d4e9", "#93c3df", "#6daed5", "#4b97c9", "#2f7ebc", "#1864aa",
     "#08306b",
 )  # fmt: skip
+# The same, from what stands out against paper.
+_DARKER = (
+    "#12a7a7", "#0094a6", "#0081a2", "#006d9c", "#005894", "#1c4488", "#272e79", "#2c1866",
+    "#2b0052",
+)  # fmt: skip
 _RULES = (
     'text { font: 12px "DejaVu Sans", Verdana, Helvetica, Arial, sans-serif; fill: #222; }',
     ".heading { font-size: 16px; font-weight: bold; }",
@@ -40,10 +45,14 @@ _RULES = (
     ".plain { fill: #fff; stroke: #555; stroke-width: 1.5; }",
     ".marked { fill: #0072b2; stroke: #0072b2; }",
     ".first { fill: #d55e00; stroke: #222; stroke-width: 1; }",
+    ".square { fill: #555; stroke: #222; stroke-width: 1; }",
+    ".triangle { fill: #0072b2; stroke: #222; stroke-width: 1; }",
     ".room { fill: #e8f1f8; }",
     ".share { fill: #0072b2; }",
     ".exact { stroke: #222; stroke-width: 1; stroke-dasharray: 4 3; fill: none; }",
-    ".cell { fill: #0072b2; }",
+    ".blank { fill: #f4f6f8; }",
+    ".edge { fill: none; stroke: #555; stroke-width: 1; }",
+    ".sideways { text-anchor: middle; }",
     ".worst { fill: #d55e00; }",
     ".curve { stroke: #0072b2; stroke-width: 2; fill: none; stroke-linejoin: round; }",
     ".dot { fill: #0072b2; }",
@@ -56,8 +65,12 @@ _RULES = (
     ".messages { stroke: #e69f00; }",
     ".collective { stroke: #d55e00; }",
     ".other { stroke: #999; }",
+    ".waiting { stroke: #cc79a7; }",
+    ".runtime { stroke: #009e73; }",
+    ".idle { stroke: #ccc; }",
     # From light to dark in equal steps of lightness, so that greys tell the same.
     *(f".level{number} {{ stroke: {colour}; }}" for number, colour in enumerate(_SHADES, 1)),
+    *(f".shade{number} {{ fill: {colour}; }}" for number, colour in enumerate(_DARKER, 1)),
 )
 # In a notebook, pictures share a page with other things that have rules.
 _STYLE = "\n".join(f".popmodel {rule}" for rule in _RULES)

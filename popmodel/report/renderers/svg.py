@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from popmodel.report.pictures import Bars, Cells, Charts, Picture, Timelines
-from popmodel.report.renderers import bars, cells, charts, lanes, points
+from popmodel.report.pictures import Bars, Cells, Charts, HeatMap, Picture, Timelines
+from popmodel.report.renderers import bars, cells, charts, heatmap, lanes, points
 from popmodel.report.renderers.sheet import sheet
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def draw(picture: Picture, stamp: Mapping[str, Any]) -> str:
         width, arranged = lanes.arranged(shown)
     elif isinstance(shown, Cells):
         width, arranged = cells.arranged(shown)
+    elif isinstance(shown, HeatMap):
+        width, arranged = heatmap.arranged(shown)
     else:
         width, arranged = points.arranged(shown)
     by = f"popmodel {stamp['popmodel']}, {stamp['time']}: {stamp['command']}"

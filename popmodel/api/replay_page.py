@@ -1,0 +1,39 @@
+"""Replays as a page: beside single networks, sliders between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from popmodel.api.sensitivity import sensitivity
+from popmodel.errors import PopmodelError
+from popmodel.report.html.contents import Contents, alone
+
+if TYPE_CHECKING:
+    from popmodel.network.network import Network
+    from popmodel.report.views import Document
+
+__all__ = ["with_sensitivity"]
+
+
+def with_sensitivity(document: Document, network: Network, part: Mapping[str, Any]) -> Contents:
+    """Return what the page of replays of a trace shows: them, and what the run depends on.
+
+    Parameters
+    ----------
+    document : mapping
+        Of the replays, with provenance.
+    network : Network
+        On which the dependence is found; where there is none, the page says why.
+    part : mapping
+        The part of the trace, as for `sensitivity`.
+    """
+    report = dict(alone(document).document)
+    trace = document["runs"][0]["trace"]
+    try:
+        found = sensitivity(trace, network, **part).to_dict()
+    except PopmodelError as error:
+        left_out = [{"trace": trace, "what": "sensitivity", "why": error.message}]
+        return Contents({**report, "left_out": left_out})
+    found["provenance"] = document["provenance"]  # the same command, from the same files
+    return Contents({**report, "documents": [document, found]})

@@ -1,0 +1,177 @@
+"""What a report is made from: traces, signatures, profiles, results and pages that were saved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from popmodel.api.results import Result
+from popmodel.documents import parse_json, read_text
+from popmodel.errors import FileError, UsageError
+from popmodel.report.html.contents import SCHEMA, alone
+from popmodel.report.registry import SHOWN, views_of
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
+    from popmodel.report.views import Document
+
+__all__ = ["Given", "documents_in", "kinds"]
+
+PROFILE = "popmodel/machine/1"
+_BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+"""What a document that lacks something makes of those who show it."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """Inputs by what they are.
+
+    Attributes
+    ----------
+    traces, signatures, results, saved : tuple
+        Traces; signatures; results of other functions; paths of results and pages.
+    profile : path or None
+        A machine profile.
+    names : tuple of str
+        A short name of each input, in order.
+    files : tuple of str
+        Those that are files.
+    """
+
+    traces: tuple[TraceLike, ...]
+    signatures: tuple[SignatureLike, ...]
+    results: tuple[Result, ...]
+    saved: tuple[str, ...]
+    profile: ProfileLike | None
+    names: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def kinds(inputs: Sequence[Any]) -> Given:
+    """Tell what each input is, by its type or its suffix.
+
+    Raises
+    ------
+    FileError
+        If a file cannot be read.
+    UsageError
+        If there is none, or there are two profiles.
+    """
+    from popmodel.model.signature.program import Signature
+    from popmodel.report.names import run_names
+    from popmodel.trace import Trace
+
+    if not inputs:
+        raise UsageError("no input given", "name a trace, a saved result (.json) or a signature")
+    traces: list[TraceLike] = []
+    signatures: list[SignatureLike] = []
+    results: list[Result] = []
+    saved: list[str] = []
+    profiles: list[str] = []
+    for one in inputs:
+        if isinstance(one, Trace):
+            traces.append(one)
+        elif isinstance(one, Signature):
+            signatures.append(one)
+        elif isinstance(one, Result):
+            results.append(one)
+        elif not isinstance(one, str | os.PathLike):
+            known = "a path, a trace, a signature or a result"
+            raise UsageError(f"inputs: must be {known}, not {type(one).__name__}")
+        elif (suffix := Path(one).suffix.lower()) == ".toml":
+            signatures.append(one)
+        elif suffix == ".html":
+            saved.append(os.fspath(one))
+        elif suffix == ".json":
+            is_profile = _parsed(os.fspath(one)).get("schema") == PROFILE
+            (profiles if is_profile else saved).append(os.fspath(one))
+        else:
+            traces.append(one)
+    if len(profiles) > 1:
+        raise UsageError(f"{profiles[1]}: a second machine profile", "leave one of them out")
+    shown = [one for one in inputs if one not in profiles] or list(inputs)
+    paths = [_path(one) for one in shown]
+    return Given(
+        tuple(traces),
+        tuple(signatures),
+        tuple(results),
+        tuple(saved),
+        profiles[0] if profiles else None,
+        tuple(run_names(paths)),
+        tuple(path for path in (_path(one) for one in inputs) if Path(path).is_file()),
+    )
+
+
+def _path(one: Any) -> str:
+    if isinstance(one, Result):
+        return next(iter(one.files), type(one).__name__.lower())
+    return os.fspath(one) if isinstance(one, str | os.PathLike) else str(one.path)
+
+
+def documents_in(path: str) -> list[Document]:
+    """The documents of commands in a file: those of a report, or one; raises as `saved_report`."""
+    return list(saved_report(path)["documents"])
+
+
+def saved_report(path: str) -> dict[str, Any]:
+    """The report in a file; a result alone as a report of its own.
+
+    Raises
+    ------
+    FileError
+        If it holds no result, or one that is damaged or that no report shows.
+    """
+    found = _parsed(path)
+    if found.get("schema") != SCHEMA:
+        return dict(alone(_checked(found, path)).document)
+    documents = found.get("documents")
+    if not isinstance(documents, list) or not documents:
+        raise FileError(path, "is a report without results", hint="make it again")
+    if not isinstance(found.get("title"), str) or not isinstance(found.get("left_out"), list):
+        raise FileError(path, "is no complete report: its title is missing", hint="make it again")
+    for one in documents:
+        _checked(one, path)
+    return found
+
+
+def _parsed(path: str) -> dict[str, Any]:
+    """The JSON of a file, or that which a page holds."""
+    text = read_text(path)
+    if path.lower().endswith(".html"):
+        from popmodel.report.html.page import held
+
+        hint = "name a page that popmodel wrote"
+        try:
+            inside = held(text)
+        except ValueError as error:
+            raise FileError(path, f"its results are damaged: {error}", hint=hint) from error
+        if inside is None:
+            raise FileError(path, "holds no results of popmodel", hint=hint)
+        text = inside
+    found = parse_json(text, path)
+    if not isinstance(found, dict):
+        raise FileError(path, "is no result: the JSON document must be a table")
+    return found
+
+
+def _checked(one: Any, path: str) -> Document:
+    """A document that can be shown."""
+    schema = one.get("schema") if isinstance(one, dict) else None
+    parts = schema.split("/") if isinstance(schema, str) else []
+    if len(parts) != 3 or parts[0] != "popmodel" or parts[1] not in SHOWN:
+        raise FileError(
+            path,
+            f"is nothing that a report shows: its schema is {schema!r}",
+            hint=f"save a result with --format json: of {', '.join(sorted(SHOWN))}",
+        )
+    try:
+        views_of(one).blocks(one)
+        alone(one)
+    except _BROKEN as error:
+        problem = f"is no complete {schema} document: {type(error).__name__}: {error}"
+        raise FileError(path, problem, hint="save the result again") from error
+    found: Document = one
+    return found

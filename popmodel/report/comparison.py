@@ -1,0 +1,339 @@
+"""What differs between two measured runs, and what makes the one longer.
+
+The runtime is useful time of all threads over threads and parallel efficiency, which families of
+metrics divide into factors; useful time is instructions over IPC and frequency. So the runtimes of
+two runs differ by a product of ratios, and their difference is a sum: the logarithm of each ratio
+times the logarithmic mean of both runtimes (the logarithmic mean Divisia index; B. W. Ang, The LMDI
+approach to decomposition analysis: a practical guide, Energy Policy 33, 2005). Nothing is left
+over, and to exchange the runs exchanges the signs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from popmodel.efficiency.call_sites import site_name
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.report.names import run_names
+from popmodel.report.views import Document
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.efficiency.family import Family
+
+__all__ = [
+    "Amount",
+    "Factor",
+    "Kind",
+    "Measured",
+    "amounts",
+    "effects",
+    "factors",
+    "measured",
+    "reference",
+]
+
+_SERIAL, _HYBRID = "mpi", "hybrid-multiplicative"
+_TOLERANCE = 1e-6
+"""Relative difference up to which the factors of a run are taken to make its runtime."""
+
+
+class Kind(StrEnum):
+    """How a quantity is written."""
+
+    TIME = "time"
+    COUNT = "count"
+    RATIO = "ratio"
+    FREQUENCY = "frequency"
+    EFFICIENCY = "efficiency"
+    NUMBER = "number"
+    SIZE = "size"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is compared of a run.
+
+    Attributes
+    ----------
+    name : str
+        Of the run, and of no other one.
+    run : mapping
+        Its entry in the document of the metrics.
+    sensitivity : mapping or None
+        The document of its sensitivity, where there is one.
+    communication : mapping or None
+        The document of its communication, where there is one.
+    """
+
+    name: str
+    run: Mapping[str, Any]
+    sensitivity: Document | None = None
+    communication: Document | None = None
+
+    @property
+    def runtime(self) -> float:
+        """Runtime, s."""
+        return float(self.run["runtime"])
+
+    @property
+    def threads(self) -> int:
+        """Threads of all processes."""
+        return sum(self.run["observables"]["threads"])
+
+    @property
+    def computing(self) -> dict[str, float] | None:
+        """Mean time of a rank in regions and between calls, s; None where it is not known."""
+        if self.sensitivity is None:
+            return None
+        found: dict[str, float] = {}
+        for one in self.sensitivity["regions"]:
+            found[one["name"]] = found.get(one["name"], 0.0) + one["time"]
+        return found
+
+    @property
+    def listed_in_full(self) -> bool:
+        """Whether `computing` has all of them; else the largest."""
+        return self.sensitivity is not None and not self.sensitivity["other_regions"]["regions"]
+
+    @property
+    def calls(self) -> dict[str, float]:
+        """Mean time of a thread in the calls of each place, s."""
+        found: dict[str, float] = {}
+        for site in self.run["call_sites"]:
+            name = site_name(site["call"], site["function"], site["place"])
+            found[name] = found.get(name, 0.0) + site["time"] / self.threads
+        return found
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor of the runtime.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    kind : Kind
+        How its values are written.
+    sign : int
+        1 if the runtime rises with it, -1 if it falls.
+    values : tuple of float
+        Of each run.
+    """
+
+    name: str
+    kind: Kind
+    sign: int
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much of something runs do.
+
+    Attributes
+    ----------
+    name : str
+        What it is.
+    kind : Kind
+        How it is written.
+    values : tuple of float or None
+        Of each run; None where it is not known.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[float | None, ...]
+
+
+def measured(
+    metrics: Sequence[Document],
+    sensitivities: Sequence[Document] = (),
+    communications: Sequence[Document] = (),
+) -> list[Measured]:
+    """The runs of some documents, with what is known of the regions and messages of each.
+
+    What several documents tell of one and the same part of a run, as by process and by region, is
+    one run. Where a trace was analysed several times, the first analysis belongs to the first one.
+    """
+    told: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for run in (run for one in metrics for run in one["runs"]):
+        window = run["window"] or {}
+        told.setdefault((run["trace"], run["runtime"], window.get("begin"), window.get("end")), run)
+    runs = list(told.values())
+    names = run_names([run["trace"] for run in runs])
+    of_regions, of_messages = _by_trace(sensitivities), _by_trace(communications)
+    return [
+        Measured(
+            name, run, next(of_regions[run["trace"]], None), next(of_messages[run["trace"]], None)
+        )
+        for name, run in zip(names, runs, strict=True)
+    ]
+
+
+def _by_trace(documents: Sequence[Document]) -> dict[str, Iterator[Document]]:
+    """The documents of each trace, one after the other; none of any other one."""
+    found: defaultdict[str, Iterator[Document]] = defaultdict(lambda: iter(()))
+    for trace in {one["trace"] for one in documents}:
+        found[trace] = iter([one for one in documents if one["trace"] == trace])
+    return found
+
+
+def reference(metrics: Sequence[Document], runs: Sequence[Measured]) -> int:
+    """The run that others are compared with: that of the scaling, of several documents the first.
+
+    Parameters
+    ----------
+    metrics : sequence of mapping
+        The documents.
+    runs : sequence of Measured
+        Their runs.
+
+    Returns
+    -------
+    int
+        Among these.
+    """
+    if len(metrics) > 1:
+        return 0
+    return [one.run["trace"] for one in runs].index(metrics[0]["scaling"]["reference"])
+
+
+def amounts(runs: Sequence[Measured]) -> list[Amount]:
+    """How much the runs compute, wait and send, as far as it is known of one of them at least."""
+    columns = list(zip(*map(_amounts, runs), strict=True))
+    return [
+        Amount(name, kind, values)
+        for (name, kind), values in zip(_AMOUNTS, columns, strict=True)
+        if any(value is not None for value in values)
+    ]
+
+
+_AMOUNTS = (
+    ("Useful time of all threads", Kind.TIME),
+    ("Time in MPI of all threads", Kind.TIME),
+    ("MPI calls", Kind.NUMBER),
+    ("Messages", Kind.NUMBER),
+    ("Bytes in messages", Kind.SIZE),
+    ("Mean size of messages", Kind.SIZE),
+)
+
+
+def _amounts(one: Measured) -> tuple[float | None, ...]:
+    observables, sent = one.run["observables"], one.communication
+    messages = None if sent is None else sent["messages"]
+    size = None if sent is None else sent["bytes"]
+    return (
+        math.fsum(observables["useful"]),
+        math.fsum(observables["in_mpi"]),
+        sum(site["count"] for site in one.run["call_sites"]),
+        messages,
+        size,
+        size / messages if messages and size is not None else None,
+    )
+
+
+def factors(runs: Sequence[Measured]) -> list[Factor]:
+    """Factors of the runtime that all runs have, as many as there are.
+
+    Their product, each to the power of its sign, is the runtime of each run. The parallel
+    efficiency is divided as the family of multiplicative metrics does that fits the runs. There is
+    none where a run computes nothing.
+    """
+    useful = tuple(math.fsum(one.run["observables"]["useful"]) for one in runs)
+    if not all(useful) or not all(one.runtime for one in runs):
+        return []
+    threads = tuple(float(one.threads) for one in runs)
+    return [
+        *_computation(runs, useful),
+        Factor("Threads", Kind.NUMBER, -1, threads),
+        *_efficiencies(runs, useful, threads),
+    ]
+
+
+def _computation(runs: Sequence[Measured], useful: tuple[float, ...]) -> list[Factor]:
+    """Useful time; where all runs have counters, what makes it."""
+    sums = {
+        name: tuple(math.fsum(one.run["observables"][name] or ()) for one in runs)
+        for name in ("instructions", "cycles")
+    }
+    instructions, cycles = sums["instructions"], sums["cycles"]
+    if not all(map(all, sums.values())):
+        return [Factor("Useful time of all threads", Kind.TIME, 1, useful)]
+    ipc = tuple(a / b for a, b in zip(instructions, cycles, strict=True))
+    frequency = tuple(a / b for a, b in zip(cycles, useful, strict=True))
+    return [
+        Factor("Useful instructions", Kind.COUNT, 1, instructions),
+        Factor("Instructions per cycle", Kind.RATIO, -1, ipc),
+        Factor("Clock frequency", Kind.FREQUENCY, -1, frequency),
+    ]
+
+
+def _efficiencies(
+    runs: Sequence[Measured], useful: tuple[float, ...], threads: tuple[float, ...]
+) -> list[Factor]:
+    """The parallel efficiency, divided as far as all runs tell."""
+    whole = tuple(
+        work / (number * one.runtime)
+        for one, work, number in zip(runs, useful, threads, strict=True)
+    )
+    plain = Factor("Parallel efficiency", Kind.EFFICIENCY, -1, whole)
+    several = any(max(one.run["observables"]["threads"]) > 1 for one in runs)
+    family = load_families()[_HYBRID if several else _SERIAL]
+    values = [one.run["metrics"].get(family.id, {}) for one in runs]
+    parts = _parts(family, family.top, values)
+    products = [math.prod(each.get(part, math.nan) for part in parts) for each in values]
+    if not all(
+        math.isclose(product, value, rel_tol=_TOLERANCE)
+        for product, value in zip(products, whole, strict=True)
+    ):
+        return [plain]
+    return [
+        Factor(
+            family.metrics[part].name,
+            Kind.EFFICIENCY,
+            -1,
+            tuple(each[part] for each in values),
+        )
+        for part in parts
+    ]
+
+
+def _parts(family: Family, metric: str, values: Sequence[Mapping[str, float]]) -> list[str]:
+    """Metrics whose product a metric is, that all runs have, the smallest ones."""
+    for one in family.decompositions:
+        if one.parent == metric and one.operation == "product":
+            if all(each.get(part, 0.0) > 0 for each in values for part in one.parts):
+                return [leaf for part in one.parts for leaf in _parts(family, part, values)]
+            return [metric]
+    return [metric]
+
+
+def effects(
+    found: Sequence[Factor], runs: Sequence[Measured], base: int, other: int
+) -> list[float]:
+    """What each factor makes of the difference of two runtimes.
+
+    Parameters
+    ----------
+    found : sequence of Factor
+    runs : sequence of Measured
+        Those that the factors are of.
+    base, other : int
+        The run that is compared with, and the other one.
+
+    Returns
+    -------
+    list of float
+        For each factor, s; above 0 if it makes the other run longer. Their sum is the difference.
+    """
+    before, after = runs[base].runtime, runs[other].runtime
+    ratio = after / before
+    # The logarithmic mean of two numbers that are alike is each of them.
+    mean = before if ratio == 1 else (after - before) / math.log(ratio)
+    return [mean * one.sign * math.log(one.values[other] / one.values[base]) for one in found]

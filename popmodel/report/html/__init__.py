@@ -1,0 +1,1 @@
+"""Documents as one HTML file that needs no network: what it shows, section by section."""

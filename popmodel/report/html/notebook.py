@@ -1,0 +1,39 @@
+"""A result as a notebook shows it: the sections that fit it, without scripts."""
+
+from __future__ import annotations
+
+from popmodel.report.html.contents import Contents, alone, verb_of
+from popmodel.report.html.others import DRAWN
+from popmodel.report.html.page import fragment
+from popmodel.report.html.section import Section
+from popmodel.report.html.sections import sections
+from popmodel.report.renderers.html import html
+from popmodel.report.views import Document, Views
+
+__all__ = ["notebook"]
+
+_ONLY_ON_PAGES = {"others", "provenance"}
+
+
+def notebook(document: Document, views: Views) -> str:
+    """Return a document as HTML: its sections; what no section shows as on a screen.
+
+    Parameters
+    ----------
+    document : mapping
+        The document, with its provenance.
+    views : Views
+        How it is shown.
+    """
+    contents = (views.contents or alone)(document)
+    shown = [one for one in sections(contents) if one.id not in _ONLY_ON_PAGES]
+    if any(verb_of(one) in DRAWN for one in contents.documents):
+        return fragment(*shown)
+    verdict = [one for one in shown if one.id == "verdict"]
+    return fragment(*verdict, _screen(contents, document, views))
+
+
+def _screen(contents: Contents, document: Document, views: Views) -> Section:
+    body = html(views.blocks(document), heading=4, brief=True)
+    context = {"shown": [{"title": contents.title, "body": body}], "folded": []}
+    return Section("others", "Result", context)

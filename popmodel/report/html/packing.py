@@ -1,0 +1,83 @@
+"""Arrays as text in a page: deflated, in base64, with what is needed to read them."""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64decode, b64encode
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Packed", "pack", "pack_text", "unpack_text"]
+
+LARGEST = 256 << 20
+_TYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"}
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An array as text.
+
+    Attributes
+    ----------
+    type : str
+        Of its numbers, as NumPy calls it, little-endian.
+    planes : int
+        Into how many planes the bytes of the numbers are divided: all first bytes, all second ones.
+    text : str
+        The bytes, compressed (zlib) and in base64.
+    """
+
+    type: str
+    planes: int
+    text: str
+
+
+def pack(values: NDArray[Any]) -> Packed:
+    """Return an array as text; of neighbours the high bytes hardly vary, so they stand together.
+
+    Raises
+    ------
+    ValueError
+        If a browser has no array of such numbers.
+    """
+    if values.dtype.name not in _TYPES:
+        raise ValueError(f"a page has no arrays of {values.dtype.name}")
+    flat = np.ascontiguousarray(values).reshape(-1)
+    little = flat.astype(flat.dtype.newbyteorder("<"), copy=False)
+    planes = little.view(np.uint8).reshape(-1, little.itemsize).T
+    return Packed(
+        values.dtype.name, little.itemsize, _deflated(np.ascontiguousarray(planes).tobytes())
+    )
+
+
+def pack_text(text: str) -> str:
+    """Return a text, compressed (zlib) and in base64."""
+    return _deflated(text.encode())
+
+
+def unpack_text(text: str) -> str:
+    """Return the text of `pack_text`.
+
+    Raises
+    ------
+    ValueError
+        If it is not of `pack_text`, or is of more than `LARGEST` bytes.
+    """
+    unpacking = zlib.decompressobj()
+    try:
+        found = unpacking.decompress(b64decode(text, validate=True), LARGEST)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not unpacking.eof:
+        raise ValueError("incomplete, or too large")
+    return found.decode()
+
+
+def _deflated(data: bytes) -> str:
+    return b64encode(zlib.compress(data, 9)).decode("ascii")

@@ -1,0 +1,115 @@
+"""Colours of efficiencies on pages and drawings: from dark, where much is lost, to light.
+
+The colours lie on a straight line of OKLab (B. Ottosson, A perceptual color space for image
+processing, 2020): equal steps of an efficiency look equally large, in greys as well, and as the
+line runs from blue to yellow, people who see red and green alike see the same. The colour only
+repeats what the figure on it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from popmodel.values import dataclass
+
+__all__ = ["LEVELS", "Shade", "contrast", "level", "rules", "shade"]
+
+LEVELS = range(50, 101, 2)
+"""Efficiencies that have a colour of their own, in per cent; those below have the first."""
+_LOW, _HIGH = "#0f2f63", "#fff1b8"
+_BLACK, _WHITE = "#000", "#fff"
+
+# From linear red, green and blue to cones, and from the cube roots of these to OKLab.
+_CONES = (
+    (0.4122214708, 0.5363325363, 0.0514459929),
+    (0.2119034982, 0.6806995451, 0.1073969566),
+    (0.0883024619, 0.2817188376, 0.6299787005),
+)
+_OKLAB = (
+    (0.2104542553, 0.7936177850, -0.0040720468),
+    (1.9779984951, -2.4285922050, 0.4505937099),
+    (0.0259040371, 0.7827717662, -0.8086757660),
+)
+_ROOTS = (
+    (1.0, 0.3963377774, 0.2158037573),
+    (1.0, -0.1055613458, -0.0638541728),
+    (1.0, -0.0894841775, -1.2914855480),
+)
+_LIGHT = (
+    (4.0767416621, -3.3077115913, 0.2309699292),
+    (-1.2684380046, 2.6097574011, -0.3413193965),
+    (-0.0041960863, -0.7034186147, 1.7076147010),
+)
+_WEIGHTS = (0.2126, 0.7152, 0.0722)  # of the luminance
+
+
+@dataclass(frozen=True)
+class Shade:
+    """Colour of a cell, and of the text on it, as ``#rrggbb`` or ``#rgb``."""
+
+    paper: str
+    ink: str
+
+
+def level(efficiency: float) -> int:
+    """The nearest of `LEVELS`, per cent, of an efficiency as a fraction."""
+    step = LEVELS.step
+    return min(max(round(100 * efficiency / step) * step, LEVELS[0]), LEVELS[-1])
+
+
+def shade(efficiency: float) -> Shade:
+    """The colour of an efficiency (0.5 and less dark, 1 and more light) and of text on it."""
+    share = (level(efficiency) - LEVELS[0]) / (LEVELS[-1] - LEVELS[0])
+    low, high = _oklab(_LOW), _oklab(_HIGH)
+    paper = _hex([a + share * (b - a) for a, b in zip(low, high, strict=True)])
+    return Shade(paper, max((_BLACK, _WHITE), key=lambda ink: contrast(ink, paper)))
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, 1 to 21, as the Web Content Accessibility Guidelines define it."""
+    low, high = sorted(_luminance(colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def rules() -> str:
+    """The rules of a style sheet: a class ``heat-80`` and so on for each of `LEVELS`."""
+    shades = {number: shade(number / 100) for number in LEVELS}
+    dark = [f".heat-{number}" for number, one in shades.items() if one.ink == _WHITE]
+    return "\n".join(
+        [
+            f'[class*="heat-"] {{ color: {_BLACK}; }}',
+            f"{', '.join(dark)} {{ color: {_WHITE}; }}",
+            *(f".heat-{number} {{ background: {one.paper}; }}" for number, one in shades.items()),
+        ]
+    )
+
+
+def _luminance(colour: str) -> float:
+    return sum(weight * part for weight, part in zip(_WEIGHTS, _linear(colour), strict=True))
+
+
+def _linear(colour: str) -> Iterator[float]:
+    """Red, green and blue of ``#rrggbb`` or ``#rgb`` as amounts of light (IEC 61966-2-1)."""
+    digits = len(colour) // 3
+    for at in range(3):
+        value = int(colour[1 + at * digits : 1 + (at + 1) * digits], 16) / (16**digits - 1)
+        yield value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+
+
+def _oklab(colour: str) -> list[float]:
+    cones = _times(_CONES, list(_linear(colour)))
+    return _times(_OKLAB, [cone ** (1 / 3) for cone in cones])
+
+
+def _hex(lab: Sequence[float]) -> str:
+    light = _times(_LIGHT, [root**3 for root in _times(_ROOTS, lab)])
+    return "#" + "".join(f"{round(255 * _encoded(part)):02x}" for part in light)
+
+
+def _encoded(part: float) -> float:
+    part = min(max(part, 0.0), 1.0)
+    return 12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055
+
+
+def _times(matrix: Sequence[Sequence[float]], vector: Sequence[float]) -> list[float]:
+    return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]

@@ -1,0 +1,73 @@
+"""Efficiencies as a heat map for papers: a tree with a column for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from popmodel.efficiency.family import Family
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import SCALING
+from popmodel.report.figures import percent
+from popmodel.report.html.columns import Column, columns
+from popmodel.report.html.contents import SCHEMA, Contents
+from popmodel.report.pictures import Figure, HeatLine, HeatMap, Picture
+from popmodel.report.trees import label
+from popmodel.report.views import Document
+from popmodel.units import format_time
+
+__all__ = ["picture"]
+
+
+def picture(document: Document) -> Picture:
+    """The tree of efficiencies of all runs.
+
+    Parameters
+    ----------
+    document : mapping
+        A document of ``popmodel metrics`` or ``predict``, or a report.
+
+    Raises
+    ------
+    ValueError
+        If it has no run with efficiencies.
+    """
+    is_report = document["schema"] == SCHEMA
+    contents = Contents(document if is_report else {"documents": [document]})
+    runs = [run for run in columns(contents) if run.family]
+    if not runs:
+        raise ValueError("no tree to draw: there is no run with efficiencies")
+    families = [load_families()[runs[0].family]]
+    if all(run.compared and run.comparable for run in runs):
+        families.append(load_families()[SCALING])
+    lines = [line for family in families for line in _lines(family, runs, len(families) > 1)]
+    return Picture(
+        "Efficiencies, %",
+        [],
+        HeatMap(tuple(map(_head, runs)), tuple(lines), "colours, %"),
+        [families[0].use, "A triangle marks where a run loses most."],
+    )
+
+
+def _head(run: Column) -> tuple[str, ...]:
+    return run.name, f"{run.split}, {run.kind}", format_time(run.runtime.value)
+
+
+def _lines(family: Family, runs: Sequence[Column], has_heading: bool) -> Iterator[HeatLine]:
+    if has_heading:
+        yield HeatLine(family.title if family.id != SCALING else f"{family.title}, ratios")
+    for line in family.tree()[0].rows:
+        if any(line.metric in run.metrics.get(family.id, {}) for run in runs):
+            figures = tuple(_figure(run, family.id, line.metric) for run in runs)
+            yield HeatLine(label(family, line), figures, line.depth)
+
+
+def _figure(run: Column, family: str, metric: str) -> Figure:
+    found = run.metrics.get(family, {}).get(metric)
+    if found is None:
+        return Figure("-")
+    if family == SCALING:  # ratios to another run, which may be far above 1
+        return Figure(f"{found.value:.3f}")
+    text = percent(found.value)
+    if found.low is not None and found.high is not None:
+        text += f" ({percent(found.low)} .. {percent(found.high)})"
+    return Figure(text, found.value, run.lowest.get(family) == metric)

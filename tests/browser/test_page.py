@@ -1,0 +1,121 @@
+"""The page as a whole: what it asks for, its state, its keys, its theme, what can be saved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+import popmodel
+from popmodel.report.html.page import held
+
+from .conftest import Open
+
+THEMES = ("light", "dark")
+WIDTHS = (1280, 400)
+
+
+def test_a_page_needs_no_network_and_says_nothing(whole_page: Path, open_page: Open) -> None:
+    page = open_page(whole_page)
+    shown = page.locator("main > section")
+    ids = [section.get_attribute("id") for section in shown.all()]
+    assert ids[-1] == "provenance"
+    assert all(section.is_visible() for section in shown.all())
+    assert [link.get_attribute("href") for link in page.locator("nav a").all()] == [
+        f"#{name}" for name in ids
+    ]
+
+
+@pytest.mark.parametrize("scheme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_page_has_no_barriers(scheme: str, width: int, whole_page: Path, open_page: Open) -> None:
+    found = Axe().run(open_page(whole_page, width=width, scheme=scheme))
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("width", [1280, 400, 320])
+def test_a_page_is_never_wider_than_the_screen(
+    width: int, whole_page: Path, open_page: Open
+) -> None:
+    page = open_page(whole_page, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_theme_is_chosen_and_stands_in_the_address(run_page: Path, open_page: Open) -> None:
+    page = open_page(run_page)
+    light = _paper(page)
+    page.get_by_label("Colours").select_option("dark")
+    assert _paper(page) != light
+    assert page.url.endswith("#theme=dark")
+    assert _paper(open_page(run_page, "theme=dark")) == _paper(page)
+
+
+def _paper(page: Any) -> str:
+    colour: str = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    return colour
+
+
+def test_an_address_leads_to_a_section_and_links_keep_what_was_chosen(
+    run_page: Path, open_page: Open
+) -> None:
+    page = open_page(run_page, "provenance&theme=dark")
+    assert page.evaluate("scrollY") > 0
+    assert page.get_by_label("Colours").input_value() == "dark"
+    page.locator("nav a").first.click()
+    page.wait_for_function("location.hash.endsWith('&theme=dark')")
+    assert not page.url.endswith("#provenance&theme=dark")
+
+
+def test_an_address_that_is_damaged_is_no_error(run_page: Path, open_page: Open) -> None:
+    assert open_page(run_page, "nowhere&theme=%E0%A4%A&=&x").title() == "stencil3d.2x2"
+
+
+def test_the_keyboard_leads_past_the_links(run_page: Path, open_page: Open) -> None:
+    page = open_page(run_page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.id === 'main'")
+
+
+def test_the_results_can_be_saved_from_the_page(run_page: Path, open_page: Open) -> None:
+    page = open_page(run_page, accept_downloads=True)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as JSON").click()
+    saved = json.loads(Path(download.value.path()).read_text())
+    assert saved["schema"] == "popmodel/report/1"
+    assert saved == json.loads(held(run_page.read_text()) or "")
+
+
+@pytest.mark.parametrize(
+    ("call", "seconds"),
+    [
+        ("time", [0.0, 1.5e-9, 9.9996e-4, 0.0123, 61.5, 86400.0, 3e7, -2e-6]),
+        ("bandwidth", [1e9, 123456.0]),
+    ],
+)
+def test_quantities_are_written_as_the_terminal_does(
+    call: str, seconds: list[float], run_page: Path, open_page: Open
+) -> None:
+    from popmodel.units import format_bandwidth, format_time
+
+    written = {"time": format_time, "bandwidth": format_bandwidth}[call]
+    found = open_page(run_page).evaluate(
+        f"values => values.map(one => popmodel.{call}(one))", seconds
+    )
+    assert found == [written(one) for one in seconds]
+
+
+def test_a_page_prints_without_controls(run_page: Path, open_page: Open, tmp_path: Path) -> None:
+    page = open_page(run_page)
+    page.emulate_media(media="print")
+    assert not page.get_by_role("button", name="Save as JSON").is_visible()
+    assert page.pdf(path=str(tmp_path / "page.pdf"), format="A4").startswith(b"%PDF")
+
+
+def test_results_of_functions_are_inputs_too() -> None:
+    made = popmodel.make_report(popmodel.sweep("stencil3d", cores=8)).to_dict()
+    assert [one["schema"] for one in made["documents"]] == ["popmodel/sweep/1"]

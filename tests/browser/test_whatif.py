@@ -1,0 +1,328 @@
+"""Sliders of the what-if: exact, by keyboard, in words, in the address."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import popmodel
+from popmodel.units import format_time
+
+from .conftest import Open
+
+DATA = Path(__file__).parent.parent / "data"
+FIELDS = ("latency", "bandwidth", "speed")
+
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
+
+
+@pytest.fixture(scope="module")
+def cg() -> popmodel.Sensitivity:
+    return popmodel.sensitivity(DATA / "cg.S.2.prv.gz")
+
+
+@pytest.fixture(scope="module")
+def cg_page(cg: popmodel.Sensitivity, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("whatif") / "cg.html"
+    popmodel.make_report([cg, popmodel.sensitivity(DATA / "comd.4.prv.gz")]).save(path)
+    return path
+
+
+def value(page: Any) -> float:
+    return float(page.locator("#whatif-runtime").get_attribute("value"))
+
+
+def typed(page: Any, name: str, text: str) -> None:
+    page.locator(f"#whatif-{name}-text").fill(text)
+    page.locator(f"#whatif-{name}-text").press("Enter")
+
+
+def test_values_are_those_of_python_to_rounding(
+    cg: popmodel.Sensitivity, cg_page: Path, open_page: Open
+) -> None:
+    page = open_page(cg_page)
+    assert value(page) == cg.runtime
+    generator = random.Random(5)
+    for _ in range(12):
+        latency = generator.choice([0.0, generator.random() * 1e-4])
+        bandwidth = generator.choice([math.inf, 10 ** generator.uniform(8, 12)])
+        speed = 4 ** generator.uniform(-1, 1)
+        texts = (
+            f"{latency!r}s",
+            "inf" if bandwidth == math.inf else f"{bandwidth!r}B/s",
+            f"{speed!r}",
+        )
+        for name, text in zip(FIELDS, texts, strict=True):
+            typed(page, name, text)
+        expected = cg.planes(latency, 1 / bandwidth, 1 / speed)
+        assert value(page) == pytest.approx(expected, rel=1e-11)  # fields have 12 digits
+
+
+def test_values_of_an_address_are_those_of_python_to_1e_12(
+    cg: popmodel.Sensitivity, cg_page: Path, open_page: Open
+) -> None:
+    for latency, bandwidth, speed in [
+        (3.3e-6, 7e9, 1.7),
+        (0.0, math.inf, 0.25),
+        (9e-5, 1.1e8, 4.0),
+    ]:
+        rate = "Infinity" if bandwidth == math.inf else repr(bandwidth)
+        page = open_page(
+            cg_page, f"whatif-latency={latency!r}&whatif-bandwidth={rate}&whatif-speed={speed!r}"
+        )
+        expected = cg.planes(latency, 1 / bandwidth, 1 / speed)
+        assert value(page) == pytest.approx(expected, rel=1e-12)
+
+
+def test_every_position_of_a_slider_is_evaluated_as_in_python(
+    cg: popmodel.Sensitivity, cg_page: Path, open_page: Open
+) -> None:
+    page = open_page(cg_page)
+    for position in (0, 1, 17, 150, 299, 300):
+        page.locator("#whatif-latency").fill(str(position))
+        state = page.evaluate("popmodel.state.get('whatif-latency')")
+        latency = 2e-6 if state is None else float(state)
+        assert value(page) == pytest.approx(cg.planes(latency, 1e-10), rel=1e-12)
+    assert page.evaluate("popmodel.state.get('whatif-latency')") == "0.0001"
+
+
+def test_efficiencies_follow(cg: popmodel.Sensitivity, cg_page: Path, open_page: Open) -> None:
+    page = open_page(cg_page)
+    typed(page, "latency", "10us")
+    typed(page, "speed", "2")
+    runtime = cg.planes(1e-5, 1e-10, 0.5)
+    longest = next(one.runtime for one in cg.dependence.scenarios if one.name == "no waiting")
+    shown = {
+        row.locator("th").inner_text(): row.locator("td").all_inner_texts()
+        for row in page.get_by_role("region", name="Efficiencies as set").locator("tbody tr").all()
+    }
+    assert shown["Transfer efficiency"][1] == f"{100 * 0.5 * cg.ideal_runtime / runtime:.1f} %"
+    assert shown["Communication efficiency"][1] == f"{100 * 0.5 * longest / runtime:.1f} %"
+    before = 100 * cg.ideal_runtime / cg.runtime
+    assert shown["Transfer efficiency"][0] == f"{before:.1f} %"
+    assert float(shown["Transfer efficiency"][2]) == pytest.approx(
+        100 * 0.5 * cg.ideal_runtime / runtime - before, abs=0.051
+    )
+
+
+def test_parts_add_up_to_the_runtime(cg_page: Path, open_page: Open) -> None:
+    page = open_page(cg_page, "whatif-latency=0.00001")
+    shares = page.locator("[data-share]").all_inner_texts()
+    assert sum(float(one.removesuffix(" %")) for one in shares) == pytest.approx(100, abs=0.21)
+
+
+def test_parts_add_up_on_a_machine_whose_sizes_differ_in_latency(
+    tmp_path: Path, open_page: Open
+) -> None:
+    path = tmp_path / "machine.html"
+    found = popmodel.sensitivity(DATA / "bt-mz.S.2x2.prv.gz", machine="sandybridge-fdr")
+    popmodel.make_report(found).save(path)
+    page = open_page(path, "whatif-latency=0.00008")
+    shares = page.locator("[data-share]").all_inner_texts()
+    assert sum(float(one.removesuffix(" %")) for one in shares) == pytest.approx(100, abs=0.21)
+    assert all(float(one.removesuffix(" %")) >= 0 for one in shares)
+
+
+def test_sliders_are_moved_by_keyboard_and_said_in_words(cg_page: Path, open_page: Open) -> None:
+    page = open_page(cg_page)
+    slider = page.get_by_role("slider", name="Latency")
+    slider.focus()
+    assert slider.get_attribute("aria-valuetext") == "2 us"
+    page.keyboard.press("End")
+    assert slider.get_attribute("aria-valuetext") == "100 us"
+    assert page.url.endswith("#whatif-latency=0.0001")
+    assert page.locator("#whatif-set").inner_text() == (
+        "At latency 100 us, bandwidth 10 GB/s, computing as fast as analysed."
+    )
+    expect(page.get_by_role("status")).to_have_text(
+        "Runtime 141.9 ms, +684.6 % against the network analysed"
+    )
+    page.keyboard.press("Home")
+    assert slider.get_attribute("aria-valuetext") == "0 s"
+    page.get_by_role("slider", name="Bandwidth").press("End")
+    assert page.get_by_role("textbox", name="Bandwidth").input_value() == "inf"
+    page.get_by_role("button", name="As analysed").press("Enter")
+    assert value(page) == 0.0180841382
+    assert "#" not in page.url
+
+
+def test_a_network_is_chosen_by_its_button(
+    cg: popmodel.Sensitivity, cg_page: Path, open_page: Open
+) -> None:
+    page = open_page(cg_page)
+    page.get_by_role("button", name="ideal: no latency, infinite bandwidth").click()
+    assert value(page) == pytest.approx(cg.ideal_runtime, rel=1e-12)
+    page.get_by_role("button", name="dimemas: 5 us, 1 GB/s").click()
+    assert value(page) == pytest.approx(cg.planes(5e-6, 1e-9), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("latency", "5", 'Latency: "5" needs a unit: s, ms'),
+        ("latency", "fast", 'Latency: "fast" is no number'),
+        ("latency", "1.2.3us", 'Latency: "1.2.3us" is no number'),
+        ("latency", "1s", "Latency: must be from 0 s to 100 us"),
+        ("bandwidth", "1kB/s", "Bandwidth: must be from 100 MB/s to inf"),
+        ("bandwidth", "2 constructor", 'Bandwidth: "2 constructor" needs a unit'),
+        ("speed", "9", "Speed of computing: must be from 0.25 to 4"),
+        ("speed", "2 GHz", 'Speed of computing: "2 GHz" needs a unit: x, %'),
+    ],
+)
+def test_what_is_typed_wrongly_is_told_and_changes_nothing(
+    name: str, text: str, message: str, cg_page: Path, open_page: Open
+) -> None:
+    page = open_page(cg_page)
+    before = value(page)
+    typed(page, name, text)
+    assert page.get_by_role("alert").inner_text().startswith(message)
+    assert page.locator(f"#whatif-{name}-text").get_attribute("aria-invalid") == "true"
+    assert value(page) == before
+    typed(page, name, "150 %" if name == "speed" else "20us" if name == "latency" else "1 GB/s")
+    assert page.get_by_role("alert").count() == 0
+    assert value(page) != before
+
+
+def test_the_ends_of_ranges_can_be_typed(
+    cg: popmodel.Sensitivity, cg_page: Path, open_page: Open
+) -> None:
+    page = open_page(cg_page)
+    for name, text in (("latency", "0"), ("latency", "0.1ms"), ("bandwidth", "100MB/s")):
+        typed(page, name, text)
+    for name, text in (("speed", "4"), ("speed", "25%")):
+        typed(page, name, text)
+    assert page.get_by_role("alert").count() == 0
+    assert value(page) == pytest.approx(cg.planes(1e-4, 1e-8, 4), rel=1e-11)
+
+
+def test_an_address_with_values_out_of_range_shows_the_run_as_analysed(
+    cg_page: Path, open_page: Open
+) -> None:
+    page = open_page(cg_page, "whatif-latency=-1&whatif-speed=NaN&whatif-run=length")
+    assert value(page) == 0.0180841382
+
+
+def test_one_run_is_shown_at_a_time(cg_page: Path, open_page: Open) -> None:
+    page = open_page(cg_page, "whatif-run=1")
+    assert page.get_by_role("heading", name="comd.4, as analysed").is_visible()
+    assert not page.get_by_role("heading", name="cg.S.2, as analysed").is_visible()
+    page.locator("#whatif-run").select_option("cg.S.2")
+    assert page.get_by_role("heading", name="cg.S.2, as analysed").is_visible()
+    assert "whatif-run" not in page.url
+    assert value(page) == 0.0180841382
+
+
+def test_charts_are_told_in_words_and_as_tables(
+    cg: popmodel.Sensitivity, cg_page: Path, open_page: Open
+) -> None:
+    page = open_page(cg_page)
+    chart = page.locator("#whatif-latency-chart")
+    page.wait_for_selector("#whatif-latency-chart canvas")
+    assert chart.get_attribute("aria-label") == (
+        "Runtime over latency: 15.82 ms at latency 0 s, 141.9 ms at latency 100 us; "
+        "now 18.08 ms at latency 2 us; 1 % slower at latency 2.15 us; "
+        "2 % slower at latency 2.29 us; 5 % slower at latency 2.73 us"
+    )
+    page.get_by_text("Runtime over bandwidth as a table").click()
+    rows = page.locator("#whatif-bandwidth-rows tr")
+    first, last = (
+        rows.first.locator("td").all_inner_texts(),
+        rows.last.locator("td").all_inner_texts(),
+    )
+    assert first[:2] == ["inf", format_time(cg.planes(2e-6, 0.0))]
+    assert last[:2] == ["100 MB/s", format_time(cg.planes(2e-6, 1e-8))]
+
+
+def test_breakpoints_are_where_another_plane_is_the_greatest(
+    cg: popmodel.Sensitivity, cg_page: Path, open_page: Open
+) -> None:
+    page = open_page(cg_page)
+    page.wait_for_selector("#whatif-latency-chart canvas")
+    shown = page.locator("#whatif-latency-rows tr").count()
+    steps = [k / 100_000 * 1e-4 for k in range(100_001)]
+    greatest = [
+        max(range(len(cg.planes.planes)), key=lambda one: cg.planes.planes[one](x, 1e-10))
+        for x in steps[::10]
+    ]
+    changes = sum(one != other for one, other in itertools.pairwise(greatest))
+    assert shown == changes + 2
+
+
+def test_charts_are_printed_in_the_colours_of_paper(cg_page: Path, open_page: Open) -> None:
+    page = open_page(cg_page, scheme="dark")
+    page.wait_for_selector("#whatif-latency-chart canvas")
+    on_screen = page.evaluate(DARKEST)
+    page.emulate_media(media="print")
+    page.wait_for_timeout(200)
+    assert page.evaluate(DARKEST) < 50 < on_screen  # ink on paper; lines on a dark screen
+
+
+DARKEST = """() => {
+  const canvas = document.querySelector("#whatif-latency-chart canvas");
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let darkest = 255;
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3] === 255) darkest = Math.min(darkest, (data[i] + data[i + 1] + data[i + 2]) / 3);
+  }
+  return darkest;
+}"""
+"""The darkest colour, 0 to 255, of what is drawn opaquely: text, marks, lines."""
+
+
+def test_without_scripts_there_are_tables(cg_page: Path, browser: Any) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(cg_page.as_uri())
+    assert page.get_by_role("region", name="Tolerances of cg.S.2").is_visible()
+    assert page.get_by_role("region", name="Efficiencies of comd.4").is_visible()
+    assert not page.locator("#whatif-live").is_visible()
+    context.close()
+
+
+def test_a_table_of_regions_is_sorted_by_keyboard(cg_page: Path, open_page: Open) -> None:
+    page = open_page(cg_page)
+    table = page.locator(".regions-table").first
+
+    def names() -> list[str]:
+        found: list[str] = table.locator("tbody th").all_inner_texts()
+        return found
+
+    by_gain = names()
+    head = table.get_by_role("columnheader", name="Region")
+    head.get_by_role("button").press("Enter")
+    assert names() == sorted(by_gain)
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert page.url.endswith("#regions-sort=0")
+    head.get_by_role("button").press("Enter")
+    assert names() == sorted(by_gain, reverse=True)
+    assert head.get_attribute("aria-sort") == "descending"
+    head.get_by_role("button").press("Enter")
+    assert names() == by_gain
+    assert head.get_attribute("aria-sort") is None
+
+
+def test_numbers_are_sorted_as_numbers(cg_page: Path, open_page: Open) -> None:
+    page = open_page(cg_page, "regions-sort-1=-2")
+    rows = page.locator(".regions-table").nth(1).locator("tbody tr")
+    values = [
+        float(cell.get_attribute("data-value")) for cell in rows.locator("td:nth-child(3)").all()
+    ]
+    assert values == sorted(values, reverse=True)
+    page.get_by_role("button", name="Load balance").nth(1).click()
+    balances = [
+        float(text.removesuffix(" %"))
+        for text in rows.locator("td:nth-child(11)").all_inner_texts()
+    ]
+    assert balances == sorted(balances, reverse=True)
+
+
+def test_an_order_that_no_table_has_is_that_of_gains(cg_page: Path, open_page: Open) -> None:
+    plain, damaged = open_page(cg_page), open_page(cg_page, "regions-sort=-99")
+    heads = ".regions-table >> nth=0 >> tbody th"
+    assert plain.locator(heads).all_inner_texts() == damaged.locator(heads).all_inner_texts()

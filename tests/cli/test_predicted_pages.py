@@ -1,0 +1,40 @@
+"""Pages of predictions, splits, projections, calibrations and validations: ``-o x.html``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Call = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).parent.parent.parent
+RECORD = ROOT / "examples" / "validation"
+RUNS = [
+    f"{RECORD}/traces/cannon.{split}.N={size}.1.prv.gz:N={size}"
+    for size in (720, 1200)
+    for split in ("1x1", "1x2")
+]
+MACHINE = ("--machine", str(RECORD / "machine.json"))
+
+
+@pytest.mark.parametrize(
+    ("verb", "section", "words"),
+    [
+        ("predict", "prediction", ("--procs", "4", "--threads", "2")),
+        ("sweep", "splits", ("cannon", "--cores", "4,16")),
+        ("validate", "validation", ("cannon", *RUNS, *MACHINE, "--all-runs")),
+        ("calibrate", "calibration", ("cannon", *RUNS, *MACHINE)),
+        ("project", "projection", (str(RUNS[0]).rpartition(":")[0], "--procs", "4")),
+    ],
+)
+def test_a_page_has_the_section_of_its_verb_and_its_document(
+    verb: str, section: str, words: tuple[str, ...], popmodel: Call, tmp_path: Path
+) -> None:
+    page = tmp_path / "x.html"
+    status, out, _ = popmodel(verb, *words, "-o", str(page))
+    assert (status, out) == (0, "")
+    assert f'<section id="{section}"' in page.read_text()
+    held = json.loads(popmodel("report", str(page), "--format", "json")[1])
+    assert [one["schema"] for one in held["documents"]] == [f"popmodel/{verb}/1"]

@@ -1,0 +1,107 @@
+"""``popmodel report``, and pages of other verbs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+def test_a_report_is_written_and_its_results_are_taken_out_again(
+    popmodel: Call, trace: str
+) -> None:
+    assert popmodel("report", trace, "-o", "report.html")[:2] == (0, "")
+    text = Path("report.html").read_text()
+    assert text.startswith("<!doctype html>")
+    status, out, _ = popmodel("report", "report.html", "--format", "json")
+    assert status == 0
+    found = json.loads(out)
+    assert found["schema"] == "popmodel/report/1"
+    assert found["provenance"]["command"] == f"popmodel report {trace} -o report.html"
+    assert popmodel("metrics", trace, "--format", "json")[1] != ""
+    own = json.loads(popmodel("metrics", trace, "--format", "json")[1])
+    assert found["documents"][0]["runs"] == own["runs"]
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "-")])
+def test_a_report_goes_nowhere_unasked(words: tuple[str, ...], popmodel: Call, trace: str) -> None:
+    assert popmodel("report", trace, *words) == (
+        2,
+        "",
+        "popmodel: error: -o is missing: the file to write\nhint: try -o report.html\n",
+    )
+
+
+def test_a_report_is_not_overwritten(popmodel: Call, trace: str) -> None:
+    Path("report.html").write_text("mine")
+    status, _, err = popmodel("report", trace, "-o", "report.html")
+    assert (status, err.splitlines()[0]) == (
+        2,
+        "popmodel: error: -o report.html: the file exists",
+    )
+    assert Path("report.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("metrics", "two.prv"),
+        ("sensitivity", "two.prv"),
+        ("replay", "two.prv"),
+        ("communication", "two.prv"),
+        ("structure", "two.prv"),
+        ("predict", "--procs", "4"),
+        ("sweep", "--cores", "4"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_results_are_pages_too(words: tuple[str, ...], popmodel: Call, trace: str) -> None:
+    assert trace == "two.prv"
+    assert popmodel(*words, "-o", "x.html")[0] == 0
+    held = json.loads(popmodel("report", "x.html", "--format", "json")[1])
+    assert held["documents"][0]["schema"] == f"popmodel/{words[0]}/1"
+
+
+def test_splits_of_a_signature_stand_beside_a_trace(popmodel: Call, trace: str) -> None:
+    signature = str(
+        Path(__file__).parent.parent.parent / "popmodel/model/signature/bundled/stencil3d.toml"
+    )
+    words = ("report", trace, signature, "--cores", "4", "--set", "N=64", "-o", "x.html")
+    assert popmodel(*words)[0] == 0
+    held = json.loads(popmodel("report", "x.html", "--format", "json")[1])
+    assert held["documents"][-1]["schema"] == "popmodel/sweep/1"
+    assert held["documents"][-1]["application"]["settings"]["N"] == 64
+
+
+@pytest.mark.parametrize("name", ["timeline", "matrix", "tree"])
+def test_a_picture_is_drawn_without_the_page(name: str, popmodel: Call, trace: str) -> None:
+    status, _, err = popmodel("report", trace, "-o", f"{name}.svg")
+    assert (status, err) == (0, "")
+    assert "<svg" in Path(f"{name}.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("two.prv", "-o", "x.svg"), "-o x.svg: no picture of that name"),
+        (("two.prv", "two.prv", "-o", "matrix.svg"), "-o matrix.svg: of one trace, not 2"),
+        (
+            ("two.prv", "--from-start", "-o", "matrix.svg"),
+            "--from-start: a matrix is of the whole run",
+        ),
+        (
+            ("two.prv", "--cores", "4", "-o", "tree.svg"),
+            "--cores: a picture is of traces alone",
+        ),
+    ],
+)
+def test_a_picture_that_there_is_not_is_told(
+    words: tuple[str, ...], message: str, popmodel: Call, trace: str
+) -> None:
+    assert trace == "two.prv"
+    status, _, err = popmodel("report", *words)
+    assert (status, err.splitlines()[0]) == (2, f"popmodel: error: {message}")
