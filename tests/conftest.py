@@ -18,6 +18,7 @@ settings.register_profile("repeatable", derandomize=True, database=None, deadlin
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 ROOT = Path(__file__).resolve().parent.parent
+MOST_WORKERS = 8
 
 signals_as_at_a_terminal()
 neutral_environment(os.environ)
@@ -31,6 +32,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling
 
     return LoadFileScheduling(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # noqa: ARG001 (pytest's)
+    """Workers of ``-n auto``: a login node has more cores than these tests should take."""
+    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
 
 
 @pytest.fixture(scope="session")
@@ -70,8 +77,10 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def _private_cache(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keep the caches of traces read in tests out of the user's cache directory."""
-    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+    """Keep what tests cache out of the user's cache directory; workers share what they build."""
+    top = tmp_path_factory.getbasetemp()
+    folder = top.parent if "PYTEST_XDIST_WORKER" in os.environ else top
+    monkeypatch.setenv("POPMODEL_CACHE_DIR", str(folder / "cache"))
 
 
 @pytest.fixture(autouse=True, scope="session")
