@@ -2,9 +2,10 @@
 
 The public names are loaded on first use, which keeps ``import popmodel`` fast.
 
-`metrics`, `replay`, `sensitivity`, `predict`, `sweep` and `validate` do the same as the commands.
-Their results have a short ``repr``; ``print`` shows the screen of the command, ``to_dict`` returns
-the document, ``to_dataframe`` a pandas table, ``plot`` an SVG drawing. Quantities are in SI units.
+`metrics`, `replay`, `sensitivity`, `predict`, `sweep`, `calibrate` and `validate` do the same as
+the commands. Their results have a short ``repr``; ``print`` shows the screen of the command,
+``to_dict`` returns the document, ``to_dataframe`` a pandas table, ``plot`` an SVG drawing.
+Quantities are in SI units.
 
 Examples
 --------
@@ -21,13 +22,16 @@ from popmodel._version import __version__
 
 if TYPE_CHECKING:
     from popmodel.api.analyse import analyse
+    from popmodel.api.calibrate import calibrate
     from popmodel.api.communication import communication
     from popmodel.api.convert import convert
     from popmodel.api.extraction import signature_from
     from popmodel.api.find_phases import find_phases
     from popmodel.api.find_structure import find_structure
+    from popmodel.api.make_report import make_report
     from popmodel.api.metrics import metrics
     from popmodel.api.predict import predict
+    from popmodel.api.project import project
     from popmodel.api.replay import replay
     from popmodel.api.sensitivity import sensitivity
     from popmodel.api.sweep import sweep
@@ -43,6 +47,7 @@ _HOMES = {
     "Network": "popmodel.network.network.Network",
     "PopmodelError": "popmodel.errors.PopmodelError",
     "analyse": "popmodel.api.analyse.analyse",
+    "calibrate": "popmodel.api.calibrate.calibrate",
     "communication": "popmodel.api.communication.communication",
     "convert": "popmodel.api.convert.convert",
     "find_phases": "popmodel.api.find_phases.find_phases",
@@ -50,8 +55,10 @@ _HOMES = {
     "load_families": "popmodel.efficiency.hierarchy.load_families",
     "load_machine": "popmodel.machine.profile.load",
     "load_signature": "popmodel.model.signatures.load",
+    "make_report": "popmodel.api.make_report.make_report",
     "metrics": "popmodel.api.metrics.metrics",
     "predict": "popmodel.api.predict.predict",
+    "project": "popmodel.api.project.project",
     "read": "popmodel.trace.read",
     "replay": "popmodel.api.replay.replay",
     "sensitivity": "popmodel.api.sensitivity.sensitivity",
@@ -65,6 +72,7 @@ __all__ = [
     "PopmodelError",
     "__version__",
     "analyse",
+    "calibrate",
     "communication",
     "convert",
     "find_phases",
@@ -72,8 +80,10 @@ __all__ = [
     "load_families",
     "load_machine",
     "load_signature",
+    "make_report",
     "metrics",
     "predict",
+    "project",
     "read",
     "replay",
     "sensitivity",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,3 +60,44 @@ def quantile(values: NDArray[np.float64], share: float) -> float:
     below = int(position)
     above = min(below + 1, ordered.size - 1)
     return float(ordered[below] + (position - below) * (ordered[above] - ordered[below]))
+
+
+class Rows:
+    """Rows of numbers in the making, of which many may be alike but for a step.
+
+    Parameters
+    ----------
+    columns : int
+        Numbers of a row.
+    """
+
+    def __init__(self, columns: int) -> None:
+        self._whole: list[NDArray[np.float64]] = [np.empty((columns, 0))]
+        self._last: list[Sequence[float]] = []
+        self._before = 0
+
+    def __len__(self) -> int:
+        return self._before + len(self._last)
+
+    def append(self, row: Sequence[float]) -> int:
+        """Add a row; returns its number."""
+        self._last.append(row)
+        return len(self) - 1
+
+    def again(self, count: int, times: int, step: Sequence[float] | None = None) -> None:
+        """Add the last rows so many more times, each time a step further."""
+        rows = self.array()
+        last = rows[:, rows.shape[1] - count :]
+        more = np.tile(last, times)
+        if step is not None:
+            more += np.outer(step, np.repeat(np.arange(1, times + 1), count))
+        self._whole = [rows, more]
+        self._before = rows.shape[1] + more.shape[1]
+
+    def array(self) -> NDArray[np.float64]:
+        """All rows, as columns: float64[columns, rows]."""
+        columns = len(self._whole[0])
+        last = np.array(self._last, np.float64).reshape(-1, columns).T
+        self._whole = [np.concatenate([*self._whole, last], axis=1)]
+        self._before, self._last = self._whole[0].shape[1], []
+        return self._whole[0]

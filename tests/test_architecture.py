@@ -52,7 +52,9 @@ def test_every_room_has_a_layer_and_none_but_that_of_traces_and_the_core_may_kno
 
 def test_every_report_but_those_that_choose_a_renderer_is_held_to_blocks() -> None:
     held = contract("reports draw nothing")["source_modules"]
-    choosing = {f"popmodel.report.{name}" for name in ("bench", "formats", "page", "renderers")}
+    choosing = {
+        f"popmodel.report.{name}" for name in ("bench", "formats", "html", "manual", "renderers")
+    }
     assert set(held) == modules("popmodel.report") - choosing
 
 

@@ -13,13 +13,13 @@ README = (ROOT / "README.md").read_text()
 
 def test_the_two_commands_are_there() -> None:
     assert "\npython -m pip install . && popmodel predict --procs 16 --threads 4\n" in README
-    assert "\npython -m pip install -e '.[test]' && python -m pytest\n" in README
+    assert "\npython -m pip install -e '.[test]' && python -m pytest -n auto\n" in README
 
 
 def test_ci_runs_exactly_these_two() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     assert "python -m pip install . && popmodel predict --procs 16 --threads 4\n" in script
-    assert "python -m pip install -e '.[test]' && python -m pytest\n" in script
+    assert "python -m pip install -e '.[test]' && python -m pytest -n auto\n" in script
 
 
 def test_it_is_short_enough_to_be_read() -> None:

@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, trace_of
+from popmodel.api.metrics import Metrics, of_run
 from popmodel.api.networks import NetworkLike, network_of
+from popmodel.api.results import Result
 from popmodel.efficiency import measure
-from popmodel.efficiency.measure import Run
 from popmodel.trace.part import Window
 
-__all__ = ["analyse"]
+if TYPE_CHECKING:
+    from popmodel.report.views import Views
+
+__all__ = ["Run", "analyse"]
+
+
+class Run(measure.Run, Result):
+    """A measured run, with the attributes of `popmodel.efficiency.measure.Run`.
+
+    Its document, table, screen and drawing are those of `popmodel.metrics` for it alone.
+    """
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
+        return (self.trace,)
+
+    def efficiencies(self) -> Metrics:
+        """Return the efficiencies of the run, compared with no other."""
+        return of_run(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document of its efficiencies, schema ``popmodel/metrics/1``."""
+        return self.efficiencies().to_dict()
+
+    def _document(self) -> dict[str, Any]:
+        found = self.efficiencies()
+        return found.to_dict(found.shown)
+
+    def _views(self) -> Views:
+        return self.efficiencies().views
 
 
 def analyse(
@@ -76,4 +109,4 @@ def analyse(
     asked = Asked.of(window, region, from_start, foa)
     on = network_of(network)
     whole = trace_of(trace, application=application, cache=cache)
-    return measure.analyse(whole, on, part=asked.of_run(whole))
+    return Run(**vars(measure.analyse(whole, on, part=asked.of_run(whole))))

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, path_of, trace_of
-from popmodel.api.results import Result
+from popmodel.api.results import OfTrace
 from popmodel.patterns import traffic
 from popmodel.patterns.find import Communication as Meaning
 from popmodel.patterns.find import find
@@ -23,7 +23,7 @@ from popmodel.units import count, format_size, plural
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from popmodel.patterns.pattern import Pattern
     from popmodel.report.views import Views
@@ -35,7 +35,7 @@ SCHEMA = "popmodel/communication/1"
 
 
 @dataclass(frozen=True)
-class Communication(Result):
+class Communication(OfTrace):
     """The communication of a run, as returned by `communication`.
 
     Attributes
@@ -52,6 +52,8 @@ class Communication(Result):
         What has to be known before numbers are read.
     nodes : int or None
         Nodes of the processes; None where the trace does not tell them.
+    times : mapping of str to float
+        Time of all threads in the calls of each name, s; empty where no times were measured.
     """
 
     trace: str
@@ -60,6 +62,7 @@ class Communication(Result):
     window: Focus | None
     caveats: tuple[str, ...]
     nodes: int | None
+    times: Mapping[str, float]
 
     def __repr__(self) -> str:
         program = self.structure.program
@@ -78,6 +81,7 @@ class Communication(Result):
         program = self.structure.program
         rows = traffic.sent(program)
         pairs = traffic.pairs(program, rows)
+        together, shown = traffic.gathered(pairs, program.processes)
         within = pairs.within
         partners = np.bincount(pairs.sender[pairs.sender != pairs.receiver], minlength=1)
         partners = np.concatenate([partners, np.zeros(program.processes, np.int64)])
@@ -112,16 +116,19 @@ class Communication(Result):
                     "name": use.name,
                     "calls": use.calls,
                     "bytes": use.bytes,
+                    "time": self.times.get(use.name),
                     "collective": use.collective,
                 }
                 for use in traffic.uses(program)
             ],
-            pairs=[
-                {"from": a, "to": b, "messages": n, "bytes": size, "within_node": here}
-                for a, b, n, size, here in zip(
-                    *(column.tolist() for column in vars(pairs).values()), strict=True
-                )
-            ],
+            ranks_together=together,
+            pairs={
+                "from": shown.sender,
+                "to": shown.receiver,
+                "messages": shown.messages,
+                "bytes": shown.bytes,
+                "within_node": shown.within,
+            },
             grids=[
                 {"dims": grid.dims, "periodic": grid.periodic, "share": grid.confidence}
                 for grid in self.meaning.grids
@@ -131,18 +138,8 @@ class Communication(Result):
             notes=[*program.notes, *self.structure.notes],
         )
 
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        return VIEWS
-
     def _views(self) -> Views:
         return VIEWS
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that the result rests on."""
-        return (self.trace,)
 
 
 def communication(
@@ -197,7 +194,15 @@ def communication(
     told = () if focus is None else focus.caveats
     program = structure.program
     nodes = len(np.unique(program.nodes[: program.processes])) if read.nodes else None
-    return Communication(path_of(trace), structure, find(structure), focus, tuple(told), nodes)
+    return Communication(
+        path_of(trace),
+        structure,
+        find(structure),
+        focus,
+        tuple(told),
+        nodes,
+        traffic.times(part),
+    )
 
 
 def _per_iteration(structure: Structure) -> dict[str, float] | None:

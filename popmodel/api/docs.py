@@ -11,6 +11,7 @@ from popmodel.values import dataclass
 PACKAGE = Path(__file__).parent.parent
 ELSEWHERE = {"grammar": PACKAGE / "model" / "signature" / "bundled" / "README.md"}
 """Pages that lie beside what they describe, by name."""
+_PICTURE = re.compile(r"!\[([^\]]+)\]\([^)\s]+\)")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 FIRST = (
@@ -20,10 +21,15 @@ FIRST = (
     "signatures",
     "grammar",
     "metrics",
+    "report",
     "definitions",
     "numbers",
+    "validation",
     "traces",
+    "runs",
+    "calibration",
     "sensitivity",
+    "projection",
     "clusters",
     "json",
     "tables",
@@ -69,7 +75,7 @@ def find(name: str) -> Page:
 
 
 def terminal_markdown(page: Page) -> str:
-    """The text of a page, with links to other pages replaced by the commands that show them."""
+    """The text of a page: links to others are the commands that show them, pictures their names."""
     others = {other.path.resolve(): other.name for other in pages()}
 
     def shown(match: re.Match[str]) -> str:
@@ -77,7 +83,7 @@ def terminal_markdown(page: Page) -> str:
         name = others.get((page.path.parent / target.partition("#")[0]).resolve())
         return match[0] if name is None else f"{text} (`popmodel docs {name}`)"
 
-    return _LINK.sub(shown, page.text())
+    return _LINK.sub(shown, _PICTURE.sub(r"Picture: \1.", page.text()))
 
 
 def _title(path: Path) -> str:

@@ -17,7 +17,7 @@ from popmodel.api.inputs import (
     signature_of,
     trace_of,
 )
-from popmodel.api.results import Result
+from popmodel.api.results import Result, save_text
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.extraction.against import Agreement, against
 from popmodel.extraction.assumed import SCALES
@@ -75,16 +75,7 @@ class Found(Result):
         FileError
             If the file cannot be written.
         """
-        from pathlib import Path
-
-        from popmodel.errors import FileError
-        from popmodel.files import write_bytes
-
-        try:
-            write_bytes(Path(path), self.text.encode())
-        except OSError as error:
-            problem = f"cannot be written: {error.strerror}"
-            raise FileError(path, problem, hint="choose another path") from error
+        save_text(path, self.text)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/extraction/1``, without provenance."""
@@ -134,7 +125,7 @@ def signature_from(
     PartError
         If a run has not that many.
     PopmodelError
-        If a signature cannot say what the program does.
+        If a signature cannot say what the program does, or the traces are of different programs.
     UsageError
         If parameters do not fit the traces, or options contradict each other.
 

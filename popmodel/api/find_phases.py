@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from popmodel.api.focus import Asked, Foa, structure_of
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.phases_document import described
-from popmodel.api.results import Result
+from popmodel.api.results import OfTrace
 from popmodel.phases import Phases, phases
 from popmodel.report.phases import VIEWS
 from popmodel.trace.caveats import caveats
@@ -24,7 +24,7 @@ __all__ = ["FoundPhases", "find_phases"]
 
 
 @dataclass(frozen=True)
-class FoundPhases(Result):
+class FoundPhases(OfTrace):
     """The phases of a run, as returned by `find_phases`.
 
     Attributes
@@ -52,24 +52,15 @@ class FoundPhases(Result):
         """Return the document, schema ``popmodel/phases/1``, without provenance."""
         return self.document
 
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        return VIEWS
-
     def _views(self) -> Views:
         return VIEWS
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that the result rests on."""
-        return (self.trace,)
 
 
 def find_phases(
     trace: TraceLike,
     *,
     window: Window | None = None,
+    region: str | None = None,
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
@@ -87,8 +78,9 @@ def find_phases(
     ----------
     trace : path or Trace
         The run.
-    window, from_start, foa, application, cache
-        As for `popmodel.analyse`.
+    window, region, from_start, foa, application, cache
+        As for `popmodel.analyse`. Occurrences of a region are joined together, and phases are told
+        apart in what comes of that.
     flop_rate : float, optional
         As for `popmodel.read`.
 
@@ -97,7 +89,7 @@ def find_phases(
     FileError
         If the trace cannot be read, or has no iterations where these are asked for.
     PartError
-        If the trace has no such window.
+        If the trace has no such window or region.
     UsageError
         If options contradict each other.
 
@@ -109,11 +101,12 @@ def find_phases(
     >>> longest["executions"]
     6
     """
-    asked = Asked.of(window, None, from_start, foa)
+    asked = Asked.of(window, region, from_start, foa)
     given = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
     part, focus = focused(given, asked.of_run(given))
-    structure, whole = structure_of(given)
-    found = phases(structure, whole, part, asked.on_sequences(given))
+    structure, whole = structure_of(given if region is None else part)
+    limits = asked.on_sequences(given) if region is None else None
+    found = phases(structure, whole, part, limits)
     told = caveats(part, focus) if part.timed else focus.caveats
     document = described(path_of(trace), structure, whole, found, part, focus, told)
     return FoundPhases(path_of(trace), structure, found, document)

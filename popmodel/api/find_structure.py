@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.api.focus import Asked, Foa, structure_of
 from popmodel.api.inputs import TraceLike, path_of, trace_of
-from popmodel.api.results import Result
+from popmodel.api.results import OfTrace
 from popmodel.api.structure_document import described
 from popmodel.report.structure import VIEWS
 from popmodel.structure.structure import Focus, Structure
@@ -24,7 +24,7 @@ __all__ = ["FoundStructure", "find_structure"]
 
 
 @dataclass(frozen=True)
-class FoundStructure(Result):
+class FoundStructure(OfTrace):
     """The structure of a run, as returned by `find_structure`.
 
     Attributes
@@ -53,18 +53,8 @@ class FoundStructure(Result):
         """Return the document, schema ``popmodel/structure/1``, without provenance."""
         return self.document
 
-    @property
-    def views(self) -> Views:
-        """How the document is shown."""
-        return VIEWS
-
     def _views(self) -> Views:
         return VIEWS
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that the result rests on."""
-        return (self.trace,)
 
 
 def find_structure(

@@ -27,6 +27,7 @@ TOPICS: Mapping[str, str] = {
     "prediction": "predictions",
     "splits": "sweeps over splits",
     "validation": "validation",
+    "calibration": "calibration",
     "machine": "parameters of a machine profile",
     "run": "quantities of a run, in formulas of metrics",
     "model": "symbols of the model",

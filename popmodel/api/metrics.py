@@ -245,6 +245,15 @@ def metrics(
     )
 
 
+def of_run(run: Run) -> Metrics:
+    """The efficiencies of a run that was measured already, compared with no other."""
+    (name,) = run_names([run.trace])
+    own = Comparable(name, run.observables.aggregates(), run.observables.absent)
+    alone = scale([own])
+    found = evaluate_all(own, alone, 0)
+    return Metrics((name,), (run,), (found,), alone, ([],), "everywhere", (Breakdown(),))
+
+
 @contextmanager
 def _named(path: str) -> Iterator[None]:
     """Begin the message of an error with the trace that it is about."""

@@ -88,6 +88,7 @@ def _run(run: Run, families: Mapping[str, Evaluation], *, compared: bool) -> dic
         "threads": team.pop() if len(team) == 1 else observables.threads,
         "caveats": run.caveats,
         "window": run.window,
+        "disturbed": run.evidence.crowd is not None or run.evidence.delayed,
         "runtime": float(observables.runtime),
         "ideal_runtime": ideal,
         "observables": {**observables.to_dict(), "ideal_runtime": ideal},

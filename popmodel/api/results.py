@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from popmodel.report.views import Record
 
-__all__ = ["Drawing", "Result"]
+__all__ = ["Drawing", "OfTrace", "Result", "save_text"]
 
 
 @dataclass(frozen=True)
@@ -62,20 +61,32 @@ class Drawing:
         FileError
             If the file cannot be written.
         """
-        try:
-            write_bytes(Path(path), self.svg.encode())
-        except OSError as error:
-            problem = f"cannot be written: {error.strerror}"
-            raise FileError(path, problem, hint="choose another path") from error
+        save_text(path, self.svg)
 
 
 _SIDES = (" width", " height")
 
 
+def save_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text to a file, replacing an existing one.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    try:
+        write_bytes(Path(path), text.encode())
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror}"
+        raise FileError(path, problem, hint="choose another path") from error
+
+
 class Result(ABC):
     """The result of a command.
 
-    ``repr`` has one or a few lines; ``print`` and notebooks show the screen of the command.
+    ``repr`` has one or a few lines; ``print`` shows the screen of the command, and notebooks what
+    its page (``-o x.html``) shows without scripts.
     """
 
     if TYPE_CHECKING:  # subclasses hold it or derive it
@@ -120,7 +131,9 @@ class Result(ABC):
         return screen_text(self._views().blocks(self._stamped()), Style())
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        from popmodel.report.html.notebook import notebook
+
+        return notebook(self._stamped(), self._views())
 
     def _records(self) -> list[Record]:
         rows: list[Record] = self._views().records(self.to_dict())
@@ -131,3 +144,14 @@ class Result(ABC):
         found = provenance.stamped(self._document(), (), filter(os.path.isfile, self.files))
         command = f"popmodel.{type(self).__module__.rpartition('.')[2]}() in Python"
         return {**found, "provenance": {**found["provenance"], "command": command}}
+
+
+class OfTrace(Result):
+    """The result of a command that looks at one trace."""
+
+    trace: str
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the result rests on."""
+        return (self.trace,)

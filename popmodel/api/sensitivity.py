@@ -29,6 +29,7 @@ from popmodel.api.networks import (
     settled,
 )
 from popmodel.api.results import Result
+from popmodel.api.tolerances import Tolerance, limits, told
 from popmodel.efficiency.measure import runtime
 from popmodel.errors import UsageError
 from popmodel.machine.network import network_of
@@ -47,7 +48,7 @@ from popmodel.whatif.breakpoints import Pieces, pieces
 from popmodel.whatif.dependence import Dependence, dependence
 from popmodel.whatif.evaluate import OverGap, OverLatency, Runtimes
 from popmodel.whatif.paraver_events import write_path
-from popmodel.whatif.planes import Planes, planes
+from popmodel.whatif.runtime_planes import RuntimePlanes, runtime_planes
 from popmodel.whatif.shares import Shares
 from popmodel.whatif.tolerance import reaches
 
@@ -63,6 +64,7 @@ LATENCIES = (0.0, 100e-6)  #: s
 BANDWIDTHS = (100e6, math.inf)  #: B/s
 SLOWDOWNS = (0.01, 0.02, 0.05)
 EFFICIENT = 0.95  #: a transfer efficiency that is worth keeping
+SPEEDS = (0.25, 4.0)  #: of computing, against the traced one
 NEAR = 1e-3  #: of the runtime: what the planes may be off
 
 NO_MPI = (
@@ -73,27 +75,6 @@ LARGEST = (
     "collectives whose members have different amounts (Alltoallv) cost what the largest of them "
     "do; at the cost of the member that arrives last, as in popmodel replay, the runtime would jump"
 )
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How slow the network may be until the run takes a certain time.
-
-    Attributes
-    ----------
-    runtime : float
-        That time, s.
-    latency : float or None
-        The largest latency, at the bandwidth of the network, s; infinite: any; None: with no
-        latency at all the run takes longer.
-    bandwidth : float or None
-        The least bandwidth, at the latency of the network, B/s; 0: any; None: with infinite
-        bandwidth the run takes longer.
-    """
-
-    runtime: float
-    latency: float | None
-    bandwidth: float | None
 
 
 @dataclass(frozen=True)
@@ -125,8 +106,8 @@ class Sensitivity(Result):
         For each slowdown against the network: how slow the network may be.
     efficient : Tolerance
         The same for a transfer efficiency of 95 %.
-    planes : Planes
-        Runtime over both.
+    planes : RuntimePlanes
+        Runtime over both, and over the speed of computing.
     dependence : Dependence
         What faster regions and ideal scenarios are worth, and the critical path.
     window : Focus
@@ -154,7 +135,7 @@ class Sensitivity(Result):
     over_gap: Pieces
     slower: dict[float, Tolerance]
     efficient: Tolerance
-    planes: Planes
+    planes: RuntimePlanes
     dependence: Dependence
     window: Focus
     caveats: tuple[str, ...]
@@ -201,11 +182,12 @@ class Sensitivity(Result):
             latency=_curve(self.over_latency),
             inverse_bandwidth=_curve(self.over_gap),
             tolerance=[
-                {"slowdown": slowdown, **_told(one)} for slowdown, one in self.slower.items()
+                {"slowdown": slowdown, **told(one)} for slowdown, one in self.slower.items()
             ],
-            efficient={"transfer_efficiency": EFFICIENT, **_told(self.efficient)},
+            efficient={"transfer_efficiency": EFFICIENT, **told(self.efficient)},
             planes=self.planes.planes,
             planes_error=self.planes.error,
+            planes_speed={"least": 1 / self.planes.slower[1], "most": 1 / self.planes.slower[0]},
             **fields_of(self.dependence),
             **({} if self.written is None else {"written": self.written}),
             notes=self.notes,
@@ -222,21 +204,6 @@ def _curve(found: Pieces) -> dict[str, Any]:
         "slopes": found.slopes,
         "error": found.error,
     }
-
-
-def _told(one: Tolerance) -> dict[str, Any]:
-    """A tolerance as plain data: no number where there is no limit, or where none is enough."""
-    latency, bandwidth = one.latency, one.bandwidth
-    why = {}
-    if latency is None:
-        why["latency"] = "even without latency the run takes longer"
-    elif latency == math.inf:
-        latency, why["latency"] = None, "no latency makes the run take that long"
-    if bandwidth is None:
-        why["bandwidth"] = "even with infinite bandwidth the run takes longer"
-    elif bandwidth == 0:
-        why["bandwidth"] = "no bandwidth makes the run take that long"
-    return {"runtime": one.runtime, "latency": latency, "bandwidth": bandwidth, "why": why}
 
 
 def sensitivity(
@@ -451,6 +418,7 @@ def _found(
     ideal = replayer.run(network.ideal()).runtime
     without = runtimes.heights([(0.0, gap), (latency, 0.0)])
     here = runtimes.touch(latency, gap)
+    slower = {one: tolerance((1 + one) * shares.runtime) for one in slowdowns}
     return {
         "ideal_runtime": ideal,
         "shares": shares,
@@ -459,10 +427,22 @@ def _found(
         "without": (without[0], without[1]),
         "over_latency": by_latency,
         "over_gap": by_gap,
-        "slower": {one: tolerance((1 + one) * shares.runtime) for one in slowdowns},
+        "slower": slower,
         "efficient": tolerance(ideal / EFFICIENT),
-        "planes": planes(runtimes, latencies, gaps, error=NEAR),
+        "planes": runtime_planes(
+            runtimes,
+            _with(latencies, latency),
+            _with(gaps, gap),
+            (1 / SPEEDS[1], 1 / SPEEDS[0]),
+            error=NEAR,
+            exact=[(latency, gap), *limits(slower.values(), latency, gap)],
+        ),
     }
+
+
+def _with(ends: tuple[float, float], value: float) -> tuple[float, float]:
+    """A range made to hold a value."""
+    return min(ends[0], value), max(ends[1], value)
 
 
 def _range(

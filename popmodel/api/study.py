@@ -128,7 +128,7 @@ def study(
             folder, request.to_dict(), _inputs(request, about), changeable=CHANGEABLE, force=force
         )
         if scripts.is_there(folder):
-            state = scripts.collected(state, about)
+            state = scripts.collected(state, about, watch.tell)
         else:
             state = runs.make(
                 state,
@@ -247,7 +247,8 @@ def _signature(
     def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
         if source is None:
             values = {path: dict(run.settings) for path, run in traces.items()}
-            one = extract(values, about.name)
+            made, refused = runs.tried(state, about.runs, about.cores)
+            one = extract(values, about.name, made, refused)
         else:
             signature_of(source)  # a wrong one is refused before it is copied
             one = Extracted(signatures.read(source)[2])

@@ -19,8 +19,8 @@ from popmodel.campaign.request import Prepared, Request
 from popmodel.campaign.traced import trace_of
 from popmodel.efficiency.measure import analyse
 from popmodel.machine.profile import Profile
+from popmodel.measurements.measurement import from_run
 from popmodel.plain import plain
-from popmodel.validation.measurement import from_run
 
 __all__ = ["RESULT", "result", "role_of"]
 
@@ -93,17 +93,21 @@ def _not_run(state: Manifest, about: Prepared, made: Sequence[Run]) -> list[dict
     """Runs that were planned and not made, and why."""
     facts = state.steps[runs.step_of(made[0])].facts
     able = runs.suited(about.runs, about.words, facts)
-    return [
-        {"name": run.name, "why": "the budget" if run in able else "no OpenMP in the program"}
-        for run in about.runs
-        if run not in made
-    ]
+
+    def why(run: Run) -> str:
+        if run not in able:
+            return "no OpenMP in the program"
+        failed = runs.failure(state, run)
+        return "the budget" if failed is None else failed.removeprefix(f"run {run.split} ")
+
+    return [{"name": run.name, "why": why(run)} for run in about.runs if run not in made]
 
 
 def _measured(path: Path) -> dict[str, Any]:
     """What a trace says of its run: how long it took, and whether it had the cores for itself."""
-    one = from_run(analyse(trace_of_path(path)))
-    return {"runtime": one.runtime, "disturbed": one.disturbed}
+    run = analyse(trace_of_path(path))
+    one = from_run(run)
+    return {"runtime": one.runtime, "disturbed": one.disturbed, "waited": run.evidence.waited}
 
 
 def _judged(

@@ -16,7 +16,6 @@ What is done is told by the samples alone, so that no record of it can be wrong.
 from __future__ import annotations
 
 import errno
-import fcntl
 import itertools
 import json
 import re
@@ -26,14 +25,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from popmodel import shell
+from popmodel import folder_lock, shell
 from popmodel.bench import plan as plans
 from popmodel.bench import samples
 from popmodel.bench.jobs import Job, from_params
 from popmodel.bench.plan import Plan, PlannedLaunch
 from popmodel.documents import Kind, parse_json, read_text
 from popmodel.errors import FileError
-from popmodel.files import append_to, refuse_planted, write_text
+from popmodel.files import refuse_planted, write_text
 from popmodel.shapes import Flag, Named, Text, record
 from popmodel.values import dataclass
 
@@ -46,12 +45,10 @@ KIND = Kind(
 )
 SUFFIX = ".samples"
 PLAN = "plan.json"
-LOCK = ".lock"
 
 _OURS = re.compile(r"launch-\d{3,}(-\d+)?\.(jobs|jsonl|log)")
 _SAMPLES = re.compile(r"launch-(\d{3,})(?:-(\d+))?\.jsonl")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 @dataclass(frozen=True)
@@ -117,42 +114,24 @@ def find(folder: Path) -> Measurement | None:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keep a directory from other commands while one measures into it; it is made if need be.
+    """Keep a directory from other commands while one measures into it.
 
-    The lock is the kernel's and ends with its process, however that ends. A file system that has
-    no locks (some parallel ones) cannot tell of another command: there nothing is kept.
-
-    Raises
-    ------
-    FileError
-        If another command holds it, or it cannot be written or holds files of something else.
+    Errors as of `folder_lock.held`.
     """
     refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _refuse_foreign(folder)
-        # A file of its own: the plan is replaced as a whole, and with it would go the lock.
-        lock = append_to(folder / LOCK)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileError(
-                folder,
-                "is in use by another popmodel bench",
-                hint="wait until it ends, or choose another file with -o",
-            ) from None
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise unwritable(folder / LOCK, error) from error
+    with folder_lock.held(
+        folder,
+        "popmodel bench",
+        "choose another file with -o",
+        refuse_foreign=_refuse_foreign,
+        unwritable=unwritable,
+    ):
         yield
 
 
 def _refuse_foreign(folder: Path) -> None:
     """Raise a FileError if a directory holds files, none of which is a plan."""
-    present = [path for path in folder.iterdir() if path.name not in (PLAN, LOCK)]
+    present = [path for path in folder.iterdir() if path.name not in (PLAN, folder_lock.LOCK)]
     if present and not (folder / PLAN).exists():
         raise FileError(
             folder,

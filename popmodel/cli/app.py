@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 from collections import Counter
@@ -25,9 +26,12 @@ VERBS = (
     "communication",
     "replay",
     "sensitivity",
+    "project",
     "predict",
     "sweep",
+    "calibrate",
     "validate",
+    "report",
     "explain",
     "trace",
     "convert",
@@ -115,12 +119,18 @@ class Verbs(TyperGroup):
             attach(cmd_name, command, item)
         return command
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (typer's signature)
         """Write what each verb does, as a whole: click's own list cuts it."""
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, self.get_command(ctx, name).get_short_help_str(200)) for name in VERBS]
-            )
+            formatter.write_dl([(name, _summary(name)) for name in VERBS])
+
+
+def _summary(verb: str) -> str:
+    """What a verb does: the first sentence of its help, read without building its options."""
+    paragraph = inspect.getdoc(import_module(f"popmodel.cli.{verb}").command) or ""
+    words = " ".join(paragraph.partition("\n\n")[0].split())
+    sentence, full_stop, _ = words.partition(". ")
+    return f"{sentence}." if full_stop else words
 
 
 def _often(times: int) -> str:

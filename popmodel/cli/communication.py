@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from popmodel.cli.options import (
-    FORMATS,
+    DRAWN,
     ApplicationOption,
     CacheOption,
+    DrawnFormatOption,
+    DrawnOutputOption,
     FlopRateOption,
     FoaOption,
     ForceOption,
@@ -17,12 +17,9 @@ from popmodel.cli.options import (
     TraceArgument,
     WindowOption,
     flop_rate_of,
-    format_option,
-    result_option,
     whole_number,
 )
 
-DRAWN = (*FORMATS, "svg")
 EXAMPLES = (
     "popmodel communication run.prv",
     "popmodel communication run.prv -o matrix.svg",
@@ -34,10 +31,8 @@ EXAMPLES = (
 def command(
     ctx: typer.Context,
     trace: TraceArgument,
-    format: Annotated[
-        str | None, format_option(DRAWN, "Output format. Default: by the suffix of -o, else table.")
-    ] = None,
-    output: Annotated[str | None, result_option(DRAWN)] = None,
+    format: DrawnFormatOption = None,
+    output: DrawnOutputOption = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
     no_cache: CacheOption = False,
@@ -55,6 +50,7 @@ def command(
     """
     from popmodel.api.communication import communication
     from popmodel.cli.output import target
+    from popmodel.report.communication import VIEWS
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     found = communication(
@@ -66,4 +62,4 @@ def command(
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
     )
-    goal.write(found.to_dict(), found.views, found.files)
+    goal.write(found.to_dict(), VIEWS, found.files)

@@ -16,8 +16,9 @@ TRACES = (
     *(".prv", ".prv.gz", ".ti.txt", ".ti.txt.gz", ".ti", ".ti.gz"),
     *(".dim", ".dim.gz", ".goal", ".goal.gz"),
 )
-TABLES = (".csv",)
+TABLES = (".csv", ".json", ".jsonl", ".txt")
 PREDICTIONS = (".json",)
+LAWS = ("auto", "structural", "amdahl", "pipe", "linear")
 SIGNATURES = (".toml",)
 PROFILES = (".json",)
 
@@ -214,6 +215,9 @@ _KNOWN: Mapping[tuple[str, str], tuple[Values | None, Sequence[str]]] = {
     ("", "trace"): (None, TRACES),
     ("", "traces"): (None, TRACES),
     ("", "measured"): (None, (*TRACES, *TABLES)),
+    ("project", "law"): (partial(_constant, LAWS), ()),
+    ("project", "runs"): (None, (*TRACES, *TABLES)),
+    ("", "sources"): (None, (*TRACES, *TABLES)),
     ("", "prediction"): (_signatures, (*SIGNATURES, *PREDICTIONS)),
     ("", "app"): (_signatures, SIGNATURES),
     ("", "machine"): (_presets, PROFILES),
@@ -227,6 +231,7 @@ _KNOWN: Mapping[tuple[str, str], tuple[Values | None, Sequence[str]]] = {
     ("", "tune"): (_tunable, ()),
     ("", "what_if"): (_what_if, ()),
     ("", "imbalance"): (_spreads, ()),
+    ("calibrate", "runs"): (None, (*TRACES, *TABLES)),
     ("signature", "names"): (_signatures, (*SIGNATURES, *TRACES)),
     ("signature", "against"): (None, TRACES),
     ("validate", "fail_under"): (partial(_constant, ("coverage=",)), ()),

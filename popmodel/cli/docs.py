@@ -45,7 +45,7 @@ def command(
     from popmodel.cli.output import terminal_style
     from popmodel.cli.streams import write_out
     from popmodel.report.blocks import Facts, Note
-    from popmodel.report.page import page_lines
+    from popmodel.report.manual import page_lines
     from popmodel.report.renderers.terminal import block_lines
 
     raw = choice("--format", format, FORMATS) == "markdown"

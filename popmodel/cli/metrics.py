@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from popmodel.cli.options import (
+    DRAWN,
     ApplicationOption,
     CacheOption,
+    DrawnFormatOption,
+    DrawnOutputOption,
     FoaOption,
     ForceOption,
-    FormatOption,
     FromStartOption,
-    OutputOption,
     RegionOption,
     WindowOption,
     choice,
@@ -82,8 +83,8 @@ def command(
             "May be given several times.",
         ),
     ] = None,
-    format: FormatOption = None,
-    output: OutputOption = None,
+    format: DrawnFormatOption = None,
+    output: DrawnOutputOption = None,
     force: ForceOption = False,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
@@ -113,7 +114,7 @@ def command(
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.report.formats import TABLE
 
-    goal = target(ctx.obj, output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     which = whole_number("--application", application)
     mode = SCALING_MODES[choice("--scaling", scaling, tuple(SCALING_MODES))]
     reading = READINGS[choice("--outside-mpi", outside_mpi, tuple(READINGS))]

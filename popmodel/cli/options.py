@@ -22,7 +22,19 @@ FORMATS = formats.NAMES
 
 def format_option(names: Sequence[str], help: str) -> Any:
     """``--format`` of a verb whose result has some formats."""
-    return typer.Option("--format", metavar="|".join(names), help=help, show_default=False)
+    choices = "|".join(names)
+    if len(choices) > _LONGEST:  # a narrow terminal has no room for it
+        choices, help = "FORMAT", f"{', '.join(names[:-1])} or {names[-1]}: the {_lowered(help)}"
+    return typer.Option(
+        "--format", metavar=choices, help=help, show_default=False, autocompletion=lambda: names
+    )
+
+
+_LONGEST = 28
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
 
 
 def output_option(help: str) -> Any:
@@ -42,6 +54,10 @@ OutputOption: TypeAlias = Annotated[
     str | None,
     result_option(FORMATS),
 ]
+DRAWN = (*FORMATS, formats.SVG.name, formats.HTML.name)
+"""Formats of a verb that also draws."""
+DrawnFormatOption: TypeAlias = Annotated[str | None, format_option(DRAWN, FORMAT_HELP)]
+DrawnOutputOption: TypeAlias = Annotated[str | None, result_option(DRAWN)]
 ForceOption: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Overwrite FILE if it exists.", show_default=False)
 ]
@@ -82,6 +98,11 @@ RegionOption: TypeAlias = Annotated[
         "region.",
     ),
 ]
+NoRegionOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--region", metavar="NAME", hidden=True),
+]
+"""Of a command that shows whole runs, and says so."""
 FromStartOption: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -308,17 +329,6 @@ def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, floa
             f"try {option} 1x1, or {option} 1x1,N=256",
         )
     return int(match[1]), int(match[2]), _settings(option, rest)
-
-
-def numbered(option: str, texts: Sequence[str]) -> dict[str, float]:
-    """Numbers by name, of texts such as ``N=128``.
-
-    Raises
-    ------
-    UsageError
-        If one is no number, or is given twice; it begins with the option.
-    """
-    return _settings(option, texts)
 
 
 def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from popmodel.cli.options import (
-    FORMATS,
+    DRAWN,
     ApplicationOption,
     CacheOption,
+    DrawnFormatOption,
+    DrawnOutputOption,
     FlopRateOption,
     FoaOption,
     ForceOption,
     FromStartOption,
+    RegionOption,
     TraceArgument,
     WindowOption,
     flop_rate_of,
-    format_option,
-    result_option,
     whole_number,
 )
 
-DRAWN = (*FORMATS, "svg")
 EXAMPLES = (
     "popmodel phases run.prv",
     "popmodel phases run.prv --foa auto",
+    "popmodel phases run.prv --region solve",
     "popmodel phases run.prv -o phases.svg",
     "popmodel phases run.prv --format json | jq .load_balance",
 )
@@ -34,15 +33,14 @@ EXAMPLES = (
 def command(
     ctx: typer.Context,
     trace: TraceArgument,
-    format: Annotated[
-        str | None, format_option(DRAWN, "Output format. Default: by the suffix of -o, else table.")
-    ] = None,
-    output: Annotated[str | None, result_option(DRAWN)] = None,
+    format: DrawnFormatOption = None,
+    output: DrawnOutputOption = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
+    region: RegionOption = None,
     from_start: FromStartOption = False,
     foa: FoaOption = None,
 ) -> None:
@@ -55,15 +53,17 @@ def command(
     """
     from popmodel.api.find_phases import find_phases
     from popmodel.cli.output import target
+    from popmodel.report.phases import VIEWS
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     found = find_phases(
         trace,
         window=window,
+        region=region,
         from_start=from_start,
         foa=foa,
         application=whole_number("--application", application),
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
     )
-    goal.write(found.to_dict(), found.views, found.files)
+    goal.write(found.to_dict(), VIEWS, found.files)

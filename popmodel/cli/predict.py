@@ -7,15 +7,16 @@ from typing import Annotated
 import typer
 
 from popmodel.cli.options import (
+    DRAWN,
     AppArgument,
     BindOption,
     CoresPerNodeOption,
+    DrawnFormatOption,
+    DrawnOutputOption,
     ForceOption,
-    FormatOption,
     ImbalanceOption,
     MachineOption,
     NodesOption,
-    OutputOption,
     PredictedFamilyOption,
     SetOption,
     binding,
@@ -68,8 +69,8 @@ def command(
             "effect of each input on it; LaTeX with --format markdown.",
         ),
     ] = None,
-    format: FormatOption = None,
-    output: OutputOption = None,
+    format: DrawnFormatOption = None,
+    output: DrawnOutputOption = None,
     force: ForceOption = False,
 ) -> None:
     """Predict the runtime and the efficiencies of a run.
@@ -83,7 +84,7 @@ def command(
     from popmodel.prediction.prediction import MAIN_FAMILY
     from popmodel.report.predict import views
 
-    goal = target(ctx.obj, output, format, force=force)
+    goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     if procs is None:
         raise UsageError("--procs is missing", "try --procs 16")
     processes = whole_number("--procs", procs)

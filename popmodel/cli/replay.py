@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,13 +18,13 @@ from popmodel.cli.network_options import (
     reading,
 )
 from popmodel.cli.options import (
-    FORMATS,
+    DRAWN,
     ApplicationOption,
     CacheOption,
+    DrawnFormatOption,
     FlopRateOption,
     FoaOption,
     ForceOption,
-    FormatOption,
     FromStartOption,
     RegionOption,
     RunArgument,
@@ -39,6 +41,10 @@ from popmodel.errors import ReplayError, UsageError
 from popmodel.network.network import Network
 from popmodel.report import formats
 from popmodel.units import parse_bandwidth, parse_size, parse_time
+
+if TYPE_CHECKING:
+    from popmodel.report.html.contents import Contents
+    from popmodel.report.views import Document
 
 EXAMPLES = (
     "popmodel replay run.prv",
@@ -150,11 +156,11 @@ def command(
         bool,
         typer.Option("--metrics", help="Show the efficiencies of each replay.", show_default=False),
     ] = False,
-    format: FormatOption = None,
+    format: DrawnFormatOption = None,
     output: Annotated[
         str | None,
         output_option(
-            f"Write to FILE ({formats.suffixes(FORMATS)}). Default: standard output (-). A .prv or "
+            f"Write to FILE ({formats.suffixes(DRAWN)}). Default: standard output (-). A .prv or "
             ".prv.gz FILE gets the replayed run as a trace, and the result goes to standard output."
         ),
     ] = None,
@@ -198,7 +204,7 @@ def command(
     from popmodel.whatif.region_speeds import parse_region_speeds
 
     to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
-    goal = target(ctx.obj, None if to_trace else output, format, force=force)
+    goal = target(ctx.obj, None if to_trace else output, format, force=force, names=DRAWN)
     which = whole_number("--application", application)
     baseline = (
         None if against is None else BASELINES[choice("--against", against, tuple(BASELINES))]
@@ -246,7 +252,27 @@ def command(
             named = [f"run {number} ({differences(result, number)})" for number in failures]
             raise _stopped(named, next(iter(failures.values())))
 
-    goal.write(result, VIEWS, found.files, report_failures)
+    part = {
+        "window": window,
+        "region": region,
+        "from_start": from_start,
+        "foa": foa,
+        "application": which,
+        "cache": not no_cache,
+        "flop_rate": flop_rate_of(flop_rate),
+    }
+    # Neither signatures nor runs with other speeds of regions have sensitivities.
+    views = VIEWS
+    if found.kind == "trace" and not region_speed:
+        views = replace(VIEWS, contents=partial(_contents, found.outcomes[0].network, part))
+    goal.write(result, views, found.files, report_failures)
+
+
+def _contents(network: Network, part: Mapping[str, Any], document: Document) -> Contents:
+    """What a page shows of replays of a trace."""
+    from popmodel.api.replay_page import with_sensitivity
+
+    return with_sensitivity(document, network, part)
 
 
 def _stopped(runs: Sequence[str], first: ReplayError) -> ReplayError:

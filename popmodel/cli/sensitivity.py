@@ -15,10 +15,10 @@ from popmodel.cli.network_options import (
     reading,
 )
 from popmodel.cli.options import (
-    FORMAT_HELP,
-    FORMATS,
+    DRAWN,
     ApplicationOption,
     CacheOption,
+    DrawnFormatOption,
     FlopRateOption,
     FoaOption,
     ForceOption,
@@ -27,7 +27,6 @@ from popmodel.cli.options import (
     TraceArgument,
     WindowOption,
     flop_rate_of,
-    format_option,
     number_of,
     output_option,
     whole_number,
@@ -36,7 +35,6 @@ from popmodel.errors import UsageError
 from popmodel.report import formats
 from popmodel.units import parse_bandwidth, parse_size, parse_time
 
-DRAWN = (*FORMATS, "svg")
 EXAMPLES = (
     "popmodel sensitivity run.prv",
     "popmodel sensitivity run.prv --machine machine.json",
@@ -85,7 +83,7 @@ def command(
             help="Find the latency and the bandwidth at which the run is this much slower.",
         ),
     ] = "1%,2%,5%",
-    format: Annotated[str | None, format_option(DRAWN, FORMAT_HELP)] = None,
+    format: DrawnFormatOption = None,
     output: Annotated[
         str | None,
         output_option(

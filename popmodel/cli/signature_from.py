@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from popmodel.values import dataclass
 __all__ = ["Called", "Source", "check_against", "run_of", "signature_from"]
 
 _TOML = ".toml"
-_VALUES = re.compile(r":(?=[A-Za-z_][A-Za-z_0-9]*=[^/]*$)")
 
 
 @dataclass(frozen=True)
@@ -42,15 +40,12 @@ def run_of(text: str) -> tuple[str, dict[str, float]]:
     Raises
     ------
     UsageError
-        If a parameter has no value.
+        If a parameter has no value, two, or one that is not a number.
     """
-    from popmodel.cli.options import numbered
+    from popmodel.measurements.sources import numbers_of, split
 
-    # a name of a file may hold colons: parameters begin behind the last one before a NAME=
-    parts = _VALUES.split(text, maxsplit=1)
-    if len(parts) == 1:
-        return text, {}
-    return parts[0], numbered(text, parts[1].split(","))
+    path, said = split(text)
+    return path, numbers_of(text, said)
 
 
 def signature_from(

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from popmodel.cli.options import (
-    FORMATS,
+    DRAWN,
     ApplicationOption,
     CacheOption,
+    DrawnFormatOption,
+    DrawnOutputOption,
     FlopRateOption,
     FoaOption,
     ForceOption,
+    NoRegionOption,
     TraceArgument,
     flop_rate_of,
-    format_option,
-    result_option,
     whole_number,
 )
 
-DRAWN = (*FORMATS, "svg")
 EXAMPLES = (
     "popmodel structure run.prv",
     "popmodel structure run.prv -o structure.svg",
@@ -32,15 +30,14 @@ EXAMPLES = (
 def command(
     ctx: typer.Context,
     trace: TraceArgument,
-    format: Annotated[
-        str | None, format_option(DRAWN, "Output format. Default: by the suffix of -o, else table.")
-    ] = None,
-    output: Annotated[str | None, result_option(DRAWN)] = None,
+    format: DrawnFormatOption = None,
+    output: DrawnOutputOption = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
     no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     foa: FoaOption = None,
+    region: NoRegionOption = None,
 ) -> None:
     """Find the iterations of a run.
 
@@ -48,9 +45,17 @@ def command(
     is, and the focus of analysis: a few iterations that are like the others, which --foa auto takes
     in other commands. Here --foa shows other ones.
     """
+    from popmodel import shell
     from popmodel.api.find_structure import find_structure
     from popmodel.cli.output import target
+    from popmodel.errors import UsageError
+    from popmodel.report.structure import VIEWS
 
+    if region is not None:
+        raise UsageError(
+            "--region: structure shows whole runs, whose iterations --foa counts",
+            f"popmodel phases --region {shell.quote(region)} shows what a region computes",
+        )
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     found = find_structure(
         trace,
@@ -59,4 +64,4 @@ def command(
         cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
     )
-    goal.write(found.to_dict(), found.views, found.files)
+    goal.write(found.to_dict(), VIEWS, found.files)

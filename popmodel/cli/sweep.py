@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from popmodel.cli.options import (
-    FORMAT_HELP,
-    FORMATS,
+    DRAWN,
     AppArgument,
     BindOption,
     CoresPerNodeOption,
+    DrawnFormatOption,
+    DrawnOutputOption,
     ForceOption,
     ImbalanceOption,
     MachineOption,
     NodesOption,
     SetOption,
     binding,
-    format_option,
     fraction,
     number_of,
     optional_number,
-    result_option,
     settings,
     size,
     spreads,
@@ -33,8 +32,6 @@ from popmodel.errors import PopmodelError, UsageError
 
 if TYPE_CHECKING:
     from popmodel.splits.splits import Impossible
-
-SWEEP_FORMATS = (*FORMATS, "svg")
 
 EXAMPLES = (
     "popmodel sweep --cores 64",
@@ -87,8 +84,8 @@ def command(
             "blocks, for the recommended split.",
         ),
     ] = None,
-    format: Annotated[str | None, format_option(SWEEP_FORMATS, FORMAT_HELP)] = None,
-    output: Annotated[str | None, result_option(SWEEP_FORMATS)] = None,
+    format: DrawnFormatOption = None,
+    output: DrawnOutputOption = None,
     force: ForceOption = False,
 ) -> None:
     """Find the best split of cores into processes and threads.
@@ -102,7 +99,7 @@ def command(
     from popmodel.cli.progress import counted
     from popmodel.report.sweep import VIEWS
 
-    goal = target(ctx.obj, output, format, force=force, names=SWEEP_FORMATS)
+    goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     if (cores is None) == (efficiency is None):
         if cores is None:
             raise UsageError("--cores is missing", "try --cores 64")

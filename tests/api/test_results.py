@@ -8,6 +8,7 @@ import json
 import math
 import pickle
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from popmodel.errors import FileError
 from popmodel.simulator import from_trace
 from popmodel.values import LONGEST
 
+from ..report.balanced import parsed
 from .conftest import CG, HYBRID, RUNS, VM
 
 LINES = 5
@@ -50,11 +52,42 @@ def test_print_shows_the_screen_of_the_command(
     assert str(result) == printed
 
 
-def test_a_notebook_shows_the_same_screen(result: Result) -> None:
-    html = result._repr_html_()
-    page = ElementTree.fromstring(html)
-    assert page.tag == "pre"
-    assert page.text == str(result)
+OTHERS: dict[str, Callable[[], Result]] = {
+    "analyse": lambda: popmodel.analyse(HYBRID),
+    "sensitivity": lambda: popmodel.sensitivity(HYBRID),
+    "communication": lambda: popmodel.communication(CG),
+    "find_structure": lambda: popmodel.find_structure(CG),
+    "find_phases": lambda: popmodel.find_phases(CG),
+    "project": lambda: popmodel.project([CG, CG], procs=[8]),
+    "make_report": lambda: popmodel.make_report([HYBRID]),
+}
+"""Functions that return a result, other than those of `result`."""
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_result_is_a_table_and_elements_of_a_notebook(name: str) -> None:
+    one = OTHERS[name]()
+    assert len(one.to_dataframe())
+    found = parsed(one._repr_html_())
+    assert [each.name for each in found.children] == ["div"]
+    assert not found.all("script")
+
+
+def test_a_notebook_shows_what_a_page_shows_without_scripts(result: Result) -> None:
+    found = parsed(result._repr_html_())
+    sections = [one.attributes["aria-label"] for one in found.all("section")]
+    assert sections[0] == "Verdict"
+    assert len(sections) > 1
+    assert found.all("table")
+    assert not found.all("script")
+
+
+def test_a_measured_run_shows_its_efficiencies() -> None:
+    run = popmodel.analyse(HYBRID)
+    assert run.to_dict() == popmodel.metrics(HYBRID).to_dict()
+    assert "Thread efficiency" in run._repr_html_()
+    assert set(run.to_dataframe().family) >= {"mpi", "hybrid-additive"}
+    assert repr(run).startswith("<Run ")
 
 
 def test_documents_are_those_of_the_command(result: Result) -> None:

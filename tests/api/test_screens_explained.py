@@ -30,9 +30,12 @@ SCREENS = {
     "replay": ["replay", str(CG)],
     "replays": ["replay", str(CG), "--latency", "1us,2us", "--eager-threshold", "1KiB,1MiB"],
     "sensitivity": ["sensitivity", str(CG)],
+    "project": ["project", str(ROOT / "tests" / "data" / "epoch.csv"), "--procs", "16,64"],
+    "project a hybrid run": ["project", str(HYBRID), "--procs", "4"],
     "predict": ["predict", "--procs", "16", "--threads", "4", "--family", "all"],
     "predict on a measured machine": ["predict", "--machine", str(VM), "--procs", "2"],
     "sweep": ["sweep", "--cores", "32,64"],
+    "calibrate": ["calibrate", "stencil3d", str(RUNS), "--machine", str(VM)],
     "validate": ["validate", "stencil3d", str(RUNS), "--machine", str(VM), "--set", "N=256"],
     "validate traces": ["validate", "stencil3d", str(COUNTED)],
 }

@@ -57,6 +57,7 @@ def complete(line: str, where: Path = ROOT) -> list[str]:
         ("popmodel sweep --what-if latency=0.5x,b", ["latency=0.5x,bandwidth="]),
         ("popmodel predict --imbalance persistent=0.1,t", ["persistent=0.1,transient="]),
         ("popmodel predict ca", ["cannon"]),
+        ("popmodel project --law a", ["auto", "amdahl"]),
         ("popmodel predict cannon --set ", ["N=", "w="]),
         ("popmodel predict --set ", ["N=", "steps="]),
         ("popmodel signature check cannon --set ", ["N=", "w="]),

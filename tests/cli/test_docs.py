@@ -116,3 +116,8 @@ def test_without_a_pager_the_page_is_printed(pager: str) -> None:
 def test_colours_are_left_out_where_nobody_wants_them() -> None:
     assert "\x1b[1mRecord a trace" in on_a_terminal(PAGER="")
     assert "\x1b" not in on_a_terminal(PAGER="", NO_COLOR="1")
+
+
+def test_a_picture_is_told_by_its_name(popmodel: Call) -> None:
+    out = popmodel("docs", "report")[1]
+    assert "Picture: A report of a run on two processes with two threads." in out

@@ -319,7 +319,7 @@ def _cpu(command: list[str]) -> float:
 
 @measuring()
 def test_the_help_costs_little_more_than_typer_itself() -> None:
-    """Loading numpy, rich or a verb's work for the help would break this."""
+    """Loading numpy, rich or a verb's work, or building all verbs' options, would break this."""
     python = sys.executable
     rounds = [
         (

@@ -11,7 +11,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from synthetic import Counters, programs, run
+from synthetic import Counters, Program, Rank, programs, run
+from synthetic.program import Steps
 
 import popmodel as package
 
@@ -204,3 +205,48 @@ def test_python_gives_the_same(counted: str, popmodel: Call) -> None:
     assert made["phases"] == document(popmodel, counted)["phases"]
     assert repr(found).startswith("<Phases of run.prv: ")
     assert len(found.to_dataframe()) > 50
+
+
+@pytest.fixture
+def marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Six times a region of four products and sums, and one of output."""
+    monkeypatch.chdir(tmp_path)
+
+    def body(me: Rank) -> Steps:
+        for _ in range(6):
+            yield me.enter("solve")
+            for _ in range(4):
+                yield me.compute(2e-3, "product")
+                yield me.sendrecv(me.rank ^ 1, 64, me.rank ^ 1)
+                yield me.compute(1e-3, "dot")
+                yield me.collective("Allreduce", 8)
+            yield me.leave()
+            yield me.enter("output")
+            yield me.compute(5e-3, "write")
+            yield me.collective("Gather", 8)
+            yield me.leave()
+
+    run(Program(4, body)).write(tmp_path / "marked.prv")
+    return "marked.prv"
+
+
+def test_the_phases_of_a_region(marked: str, popmodel: Call) -> None:
+    found = document(popmodel, marked, "--region", "solve")
+    assert found["analysed"]["region"] == "solve"
+    phases = {phase["name"]: phase for phase in found["phases"] if phase["time"] > 1e-6}
+    assert {name: one["executions"] for name, one in phases.items()} == {
+        "MPI_Allreduce to MPI_Sendrecv": 24,
+        "MPI_Sendrecv to MPI_Allreduce": 24,
+    }
+    assert found["computing"] == pytest.approx(4 * 24 * 3e-3, rel=1e-3)
+    some = document(popmodel, marked, "--region", "solve", "--foa", "iterations=2..3")
+    assert some["computing"] == pytest.approx(4 * 8 * 3e-3, rel=1e-3)
+    assert package.find_phases(marked, region="solve").to_dict()["phases"] == found["phases"]
+
+
+def test_a_region_that_there_is_not(marked: str, popmodel: Call) -> None:
+    assert popmodel("phases", marked, "--region", "slove") == (
+        2,
+        "",
+        "popmodel: error: marked.prv: no region 'slove'\nhint: did you mean solve?\n",
+    )

@@ -230,3 +230,28 @@ def test_what_has_to_be_known_first_is_what_metrics_says(crowded: str, popmodel:
     assert first[-1].startswith("tests and probes that found nothing are not recorded")
     assert first == said[1]["runs"][0]["caveats"]
     assert popmodel("replay", crowded)[1].startswith("more threads than CPUs:")
+
+
+def test_a_page_has_sliders_from_the_first_network_on(
+    started: str, popmodel: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "replay.html"
+    words = ("--latency", "1us,5us", "--bandwidth", "1GB/s", "-o", str(path))
+    assert popmodel("replay", started, *words)[0] == 0
+    status, out, _ = popmodel("report", str(path), "--format", "json")
+    assert status == 0
+    replays, depends = json.loads(out)["documents"]
+    assert depends["schema"] == "popmodel/sensitivity/1"
+    assert depends["network"] == replays["runs"][0]["network"]
+    assert depends["runtime"] == pytest.approx(replays["runs"][0]["runtime"])
+    assert depends["window"] == replays["window"]
+
+
+def test_a_page_says_why_it_has_no_sliders(started: str, popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "replay.html"
+    assert popmodel("replay", started, "--links", "1", "-o", str(path))[0] == 0
+    found = json.loads(popmodel("report", str(path), "--format", "json")[1])
+    assert [one["schema"] for one in found["documents"]] == ["popmodel/replay/1"]
+    (left_out,) = found["left_out"]
+    assert left_out["what"] == "sensitivity"
+    assert "messages share links or buses" in left_out["why"]

@@ -41,3 +41,10 @@ def test_regions_of_other_speed(popmodel: Call) -> None:
     assert "taken as 2 times as fast as traced" in document["notes"][0]
     status, _, err = popmodel("replay", PURE, "--region-speed", "2")
     assert (status, "'2' is no speed of a region" in err) == (2, True)
+
+
+def test_a_page_of_regions_of_other_speed_has_no_sliders(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "replay.html"
+    words = ("--region-speed", "before MPI_Sendrecv=2", "-o", str(path))
+    assert popmodel("replay", PURE, *words)[0] == 0
+    assert 'id="whatif-live"' not in path.read_text()

@@ -95,8 +95,8 @@ notes
  - exact as long as sizes decide who waits for a receive,
    messages meet as traced, and collectives keep their
    algorithms; links and memory are not shared
- - over latency and bandwidth together the runtime is one
-   plane (in JSON)
+ - over latency, bandwidth and speed of computing together
+   the runtime is one plane (in JSON)
 """
 
 
@@ -140,8 +140,14 @@ def test_the_document_of_a_barrier(trace: str, popmodel: Call) -> None:
         "bandwidth": "no bandwidth makes the run take that long"
     }
     assert found["planes"] == [
-        {"constant": pytest.approx(8e-3), "latency": 2, "inverse_bandwidth": 0}
+        {
+            "constant": pytest.approx(8e-3),
+            "latency": 2,
+            "inverse_bandwidth": 0,
+            "computing": pytest.approx(8e-3),
+        }
     ]
+    assert found["planes_speed"] == {"least": 0.25, "most": 4}
 
 
 def test_a_transfer_efficiency_that_latency_alone_makes_impossible(
@@ -360,3 +366,12 @@ def test_what_makes_no_single_network_is_refused(
 ) -> None:
     status, _, err = popmodel("sensitivity", trace, *given)
     assert (status, message in err) == (2, True), err
+
+
+def test_a_page_shows_sliders_and_regions(popmodel: Call, tmp_path: Path) -> None:
+    path = tmp_path / "cg.html"
+    assert popmodel("sensitivity", CG, "-o", str(path))[0] == 0
+    text = path.read_text()
+    assert 'id="whatif-latency"' in text
+    assert "Regions</h2>" in text
+    assert "Further results" not in text

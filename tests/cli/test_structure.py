@@ -181,3 +181,12 @@ def test_python_gives_the_same(steps: str, popmodel: Call) -> None:
     assert repr(found) == "<Structure of steps.prv: 10 iterations of 20.0 ms>"
     assert len(found.to_dataframe()) == STEPS + len(found.found.parts) + 1
     assert found.plot().svg.count("<svg") == 1
+
+
+def test_a_region_has_no_structure_of_its_own(jacobi: str, popmodel: Call) -> None:
+    status, out, err = popmodel("structure", jacobi, "--region", "my part")
+    assert (status, out) == (2, "")
+    assert err == (
+        "popmodel: error: --region: structure shows whole runs, whose iterations --foa counts\n"
+        "hint: popmodel phases --region 'my part' shows what a region computes\n"
+    )

@@ -292,6 +292,41 @@ def test_a_run_that_fails_is_named_with_its_output(popmodel: Call, mpi: Mpi, rin
 
 
 @pytest.mark.usefixtures("place")
+def test_a_study_goes_on_without_a_run_that_the_program_refuses(
+    popmodel: Call, mpi: Mpi, ring: Path
+) -> None:
+    Path("fail").touch()
+    options = (*OF_RING[:2], "--runs", "1x1,2x1,3x1", "-o", "here")
+    status, out, err = popmodel(*arguments(mpi, ring, options=options))
+    assert status == 0, err
+    assert "popmodel: warning: 1 of 3 runs failed (2x1): the study goes on without\n" in err
+    assert "not run    2x1: failed: ring: two are no ring\n" in out
+    assert [step["state"] for step in manifest("here")["steps"][:3]] == ["done", "failed", "done"]
+
+
+def test_only_runs_that_the_signature_allows_are_planned(
+    popmodel: Call, mpi: Mpi, ring: Path, place: Path
+) -> None:
+    (place / "ring.toml").write_text(f'{SIGNATURE}\n[limits]\nrequire = ["P != 2"]\n')
+    options = (*OF_RING[:2], "--max-cores", "4", "--dry-run")
+    status, out, err = popmodel(*arguments(mpi, ring, options=options))
+    assert status == 0, err
+    assert "4 x 1 " in out
+    assert "2 x " not in out
+    status, _, err = popmodel(*arguments(mpi, ring, options=OF_RING))
+    assert status == 2
+    said = "--runs 1x1,2x1: ring cannot run with 2 processes: it requires P != 2\n"
+    assert said in err
+    options = (*OF_RING[:2], "--max-cores", "2", "--dry-run", "--set", "steps=2")
+    (place / "ring.toml").write_text(
+        f'{SIGNATURE}\n[params]\nsteps = 2\n[limits]\nrequire = ["P == 2"]\n'
+    )
+    status, _, err = popmodel(*arguments(mpi, ring, "{steps}", options=options))
+    assert status == 2
+    assert "error: ring takes 1 run on 2 cores, and a study needs two: one to learn from" in err
+
+
+@pytest.mark.usefixtures("place")
 def test_a_run_that_takes_too_long_is_ended(popmodel: Call, mpi: Mpi, ring: Path) -> None:
     Path("hang").touch()
     options = (*OF_RING[:2], "--runs", "2x1,1x1", "-o", "here", "--budget", "1s")

@@ -219,11 +219,11 @@ def test_the_unit_of_a_drawing_suits_the_runtime(popmodel: Call) -> None:
     assert ">Runtime (ms)<" in out
 
 
-def test_other_verbs_have_no_drawing(popmodel: Call) -> None:
-    status, _, err = popmodel("predict", "--procs", "4", "-o", "x.svg")
+def test_a_suffix_of_no_format_is_refused(popmodel: Call) -> None:
+    status, _, err = popmodel("predict", "--procs", "4", "-o", "x.pdf")
     assert status == 2
-    assert "-o x.svg: cannot tell the format from the suffix\n" in err
-    assert "hint: use .json, .csv, .md or .txt, or give --format\n" in err
+    assert "-o x.pdf: cannot tell the format from the suffix\n" in err
+    assert "hint: use .json, .csv, .md, .txt, .svg or .html, or give --format\n" in err
 
 
 def test_long_work_is_counted_on_a_terminal(
@@ -431,19 +431,19 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
         (
             (*RUN, "-o", "x.pdf"),
             "-o x.pdf: cannot tell the format from the suffix",
-            "use .json, .csv, .md, .txt or .svg, or give --format",
+            "use .json, .csv, .md, .txt, .svg or .html, or give --format",
         ),
         ((*RUN, "--set", "M=3"), "stencil3d has no parameter 'M'", "its parameters: N, steps"),
         ((*RUN, "--max-memory", "lots"), "--max-memory: 'lots'", None),
         (
-            (*RUN, "--max-memory", "1KiB"),
-            "stencil3d: no split of 64 cores fits into --max-memory: 64 x 1: needs 33.5 MiB "
-            "per process\n",
+            ("sweep", "cannon", "--cores", "64", "--max-memory", "1KiB"),
+            "cannon: no split of 64 cores fits into --max-memory: 64 x 1: needs 40 MiB "
+            "per process, more than 1 KiB\n",
             "allow more memory, or ask for more cores",
         ),
         (
-            ("sweep", "--efficiency", "100%"),
-            "stencil3d: no number of cores has a parallel efficiency of 100 %",
+            ("sweep", "cannon", "--efficiency", "100%"),
+            "cannon: no number of cores has a parallel efficiency of 100 %",
             "the highest is slightly less, on 1 core",
         ),
     ],

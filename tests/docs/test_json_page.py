@@ -7,9 +7,11 @@ import io
 import json
 import re
 import shlex
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,9 +39,6 @@ COMMANDS = (
     "communication tests/data/cg.S.2.prv.gz",
     "communication tests/data/smpi/cgA.4.ti.txt.gz --flop-rate 1Gflop/s",
     "communication tests/data/smpi/jac2048.16.ti.txt.gz --flop-rate 1Gflop/s",
-    f"structure {TRACE}",
-    f"phases {TRACE}",
-    f"phases {TRACE} --foa auto",
     f"replay {TRACE} --latency 1us,2us",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
@@ -49,15 +48,23 @@ COMMANDS = (
     "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 --links 1 --intra-links 1",
     "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 "
     "--topology tests/data/fat_tree.toml",
+    f"report {TRACE}",
     f"sensitivity {TRACE}",
     "sensitivity tests/data/is.S.4.prv.gz --machine sandybridge-fdr",
+    "project tests/data/epoch.csv --procs 16,64 --law amdahl",
+    f"project {TRACE} --procs 4",
     "predict --procs 16 --threads 4",
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",
     "predict --procs 16 --imbalance persistent=0.1",
     "sweep --cores 16,64 --imbalance persistent=0.1 --what-if latency=0.5x",
     "sweep --efficiency 0.8",
-    f"validate stencil3d {TRACE} --set N=200",
+    f"calibrate stencil3d examples/stencil3d/two-core-vm.csv --machine {TWO_CORES}",
+    "calibrate cannon examples/validation/report/cannon/calibration.csv "
+    "--machine examples/validation/machine.json",
+    f"validate stencil3d {TRACE} --set N=200 --trained-on examples/stencil3d/two-core-vm.csv",
+    f"validate stencil3d examples/stencil3d/two-core-vm.csv --set N=256 --machine {TWO_CORES}",
+    f"convert {TRACE}:N=200",
     "explain",
     "explain load_balance",
     "explain serialisation_efficiency",
@@ -67,7 +74,8 @@ COMMANDS = (
     "signature check stencil3d",
     "signature from tests/data/is.S.4.prv.gz",
     f"signature from {TRACE}:N=200",
-    "signature from tests/data/cg.S.2.prv.gz tests/data/comd.4.prv.gz",
+    "signature from tests/data/smpi/jac2048.4.ti.txt.gz tests/data/smpi/jac2048.16.ti.txt.gz "
+    "--flop-rate 1Gflop/s",
     f"signature check stencil3d --set N=200 --against {TRACE}",
     "machine show sandybridge-fdr",
     "machine check sandybridge-fdr",
@@ -89,7 +97,12 @@ RARE = {
     ),
     "popmodel/replay/1": r"written|runs\[\]\.error",
     "popmodel/sensitivity/1": r"written|caveats\[\]|tolerance\[\]\.why\..*",
-    "popmodel/validate/1": r"(ignored|left_out)\[\].*|noisy\[\]",
+    "popmodel/report/1": r"left_out\[\]\..*",
+    "popmodel/project/1": r"(scaling\.notes|warnings)\[\]",
+    "popmodel/validate/1": (
+        r"(ignored|left_out)\[\].*|(noisy|warnings)\[\]|terms\[\]\.cancelling\[\]"
+    ),
+    "popmodel/runs/1": r"runs\[\]\.caveats\[\]",
     "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
     "popmodel/extraction/1": r"laws\[\]\.(notes\[\]|rejected\[\].*)",
     "popmodel/agreement/1": r"notes\[\]",
@@ -97,17 +110,29 @@ RARE = {
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/sweep/1": (
         r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*|"
+        r"application\.calibration\..*|"
         r"impossible\[\]\..*|study\..*"
     ),
     "popmodel/study-plan/1": r".*",
     "popmodel/study/1": r".*",
-    "popmodel/predict/1": r"validity\.reasons\[\]|machine\.noisy\[\]",
-    "popmodel/formula/1": r"machine\.noisy\[\]",
+    "popmodel/predict/1": (
+        r"validity\.reasons\[\]|machine\.noisy\[\]|application\.calibration\..*"
+    ),
+    "popmodel/formula/1": r"machine\.noisy\[\]|application\.calibration\..*",
+    "popmodel/calibrate/1": (
+        r"(application|constants|suspect_runs\[\]|measure_next\[\]|terms\[\]\.amplitude)\..*|"
+        r"identifiable\.(ties|moved)\[\].*|warnings\[\]|machine\.noisy\[\]"
+    ),
 }
 """Keys that the documents of these tests do not have on every machine, by schema."""
 SHARED = {
     "comparison": (
         *("mean", "deviation", "least", "most", "predicted", "low", "high", "covered", "error"),
+    ),
+    "errors": (
+        *("rows", "splits", "median_error", "largest_error", "bias", "covered", "intervals"),
+        *("coverage", "coverage.value", "coverage.low", "coverage.high", "coverage.splits"),
+        "median_half_width",
     ),
     "balance": ("value", "process", "instructions", "ipc", "frequency", "main"),
     "interval": ("value", "low", "high", "why"),
@@ -134,7 +159,9 @@ TABLES = _tables()
 
 def keys(value: Any, path: str = "") -> Iterator[tuple[str, bool]]:
     """Give the path of every value in a document, and whether it is there at all."""
-    if isinstance(value, dict):
+    if path == "documents[]":  # of a report: each has a schema of its own
+        yield path, True
+    elif isinstance(value, dict):
         for name, inner in value.items():
             yield from keys(inner, f"{path}.{name}" if path else name)
     elif isinstance(value, list):
@@ -157,6 +184,11 @@ def document(source: str) -> dict[str, Any]:
     """What a command prints as JSON, or what a file holds."""
     if source.endswith(".json") and " " not in source:
         return dict(json.loads((ROOT / source).read_text()))
+    if source.startswith("convert "):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(ROOT):
+            path = Path(folder) / "runs.json"
+            assert main([*shlex.split(source), "-o", str(path)]) == 0
+            return dict(json.loads(path.read_text()))
     printed = io.StringIO()
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(printed):
         assert main([*shlex.split(source), "--format", "json"]) == 0

@@ -38,8 +38,16 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
         popmodel.replay(TRACE, mapping="block:1", topology="tests/data/fat_tree.toml"),
     ],
     "sensitivity": lambda: [popmodel.sensitivity(TRACE)],
+    "project": lambda: [popmodel.project("tests/data/epoch.csv", 16)],
     "predict": lambda: [popmodel.predict(procs=4, draws=0)],
     "sweep": lambda: [popmodel.sweep(cores=64, draws=0)],
+    "calibrate": lambda: [
+        popmodel.calibrate(
+            "stencil3d",
+            ROOT / "examples" / "stencil3d" / "two-core-vm.csv",
+            machine=ROOT / "examples" / "profiles" / "two-core-vm.json",
+        )
+    ],
     "validate": lambda: [popmodel.validate("stencil3d", TRACE, settings={"N": 200})],
 }
 
