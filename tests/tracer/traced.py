@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
 import struct
 import subprocess
@@ -14,6 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import pytest
+from patience import GENEROUS
+from real_mpi import ENVIRONMENT
 from surroundings import shared
 from tracer.raw_files import CALLS, KINDS, Process, Thread, read
 
@@ -90,6 +93,16 @@ class Run:
         return self.mpi.start(
             ranks, "sh", "-c", f'{before} exec env {preload} "$0" "$@"', *map(str, command)
         )
+
+    def start_alone(self, *command: str | Path) -> int:
+        """Run one traced process without a launcher; return its exit status."""
+        preload = {"LD_PRELOAD": str(self.library), "POPMODEL_TRACE_DIR": str(self.raw)}
+        return subprocess.run(
+            command,
+            env={**os.environ, **ENVIRONMENT, **preload},
+            check=False,
+            timeout=GENEROUS,
+        ).returncode
 
     def processes(self) -> list[Process]:
         """What was recorded."""
