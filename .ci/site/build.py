@@ -51,7 +51,8 @@ def sources(folder: Path) -> None:
     names = "\n".join(page.name for page in pages())
     (folder / "index.md").write_text(INDEX.format(names=names))
     (folder / "python.rst").write_text(reference())
-    shutil.copy(HERE / "conf.py", folder)
+    for one in (HERE / "conf.py", *(ROOT / "popmodel" / "docs").glob("*.png")):
+        shutil.copy(one, folder)
 
 
 def reference() -> str:

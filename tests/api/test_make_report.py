@@ -151,6 +151,7 @@ def test_a_page_of_somebody_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_page_whose_results_are_damaged_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.html"
-    path.write_text('<script type="application/json" id="document">eJwxx</script>')
+    damaged = '{"deflate_base64":"eJwxx"}'
+    path.write_text(f'<script type="application/json" id="document">{damaged}</script>')
     with pytest.raises(FileError, match="its results are damaged"):
         popmodel.make_report(path)

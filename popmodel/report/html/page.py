@@ -32,6 +32,7 @@ _SECTIONS = "sections"
 """What the scripts of the sections are called together."""
 _BETWEEN_CELLS = re.compile(r"\s+(</?(?:td|th|tr|thead|tbody|table)[ >])")
 """Blanks that a browser shows nowhere; there are thousands of them."""
+_DEFLATED = re.compile(r'\{"deflate_base64":"([^"]*)"\}')
 _LARGE_DOCUMENT = 32_768
 _LARGE_DATA = 1_024
 """Characters of JSON from which on it is deflated."""
@@ -106,12 +107,13 @@ def held(text: str) -> str | None:
     found = _HELD.search(text)
     if found is None:
         return None
-    return found[1] if found[1].startswith("{") else unpack_text(found[1])
+    deflated = _DEFLATED.fullmatch(found[1])
+    return found[1] if deflated is None else unpack_text(deflated[1])
 
 
 def stored(text: str, large: int) -> str:
-    """JSON as it stands in a page: what is large is deflated, in base64."""
-    return text if len(text) <= large else pack_text(text)
+    """JSON as it stands in a page: what is large is deflated, and still JSON, which says so."""
+    return text if len(text) <= large else f'{{"deflate_base64":"{pack_text(text)}"}}'
 
 
 def in_script(data: Any) -> str:

@@ -117,7 +117,7 @@ def _spots(
         if spot.low is not None and spot.high is not None:
             lines.append(interval(x, up(spot.low), up(spot.high)))
         lines.append(shape(spot.mark, x, y))
-        if x + 8 + text_width(spot.text) <= end and y + LINE < bottom:
+        if spot.text and x + 8 + text_width(spot.text) <= end and y + LINE < bottom:
             lines.append(words(x + 8, y + LINE, spot.text))
         lines.append("</g>")
     return lines

@@ -17,7 +17,8 @@ const popmodel = (() => {
   // JSON that stands in the page: as it is, or deflated where it is large.
   async function json(id) {
     const text = document.getElementById(id)?.textContent ?? "{}";
-    return text.startsWith("{") ? text : new TextDecoder().decode(await inflated(text));
+    const deflated = /^\{"deflate_base64":"([^"]*)"\}$/.exec(text);
+    return deflated ? new TextDecoder().decode(await inflated(deflated[1])) : text;
   }
 
   // An array as Python packed it: all first bytes of the numbers, then all second ones, and so on.

@@ -132,6 +132,11 @@ def test_the_report_can_be_taken_out_again(whole: str) -> None:
     ]
 
 
+def test_all_that_is_called_json_is(whole: str) -> None:
+    stored = re.findall(r'<script type="application/json" id="[^"]*">(.*?)</script>', whole)
+    assert {"deflate_base64"} in [set(json.loads(one)) for one in stored]
+
+
 def test_a_page_of_somebody_else_holds_nothing() -> None:
     assert held("<html><script>1</script></html>") is None
 
