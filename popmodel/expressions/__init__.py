@@ -13,6 +13,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import did_you_mean
@@ -80,6 +81,13 @@ class Expression:
             If a name has no value, or the result is not a number or infinite although the
             values are finite.
         """
+        if not self.names and not self.calls:  # as most counts of signatures
+            return _value_of_constant(self)
+        return self._computed(values, functions)
+
+    def _computed(
+        self, values: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]] | None
+    ) -> Any:
         import numpy as np
 
         from popmodel.expressions.traced import Traced
@@ -150,6 +158,11 @@ def parse(text: str, functions: Mapping[str, Takes] | None = None, root: str = "
     expression = Expression(text, frozenset(names), frozenset(calls), tree)
     _check_constant_powers(expression)
     return expression
+
+
+@lru_cache(maxsize=4096)
+def _value_of_constant(expression: Expression) -> Any:
+    return expression._computed({}, None)
 
 
 def _check_constant_powers(expression: Expression) -> None:

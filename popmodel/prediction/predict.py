@@ -32,6 +32,7 @@ def predict(
     allocation: Allocation = WHOLE,
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
+    advice: bool = True,
 ) -> Prediction:
     """Predict a run of an application on a machine.
 
@@ -52,6 +53,8 @@ def predict(
         What of the machine may be used; all of it by default.
     draws, seed : int
         Draws of the uncertain inputs behind the intervals, and their seed.
+    advice : bool
+        Whether to work out what would help and what the runtime depends on: a third of the time.
 
     Raises
     ------
@@ -91,8 +94,8 @@ def predict(
         causes=lost,
         time={part: estimate(value) for part, value in run.modelled.time.items()},
         terms=parts,
-        remedies=remedies(study, placement, lost, agreement),
-        elasticities=elasticities(study, placement, agreement=agreement),
+        remedies=remedies(study, placement, lost, agreement) if advice else {},
+        elasticities=elasticities(study, placement, agreement=agreement) if advice else (),
         doubtful=doubtful,
         measure=remeasure.first_command(profile, doubtful),
         model_form=study.model_form(placement, agreement),

@@ -127,7 +127,13 @@ def application(
         settings = {**changes, **run.parameters}
         try:
             made = predict(
-                signature, profile, run.processes, run.threads, settings, allocation=allocation
+                signature,
+                profile,
+                run.processes,
+                run.threads,
+                settings,
+                allocation=allocation,
+                advice=False,
             )
         except PopmodelError as error:
             if run.line is None:

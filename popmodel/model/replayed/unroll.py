@@ -172,10 +172,13 @@ def with_one(factors: Array, holder: int, level: float) -> Array:
     return found
 
 
-def transient_scores(processes: int, rng: np.random.Generator) -> Array:
-    """Return standard normal scores for a step, less their mean: the whole work stays the same."""
-    scores: Array = rng.standard_normal(processes)
-    scores -= scores.mean()
+def transient_scores(steps: int, processes: int, rng: np.random.Generator) -> Array:
+    """Return standard normal scores for steps, less their means: the whole work stays the same.
+
+    Shape (steps, P); the first of many steps are those of few.
+    """
+    scores: Array = rng.standard_normal((steps, processes))
+    scores -= scores.mean(axis=1, keepdims=True)
     return scores
 
 
@@ -262,10 +265,11 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         or any(one.transient for one in many)
     ):
         # loops draw from streams of their own: fewer iterations of one change no other
-        streams = {
-            loop: np.random.default_rng([seed, processes, 1, loop]) for loop in set(outline.loops)
-        }
-        turns = np.array([transient_scores(processes, streams[loop]) for loop in outline.loops])
+        loops = np.array(outline.loops)
+        for loop in set(outline.loops):
+            of_loop = np.flatnonzero(loops == loop)
+            stream = np.random.default_rng([seed, processes, 1, loop])
+            turns[of_loop] = transient_scores(len(of_loop), processes, stream)
     # nobody has less than nothing to do
     factors = np.maximum(lasting(persistent) + transient * turns, 0.0)
 
@@ -331,14 +335,63 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     return Carried(replace(program, burst=burst, tail=pending), slowest)
 
 
+@dataclass(frozen=True)
+class _Laid:
+    """What is the same of a communication wherever it stands in the program.
+
+    Attributes
+    ----------
+    count : array, shape (P,)
+        Operations of every process.
+    process, behind : array, shape (operations,)
+        Of every operation, its process, and how many that has before it.
+    is_collective : array, shape (operations,)
+        Whether it is one of all.
+    acting : array
+        Processes with an operation.
+    computes, computing, burst : array
+        Operations with a computation before them, the process of each, and the computation, ns.
+    tail : array, shape (P,), or None
+        Computation after the last operation, ns; None for none.
+    """
+
+    count: Whole
+    process: Whole
+    behind: Whole
+    is_collective: NDArray[np.bool_]
+    acting: Whole
+    computes: Whole
+    computing: Whole
+    burst: Array
+    tail: Array | None
+
+    @staticmethod
+    def of(program: Program) -> _Laid:
+        """Lay out the program of a communication alone."""
+        count = np.diff(program.offsets)
+        process = np.repeat(np.arange(len(count)), count)
+        computes = np.flatnonzero(program.burst)
+        return _Laid(
+            count,
+            process,
+            np.arange(program.operations) - program.offsets[process],
+            program.kind >= Op.COLLECTIVE,
+            np.flatnonzero(count),
+            computes,
+            process[computes],
+            program.burst[computes].astype(np.float64, copy=False),
+            program.tail if program.tail.any() else None,
+        )
+
+
 def _joined(
     meetings: Sequence[tuple[Meeting, int]], per_node: int
 ) -> tuple[Program, Charges, tuple[Part, ...]]:
     """Put communications one after the other."""
     one_of_each = {one.place: one.operations for one, _ in meetings}
+    laid = {place: _Laid.of(one.program) for place, one in one_of_each.items()}
     processes = meetings[0][0].operations.program.processes
-    counts = {place: np.diff(one.program.offsets) for place, one in one_of_each.items()}
-    total = sum((counts[one.place] for one, _ in meetings), np.zeros(processes, dtype=np.int64))
+    total = sum((laid[one.place].count for one, _ in meetings), np.zeros(processes, np.int64))
     offsets = np.concatenate([[0], np.cumsum(total)]).astype(np.int64)
     size = int(offsets[-1])
     kind, target = np.empty(size, np.uint8), np.empty(size, np.int32)
@@ -346,26 +399,23 @@ def _joined(
     messages = collectives = 0
     parts: list[Part] = []
     for meeting, step in meetings:
-        one, count = meeting.operations.program, counts[meeting.place]
-        process = np.repeat(np.arange(processes), count)
-        where = np.arange(one.operations) - one.offsets[process] + cursor[process]
+        one, here = meeting.operations.program, laid[meeting.place]
+        where = here.behind + cursor[here.process]
         kind[where] = one.kind
-        target[where] = one.target + np.where(one.kind >= Op.COLLECTIVE, collectives, messages)
-        acting = np.flatnonzero(count)
-        computes = np.flatnonzero(one.burst)
+        target[where] = one.target + np.where(here.is_collective, collectives, messages)
         parts.append(
             Part(
                 step,
-                acting,
-                cursor[acting],
-                where[computes],
-                process[computes],
-                one.burst[computes].astype(np.float64, copy=False),
-                one.tail if one.tail.any() else None,
+                here.acting,
+                cursor[here.acting],
+                where[here.computes],
+                here.computing,
+                here.burst,
+                here.tail,
                 *_among(meeting, cursor),
             )
         )
-        cursor += count
+        cursor += here.count
         messages += len(one.messages)
         collectives += len(one.collectives)
     communicators = {0: np.arange(processes, dtype=np.int32)}

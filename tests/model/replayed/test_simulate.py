@@ -225,7 +225,13 @@ def test_persistent_scores_have_the_expected_maximum(processes: int) -> None:
 
 
 def test_transient_scores_leave_the_whole_work_as_it_is() -> None:
-    assert transient_scores(7, np.random.default_rng(1)).sum() == pytest.approx(0, abs=1e-12)
+    sums = transient_scores(3, 7, np.random.default_rng(1)).sum(axis=1)
+    assert sums == pytest.approx([0, 0, 0], abs=1e-12)
+
+
+def test_the_first_of_many_steps_are_those_of_few() -> None:
+    many, few = (transient_scores(steps, 7, np.random.default_rng(1)) for steps in (5, 3))
+    assert many[:3].tolist() == few.tolist()
 
 
 def test_the_seed_decides_who_is_slow() -> None:
