@@ -93,8 +93,7 @@ def test_splits_without_scripts_are_all_there(splits_page: Path, browser: Any) -
     context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_splits_have_no_barriers(
     scheme: str, width: int, splits_page: Path, open_page: Open
 ) -> None:

@@ -480,8 +480,7 @@ def test_an_address_that_changes_changes_the_picture(timeline_page: Timeline) ->
 # --- Narrow screens, fingers, paper, barriers ------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_the_timeline_has_no_barriers(width: int, scheme: str, timeline_page: Timeline) -> None:
     page = timeline_page("t=0.2..0.4", width=width, scheme=scheme)
     for summary in page.locator("#timeline summary").all():
