@@ -240,7 +240,7 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
     for run in document["suspect_runs"]:
         place = run["source"] if run["line"] is None else f"{run['source']}:{run['line']}"
         told.append(
-            f"suspect: {place} took {run['factor']:.2f} times what the other runs say; it hardly "
-            "counts"
+            f"suspect: {place} took {run['factor']:.2f} times what the other runs say; disturbed "
+            f"with probability {100 * run['probability']:.0f} %, it hardly counts"
         )
     return told

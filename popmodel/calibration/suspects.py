@@ -22,8 +22,9 @@ from popmodel.values import dataclass
 _RARE = 0.1
 """How probable it is that a run was disturbed, before anything is known of it."""
 _ODDS = math.log(_RARE / (1 - _RARE))
-_SURE = 0.75
-"""How probable it has to be for the run to be named."""
+_PROBABLE = 1 / 3
+"""How probable it has to be for the run to be named: a disturbed run among the good ones does more
+harm than a good one too few, so that less than even odds are enough."""
 _FAR = 6.0
 """By how much the linear model may miss the logarithm of the evidence of a suspicion."""
 _TRIED = 2
@@ -62,7 +63,7 @@ def robust(setting: Setting, noise: float) -> tuple[Fit, tuple[Suspect, ...]]:
         if found is None:
             break
         odds = found.evidence - best.evidence + _ODDS
-        if odds < math.log(_SURE / (1 - _SURE)):
+        if odds < math.log(_PROBABLE / (1 - _PROBABLE)):
             break
         suspects.append(Suspect(found.setting.suspects[-1], 1 / (1 + math.exp(-odds)), 1.0))
         best = found

@@ -56,12 +56,14 @@ def test_what_cannot_be_told_is_said() -> None:
 
 def test_suspects_are_named_with_their_place() -> None:
     runs = [
-        {"source": "runs.csv", "line": 5, "factor": 2.031},
-        {"source": "a.prv", "line": None, "factor": 0.5},
+        {"source": "runs.csv", "line": 5, "factor": 2.031, "probability": 0.9996},
+        {"source": "a.prv", "line": None, "factor": 0.5, "probability": 0.42},
     ]
     assert verdict(QUIET | {"suspect_runs": runs})[2:] == [
-        "suspect: runs.csv:5 took 2.03 times what the other runs say; it hardly counts",
-        "suspect: a.prv took 0.50 times what the other runs say; it hardly counts",
+        "suspect: runs.csv:5 took 2.03 times what the other runs say; disturbed with probability "
+        "100 %, it hardly counts",
+        "suspect: a.prv took 0.50 times what the other runs say; disturbed with probability 42 %, "
+        "it hardly counts",
     ]
 
 

@@ -64,7 +64,7 @@ def test_its_factor_and_its_probability_are_told(
 ) -> None:
     found = [one for _, suspects in disturbed for one in suspects]
     assert np.median([one.factor for one in found]) == pytest.approx(FACTOR, rel=0.1)
-    assert all(0.75 <= one.probability <= 1 for one in found)
+    assert all(1 / 3 <= one.probability <= 1 for one in found)
 
 
 def test_it_moves_the_answer_by_less_than_its_interval(
