@@ -5,7 +5,9 @@ Ranks are numbered with the last dimension fastest, as those of MPI_Cart_create 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -124,14 +126,14 @@ def extents_of(processes: int, most: int = MOST_DIMENSIONS) -> Iterator[tuple[in
 
 def strides_of(dims: Sequence[int]) -> list[int]:
     """By how much the rank grows with a step along each dimension."""
-    return [int(np.prod(dims[axis + 1 :], dtype=np.int64)) for axis in range(len(dims))]
+    return [math.prod(dims[axis + 1 :]) for axis in range(len(dims))]
 
 
 def neighbours(
     dims: Sequence[int], periodic: Sequence[bool], move: Sequence[int]
 ) -> NDArray[np.int64]:
     """Rank one step along a move from each rank; -1 where the grid ends: int64[P]."""
-    rank = np.arange(int(np.prod(dims)))
+    rank = np.arange(math.prod(dims))
     found = np.zeros(len(rank), np.int64)
     inside = np.ones(len(rank), bool)
     for extent, stride, wraps, step in zip(dims, strides_of(dims), periodic, move, strict=True):
@@ -177,7 +179,7 @@ def directions(
         one of them and every rank with a neighbour there sends it one message.
     """
     codes = _codes(messages, dims)
-    processes = int(np.prod(dims))
+    processes = math.prod(dims)
     taken = np.zeros(len(codes), bool)
     found: list[Direction] = []
     for move in _moves(len(dims)):
@@ -199,6 +201,7 @@ def directions(
     return None
 
 
+@cache
 def _moves(dimensions: int) -> list[tuple[int, ...]]:
     every = [move for move in product((1, 0, -1), repeat=dimensions) if any(move)]
     return sorted(every, key=lambda move: sum(map(abs, move)))
@@ -206,5 +209,5 @@ def _moves(dimensions: int) -> list[tuple[int, ...]]:
 
 def _codes(messages: Messages, dims: Sequence[int]) -> NDArray[np.int64]:
     """A number for each pair, in the order of the messages, which rises."""
-    codes: NDArray[np.int64] = messages.sender * int(np.prod(dims)) + messages.receiver
+    codes: NDArray[np.int64] = messages.sender * math.prod(dims) + messages.receiver
     return codes

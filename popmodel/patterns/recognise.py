@@ -6,6 +6,7 @@ several do, all are told: of two ranks everything is an exchange of pairs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,7 @@ def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
     """
     if not _near(messages, dims):
         return None
-    processes = int(np.prod(dims))
+    processes = math.prod(dims)
     own = messages.sender == messages.receiver
     themselves = int(own.sum()) // processes
     if np.any(np.bincount(messages.sender[own], minlength=processes) != themselves):
