@@ -7,6 +7,7 @@ import io
 import json
 import math
 import pickle
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +81,10 @@ def test_a_notebook_shows_what_a_page_shows_without_scripts(result: Result) -> N
     assert len(sections) > 1
     assert found.all("table")
     assert not found.all("script")
+
+
+def test_results_of_one_notebook_share_no_ids(result: Result) -> None:
+    assert re.findall(r'\s(?:id|for|aria-[a-z]+by|href)="#?', result._repr_html_()) == []
 
 
 def test_a_measured_run_shows_its_efficiencies() -> None:

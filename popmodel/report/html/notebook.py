@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from popmodel.report.html.contents import Contents, alone, verb_of
 from popmodel.report.html.others import DRAWN
 from popmodel.report.html.page import fragment
@@ -13,6 +15,8 @@ from popmodel.report.views import Document, Views
 __all__ = ["notebook"]
 
 _ONLY_ON_PAGES = {"others", "provenance"}
+_IDS = re.compile(r' (?:id|for|aria-describedby)="[^"]*"')
+"""In a notebook many results stand on one page, and no script looks for a place by its id."""
 
 
 def notebook(document: Document, views: Views) -> str:
@@ -28,9 +32,9 @@ def notebook(document: Document, views: Views) -> str:
     contents = (views.contents or alone)(document)
     shown = [one for one in sections(contents) if one.id not in _ONLY_ON_PAGES]
     if any(verb_of(one) in DRAWN for one in contents.documents):
-        return fragment(*shown)
+        return _IDS.sub("", fragment(*shown))
     verdict = [one for one in shown if one.id == "verdict"]
-    return fragment(*verdict, _screen(contents, document, views))
+    return _IDS.sub("", fragment(*verdict, _screen(contents, document, views)))
 
 
 def _screen(contents: Contents, document: Document, views: Views) -> Section:
