@@ -154,7 +154,16 @@ def parse(text: str, functions: Mapping[str, Takes] | None = None, root: str = "
     ExpressionError
         If the text is anything else; it tells the column and what is wrong.
     """
-    tree, names, calls = read_tree(text, functions or {}, root)
+    return _parsed(text, root) if not functions else _read(text, functions, root)
+
+
+@lru_cache(maxsize=4096)  # the same few formulas are read thousands of times
+def _parsed(text: str, root: str) -> Expression:
+    return _read(text, {}, root)
+
+
+def _read(text: str, functions: Mapping[str, Takes], root: str) -> Expression:
+    tree, names, calls = read_tree(text, functions, root)
     expression = Expression(text, frozenset(names), frozenset(calls), tree)
     _check_constant_powers(expression)
     return expression

@@ -88,6 +88,7 @@ def ranks_on(row: Mapping[str, Any], processes: int) -> NDArray[np.bool_]:
     return holds
 
 
+@lru_cache(maxsize=512)  # every grid that is tried asks for the same
 def _values(formula: str, processes: int) -> NDArray[np.float64]:
     names = {"rank": np.arange(processes, dtype=np.float64), "P": float(processes)}
     found = np.asarray(parse(formula).evaluate(names), dtype=np.float64)

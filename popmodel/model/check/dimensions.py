@@ -251,7 +251,9 @@ class _Equations:
         pivot = next((key for key in unknown if isinstance(key, int)), unknown[0])
         power = number.powers[pivot]
         self._rows[pivot] = _one(pivot).times(number, -1 / power)
-        self._rows = {key: self._reduced(row) for key, row in self._rows.items()}
+        for key, row in self._rows.items():
+            if pivot in row.powers:
+                self._rows[key] = self._reduced(row)
 
     def _reduced(self, unit: Unit) -> Unit:
         """Put in what is known of the unknowns."""
