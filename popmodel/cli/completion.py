@@ -18,7 +18,6 @@ TRACES = (
 )
 TABLES = (".csv", ".json", ".jsonl", ".txt")
 PREDICTIONS = (".json",)
-LAWS = ("auto", "structural", "amdahl", "pipe", "linear")
 SIGNATURES = (".toml",)
 PROFILES = (".json",)
 
@@ -215,7 +214,6 @@ _KNOWN: Mapping[tuple[str, str], tuple[Values | None, Sequence[str]]] = {
     ("", "trace"): (None, TRACES),
     ("", "traces"): (None, TRACES),
     ("", "measured"): (None, (*TRACES, *TABLES)),
-    ("project", "law"): (partial(_constant, LAWS), ()),
     ("project", "runs"): (None, (*TRACES, *TABLES)),
     ("", "sources"): (None, (*TRACES, *TABLES)),
     ("", "prediction"): (_signatures, (*SIGNATURES, *PREDICTIONS)),

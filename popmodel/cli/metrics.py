@@ -8,6 +8,7 @@ import typer
 
 from popmodel.cli.options import (
     DRAWN,
+    SCALING_MODES,
     ApplicationOption,
     CacheOption,
     DrawnFormatOption,
@@ -16,6 +17,7 @@ from popmodel.cli.options import (
     ForceOption,
     FromStartOption,
     RegionOption,
+    ScalingOption,
     WindowOption,
     choice,
     families,
@@ -25,7 +27,6 @@ from popmodel.cli.options import (
 if TYPE_CHECKING:
     from popmodel.api.breakdown import By
     from popmodel.efficiency.observables import OutsideMPI
-    from popmodel.efficiency.scaling import Mode
 
 EXAMPLES = (
     "popmodel metrics run.prv",
@@ -37,7 +38,6 @@ EXAMPLES = (
 )
 
 
-SCALING_MODES: dict[str, Mode | None] = {"auto": None, "strong": "strong", "weak": "weak"}
 BREAKDOWNS: dict[str, By] = {"process": "process", "region": "region"}
 READINGS: dict[str, OutsideMPI] = {"everywhere": "everywhere", "not-in-mpi": "not-in-mpi"}
 
@@ -53,14 +53,7 @@ def command(
             "that fits the run, other formats contain all.",
         ),
     ] = None,
-    scaling: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(SCALING_MODES),
-            help="Whether all runs do the same work (strong) or the work grows with the cores "
-            "(weak); auto: detect it.",
-        ),
-    ] = "auto",
+    scaling: ScalingOption = "auto",
     reference: Annotated[
         str | None,
         typer.Option(

@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.report import formats
+
+if TYPE_CHECKING:
+    from popmodel.efficiency.scaling import Mode
 
 FORMATS = formats.NAMES
 
@@ -60,6 +63,15 @@ DrawnFormatOption: TypeAlias = Annotated[str | None, format_option(DRAWN, FORMAT
 DrawnOutputOption: TypeAlias = Annotated[str | None, result_option(DRAWN)]
 ForceOption: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Overwrite FILE if it exists.", show_default=False)
+]
+SCALING_MODES: dict[str, Mode | None] = {"auto": None, "strong": "strong", "weak": "weak"}
+ScalingOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="|".join(SCALING_MODES),
+        help="Whether all runs do the same work (strong) or the work grows with the cores (weak); "
+        "auto: detect it.",
+    ),
 ]
 CacheOption: TypeAlias = Annotated[
     bool,
@@ -231,6 +243,11 @@ def whole_number(option: str, text: str, least: int = 1) -> int:
         f"{option}: must be a whole number, at least {least}, not '{text}'",
         f"try {option} 4",
     )
+
+
+def whole_numbers(option: str, text: str) -> list[int]:
+    """Whole numbers, of a text that has commas between them; errors as for `whole_number`."""
+    return [whole_number(option, part) for part in text.split(",")]
 
 
 def size(option: str, text: str) -> float:

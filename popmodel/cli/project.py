@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from popmodel.cli.options import (
     DRAWN,
+    SCALING_MODES,
     CacheOption,
     DrawnFormatOption,
     DrawnOutputOption,
@@ -15,16 +16,14 @@ from popmodel.cli.options import (
     ForceOption,
     FromStartOption,
     RegionOption,
+    ScalingOption,
     WindowOption,
     choice,
     families,
     optional_number,
-    whole_number,
+    whole_numbers,
 )
 from popmodel.errors import UsageError
-
-if TYPE_CHECKING:
-    from popmodel.efficiency.scaling import Mode
 
 EXAMPLES = (
     "popmodel project run_4.prv run_8.prv run_16.prv --procs 32,64",
@@ -34,7 +33,6 @@ EXAMPLES = (
 )
 
 LAWS = ("auto", "structural", "amdahl", "pipe", "linear")
-SCALING_MODES: dict[str, Mode | None] = {"auto": None, "strong": "strong", "weak": "weak"}
 
 
 def command(
@@ -64,6 +62,7 @@ def command(
             help="Law of all factors: structural, amdahl, pipe or linear. auto: for each factor "
             "the one that best foretells runs left out, if there are three sizes or more; else "
             "structural.",
+            autocompletion=lambda: LAWS,
         ),
     ] = "auto",
     family: Annotated[
@@ -74,14 +73,7 @@ def command(
             "that fits the runs; other formats contain all.",
         ),
     ] = None,
-    scaling: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(SCALING_MODES),
-            help="Whether all runs do the same work (strong) or the work grows with the cores "
-            "(weak); auto: detect it.",
-        ),
-    ] = "auto",
+    scaling: ScalingOption = "auto",
     reference: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="Reference run for scaling, by its number (from 1)."),
@@ -113,8 +105,8 @@ def command(
     known = load_families()
     found = project(
         runs,
-        _numbers("--procs", procs),
-        None if threads is None else _numbers("--threads", threads),
+        whole_numbers("--procs", procs),
+        None if threads is None else whole_numbers("--threads", threads),
         law=choice("--law", law, LAWS),
         family=family if family in (None, "all") else families(family, tuple(known)),
         scaling=SCALING_MODES[choice("--scaling", scaling, tuple(SCALING_MODES))],
@@ -126,7 +118,3 @@ def command(
         cache=not no_cache,
     )
     goal.write(found.to_dict(), views(found.families), found.files)
-
-
-def _numbers(option: str, text: str) -> list[int]:
-    return [whole_number(option, part.strip()) for part in text.split(",")]

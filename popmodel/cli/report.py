@@ -17,7 +17,7 @@ from popmodel.cli.options import (
     format_option,
     output_option,
     settings,
-    whole_number,
+    whole_numbers,
 )
 from popmodel.errors import UsageError
 from popmodel.report import formats
@@ -104,7 +104,7 @@ def command(
     found = make_report(
         inputs,
         machine=machine,
-        cores=None if cores is None else [whole_number("--cores", one) for one in cores.split(",")],
+        cores=None if cores is None else whole_numbers("--cores", cores),
         settings=settings(set_ or []) or None,
         **asked,
     )

@@ -16,7 +16,7 @@ from popmodel.cli.options import (
     optional_number,
     output_option,
     settings,
-    whole_number,
+    whole_numbers,
 )
 from popmodel.errors import UsageError
 
@@ -165,7 +165,7 @@ def command(
         raise UsageError("--cores is missing", "try --cores 64")
     request = Request(
         command=tuple(words or ()),
-        cores=tuple(whole_number("--cores", part) for part in cores.split(",")),
+        cores=tuple(whole_numbers("--cores", cores)),
         settings=_values(set_ or []),
         at=settings(target or [], "--target"),
         runs=runs,

@@ -26,7 +26,7 @@ from popmodel.cli.options import (
     settings,
     size,
     spreads,
-    whole_number,
+    whole_numbers,
 )
 from popmodel.errors import PopmodelError, UsageError
 
@@ -104,7 +104,7 @@ def command(
         if cores is None:
             raise UsageError("--cores is missing", "try --cores 64")
         raise UsageError("--cores and --efficiency cannot be combined", "leave one of them out")
-    counts = None if cores is None else [whole_number("--cores", part) for part in cores.split(",")]
+    counts = None if cores is None else whole_numbers("--cores", cores)
     goal_efficiency = None if efficiency is None else _fraction("--efficiency", efficiency)
     with counted("splits") as step:
         found = sweep(

@@ -110,6 +110,12 @@ def run_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory, STENCIL)
 
 
+@pytest.fixture
+def timeline_page(run_page: Path, open_page: Open) -> Open:
+    """Opens the page of one run."""
+    return lambda fragment="", **options: open_page(run_page, fragment, **options)
+
+
 def written(folders: pytest.TempPathFactory, *inputs: Any) -> Path:
     """A report of some inputs, in a file."""
     path = folders.mktemp("page") / "report.html"

@@ -1,0 +1,128 @@
+"""What lies over the lanes of a timeline and beside them, and addresses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Open
+from .timelines import (
+    Timeline,
+    colour,
+    colours,
+    picture,
+    state,
+    until,
+    words,
+)
+
+
+@pytest.mark.parametrize("what", ["messages", "path"])
+def test_messages_and_the_critical_path_are_drawn_on_demand(
+    what: str, timeline_page: Timeline
+) -> None:
+    page = timeline_page("t=0.3..0.4&t-messages=no")
+    ink = colour(page, "--ink")
+    without = colours(page)[ink]
+    page.locator(f".timeline-{what}").check()
+    found = state(page)
+    assert found.get("t-messages") == (None if what == "messages" else "no")
+    assert found.get("t-path") == (None if what == "messages" else "yes")
+    assert colours(page)[ink] > without + 50
+
+
+def test_so_many_messages_that_they_hide_the_lanes_are_not_drawn(timeline_page: Timeline) -> None:
+    page = timeline_page()
+    ink = colour(page, "--ink")
+    shown = colours(page)[ink]
+    assert "messages are here: lines are drawn once" in words(page, "notes")
+    page.locator(".timeline-messages").uncheck()
+    page.wait_for_timeout(300)
+    assert colours(page)[ink] == shown
+    assert "messages are here" not in words(page, "notes")
+
+
+def test_the_critical_path_is_told_at_the_cursor(timeline_page: Timeline) -> None:
+    """One of the threads of the replay is on it, at any moment."""
+    page = timeline_page("t=0.3..0.4")
+    picture(page).focus()
+    told = []
+    for _ in range(8):
+        page.keyboard.press("ArrowDown")
+        told.append("on the critical path" in words(page, "cursor"))
+    assert told.count(True) == 1
+    assert not any(told[:4])
+
+
+def test_the_critical_path_hides_no_lanes(timeline_page: Timeline) -> None:
+    page = timeline_page("t-messages=no&t-path=yes", width=400)
+    assert "stretches of the critical path are here" in words(page, "notes")
+    assert colours(page)[colour(page, "--kind-parallel")] > 1000
+    near = timeline_page("t=0.3..0.35&t-messages=no&t-path=yes", width=400)
+    assert "critical" not in words(near, "notes")
+
+
+def test_lanes_are_coloured_by_region(timeline_page: Timeline) -> None:
+    page = timeline_page()
+    page.get_by_label("Coloured by").select_option("region")
+    assert state(page) == {"t-by": "region"}
+    names = page.locator(".timeline-legend button").all_text_contents()
+    assert names[:3] == [
+        "stencil3d+0x2670 (stencil3d.c:180)",
+        "stencil3d+0x23a0 (stencil3d.c:118)",
+        "stencil3d+0x2b70 (stencil3d.c:201)",
+    ]
+    assert colour(page, "--kind-io") in colours(page)  # the colour of the third
+    picture(page).focus()
+    page.keyboard.press("ArrowDown")
+    assert "stencil3d.c:180" in words(page, "cursor")
+
+
+def test_what_is_seen_stands_in_a_table(timeline_page: Timeline) -> None:
+    page = timeline_page("t=0.2..0.4")
+    page.get_by_text("What is seen as a table, row by row").click()
+    until(page, "document.querySelector('.timeline-table caption') !== null")
+    table = page.locator(".timeline-table table")
+    kinds = table.locator("thead th").all_text_contents()[1:]
+    rows = table.locator("tbody tr:has(td)")
+    assert rows.count() == 8  # four threads, measured and in the replay
+    assert rows.first.locator("th").text_content() == "rank 0, thread 0"
+    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+    for row in rows.all()[:4]:
+        cells = row.locator("td").all_text_contents()
+        assert len(cells) == len(kinds)
+        times = [float(number) * units[unit] for number, unit in map(str.split, cells)]
+        assert sum(times) == pytest.approx(0.2, rel=0.01)
+    assert "199.98 ms to 400.02 ms" in table.locator("caption").text_content()
+
+
+def test_one_of_several_runs_is_chosen(whole_page: Path, open_page: Open) -> None:
+    page = open_page(whole_page, "t=0.3..0.4")
+    before = picture(page).get_attribute("aria-label")
+    page.locator(".timeline-run").select_option("1")
+    assert state(page) == {"t-run": "2"}
+    assert picture(page).get_attribute("aria-label") != before
+    again = open_page(whole_page, "t-run=2")
+    assert words(again, "seen") == words(page, "seen")
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        *("t=a..b", "t=0.5..0.2", "t=0.5", "t=-9..99", "t-run=7", "t-run=x", "t-rows=9..1"),
+        *("t-window=5..6", "t-family=none", "t-by=region&t-hide=r99,,x"),
+    ],
+)
+def test_an_address_that_is_damaged_shows_what_it_can(
+    fragment: str, timeline_page: Timeline
+) -> None:
+    page = timeline_page(fragment)
+    assert words(page, "seen").startswith("Seen: ")
+    assert len(colours(page)) > 5
+
+
+def test_an_address_that_changes_changes_the_picture(timeline_page: Timeline) -> None:
+    page = timeline_page("t=0.3..0.4")
+    page.evaluate("location.hash = '#t=0.5..0.6'")
+    until(page, "document.querySelector('.timeline-seen').textContent.includes('500.0')")
