@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.expressions.elementary import numbers
 from popmodel.measurements.measurement import Measurement
+from popmodel.measurements.variation import LEAST, LOSS
 from popmodel.model.run.observe import Modelled
 from popmodel.prediction.prediction import MAIN_FAMILY
 from popmodel.values import dataclass
@@ -35,8 +36,6 @@ LOSSES: Mapping[str, str] = {
 _BETWEEN = ("process_serialisation_efficiency", "process_transfer_efficiency")
 """Those that one process does not have."""
 _TOP = "parallel_efficiency"
-_LOSS_NOISE = 5.0  # of what waits, relative to that of the runtime: it is a difference of times
-_LEAST = 0.3  # of the same, in parts of the runtime: below that, nothing is said of a part
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,7 @@ def parts_of(run: Measurement) -> tuple[Part, ...]:
     if _TOP in known:
         parts.append(Part(USEFUL, known[_TOP] * run.runtime, 1.0, 0.0))
     parts += [
-        Part(name, (1 - known[name]) * run.runtime, _LOSS_NOISE, _LEAST)
-        for name in LOSSES
-        if name in known
+        Part(name, (1 - known[name]) * run.runtime, LOSS, LEAST) for name in LOSSES if name in known
     ]
     there = {part.name for part in parts}
     without = _BETWEEN if run.processes == 1 else ()

@@ -47,6 +47,7 @@ def _calibration(signature: Signature, profile: Profile) -> dict[str, Any] | Non
         return None
     return {
         "runs": len(known.runs),
+        "noise": known.noise,
         "machine": known.machine,
         "same_machine": known.machine_digest == profile.digest,
         "changed": list(known.changed),

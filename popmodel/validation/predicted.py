@@ -8,7 +8,11 @@ from dataclasses import field
 from typing import Any
 
 from popmodel.documents import Kind
+from popmodel.efficiency.family import Family
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.terms import USEFUL
 from popmodel.machine.quantity import END
+from popmodel.measurements import variation
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import SCHEMA, Prediction
 from popmodel.prediction.validity import INSIDE
@@ -63,7 +67,9 @@ _APPLICATION = Table(
     {
         "name": Text(),
         "settings": Named(Real()),
-        "calibration": Optional(Table({"runs": Whole(0)}, required=("runs",), others=Plain())),
+        "calibration": Optional(
+            Table({"runs": Whole(0), "noise": Real(least=0)}, required=("runs",), others=Plain())
+        ),
     },
     required=("name",),
     others=Plain(),
@@ -108,11 +114,39 @@ def from_prediction(made: Prediction, noise: float = 0.0) -> Predicted:
         at.processes,
         at.threads,
         of_new_run(made.runtime, noise),
-        made.metrics,
+        metrics_of_new_run(made.metrics, noise),
         made.settings,
-        made.terms,
+        terms_of_new_run(made.terms, made.runtime.value, noise),
         at.nodes,
         made.validity.status,
+    )
+
+
+def from_document(document: Mapping[str, Any]) -> Predicted:
+    """Take what is compared from the document of a prediction, which `PREDICTION` has read.
+
+    Its intervals are of the mean of many runs; it says how much they vary if runs have told it.
+    """
+
+    def estimate(entry: Mapping[str, Any]) -> Estimate:
+        return Estimate(entry["value"], entry["low"], entry["high"])
+
+    noise = (document["application"].get("calibration") or {}).get("noise", 0.0)
+    runtime = estimate(document["runtime"])
+    metrics = {
+        family: {metric: estimate(entry) for metric, entry in values.items()}
+        for family, values in document["metrics"].items()
+    }
+    terms = {name: estimate(entry) for name, entry in document.get("terms", {}).items()}
+    return Predicted(
+        document["processes"],
+        document["threads"],
+        of_new_run(runtime, noise),
+        metrics_of_new_run(metrics, noise),
+        document["application"].get("settings", {}),
+        terms_of_new_run(terms, runtime.value, noise),
+        document.get("placement", {}).get("nodes"),
+        document.get("validity", {}).get("status", INSIDE),
     )
 
 
@@ -128,22 +162,58 @@ def of_new_run(mean: Estimate, noise: float) -> Estimate:
     )
 
 
-def from_document(document: Mapping[str, Any]) -> Predicted:
-    """Take what is compared from the document of a prediction, which `PREDICTION` has read."""
+def metrics_of_new_run(
+    means: Mapping[str, Mapping[str, Estimate]], noise: float
+) -> dict[str, dict[str, Estimate]]:
+    """Widen the intervals of mean metrics, by family and id, to those of one more run."""
+    found = {}
+    for name, metrics in means.items():
+        family = load_families().get(name)
+        if family is None:
+            found[name] = dict(metrics)  # of a version that has families which this one lacks
+            continue
+        values = {metric: one.value for metric, one in metrics.items() if metric in family.metrics}
+        found[name] = {
+            metric: _of_new_run(one, noise, family, metric, values) if metric in values else one
+            for metric, one in metrics.items()
+        }
+    return found
 
-    def estimate(entry: Mapping[str, Any]) -> Estimate:
-        return Estimate(entry["value"], entry["low"], entry["high"])
 
-    return Predicted(
-        document["processes"],
-        document["threads"],
-        estimate(document["runtime"]),
-        {
-            family: {metric: estimate(entry) for metric, entry in values.items()}
-            for family, values in document["metrics"].items()
-        },
-        document["application"].get("settings", {}),
-        {name: estimate(entry) for name, entry in document.get("terms", {}).items()},
-        document.get("placement", {}).get("nodes"),
-        document.get("validity", {}).get("status", INSIDE),
+def _of_new_run(
+    mean: Estimate, noise: float, family: Family, metric: str, values: Mapping[str, float]
+) -> Estimate:
+    deviation = variation.of_metric(noise, family, metric, values)
+    most = None if variation.has_reference(family, metric) else 1.0
+    return _widened(mean, deviation, family.metrics[metric].at_least, most)
+
+
+def terms_of_new_run(
+    means: Mapping[str, Estimate], runtime: float, noise: float
+) -> dict[str, Estimate]:
+    """Widen the intervals of mean terms of the runtime, s, to those of one more run."""
+    return {
+        name: _widened(
+            one,
+            noise * one.value
+            if name == USEFUL.name
+            else runtime * variation.of_loss(noise, one.value / runtime),
+            least=0.0,
+        )
+        for name, one in means.items()
+    }
+
+
+def _widened(
+    mean: Estimate, deviation: float, least: float | None = None, most: float | None = None
+) -> Estimate:
+    """Add what varies from run to run to an interval, as far as the bounds of a quantity allow."""
+    if mean.low is None or mean.high is None:
+        return mean
+    low = mean.value - math.hypot(mean.value - mean.low, END * deviation)
+    high = mean.value + math.hypot(mean.high - mean.value, END * deviation)
+    return Estimate(
+        mean.value,
+        low if least is None else min(mean.low, max(low, least)),
+        high if most is None else max(mean.high, min(high, most)),
     )

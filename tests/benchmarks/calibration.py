@@ -123,12 +123,9 @@ def by_metric(found: Sequence[Verdict]) -> str:
         for every in rows.values():
             known = [row.metrics[metric] for row in every if metric in row.metrics]
             error = 100 * np.median([one.error for one in known])
-            run = [held for one in known if (held := one.said.covers(one.measured)) is not None]
-            mean = [held for one in known if (held := one.said.covers(one.mean)) is not None]
-            shares = "".join(
-                f"{100 * np.mean(held):>7.0f}" if held else f"{'':>7}" for held in (run, mean)
-            )
-            cells.append(f"{error:>10.1f}{shares}")
+            run = [one.said.covers(one.measured) for one in known]
+            mean = [one.said_of_mean.covers(one.mean) for one in known]
+            cells.append(f"{error:>10.1f}{_of_known(run)}{_of_known(mean)}")
         lines.append(f"{metric:44}" + "".join(cells))
     return "\n".join(lines)
 
@@ -204,6 +201,11 @@ def line(one: Verdict) -> str:
         f"{'; '.join(values)}; split {_percent(taken.found)}, announced "
         f"{_percent(taken.announced or 0.0)}"
     )
+
+
+def _of_known(held: Sequence[bool | None]) -> str:
+    known = [one for one in held if one is not None]
+    return f"{100 * np.mean(known):>7.0f}" if known else f"{'':>7}"
 
 
 def _percent(value: float | np.floating[Any]) -> str:

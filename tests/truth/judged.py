@@ -23,6 +23,7 @@ from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.validity import assess
 from popmodel.splits.candidate import estimated
 from popmodel.splits.choice import Choice
+from popmodel.validation.predicted import metrics_of_new_run, of_new_run
 from truth.given import observables, write
 from truth.measured import TruthRun
 from truth.own import own
@@ -67,13 +68,14 @@ class Compared:
     ----------
     measured, mean : float
         Of one run, and of the mean of many.
-    said : Number
-        What was foretold.
+    said, said_of_mean : Number
+        What was foretold of one run, and of the mean of many.
     """
 
     measured: float
     mean: float
     said: Number
+    said_of_mean: Number
 
     @property
     def error(self) -> float:
@@ -250,8 +252,8 @@ def judged(
         for (region, tested), (run, mean) in tests.items():
             runtime, metrics = foretell(*tested)
             compared = {
-                name: Compared(run.metrics[MAIN][name], mean.metrics[MAIN][name], number)
-                for name, number in metrics.items()
+                name: Compared(run.metrics[MAIN][name], mean.metrics[MAIN][name], *numbers)
+                for name, numbers in metrics.items()
                 if name in run.metrics[MAIN]
             }
             measured = run.aggregates["runtime"]
@@ -260,21 +262,24 @@ def judged(
     return Verdict(one, tuple(rows), tuple(decisions), default, seconds, found)
 
 
-Foretell = Callable[[int, int], tuple[Number, dict[str, Number]]]
+Foretell = Callable[[int, int], tuple[Number, dict[str, tuple[Number, Number]]]]
+"""From P and T to the runtime of a run, and metrics of one run and of the mean of many."""
 
 
 def _by_model(signature: Signature, profile: Profile, noise: float) -> Foretell:
     study = Study(signature, profile, {}, DRAWS, 0)
     family = load_families()[MAIN]
 
-    def foretell(processes: int, threads: int) -> tuple[Number, dict[str, Number]]:
+    def foretell(processes: int, threads: int) -> tuple[Number, dict[str, tuple[Number, Number]]]:
         placement = study.admit(processes, threads)
         run = study.outcome(placement, study.sources()).run
         validity = assess(profile, placement, run.machine.used)
         metrics = family.evaluate_samples(run.modelled.aggregates, run.modelled.absent).values
         runtime = estimated(run.modelled.runtime, validity)
-        found = {name: _number(estimated(value, validity)) for name, value in metrics.items()}
-        return _of_new_run(runtime, noise), found
+        means = {name: estimated(value, validity) for name, value in metrics.items()}
+        runs = metrics_of_new_run({MAIN: means}, noise)[MAIN]
+        found = {name: (_number(runs[name]), _number(one)) for name, one in means.items()}
+        return _number(of_new_run(runtime, noise)), found
 
     return foretell
 
@@ -284,7 +289,7 @@ def _number(said: Estimate) -> Number:
 
 
 def _by_baseline(method: str, samples: Sequence[Sample]) -> Foretell:
-    def foretell(processes: int, threads: int) -> tuple[Number, dict[str, Number]]:
+    def foretell(processes: int, threads: int) -> tuple[Number, dict[str, tuple[Number, Number]]]:
         return Number(BASELINES[method](samples, processes, threads)), {}
 
     return foretell
@@ -376,12 +381,3 @@ def recovered(seed: int, folder: Path) -> list[Recovered]:
         Recovered(true, number(signature.constants[name]), number(found.constants[name]))
         for name, true in one.constants.items()
     ]
-
-
-def _of_new_run(said: Estimate, noise: float) -> Number:
-    """The interval for a run, which varies, of that for the mean of many."""
-    if said.low is None or said.high is None:
-        return Number(said.value)
-    below = math.hypot(math.log(said.value / said.low), END * noise)
-    above = math.hypot(math.log(said.high / said.value), END * noise)
-    return Number(said.value, said.value * math.exp(-below), said.value * math.exp(above))
