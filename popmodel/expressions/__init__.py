@@ -13,8 +13,8 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache
+from typing import Any
 
 from popmodel.errors import did_you_mean
 from popmodel.expressions.algebra import (
@@ -22,13 +22,12 @@ from popmodel.expressions.algebra import (
     FloatAlgebra,
     NumericAlgebra,
     TracedAlgebra,
+    Walk,
+    prepared,
     walk,
 )
 from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, Takes, read_tree
 from popmodel.values import dataclass
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["MAX_LENGTH", "Expression", "ExpressionError", "Takes", "parse"]
 
@@ -93,14 +92,25 @@ class Expression:
         from popmodel.expressions.traced import Traced
 
         self._check_functions(functions)
-        environment = {name: _as_float64(self, name, values) for name in self.names}
+        if not self.names <= values.keys():
+            raise self._unknown(values)
+        # NumPy's scalars divide by 0 and overflow as arrays do
+        environment = {
+            name: np.float64(value)
+            if isinstance(value := values[name], (float, int))
+            else np.asarray(value, dtype=np.float64)[()]
+            for name in self.names
+        }
         if any(isinstance(values[name], Traced) for name in self.names) and not any(
             value.ndim for value in environment.values()
         ):
             given = {name: values[name] for name in self.names}
-            return walk(self._tree, given, TracedAlgebra(functions))
+            return self._walk(given, TracedAlgebra(functions))
         with np.errstate(all="ignore"):
-            result = np.asarray(walk(self._tree, environment, NumericAlgebra(functions)))
+            found = self._walk(environment, NumericAlgebra(functions))
+            if isinstance(found, float) and math.isfinite(found):  # nearly all are
+                return float(found)
+            result = np.asarray(found)
             if result.dtype != bool and not np.isfinite(result).all():
                 finite_input = all(np.isfinite(value).all() for value in environment.values())
                 if finite_input or np.isnan(result).any():
@@ -122,11 +132,28 @@ class Expression:
         algebra : Algebra
             What is done with the values; it has every function that the expression calls.
         """
-        return walk(self._tree, values, algebra)
+        return self._walk(values, algebra)
+
+    @cached_property
+    def _further(self) -> frozenset[str]:
+        return self.calls - FUNCTIONS.keys()
+
+    @cached_property
+    def _walk(self) -> Walk:
+        return prepared(self._tree)
 
     def _check_functions(self, functions: Mapping[str, Callable[..., Any]] | None) -> None:
-        for name in self.calls - FUNCTIONS.keys() - (functions or {}).keys():
+        for name in self._further - (functions or {}).keys():
             raise ExpressionError(self.text, f"function {name!r} is not defined")
+
+    def _unknown(self, values: Mapping[str, Any]) -> ExpressionError:
+        name = min(self.names - values.keys())
+        known = ", ".join(sorted(values)) or "none"
+        return ExpressionError(
+            self.text,
+            f"unknown name {name!r}",
+            hint=did_you_mean(name, values, f"known names: {known}"),
+        )
 
     def __str__(self) -> str:
         return self.text
@@ -215,19 +242,6 @@ def _walk_numbers(node: ast.expr) -> Any:
 
     with np.errstate(all="ignore"):
         return walk(node, {}, NumericAlgebra())
-
-
-def _as_float64(expression: Expression, name: str, values: Mapping[str, float | np.ndarray]) -> Any:
-    import numpy as np
-
-    if name not in values:
-        known = ", ".join(sorted(values)) or "none"
-        raise ExpressionError(
-            expression.text,
-            f"unknown name {name!r}",
-            hint=did_you_mean(name, values, f"known names: {known}"),
-        )
-    return np.asarray(values[name], dtype=np.float64)[()]
 
 
 def _shown(environment: Mapping[str, Any]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from popmodel.expressions.grammar import dotted_name
@@ -126,16 +126,14 @@ class NumericAlgebra(FloatAlgebra):
         return _numeric_functions()
 
     def number(self, value: int | float) -> Any:
-        import numpy as np
-
-        return np.float64(value)
+        return _numeric(value)
 
     def arithmetic(self, value: Any) -> Any:
+        if isinstance(value, float):  # np.float64 is one, and nearly all values are
+            return value
         import numpy as np
 
         # NumPy adds booleans as a logical or, so a condition counts as 0.0 or 1.0
-        if isinstance(value, float):  # np.float64 is one, and nearly all values are
-            return value
         return value * np.float64(1.0) if np.asarray(value).dtype == bool else value
 
     def conjunction(self, values: list[Any]) -> Any:
@@ -157,6 +155,13 @@ class NumericAlgebra(FloatAlgebra):
         import numpy as np
 
         return np.where(condition, chosen, otherwise)[()]
+
+
+@lru_cache(maxsize=4096)  # formulas have few numbers, and are evaluated often
+def _numeric(value: int | float) -> Any:
+    import numpy as np
+
+    return np.float64(value)
 
 
 @cache
@@ -207,7 +212,7 @@ class TracedAlgebra(FloatAlgebra):
 
 
 def walk(node: ast.expr, values: Mapping[str, Any], algebra: Algebra) -> Any:
-    """Compute a checked tree.
+    """Compute a checked tree once.
 
     Parameters
     ----------
@@ -218,53 +223,86 @@ def walk(node: ast.expr, values: Mapping[str, Any], algebra: Algebra) -> Any:
     algebra : Algebra
         What the values are; it has every function that the tree calls.
     """
+    return prepared(node)(values, algebra)
+
+
+Walk = Callable[[Mapping[str, Any], Algebra], Any]
+"""Computes a tree for the values of its names, in an algebra."""
+
+
+def prepared(node: ast.expr) -> Walk:
+    """Return what computes a checked tree, as often as is asked: which node is what is settled."""
     match node:
         case ast.Constant(value=int() | float() as value):
-            return algebra.number(value)
+            return lambda _values, algebra: algebra.number(value)
         case ast.Constant(value=str() as word):
-            return word
+            return lambda _values, _algebra: word
         case ast.Name(id=name):
-            return values[name]
+            return lambda values, _algebra: values[name]
         case ast.Attribute():
-            return values[dotted_name(node)]
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return algebra.negation(walk(operand, values, algebra))
+            dotted = dotted_name(node)
+            return lambda values, _algebra: values[dotted]
         case ast.UnaryOp(op=op, operand=operand):
-            value = algebra.arithmetic(walk(operand, values, algebra))
-            return -value if isinstance(op, ast.USub) else value
+            return _unary(op, prepared(operand))
         case ast.BinOp(left=left, op=op, right=right):
-            a, b = (
-                algebra.arithmetic(walk(left, values, algebra)),
-                algebra.arithmetic(walk(right, values, algebra)),
-            )
-            if isinstance(op, ast.FloorDiv):
-                return algebra.floor_division(a, b)
-            if isinstance(op, ast.Mod):
-                return algebra.modulo(a, b)
-            return _ARITHMETIC[type(op)](a, b)
+            return _binary(op, prepared(left), prepared(right))
         case ast.BoolOp(op=op, values=children):
-            parts = [walk(child, values, algebra) for child in children]
-            if isinstance(op, ast.And):
-                return algebra.conjunction(parts)
-            return algebra.disjunction(parts)
+            return _logical(op, [prepared(child) for child in children])
         case ast.Compare(left=left, ops=ops, comparators=comparators):
-            operands = [
-                algebra.arithmetic(walk(child, values, algebra)) for child in (left, *comparators)
-            ]
-            pairs = zip(ops, operands[:-1], operands[1:], strict=True)
-            results = [algebra.compare(op, a, b) for op, a, b in pairs]
-            return results[0] if len(results) == 1 else algebra.conjunction(results)
+            return _comparison(ops, [prepared(child) for child in (left, *comparators)])
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            return algebra.choice(
-                walk(test, values, algebra),
-                walk(body, values, algebra),
-                walk(orelse, values, algebra),
+            condition, chosen, otherwise = prepared(test), prepared(body), prepared(orelse)
+            return lambda values, algebra: algebra.choice(
+                condition(values, algebra), chosen(values, algebra), otherwise(values, algebra)
             )
         case ast.Call(func=ast.Name(id=name), args=args):
-            return algebra.functions[name](
-                *(algebra.arithmetic(walk(arg, values, algebra)) for arg in args)
+            given = [prepared(arg) for arg in args]
+            return lambda values, algebra: algebra.functions[name](
+                *[algebra.arithmetic(arg(values, algebra)) for arg in given]
             )
     raise AssertionError(f"{type(node).__name__} passed the check of the grammar")
+
+
+def _unary(op: ast.unaryop, operand: Walk) -> Walk:
+    if isinstance(op, ast.Not):
+        return lambda values, algebra: algebra.negation(operand(values, algebra))
+    if isinstance(op, ast.USub):
+        return lambda values, algebra: -algebra.arithmetic(operand(values, algebra))
+    return lambda values, algebra: algebra.arithmetic(operand(values, algebra))
+
+
+def _binary(op: ast.operator, left: Walk, right: Walk) -> Walk:
+    if isinstance(op, ast.FloorDiv):
+        return lambda values, algebra: algebra.floor_division(
+            algebra.arithmetic(left(values, algebra)), algebra.arithmetic(right(values, algebra))
+        )
+    if isinstance(op, ast.Mod):
+        return lambda values, algebra: algebra.modulo(
+            algebra.arithmetic(left(values, algebra)), algebra.arithmetic(right(values, algebra))
+        )
+    compute = _ARITHMETIC[type(op)]
+    return lambda values, algebra: compute(
+        algebra.arithmetic(left(values, algebra)), algebra.arithmetic(right(values, algebra))
+    )
+
+
+def _logical(op: ast.boolop, parts: Sequence[Walk]) -> Walk:
+    if isinstance(op, ast.And):
+        return lambda values, algebra: algebra.conjunction(
+            [part(values, algebra) for part in parts]
+        )
+    return lambda values, algebra: algebra.disjunction([part(values, algebra) for part in parts])
+
+
+def _comparison(ops: Sequence[ast.cmpop], operands: Sequence[Walk]) -> Walk:
+    def computed(values: Mapping[str, Any], algebra: Algebra) -> Any:
+        known = [algebra.arithmetic(operand(values, algebra)) for operand in operands]
+        results = [
+            algebra.compare(op, a, b) for op, a, b in zip(ops, known[:-1], known[1:], strict=True)
+        ]
+        return results[0] if len(results) == 1 else algebra.conjunction(results)
+
+    return computed
 
 
 def _reduce(function: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
