@@ -221,9 +221,9 @@ def calibrate(
         runs, signature.params, asked=Asked.of(window, region, from_start, foa), cache=cache
     )
     filled = [replace(run, parameters={**defaults, **run.parameters}) for run in measured.runs]
-    warnings = [*measured.warnings]
-    able = _able(filled, profile, allocation, warnings)
-    _check(able, signature, warnings)
+    able, left_out = _able(filled, profile, allocation)
+    warnings = [*measured.warnings, *left_out, *_disturbed(able)]
+    _check(able, signature, left_out, warnings)
     set_ = guessed(set_, profile, able, defaults, allocation)
     found = calibrated(set_, profile, able, defaults, allocation)
     found = replace(found, before=signature)
@@ -241,9 +241,9 @@ def calibrate(
 
 
 def _able(
-    runs: Sequence[Measurement], profile: Profile, allocation: Allocation, warnings: list[str]
-) -> list[Measurement]:
-    """Runs whose threads had cores; the others are counted among the warnings."""
+    runs: Sequence[Measurement], profile: Profile, allocation: Allocation
+) -> tuple[list[Measurement], list[str]]:
+    """Runs whose threads had cores, and which others are left out and why."""
     topology = profile.topology
     nodes = min(allocation.nodes or topology.nodes, topology.nodes)
     cores = min(allocation.cores_per_node or topology.cores_per_node, topology.cores_per_node)
@@ -255,17 +255,27 @@ def _able(
             able.append(run)
         else:
             reasons.setdefault(why, []).append(run)
-    for why, some in reasons.items():
-        warnings.append(f"{plural(len(some), 'run')} left out, first {some[0].place}: {why}")
-    waiting = [run for run in able if run.disturbed]
-    if waiting:
-        warnings.append(
-            f"{plural(len(waiting), 'run')}, first {waiting[0].place}: threads waited for CPUs"
-        )
-    return able
+    return able, [
+        f"{plural(len(some), 'run')} left out, first {some[0].place}: {why}"
+        for why, some in reasons.items()
+    ]
 
 
-def _check(runs: Sequence[Measurement], signature: Signature, warnings: list[str]) -> None:
+def _disturbed(runs: Sequence[Measurement]) -> list[str]:
+    """Say how many runs had threads that waited for CPUs."""
+    waiting = [run for run in runs if run.disturbed]
+    if not waiting:
+        return []
+    first = waiting[0].place
+    return [f"{plural(len(waiting), 'run')}, first {first}: threads waited for CPUs"]
+
+
+def _check(
+    runs: Sequence[Measurement],
+    signature: Signature,
+    left_out: Sequence[str],
+    warnings: list[str],
+) -> None:
     """Refuse runs that teach nothing, and say what they cannot teach."""
     used = {} if signature.calibration is None else signature.calibration.runs
     for run in runs:
@@ -280,7 +290,8 @@ def _check(runs: Sequence[Measurement], signature: Signature, warnings: list[str
         raise UsageError(
             f"{plural(len(runs), 'run')} to calibrate by: nothing tells a disturbed run from a "
             "wrong constant",
-            "measure at least two, best of several numbers of processes, threads and sizes",
+            "measure at least two, best of several numbers of processes, threads and sizes"
+            + "".join(f"; {left}" for left in left_out),
         )
     if len({(run.processes, run.threads, *sorted(run.parameters.items())) for run in runs}) == 1:
         one = runs[0]

@@ -196,6 +196,14 @@ def next_of(runs: Sequence[NextRun]) -> list[dict[str, Any]]:
     ]
 
 
+_STRANGE = 3.0
+"""Beyond this factor between predicted and measured runs are hardly those of the signature."""
+
+
+def _is_strange(one: LeftOutRun) -> bool:
+    return abs(math.log(one["value"] / median(one["measured"]))) > math.log(_STRANGE)
+
+
 def verdict(document: Mapping[str, Any]) -> list[str]:
     """The result in a few sentences, what matters most first."""
     accuracy = document["accuracy"]
@@ -208,6 +216,13 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
     ]
     constants = document["constants"]
     learnt = [name for name, one in constants.items() if one["value"] is not None]
+    if strange := [one for one in document["left_out"] if _is_strange(one)]:
+        first = strange[0]
+        told.append(
+            f"{len(strange)} of {configurations} off by more than a factor of {_STRANGE:g} even "
+            f"calibrated, first {first['processes']} x {first['threads']}: are these runs of "
+            f"{document['application']['name']}, with their parameters and units?"
+        )
     if sizes := document["accuracy_of_sizes"]:
         told.append(
             f"{sizes['sizes']} sizes ({', '.join(sizes['parameters'])}), each predicted from the "

@@ -17,6 +17,8 @@ _DIGITS = 6
 """Digits of a runtime from which on no other run has the same by chance; those of a digest."""
 _OTHER_UNIT = 300.0
 """Ratio of the runtimes of one configuration in two files that is more than noise: units differ."""
+_OTHER_SIZE = 2.5
+"""The same of two runs that did not the same: one that waited for a core takes twice as long."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def checked(runs: Sequence[Measurement], settled: Collection[str] = ()) -> Check
         (
             *_said_copies(copies, first),
             *_said_equal(equal),
-            *_units(kept),
+            *(_units(kept) or _sizes(kept)),
             *_gaps(kept, settled),
         ),
     )
@@ -99,7 +101,7 @@ def _said_equal(equal: Sequence[Measurement]) -> Iterable[str]:
         )
 
 
-def _units(runs: Sequence[Measurement]) -> Iterable[str]:
+def _units(runs: Sequence[Measurement]) -> list[str]:
     """Runs of one configuration that take times of another unit in another file."""
     by_file: dict[tuple[object, ...], dict[str, list[Measurement]]] = defaultdict(dict)
     for run in runs:
@@ -110,11 +112,33 @@ def _units(runs: Sequence[Measurement]) -> Iterable[str]:
         short, long = min(times, key=lambda one: times[one]), max(times, key=lambda one: times[one])
         if times[long] > _OTHER_UNIT * times[short]:
             run = files[long][0]
-            yield (
+            return [
                 f"{run.processes} x {run.threads} takes {format_time(times[short], digits=3)} in "
                 f"{short} and {format_time(times[long], digits=3)} in {long}: check the units"
-            )
-            return
+            ]
+    return []
+
+
+def _sizes(runs: Sequence[Measurement]) -> list[str]:
+    """Runs of one configuration, as far as is said, that did not do the same."""
+    by_configuration: dict[tuple[object, ...], list[Measurement]] = defaultdict(list)
+    for run in runs:
+        key = (run.processes, run.threads, *sorted(run.parameters.items()))
+        by_configuration[key].append(run)
+    apart = []
+    for same in by_configuration.values():
+        short, long = (end(same, key=lambda one: one.runtime) for end in (min, max))
+        if long.runtime > _OTHER_SIZE * short.runtime:
+            apart.append((short, long))
+    if not apart:
+        return []
+    short, long = max(apart, key=lambda pair: pair[1].runtime / pair[0].runtime)
+    others = f" ({plural(len(apart) - 1, 'other split')} as well)" if len(apart) > 1 else ""
+    return [
+        f"{short.processes} x {short.threads} takes {format_time(short.runtime, digits=3)} in "
+        f"{short.place} and {format_time(long.runtime, digits=3)} in {long.place}{others}: is one "
+        "of another problem size (say so: FILE:NAME=VALUE, or a column), or was it disturbed?"
+    ]
 
 
 def _gaps(runs: Sequence[Measurement], settled: Collection[str]) -> Iterable[str]:

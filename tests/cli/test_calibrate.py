@@ -161,6 +161,23 @@ def test_one_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_why_only_one_run_is_left_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("runs.csv").write_text(table(runs()[:1]) + "1,1000,1e7,2.5\n")
+    error = refused(capsys, "app.toml", "runs.csv")
+    assert "1 run to calibrate by" in error
+    assert "1 run left out, first runs.csv:3: more threads (1000) than cores (16)" in error
+
+
+@pytest.mark.usefixtures("folder")
+def test_runs_of_another_program_are_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
+    strange = [(p, n, s * k) for (p, n, s), k in zip(runs(), (1e3, 1, 1e-3) * 9, strict=False)]
+    Path("runs.csv").write_text(table(strange))
+    found = document(capsys, "app.toml", "runs.csv")
+    (asked,) = [line for line in found["verdict"] if "factor of 3" in line]
+    assert asked.endswith("with their parameters and units?")
+
+
+@pytest.mark.usefixtures("folder")
 def test_runs_of_one_configuration_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
     (processes, size, seconds), *_ = runs()
     Path("runs.csv").write_text(table([(processes, size, seconds * k) for k in (1, 1.01, 0.99)]))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from popmodel.measurements.checks import checked
 from popmodel.measurements.measurement import Measurement
 
@@ -42,15 +40,27 @@ def test_equal_rows_of_one_table_are_repeats_that_are_named() -> None:
     )
 
 
-@pytest.mark.parametrize(("factor", "many"), [(1000.0, 1), (100.0, 0)])
-def test_times_that_differ_as_units_do_are_named(factor: float, many: int) -> None:
-    other = replace(RUN, source="ms.csv", runtime=factor * RUN.runtime)
-    found = checked([RUN, other])
-    assert len(found.warnings) == many
-    if many:
-        assert found.warnings[0] == (
-            "4 x 2 takes 1.23 s in a.csv and 1235 s in ms.csv: check the units"
-        )
+def test_times_that_differ_as_units_do_are_named() -> None:
+    other = replace(RUN, source="ms.csv", runtime=1000 * RUN.runtime)
+    assert checked([RUN, other]).warnings == (
+        "4 x 2 takes 1.23 s in a.csv and 1235 s in ms.csv: check the units",
+    )
+
+
+def test_times_that_differ_as_problem_sizes_do_are_named() -> None:
+    runs = [
+        replace(RUN, processes=processes, source=source, runtime=factor * RUN.runtime)
+        for processes in (4, 8)
+        for source, factor in (("a.csv", 1.0), ("large.csv", 4.0 * processes))
+    ]
+    assert checked(runs).warnings == (
+        "8 x 2 takes 1.23 s in a.csv:2 and 39.5 s in large.csv:2 (1 other split as well): is one "
+        "of another problem size (say so: FILE:NAME=VALUE, or a column), or was it disturbed?",
+    )
+
+
+def test_a_run_that_takes_twice_as_long_is_left_to_the_fit() -> None:
+    assert checked([RUN, replace(RUN, line=3, runtime=2.2 * RUN.runtime)]).warnings == ()
 
 
 def test_a_parameter_that_some_files_leave_open_is_named() -> None:
