@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,83 @@ from chromium import NAMES, chromium, launched
 import popmodel
 
 Open = Callable[..., Any]
+
+AT_REST = """(() => {
+  const [set, clear] = [setTimeout, clearTimeout];
+  const waiting = new Set();
+  window.setTimeout = (act, after, ...values) => {
+    const id = set(() => {
+      waiting.delete(id);
+      act(...values);
+    }, after);
+    waiting.add(id);
+    return id;
+  };
+  window.clearTimeout = id => {
+    waiting.delete(id);
+    clear(id);
+  };
+  const frame = () => new Promise(requestAnimationFrame);
+  window.atRest = async () => {
+    do {
+      await frame();
+      await frame();
+    } while (waiting.size);
+  };
+})();"""
+"""Lets tests wait until a page has drawn, and has done all that it put off."""
+
+
+class Tab:
+    """A page of the browser that shows one file after the other.
+
+    A file may ask for nothing but itself, and has nothing to say on the console: what it does say
+    is kept.
+    """
+
+    def __init__(self, browser: Any, **options: Any) -> None:
+        self.said: list[str] = []
+        self._own = ""
+        self._context = browser.new_context(offline=True, **options)
+        self._context.add_init_script(AT_REST)
+        self._page = self._context.new_page()
+        self._page.on("request", self._asked)
+        self._page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
+        self._page.on("console", lambda message: self.said.append(f"console: {message.text}"))
+
+    def _asked(self, request: Any) -> None:
+        # What the page makes of its own data (a file to save) goes over no network.
+        url = request.url
+        if url.split("#")[0] != self._own and not url.startswith(("blob:", "data:")):
+            self.said.append(f"request of {url}")
+
+    def show(
+        self,
+        path: Path,
+        fragment: str,
+        size: tuple[int, int],
+        scheme: str,
+        permissions: Sequence[str],
+    ) -> Any:
+        """The page, once all of a file is drawn."""
+        self.leave()
+        self._own = path.resolve().as_uri()
+        self._context.grant_permissions([*permissions])
+        self._page.set_viewport_size({"width": size[0], "height": size[1]})
+        self._page.emulate_media(media="null", color_scheme=scheme, reduced_motion="reduce")
+        self._page.goto(f"{self._own}#{fragment}" if fragment else self._own)
+        self._page.wait_for_selector("html[data-ready]", state="attached")
+        return self._page
+
+    def leave(self) -> None:
+        """Show nothing and know nothing of what was shown."""
+        if self._page.url != "about:blank":
+            self._page.goto("about:blank")
+            self._page.mouse.move(0, 0)
+            self._context.clear_permissions()
+
+    def close(self) -> None:
+        self._context.close()
 
 
 @pytest.fixture(scope="session")
@@ -23,15 +100,20 @@ def browser() -> Iterator[Any]:
         yield started
 
 
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
-    """Opens a file as a page and waits until all is drawn.
+@pytest.fixture(scope="session")
+def kept() -> list[Tab]:
+    """The one that shows nothing at present: to make another takes longer than to draw a page."""
+    return []
 
-    A page may ask for nothing but its own file, and has nothing to say on the console: the test
-    fails otherwise, whatever it looks at.
+
+@pytest.fixture
+def open_page(browser: Any, kept: list[Tab], request: pytest.FixtureRequest) -> Iterator[Open]:
+    """Opens a file as a page and waits until all is drawn; what was open before is no more.
+
+    The test fails if a page says something, whatever it looks at.
     """
-    said: list[str] = []
-    contexts = []
+    failed = request.session.testsfailed
+    tabs = [kept.pop() if kept else Tab(browser)]
 
     def opened(
         path: Path,
@@ -40,44 +122,32 @@ def open_page(browser: Any) -> Iterator[Open]:
         width: int = 1280,
         height: int = 900,
         scheme: str = "light",
-        expected: str = "",
+        permissions: Sequence[str] = (),
         **options: Any,
     ) -> Any:
-        """`fragment` begins after the ``#``; `expected` is a console message that may come."""
-        context = browser.new_context(
-            offline=True,
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,
-            reduced_motion="reduce",
-            **options,
-        )
-        contexts.append(context)
-        page = context.new_page()
-        own = path.resolve().as_uri()
-
-        def asked(request: Any) -> None:
-            # What the page makes of its own data (a file to save) goes over no network.
-            if request.url.split("#")[0] != own and not request.url.startswith(("blob:", "data:")):
-                said.append(f"request of {request.url}")
-
-        page.on("request", asked)
-        page.on("pageerror", lambda error: said.append(f"error: {error}"))
-        page.on(
-            "console",
-            lambda message: (
-                None
-                if expected and expected in message.text
-                else said.append(f"console: {message.text}")
-            ),
-        )
-        page.goto(f"{own}#{fragment}" if fragment else own)
-        page.wait_for_selector("html[data-ready]", state="attached")
-        return page
+        """`fragment` begins after the ``#``; pages that need `options` are not kept."""
+        if options:
+            tabs.append(Tab(browser, **options))
+        return tabs[-1].show(path, fragment, (width, height), scheme, permissions)
 
     yield opened
-    for context in contexts:
-        context.close()
+    for tab in tabs:
+        tab.leave()
+    said = [one for tab in tabs for one in tab.said]
+    # Where a test failed or a page said something, nobody knows what is held down or to come.
+    if not said and request.session.testsfailed == failed:
+        kept.append(tabs.pop(0))
+    for tab in tabs:
+        tab.close()
     assert said == []
+
+
+@pytest.fixture(scope="session")
+def plain(browser: Any) -> Iterator[Any]:
+    """A page that runs no scripts."""
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    yield context.new_page()
+    context.close()
 
 
 ROOT = Path(__file__).parent.parent.parent

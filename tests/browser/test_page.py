@@ -14,8 +14,8 @@ from popmodel.report.html.page import held
 
 from .conftest import Open
 
-THEMES = ("light", "dark")
-WIDTHS = (1280, 400)
+WIDE, NARROW = 1280, 400
+"""Pixels."""
 
 
 def test_a_page_needs_no_network_and_says_nothing(whole_page: Path, open_page: Open) -> None:
@@ -29,11 +29,31 @@ def test_a_page_needs_no_network_and_says_nothing(whole_page: Path, open_page: O
     ]
 
 
-@pytest.mark.parametrize("scheme", THEMES)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_page_has_no_barriers(scheme: str, width: int, whole_page: Path, open_page: Open) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
+def test_a_page_has_no_barriers(width: int, scheme: str, whole_page: Path, open_page: Open) -> None:
     found = Axe().run(open_page(whole_page, width=width, scheme=scheme))
     assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_page_has_the_colours_of_a_wide_one(
+    scheme: str, whole_page: Path, open_page: Open
+) -> None:
+    """So that what one width shows of contrasts holds for the other."""
+    wide, narrow = (
+        open_page(whole_page, width=width, scheme=scheme).evaluate(COLOURS)
+        for width in (WIDE, NARROW)
+    )
+    assert len(wide) > 3000
+    assert narrow == wide
+
+
+COLOURS = """() => [...document.querySelectorAll("body *")].map(one => {
+  const {color, backgroundColor, backgroundImage, opacity} = getComputedStyle(one);
+  const shown = one.checkVisibility();
+  return [one.tagName, shown, color, backgroundColor, backgroundImage, opacity].join("; ");
+})"""
+"""Of every element what axe compares."""
 
 
 @pytest.mark.parametrize("width", [1280, 400, 320])
@@ -50,7 +70,8 @@ def test_a_theme_is_chosen_and_stands_in_the_address(run_page: Path, open_page: 
     page.get_by_label("Colours").select_option("dark")
     assert _paper(page) != light
     assert page.url.endswith("#theme=dark")
-    assert _paper(open_page(run_page, "theme=dark")) == _paper(page)
+    dark = _paper(page)
+    assert _paper(open_page(run_page, "theme=dark")) == dark
 
 
 def _paper(page: Any) -> str:
@@ -82,7 +103,7 @@ def test_the_keyboard_leads_past_the_links(run_page: Path, open_page: Open) -> N
 
 
 def test_the_results_can_be_saved_from_the_page(run_page: Path, open_page: Open) -> None:
-    page = open_page(run_page, accept_downloads=True)
+    page = open_page(run_page)
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as JSON").click()
     saved = json.loads(Path(download.value.path()).read_text())

@@ -43,8 +43,8 @@ def test_a_kind_that_is_switched_off_is_not_drawn(timeline_page: Timeline) -> No
     assert button.get_attribute("aria-pressed") == "false"
     assert state(page) == {"t-hide": "k2"}
     assert colour(page, "--kind-parallel") not in colours(page)
-    again = timeline_page("t-hide=k2")
-    assert colour(again, "--kind-parallel") not in colours(again)
+    timeline_page("t-hide=k2")
+    assert colour(page, "--kind-parallel") not in colours(page)
 
 
 def test_keys_zoom_and_move(timeline_page: Timeline) -> None:
@@ -124,7 +124,7 @@ def test_what_is_below_the_pointer_stays_there(timeline_page: Timeline) -> None:
     page.keyboard.down("Control")
     page.mouse.wheel(0, -150)
     page.keyboard.up("Control")
-    page.wait_for_timeout(100)
+    page.evaluate("atRest()")
     page.mouse.move(x, y)
     moment = re.compile(r"([\d.]+) ms")
     before, after = (moment.search(text) for text in (at, words(page, "cursor")))

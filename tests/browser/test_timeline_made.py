@@ -79,12 +79,18 @@ def made(rows: int, columns: int, *, names: str = "push", step: int = 1000) -> S
     return Section("timeline", "Timeline", {"runs": [table]}, {"runs": [run]}, packed)
 
 
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return {**popmodel.make_report(STENCIL).contents.document}
+
+
 @pytest.fixture
-def open_made(open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Timeline:
+def open_made(
+    document: dict[str, Any], open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Timeline:
     def opened(shown: Section, fragment: str = "", **options: Any) -> Any:
         monkeypatch.setattr(pages, "sections", lambda _: [shown])
         path = tmp_path / "made.html"
-        document = popmodel.make_report(STENCIL).contents.document
         stamp = {"popmodel": "1", "host": "h", "time": "t"}
         path.write_text(pages.page(Contents({**document, "provenance": stamp})))
         return open_page(path, fragment, **options)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Open
+from .conftest import BT_MZ, STENCIL, Open, written
 from .timelines import (
     Timeline,
     colour,
@@ -38,7 +38,7 @@ def test_so_many_messages_that_they_hide_the_lanes_are_not_drawn(timeline_page: 
     shown = colours(page)[ink]
     assert "messages are here: lines are drawn once" in words(page, "notes")
     page.locator(".timeline-messages").uncheck()
-    page.wait_for_timeout(300)
+    page.evaluate("atRest()")
     assert colours(page)[ink] == shown
     assert "messages are here" not in words(page, "notes")
 
@@ -97,14 +97,19 @@ def test_what_is_seen_stands_in_a_table(timeline_page: Timeline) -> None:
     assert "199.98 ms to 400.02 ms" in table.locator("caption").text_content()
 
 
-def test_one_of_several_runs_is_chosen(whole_page: Path, open_page: Open) -> None:
-    page = open_page(whole_page, "t=0.3..0.4")
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory, STENCIL, BT_MZ)
+
+
+def test_one_of_several_runs_is_chosen(two_runs: Path, open_page: Open) -> None:
+    page = open_page(two_runs, "t=0.3..0.4")
     before = picture(page).get_attribute("aria-label")
     page.locator(".timeline-run").select_option("1")
     assert state(page) == {"t-run": "2"}
     assert picture(page).get_attribute("aria-label") != before
-    again = open_page(whole_page, "t-run=2")
-    assert words(again, "seen") == words(page, "seen")
+    seen = words(page, "seen")
+    assert words(open_page(two_runs, "t-run=2"), "seen") == seen
 
 
 @pytest.mark.parametrize(

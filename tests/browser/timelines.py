@@ -44,7 +44,7 @@ def colour(page: Any, name: str) -> str:
 
 def state(page: Any) -> dict[str, str]:
     """What stands in the address once everything has come to rest."""
-    page.evaluate("new Promise(done => setTimeout(done, 400))")
+    page.evaluate("atRest()")
     text = page.url.partition("#")[2]
     return dict(part.split("=") for part in text.split("&") if "=" in part)
 

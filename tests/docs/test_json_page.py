@@ -58,7 +58,7 @@ COMMANDS = (
     "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",
     "predict --procs 16 --imbalance persistent=0.1",
     "sweep --cores 16,64 --imbalance persistent=0.1 --what-if latency=0.5x",
-    "sweep --efficiency 0.8",
+    "sweep cannon --efficiency 0.9 --set N=512",
     f"calibrate stencil3d examples/stencil3d/two-core-vm.csv --machine {TWO_CORES}",
     "calibrate cannon examples/validation/report/cannon/calibration.csv "
     "--machine examples/validation/machine.json",

@@ -205,7 +205,9 @@ class Engine:
         return True
 
     def _noted(self, what: dict[str, list[list[Any]]], name: str, process: Process) -> list[Any]:
-        return what.setdefault(name, [[] for _ in self._processes])[process.rank]
+        if name not in what:
+            what[name] = [[] for _ in self._processes]
+        return what[name][process.rank]
 
     def _count(self, process: Process, thread: int) -> list[tuple[int, int]]:
         """Events of the counters of a thread, since its last ones."""

@@ -10,6 +10,7 @@ import pytest
 from synthetic import programs, run
 
 import popmodel
+from popmodel.api.make_report import Report
 from popmodel.report.html.contents import alone
 from popmodel.report.html.page import page
 
@@ -17,14 +18,18 @@ KB = 1000
 Find = Callable[[str], Path]
 
 
-def test_a_report_of_sixteen_processes_over_time_is_small(real_trace: Find) -> None:
-    assert len(popmodel.make_report(real_trace("epoch_16proc")).page()) <= 500 * KB
+@pytest.fixture(scope="module")
+def sixteen(real_trace: Find) -> Report:
+    return popmodel.make_report(real_trace("epoch_16proc"))
 
 
-def test_a_report_without_a_timeline_is_smaller(real_trace: Find, tmp_path: Path) -> None:
-    found = popmodel.make_report(real_trace("epoch_16proc"))
+def test_a_report_of_sixteen_processes_over_time_is_small(sixteen: Report) -> None:
+    assert len(sixteen.page()) <= 500 * KB
+
+
+def test_a_report_without_a_timeline_is_smaller(sixteen: Report, tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    path.write_text(json.dumps(found._stamped()))
+    path.write_text(json.dumps(sixteen._stamped()))
     assert len(popmodel.make_report(path).page()) <= 150 * KB
 
 
