@@ -219,13 +219,12 @@ def collective_time(
         if fan is not None and kind != "reduce":
             return fan.time(members, sent, received, message)
         model = model.otherwise
-    latency = message(np.zeros_like(sent))
     times = factor(model, members)
     time: NDArray[np.float64]
     if kind in ("init", "barrier"):
-        time = 2 * latency * times
+        time = 2 * message(np.zeros_like(sent)) * times
     elif kind == "bcast":
-        time = (latency + message(np.maximum(sent, received))) * times
+        time = (message(np.zeros_like(sent)) + message(np.maximum(sent, received))) * times
     elif kind == "reduce":
         time = np.where(times > 0, message(sent), 0.0)
     else:

@@ -226,8 +226,8 @@ class Network:
         import numpy as np
 
         if self.tiers is None:
-            send, receive = (np.float64(one) for one in (self.send_overhead, self.receive_overhead))
-            return np.broadcast_to(send, apart.shape), np.broadcast_to(receive, apart.shape)
+            send, receive = float(self.send_overhead), float(self.receive_overhead)
+            return np.full(apart.shape, send), np.full(apart.shape, receive)
         near, far = (tier or self.tiers.slowest for tier in (self.tiers.within, self.tiers.between))
         return (
             np.where(apart, far.send_overhead, near.send_overhead),

@@ -10,22 +10,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.arrays import distinct
 from popmodel.network.collectives import ROOTED
 from popmodel.network.fan import collective_time
 from popmodel.network.point_to_point import waits_for_receiver
-from popmodel.simulator.classes import BETWEEN, SELF, WITHIN, Classes, MessageClasses
+from popmodel.simulator.classes import (
+    BETWEEN,
+    SELF,
+    WITHIN,
+    Classes,
+    Group,
+    MessageClasses,
+    groups_of,
+)
 from popmodel.simulator.prices import Price, Quantity
 from popmodel.simulator.program import COLLECTIVES, Program
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
     from popmodel.simulator.algorithms import Sizes
 
-__all__ = ["Charges", "Rule", "charge", "rules", "with_sizes"]
+__all__ = ["Charges", "Rule", "charge", "rendezvous", "rules", "with_sizes"]
 
 _NS = 1e9
 
@@ -135,20 +144,26 @@ def with_sizes(messages: MessageClasses, sizes: Sizes) -> MessageClasses:
     )
 
 
+def rendezvous(messages: MessageClasses, network: Network) -> NDArray[np.uint8]:
+    """Tell of each class of messages whether a blocking send waits for its receive."""
+    if network.tiers is None:
+        waits = np.asarray(waits_for_receiver(messages.size, network.eager_threshold))
+    else:
+        waits = network.tiers.waits(messages.size, messages.distance == BETWEEN)
+    found: NDArray[np.uint8] = (waits & (messages.mode == 0)).astype(np.uint8)
+    return found
+
+
 def _of_messages(messages: MessageClasses, network: Network, by: Price) -> dict[str, Any]:
     dimemas = network.rules == "dimemas"
     size, remote = messages.size, messages.distance != SELF
     far = messages.distance == BETWEEN
-    if network.tiers is None:
-        waits = np.asarray(waits_for_receiver(size, network.eager_threshold))
-    else:
-        waits = network.tiers.waits(size, far)
     time = by.of(size, far, bare=dimemas)
     before = np.where(remote, by.latency(far), 0.0) if dimemas else np.zeros(len(size))
     send, after = (np.where(remote, busy, 0.0) for busy in by.overheads(far))
     return {
         "transfer": np.where(remote, time, by.to_itself(size)),
-        "rendezvous": (waits & (messages.mode == 0)).astype(np.uint8),
+        "rendezvous": rendezvous(messages, network),
         "send_overhead": before + send,
         "receive_before": before,
         "receive_after": after,
@@ -177,12 +192,15 @@ def _of_collectives(
     if network.collectives == "dimemas":
         rule[many.uneven] = Rule.LAST_DECIDES
         row = classes.collective[uneven.collective]
-        of_uneven = many.kind[row], many.members[row], many.apart[row]
-        brought = times(*of_uneven, uneven.sent, uneven.received)
+        groups = groups_of(many.kind[row], many.apart[row])
+        brought = times(groups, many.members[row], uneven.sent, uneven.received)
+    # of those who wait, and of members that do not
+    sent = np.stack([at_root, many.sent])
+    cost, member_cost = times(many.groups, many.members, sent, np.stack([many.received, many.sent]))
     busy = by.latency(many.apart) if network.rules == "dimemas" else nothing
     return {
-        "collective_cost": times(many.kind, many.members, many.apart, at_root, many.received),
-        "member_cost": times(many.kind, many.members, many.apart, many.sent, many.sent),
+        "collective_cost": cost,
+        "member_cost": member_cost,
         "collective_rule": rule,
         "request_cost": np.where(many.members > 1, busy, 0.0),
         "uneven_cost": brought,
@@ -190,29 +208,25 @@ def _of_collectives(
 
 
 def _times(
-    kind: NDArray[np.int8],
+    groups: Sequence[Group],
     members: NDArray[np.int32],
-    apart: NDArray[np.bool_],
     sent: NDArray[np.int64],
     received: NDArray[np.int64],
     *,
     network: Network,
     by: Price,
 ) -> NDArray[np.float64]:
-    """Costs of collectives; `apart` tells which ones leave a node."""
-    found = np.zeros(len(kind))
-    for code in distinct(kind).tolist():
-        for far in (False, True):
-            mine = (kind == code) & (apart == far)
-            if mine.any():
-                found[mine] = collective_time(
-                    COLLECTIVES[code],
-                    members[mine],
-                    sent[mine],
-                    received[mine],
-                    partial(_of_all, by, far),
-                    network.collective_cost,
-                )
+    """Costs of collectives, along the last axis, of groups that have all of them."""
+    found = np.zeros(sent.shape)
+    for group in groups:
+        found[..., group.rows] = collective_time(
+            COLLECTIVES[group.kind],
+            members[group.rows],
+            sent[..., group.rows],
+            received[..., group.rows],
+            partial(_of_all, by, group.apart),
+            network.collective_cost,
+        )
     return found
 
 

@@ -5,7 +5,8 @@ A program has millions of messages of a few sizes: what they cost is found once 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,17 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BETWEEN", "SELF", "WITHIN", "Classes", "CollectiveClasses", "MessageClasses", "classes"]
+__all__ = [
+    "BETWEEN",
+    "SELF",
+    "WITHIN",
+    "Classes",
+    "CollectiveClasses",
+    "Group",
+    "MessageClasses",
+    "classes",
+    "groups_of",
+]
 
 SELF, WITHIN, BETWEEN = range(3)
 """How far a message goes: to its own process, inside its node, to another node."""
@@ -43,6 +54,24 @@ class MessageClasses:
 
     def __len__(self) -> int:
         return len(self.size)
+
+
+class Group(NamedTuple):
+    """Collectives of one kind that all leave a node, or none."""
+
+    kind: int
+    apart: bool
+    rows: NDArray[np.int64]
+
+
+def groups_of(kind: NDArray[np.int8], apart: NDArray[np.bool_]) -> tuple[Group, ...]:
+    """Return the groups of some collectives."""
+    return tuple(
+        Group(code, far, rows)
+        for code in distinct(kind).tolist()
+        for far in (False, True)
+        if len(rows := np.flatnonzero((kind == code) & (apart == far)))
+    )
 
 
 @dataclass(frozen=True)
@@ -72,6 +101,11 @@ class CollectiveClasses:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Those of one kind and distance."""
+        return groups_of(self.kind, self.apart)
 
 
 @dataclass(frozen=True)

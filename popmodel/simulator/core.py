@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from popmodel.kernel import _kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.network.network import Network
     from popmodel.simulator.charges import Charges
     from popmodel.simulator.program import Program
 
 __all__ = ["TABLES", "core", "costs", "filled"]
+
+_T = TypeVar("_T")
 
 # Columns of charges that are times, in the order of the compiled walk's tables, from 1.
 TABLES = (
@@ -31,9 +32,9 @@ TABLES = (
 )
 
 
-def filled(networks: Sequence[Network]) -> list[Network]:
-    """As many networks as the engine has lanes; the last one fills them."""
-    return [*networks, *[networks[-1]] * (_kernel.LANES - len(networks))]
+def filled(lanes: Sequence[_T]) -> list[_T]:
+    """As many of what lanes have as the engine has lanes; the last one fills them."""
+    return [*lanes, *[lanes[-1]] * (_kernel.LANES - len(lanes))]
 
 
 def core(

@@ -13,8 +13,8 @@ from popmodel.errors import UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import AT_ONCE
 from popmodel.simulator.algorithms import carry_out
-from popmodel.simulator.charges import Charges, charge, with_sizes
-from popmodel.simulator.classes import BETWEEN, SELF, Classes, classes
+from popmodel.simulator.charges import Charges, charge, rendezvous, with_sizes
+from popmodel.simulator.classes import BETWEEN, SELF, Classes, MessageClasses, classes
 from popmodel.simulator.contended import Plan, carry_on, spent_in_calls
 from popmodel.simulator.core import TABLES, core, costs, filled
 from popmodel.simulator.execution import Execution, stopped
@@ -209,20 +209,21 @@ class Replayer:
     def _slopes(
         self, networks: Sequence[Network], sign: float, by: Quantity
     ) -> list[tuple[float, float]]:
-        lanes = filled(networks)
-        cpu = [self._cpu(n) for n in lanes]
+        cpu = filled([self._cpu(n) for n in networks])
+        times = filled([self._charges(n) for n in networks])
+        slopes = filled([self._charges(n, by) for n in networks])
         given = costs(
-            [self._charges(n) for n in lanes] + [self._charges(n, by) for n in lanes],
+            times + slopes,
             cpu + [np.zeros_like(one) for one in cpu],
-            signs=[1.0] * len(lanes) + [sign] * len(lanes),
+            signs=[1.0] * len(times) + [sign] * len(slopes),
         )
         end, stuck_at = self._core.slopes(given, self._messages_of(networks[0]))
-        times, slopes = end.reshape(2, _kernel.LANES, -1)
-        if (error := stopped(self.program, stuck_at, times[0])) is not None:
+        ends, by_end = end.reshape(2, _kernel.LANES, -1)
+        if (error := stopped(self.program, stuck_at, ends[0])) is not None:
             raise error
-        last = times.max(axis=1, initial=0.0)
-        near = times >= last[:, None] * (1 - _ROUNDING)
-        steepest = np.where(near, slopes, -np.inf).max(axis=1, initial=-np.inf)
+        last = ends.max(axis=1, initial=0.0)
+        near = ends >= last[:, None] * (1 - _ROUNDING)
+        steepest = np.where(near, by_end, -np.inf).max(axis=1, initial=-np.inf)
         return [
             (float(t) / _NS, sign * float(dt))
             for t, dt in zip(last[: len(networks)], steepest, strict=False)
@@ -238,14 +239,12 @@ class Replayer:
         """Numbers of networks that differ in times only."""
         groups: dict[tuple[object, ...], list[int]] = {}
         for number, network in enumerate(networks):
-            charges = self._charges(network)
             key = (
                 network.collectives,
                 network.algorithms,
                 network.tiers is None,
-                charges.sender_waits_for_transfer,
-                charges.rendezvous.tobytes(),
-                charges.collective_rule.tobytes(),
+                network.rules == "dimemas",
+                rendezvous(self._classes_on(network), network).tobytes(),
             )
             groups.setdefault(key, []).append(number)
         return list(groups.values())
@@ -254,8 +253,8 @@ class Replayer:
         """Replays of up to as many networks as the engine has lanes; the last one fills them."""
         if len(networks) == 1:
             return [self.run(networks[0])]
-        lanes = filled(networks)
-        given = costs([self._charges(n) for n in lanes], [self._cpu(n) for n in lanes])
+        charges = filled([self._charges(n) for n in networks])
+        given = costs(charges, filled([self._cpu(n) for n in networks]))
         end, stuck_at = self._core.run(given, self._messages_of(networks[0]))
         rows = end.reshape(_kernel.LANES, -1)
         return [
@@ -382,10 +381,7 @@ class Replayer:
 
     def _shared(self, network: Network, *, moments: bool) -> Moments:
         """When things happen on a network whose links messages share."""
-        carried = self._carried_on(network)
-        messages = self._classes.messages
-        if carried is not None:
-            messages = with_sizes(messages, carried[1])
+        carried, messages = self._carried_on(network), self._classes_on(network)
         plan = Plan(self.program, self._core, None if carried is None else carried[0])
         charges = self._charges(network)
         last, begin, end = carry_on(
@@ -417,10 +413,7 @@ class Replayer:
 
     def _tiers(self, network: Network) -> NDArray[np.int8]:
         """Tier of each row of the tables: 0 inside a node, 1 between nodes, -1 neither."""
-        messages = self._classes.messages
-        if (carried := self._carried_on(network)) is not None:
-            messages = with_sizes(messages, carried[1])
-        distance = messages.distance
+        distance = self._classes_on(network).distance
         of_messages = np.where(distance == SELF, -1, distance == BETWEEN).astype(np.int8)
         of_collectives = self._classes.collectives.apart.astype(np.int8)
         row = self._classes.collective[self.program.uneven.collective]
@@ -448,6 +441,12 @@ class Replayer:
             )
             self._carried[key] = _kernel.Carried(**vars(carried)), sizes, carried
         return self._carried[key]
+
+    def _classes_on(self, network: Network) -> MessageClasses:
+        """Classes of messages, with those that collectives send."""
+        carried = self._carried_on(network)
+        messages = self._classes.messages
+        return messages if carried is None else with_sizes(messages, carried[1])
 
     def _messages_of(self, network: Network) -> _kernel.Carried | None:
         carried = self._carried_on(network)

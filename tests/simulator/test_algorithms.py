@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -27,6 +27,7 @@ from popmodel.simulator.classes import classes
 from popmodel.simulator.core import core, costs
 from popmodel.simulator.patterns import ALGORITHMS, Pattern
 from popmodel.simulator.program import Op, Program
+from popmodel.simulator.replayer import Replayer
 
 ALPHA, BETA = 1e-6, 1e-9
 # Every transfer keeps its sender busy: both ends of a rendezvous end with it.
@@ -50,20 +51,23 @@ def test_every_step_is_that_of_the_plain_layout(kind: str, name: str, processes:
         for p in range(processes):
             program.compute(p, (p * 7919 % 101) * 1e-6)
             program.do(p, Op.COLLECTIVE, c)
-        for network in (NETWORK, NETWORK.with_(eager_threshold=math.inf)):
-            assert_same(program.build(), network, {kind: name})
+        networks = [NETWORK, NETWORK.with_(eager_threshold=math.inf)]
+        assert_same(program.build(), networks, {kind: name})
 
 
 def assert_same(
-    program: Program, network: Network, algorithms: Mapping[str, str] = MappingProxyType({})
+    program: Program,
+    networks: Sequence[Network],
+    algorithms: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     selected = [f"{kind}={name}" for kind, name in algorithms.items() if kind != "init"]
     if "init" in algorithms and "barrier" not in algorithms:
         selected = [f"barrier={algorithms['init']}"]
-    chosen = network.with_(algorithms=tuple(map(parse_selection, selected)))
-    plain = replay(carry_out(program, algorithms), network)
-    found = replay(program, chosen)
-    assert found.end.tolist() == pytest.approx(plain.end.tolist(), rel=1e-13, abs=1e-18)
+    laid_out, carried = Replayer(carry_out(program, algorithms)), Replayer(program)
+    for network in networks:
+        chosen = network.with_(algorithms=tuple(map(parse_selection, selected)))
+        plain, found = laid_out.run(network), carried.run(chosen)
+        assert found.end.tolist() == pytest.approx(plain.end.tolist(), rel=1e-13, abs=1e-18)
 
 
 @settings(max_examples=300, deadline=None)
@@ -87,7 +91,7 @@ def test_the_engine_carries_out_the_messages_of_the_plain_layout(
     if not listed:  # as in traces without a list of communicators
         program = replace(program, communicators={})
     algorithms["barrier"] = algorithms.pop("init")
-    assert_same(program, network, algorithms | {"init": algorithms["barrier"]})
+    assert_same(program, [network], algorithms | {"init": algorithms["barrier"]})
 
 
 NEAR = Tier((SizeClass(None, 3e-7, 2e-10),), 2000, 1e-7, 2e-7)
@@ -106,7 +110,7 @@ def test_every_message_of_a_collective_goes_its_own_distance(
     placed = replace(program, nodes=np.array(nodes[: program.processes], np.int32))
     algorithms["barrier"] = algorithms.pop("init")
     tiers = Tiers(NEAR, FAR)
-    assert_same(placed, NETWORK.with_(tiers=tiers), algorithms | {"init": algorithms["barrier"]})
+    assert_same(placed, [NETWORK.with_(tiers=tiers)], algorithms | {"init": algorithms["barrier"]})
 
 
 def test_charges_do_not_grow_with_the_square_of_the_members() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ NETWORK = PRESETS["alpha-beta"].with_(latency=3.2137e-6, bandwidth=1.2347e9)
 def program_of(real_trace: Callable[[str], Path]) -> Callable[[str], Program]:
     """The program of a real trace, of convex runtime."""
 
+    @cache
     def find(name: str) -> Program:
         return replace(from_trace(read(real_trace(name))), uneven=NONE_UNEVEN)
 
@@ -48,11 +50,12 @@ def test_runtime_and_derivatives_are_those_of_the_linear_program(
     name: str, rules: str, program_of: Callable[[str], Program]
 ) -> None:
     program = program_of(name)
+    replayer = Replayer(program)
     for reading in READINGS:
         network = NETWORK.with_(rules=rules, collectives=reading)
         solved = linear_program.runtime(program, network)
         carried = derivatives.runtime(program, network)
-        found = Runtimes(Replayer(program), network).touch(network.latency, 1 / network.bandwidth)
+        found = Runtimes(replayer, network).touch(network.latency, 1 / network.bandwidth)
         for one in (carried, (found.runtime, found.by_latency, found.by_gap)):
             assert one == pytest.approx(solved, rel=1e-9), reading
 
@@ -107,9 +110,10 @@ def test_shares_add_up_to_the_runtime(
     name: str, rules: str, program_of: Callable[[str], Program]
 ) -> None:
     program = program_of(name)
+    replayer = Replayer(program)
     for reading in READINGS:
         network = NETWORK.with_(rules=rules, collectives=reading, cpu_factor=1.7)
-        found = Runtimes(Replayer(program), network).shares()
+        found = Runtimes(replayer, network).shares()
         assert found.runtime == pytest.approx(replay(program, network).runtime, rel=1e-9)
         assert found.latency == pytest.approx(
             network.latency * found.distances[-1].latencies, rel=1e-9
@@ -252,14 +256,12 @@ def test_the_runtime_is_convex_and_does_not_fall(
     other: tuple[float, float, float],
     share: float,
 ) -> None:
-    def runtime(point: tuple[float, ...]) -> float:
-        return replay(program, moved(network, *point)).runtime
-
     between = tuple(x + share * (y - x) for x, y in zip(one, other, strict=True))
-    chord = runtime(one) + share * (runtime(other) - runtime(one))
-    assert runtime(between) <= chord * (1 + 1e-12)
     more = tuple(map(max, one, other))
-    assert max(runtime(one), runtime(other)) <= runtime(more) * (1 + 1e-12)
+    networks = [moved(network, *point) for point in (one, other, between, more)]
+    first, second, middle, most = (run.runtime for run in Replayer(program).scenarios(networks))
+    assert middle <= (first + share * (second - first)) * (1 + 1e-12)
+    assert max(first, second) <= most * (1 + 1e-12)
 
 
 @settings(max_examples=100)
@@ -279,16 +281,17 @@ def test_a_tangent_lies_nowhere_above_the_runtime(
 @settings(max_examples=50)
 @given(programs(), NETWORKS)
 def test_pieces_of_random_programs_are_their_runtime(program: Program, network: Network) -> None:
-    runtimes = Runtimes(Replayer(program), network)
+    replayer = Replayer(program)
+    runtimes = Runtimes(replayer, network)
     over: list[tuple[Pieces, Callable[[float], tuple[float, float]], float]] = [
         (pieces(OverLatency(runtimes, 2e-10), 0, 1e-4), lambda x: (x, 2e-10), 1e-4),
         (pieces(OverGap(runtimes, 3e-6), 0, 1e-8), lambda y: (3e-6, y), 1e-8),
     ]
     for found, point, high in over:
-        for k in range(21):
-            at = high * k / 20
-            expected = replay(program, moved(network, *point(at))).runtime
-            assert found(at) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+        places = [high * k / 20 for k in range(21)]
+        runs = replayer.scenarios([moved(network, *point(at)) for at in places])
+        for at, run in zip(places, runs, strict=True):
+            assert found(at) == pytest.approx(run.runtime, rel=1e-9, abs=1e-15)
 
 
 @settings(max_examples=50)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ NETWORKS = {"no overheads": NETWORK, "overheads": BUSY}
 def replayer_of() -> Callable[[Path], Replayer]:
     """The program of a trace from MPI_Init to MPI_Finalize, of convex runtime."""
 
+    @cache
     def find(path: Path) -> Replayer:
         trace = trace_of(path, flop_rate=1e9 if ".ti." in path.name else None, rated=True)
         return Replayer(replace(from_trace(focused(trace)[0]), uneven=NONE_UNEVEN))
