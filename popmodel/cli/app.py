@@ -7,7 +7,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -102,27 +102,31 @@ class Verbs(TyperGroup):
         """The verb as typer's command, or None if there is no such verb."""
         if cmd_name not in VERBS:
             return None
-        module = import_module(f"popmodel.cli.{cmd_name}")
-        single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        # \b keeps the lines of the examples as they are. They stand four columns in.
-        width = (ctx.terminal_width or HELP_WIDTH) - 4
-        lines = [line for example in module.EXAMPLES for line in _wrapped(example, width)]
-        examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
-        verb = getattr(module, "VERB", Verb)
-        single.command(cmd_name, cls=verb, epilog=examples)(module.command)
-        command = get_command(single)
-        if COMPLETING in os.environ:
-            from popmodel.cli.completion import attach
-
-            click = ClickUsageError.__module__.rpartition(".")[0]
-            item = import_module(f"{click}.shell_completion").CompletionItem
-            attach(cmd_name, command, item)
-        return command
+        return _command(cmd_name, ctx.terminal_width or HELP_WIDTH, COMPLETING in os.environ)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (typer's signature)
         """Write what each verb does, as a whole: click's own list cuts it."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, _summary(name)) for name in VERBS])
+
+
+@cache
+def _command(verb: str, width: int, completing: bool) -> Any:
+    """A verb as typer's command; to make it takes several times as long as a short call."""
+    module = import_module(f"popmodel.cli.{verb}")
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    # \b keeps the lines of the examples as they are. They stand four columns in.
+    lines = [line for example in module.EXAMPLES for line in _wrapped(example, width - 4)]
+    examples = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+    single.command(verb, cls=getattr(module, "VERB", Verb), epilog=examples)(module.command)
+    command = get_command(single)
+    if completing:
+        from popmodel.cli.completion import attach
+
+        click = ClickUsageError.__module__.rpartition(".")[0]
+        item = import_module(f"{click}.shell_completion").CompletionItem
+        attach(verb, command, item)
+    return command
 
 
 def _summary(verb: str) -> str:
@@ -197,22 +201,7 @@ def run(arguments: Sequence[str]) -> int:
     PopmodelError
         Whatever the user can act on, wrong usage included.
     """
-    app = typer.Typer(
-        cls=Verbs, rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=True
-    )
-    app.callback(
-        invoke_without_command=True,
-        subcommand_metavar="COMMAND ...",
-        context_settings={
-            "help_option_names": ["-h", "--help"],
-            "terminal_width": _help_width(),
-        },
-        epilog="Options of a command: popmodel COMMAND --help",
-    )(_callback)
-    program = get_command(app)
-    for parameter in program.params:  # typer's own text is in American spelling
-        if parameter.name == "show_completion":
-            parameter.help = "Print the completion script for the current shell."  # type: ignore[attr-defined]
+    program = _program(_help_width())
     if COMPLETING in os.environ:
         program.main(prog_name="popmodel")
     verb = " ".join(["popmodel", *(word for word in arguments[:1] if word in VERBS)])
@@ -231,6 +220,28 @@ def run(arguments: Sequence[str]) -> int:
     except ClickException as error:
         raise UsageError(_message(error)) from error
     return 0
+
+
+@cache
+def _program(width: int) -> Any:
+    """The program as typer's command, whose help is so wide."""
+    app = typer.Typer(
+        cls=Verbs, rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=True
+    )
+    app.callback(
+        invoke_without_command=True,
+        subcommand_metavar="COMMAND ...",
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "terminal_width": width,
+        },
+        epilog="Options of a command: popmodel COMMAND --help",
+    )(_callback)
+    program = get_command(app)
+    for parameter in program.params:  # typer's own text is in American spelling
+        if parameter.name == "show_completion":
+            parameter.help = "Print the completion script for the current shell."  # type: ignore[attr-defined]
+    return program
 
 
 def _help_width() -> int:

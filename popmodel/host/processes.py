@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
-from pathlib import Path
 from types import FrameType
 
 from popmodel.values import dataclass
@@ -146,12 +145,13 @@ def members(tree: Tree) -> list[int]:
     entries = {entry.pid: entry for entry in _listing()}
     # Once the first process is waited for, its number may be given to another one.
     first = tree.child.pid if tree.child.returncode is None else None
+    began = min((start for _, start in tree.known), default=0)  # no other one is older
     alive = {
         entry.pid
         for entry in entries.values()
         if first in (entry.pid, entry.session)
         or (entry.pid, entry.start) in tree.known
-        or _is_marked(entry.pid, tree.mark)
+        or (entry.start >= began and _is_marked(entry.pid, tree.mark))
     }
     children: dict[int, list[int]] = {}
     for entry in entries.values():
@@ -367,20 +367,25 @@ def _listing() -> Iterator[_Entry]:
 
 def _entry(pid: int) -> _Entry:
     # The name in brackets may hold blanks and brackets itself: what counts comes after the last.
-    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    fields = text.rpartition(")")[2].split()
+    fields = _content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     return _Entry(
         pid=pid,
         parent=int(fields[1]),
         session=int(fields[3]),
         start=int(fields[19]),
-        is_zombie=fields[0] in "ZX",
+        is_zombie=fields[0] in b"ZX",
     )
 
 
 def _is_marked(pid: int, mark: str) -> bool:
     try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        environment = _content(f"/proc/{pid}/environ")
     except OSError:  # another user's, or it ended
         return False
     return f"{MARK}={mark}".encode() in environment.split(b"\0")
+
+
+def _content(path: str) -> bytes:
+    """What is in a small file of the system, without what `open` does for large ones."""
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (a path object costs as much again)
+        return file.read()
