@@ -55,11 +55,20 @@ def alike(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 def quantile(values: NDArray[np.float64], share: float) -> float:
     """Return a quantile, linear between values, as `numpy.quantile` but in a tenth of its time."""
+    return quantiles(values, (share,))[0]
+
+
+def quantiles(values: NDArray[np.float64], shares: Iterable[float]) -> list[float]:
+    """Return several quantiles, each as `quantile`."""
     ordered = np.sort(values)
-    position = share * (ordered.size - 1)
-    below = int(position)
-    above = min(below + 1, ordered.size - 1)
-    return float(ordered[below] + (position - below) * (ordered[above] - ordered[below]))
+    found = []
+    for share in shares:
+        position = share * (ordered.size - 1)
+        below = int(position)
+        above = min(below + 1, ordered.size - 1)
+        step = ordered[above] - ordered[below]
+        found.append(float(ordered[below] + (position - below) * step))
+    return found
 
 
 class Rows:

@@ -217,12 +217,23 @@ def _bounded(precision: Array, aim: Array, positive: NDArray[np.bool_]) -> Array
 
 def evidence(at: Linear, means: Array, prior: Array) -> float:
     """Return the logarithm of the probability density of what was measured, but for a constant."""
-    spread = at.slope * prior
-    covariance = spread @ spread.T + np.eye(len(at.gap))
-    gap = at.gap + at.slope @ means
+    return _evidences(at, means, prior, np.ones((1, len(means))))[0]
+
+
+def _evidences(at: Linear, means: Array, prior: Array, scales: Array) -> list[float]:
+    """Do so for several scales of the scores: float64[k, n], by which slopes are longer."""
+    slope = at.slope * scales[:, None]
+    spread = slope * prior
+    covariance = spread @ spread.swapaxes(-1, -2) + np.eye(len(at.gap))
+    gap = at.gap[:, None] + slope @ (means / scales)[..., None]
     root = np.linalg.cholesky(covariance)
-    solved = np.linalg.solve(root, gap)
-    return float(-0.5 * solved @ solved - np.log(np.diag(root)).sum() - np.log(at.unit).sum())
+    solved = np.linalg.solve(root, gap)[..., 0]
+    volume = np.log(np.diagonal(root, axis1=-2, axis2=-1))
+    unit = np.log(at.unit).sum()
+    return [
+        float(-0.5 * one @ one - each.sum() - unit)
+        for one, each in zip(solved, volume, strict=True)
+    ]
 
 
 def fit(setting: Setting, noise: float, start: Array | None = None) -> Fit:
@@ -306,16 +317,15 @@ def sized(setting: Setting, at: Linear, means: Array) -> tuple[Setting, Linear, 
             if kind not in setting.sizes:
                 continue
             columns = setting.of_size(kind)
-            best = (-math.inf, 1.0)
-            for factor in size.factors:
-                scale = np.where(columns, factor, 1.0)
-                there = replace(at, slope=at.slope * scale)
-                now = setting.sizes[kind] * factor
-                found = evidence(there, means / scale, setting.prior) + size.logarithm(now)
-                best = max(best, (found, factor))
-            scale = np.where(columns, best[1], 1.0)
+            scales = np.where(columns, np.array(size.factors)[:, None], 1.0)
+            found = _evidences(at, means, setting.prior, scales)
+            _, best = max(
+                (one + size.logarithm(setting.sizes[kind] * factor), factor)
+                for one, factor in zip(found, size.factors, strict=True)
+            )
+            scale = np.where(columns, best, 1.0)
             at, means = replace(at, slope=at.slope * scale), means / scale
-            setting = setting.with_size(kind, setting.sizes[kind] * best[1])
+            setting = setting.with_size(kind, setting.sizes[kind] * best)
     return setting, at, means
 
 

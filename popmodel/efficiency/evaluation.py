@@ -86,7 +86,7 @@ def _check_input(aggregates: Mapping[str, Value]) -> None:
             near = difflib.get_close_matches(name, AGGREGATES, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"{name!r} is not an aggregate that formulas use{hint}")
-        if not np.all(np.isfinite(numbers(value))):
+        if not np.isfinite(numbers(value)).all():
             raise PopmodelError(
                 f"{AGGREGATES[name].meaning} ({name}) is not a finite number",
                 "leave out what is not known, with the reason why",
@@ -128,7 +128,7 @@ def _check_identities(
         if each.operation == "sum":  # the terms are of the order of one and may cancel
             scale = np.maximum(scale, 1.0)
         wrong = ~(np.abs(left - right) <= TOLERANCE * scale)
-        if np.any(wrong):
+        if wrong.any():
             less = f" less {len(each.parts) - 1}" if each.operation == "sum" else ""
             raise IdentityError(
                 f"family {family.id}: {each.parent} is {left[wrong][0]:.12g}, but the"

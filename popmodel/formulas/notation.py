@@ -17,6 +17,7 @@ from sympy.printing.str import StrPrinter
 from popmodel.efficiency.aggregates import AGGREGATES
 
 _LONGEST_SYMBOL = 2  # letters; longer names are words
+_KNOWN = 1024  # formulas: the metrics of a run share most of theirs
 _GREEK = ("alpha", "beta", "gamma", "kappa", "lambda", "sigma")
 
 
@@ -34,16 +35,19 @@ class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
         return mantissa if not exponent else rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
 
 
+@lru_cache(maxsize=_KNOWN, typed=True)
 def text(formula: Any) -> str:
     """Return a SymPy expression as text in the grammar of `popmodel.expressions`."""
     return str(_TextPrinter().doprint(formula))
 
 
+@lru_cache(maxsize=_KNOWN, typed=True)
 def latex(formula: Any) -> str:
     """Return a SymPy expression as LaTeX."""
     return str(_LatexPrinter({"mul_symbol": r" \, "}).doprint(formula))
 
 
+@lru_cache(maxsize=_KNOWN, typed=True)
 def tidy(formula: Any) -> Any:
     """Take out common factors of a sum where that makes the expression shorter."""
     factored = factor_terms(formula)

@@ -97,7 +97,7 @@ class Model:
     def _check_finite(self, node: Node) -> None:
         work = node.in_turn
         for name in ("serial", "stretched", "overhead", "waiting", "transfer"):
-            if not np.all(np.isfinite(np.asarray(getattr(work, name), float))):
+            if not np.isfinite(np.asarray(getattr(work, name), float)).all():
                 raise UsageError(
                     f"{self.signature.name}: the time of {node.item.name!r} at {self.point} is "
                     "too large to represent",

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import quantile
+from popmodel.arrays import quantile, quantiles
 from popmodel.bench.samples import Result
 from popmodel.values import dataclass
 
@@ -138,7 +138,7 @@ def _relative_error(batches: Array) -> float:
     """Relative standard error of a quantile of batches, from their middle half (normal scores)."""
     if batches.size < 4:
         return 0.05  # next to nothing is known
-    low, middle, high = (quantile(batches, share) for share in (0.25, 0.5, 0.75))
+    low, middle, high = quantiles(batches, (0.25, 0.5, 0.75))
     whole = abs(middle) or _CLOCK
     return (high - low) / 1.349 * 1.7 / math.sqrt(batches.size) / whole
 

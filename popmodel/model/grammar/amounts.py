@@ -74,7 +74,7 @@ def check(
     if domain is None:
         return
     holds = domain.holds(value)
-    if np.all(holds):
+    if np.asarray(holds).all():
         return
     bad = numbers(value).flat[np.flatnonzero(~np.ravel(holds))[0]]
     drawn = "" if not np.ravel(holds)[0] else ", in a draw of the uncertain inputs"
