@@ -1,12 +1,17 @@
-"""The commands in the READMEs of the examples run."""
+"""The commands in the READMEs of the examples run, and give the figures that are stated there."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import statistics
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cli.computed import Known, computed_once
 
 from popmodel.cli import main
 
@@ -16,17 +21,48 @@ COMMANDS = [
     for readme in sorted((ROOT / "examples").rglob("README.md"))
     for command in re.findall(r"^    popmodel (.*)$", readme.read_text(), re.MULTILINE)
 ]
+PROFILE = "examples/profiles/two-core-vm.json"
+
+# what the READMEs state, in per cent: fastest, slowest and median error, runs inside intervals
+SIZES = {"stencil3d": (37, 34, 5, 91), "cannon": (16, 16, 5, 89)}
+LARGE = {(1, 1): 6, (1, 2): 3, (2, 1): 0}
+
+
+@pytest.fixture(scope="module")
+def known() -> Known:
+    """What the commands compute: the figures are of the same predictions."""
+    return {}
+
+
+@pytest.fixture
+def validated(
+    known: Known, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., dict[str, Any]]:
+    """Give the document of a comparison with a table of runs."""
+    monkeypatch.chdir(ROOT)
+
+    def call(program: str, table: str, *options: str, machine: str = PROFILE) -> dict[str, Any]:
+        words = ("validate", program, table, "--machine", machine, *options, "--format", "json")
+        with computed_once("validate", known):
+            assert main(words) == 0
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return document
+
+    return call
 
 
 @pytest.mark.parametrize(("example", "command"), COMMANDS, ids=[c for _, c in COMMANDS])
 def test_a_command_of_an_example(
     example: str,
     command: str,
+    known: Known,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(ROOT)
-    assert main(shlex.split(command)) == 0, example
+    words = shlex.split(command)
+    with computed_once(words[0], known):
+        assert main(words) == 0, example
     shown = capsys.readouterr()
     assert shown.out
     assert shown.err == ""
@@ -35,3 +71,57 @@ def test_a_command_of_an_example(
 def test_every_example_is_run() -> None:
     folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()}
     assert folders == {example for example, _ in COMMANDS}
+
+
+def _readme(folder: str) -> str:
+    return " ".join((ROOT / "examples" / folder / "README.md").read_text().split())
+
+
+def test_the_validation_is_as_far_off_as_its_readme_says(
+    validated: Callable[..., dict[str, Any]],
+) -> None:
+    document = validated("stencil3d", "examples/stencil3d/two-core-vm.csv", "--set", "N=256")
+    assert {one["parameters"]["N"] for one in document["splits"]} == {256.0}
+    off = {
+        (one["processes"], one["threads"]): 100 * one["runtime"]["error"]
+        for one in document["splits"]
+    }
+    assert off == {split: pytest.approx(error, abs=0.6) for split, error in LARGE.items()}
+    most = max(LARGE.values(), key=abs)
+    assert f"within {abs(most)} % of the runs" in _readme("stencil3d")
+
+
+@pytest.mark.parametrize("program", SIZES)
+def test_other_sizes_are_as_far_off_as_the_readmes_say(
+    program: str, validated: Callable[..., dict[str, Any]]
+) -> None:
+    def is_kept(one: dict[str, Any]) -> bool:
+        return (one["threads"], one["parameters"]["N"]) not in {(2, 24), (2, 32)}  # no faster
+
+    document = validated(program, f"examples/{program}/sizes.csv")
+    off = [100 * one["runtime"]["error"] for one in filter(is_kept, document["splits"])]
+    rows = [*filter(is_kept, document["rows"])]
+    covered = 100 * sum(row["covered"] for row in rows) / len(rows)
+    found = (-min(off), max(off), statistics.median(map(abs, off)), covered)
+    fastest, slowest, median, held = SIZES[program]
+    assert found == pytest.approx((fastest, slowest, median, held), abs=0.6)
+    assert (
+        f"Predictions are {fastest} % too fast to {slowest} % too slow, {median} % off in the "
+        f"median, and the intervals hold {held} % of the runs"
+    ) in _readme(program)
+
+
+@pytest.mark.parametrize(
+    "table",
+    sorted((ROOT / "examples").glob(f"*/{Path(PROFILE).stem}.csv")),
+    ids=lambda path: path.stem,
+)
+def test_intervals_hold_most_splits_of_the_tables(
+    table: Path, validated: Callable[..., dict[str, Any]]
+) -> None:
+    """A table is named after the profile of its machine and lies beside its program."""
+    machine = str(Path(PROFILE).with_stem(table.stem))
+    document = validated(table.parent.name, str(table.relative_to(ROOT)), machine=machine)
+    runtimes = [one["runtime"] for one in document["splits"]]
+    held = [one["low"] <= one["mean"] <= one["high"] for one in runtimes]
+    assert sum(held) >= 0.8 * len(held)

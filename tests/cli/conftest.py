@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,12 +16,14 @@ from real_mpi import mpi
 from popmodel.cli import main
 from popmodel.trace.paraver.writer import TraceWriter
 
+from .computed import Known, computed_once
 from .played_machine import machine
 from .traced_programs import programs, traced
 
 __all__ = ["machine", "mpi", "programs", "traced"]
 
 MS = 1_000_000
+PRESETS = Path(__file__).resolve().parents[2] / "popmodel" / "machine" / "presets"
 
 LEFT_OUT = (
     "analysed 0.05 s of 0.1 s: MPI_Init to MPI_Finalize (left out: 0.04 s before, 0.01 s after; "
@@ -131,6 +134,36 @@ def popmodel(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
         return status, *capsys.readouterr()
 
     return call
+
+
+@pytest.fixture(scope="module")
+def _computed() -> Known:
+    return {}
+
+
+@pytest.fixture
+def shown(popmodel: Callable[..., Answer], _computed: Known) -> Callable[..., Answer]:
+    """Call the program as `popmodel` does, for tests of how results are shown.
+
+    In a module each result is computed once, however many times and in whatever form it is asked
+    for; the command line is read and the result written anew.
+    """
+
+    def call(*arguments: str) -> Answer:
+        with computed_once(arguments[0], _computed):
+            return popmodel(*arguments)
+
+    return call
+
+
+@pytest.fixture
+def few_nodes(tmp_path: Path) -> str:
+    """The machine that is taken by default, but of 4 nodes: there are fewer splits to look at."""
+    document = json.loads((PRESETS / "sandybridge-fdr.json").read_text())
+    document["topology"]["nodes"] = 4
+    path = tmp_path / "few.json"
+    path.write_text(json.dumps(document))
+    return str(path)
 
 
 @pytest.fixture

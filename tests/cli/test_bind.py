@@ -21,10 +21,9 @@ def predicted(popmodel: Call, *words: str) -> Any:
     return json.loads(popmodel(*words, "--format", "json")[1])
 
 
-def test_the_layout_is_in_the_document(popmodel: Call) -> None:
+def test_the_layout_is_in_the_document(shown: Call) -> None:
     close, spread, loose = (
-        predicted(popmodel, *ONE, "--bind", bind)["placement"]
-        for bind in ("close", "spread", "none")
+        predicted(shown, *ONE, "--bind", bind)["placement"] for bind in ("close", "spread", "none")
     )
     assert close == {
         "nodes": 1,
@@ -53,21 +52,21 @@ def test_close_is_the_default(popmodel: Call) -> None:
     assert runtimes[0] == runtimes[1]
 
 
-def test_the_screen_and_the_launch_lines_say_what_binds_threads(popmodel: Call) -> None:
-    out = popmodel(*RUN, "--bind", "none")[1]
+def test_the_screen_and_the_launch_lines_say_what_binds_threads(shown: Call) -> None:
+    out = shown(*RUN, "--bind", "none")[1]
     assert "grid 1x1x2, threads not bound" in out
     assert "OMP_PROC_BIND=false" in out
     assert "nothing binds threads to cores" in " ".join(out.split())
-    assert ", threads spread\n" in popmodel(*RUN, "--bind", "spread")[1]
-    assert "thread" not in popmodel(*RUN)[1].splitlines()[2]
+    assert ", threads spread\n" in shown(*RUN, "--bind", "spread")[1]
+    assert "thread" not in shown(*RUN)[1].splitlines()[2]
 
 
-def test_sweep_places_all_splits_so(popmodel: Call) -> None:
+def test_sweep_places_all_splits_so(shown: Call) -> None:
     words = ("sweep", "--cores", "4", "--bind", "spread")
-    document = predicted(popmodel, *words)
+    document = predicted(shown, *words)
     assert document["bind"] == "spread"
     assert "OMP_PROC_BIND=spread" in document["choices"][0]["launch"]
-    assert ", threads spread " in " ".join(popmodel(*words)[1].split())
+    assert ", threads spread " in " ".join(shown(*words)[1].split())
 
 
 def test_measured_runs_are_compared_with_runs_that_nothing_binds(
@@ -93,9 +92,7 @@ def test_an_unknown_binding_is_refused(popmodel: Call) -> None:
     assert caught.value.hint == "choices: close, spread, none"
 
 
-def test_formulas_are_those_of_the_layout(popmodel: Call) -> None:
+def test_formulas_are_those_of_the_layout(shown: Call) -> None:
     words = (*ONE, "--formula", "runtime")
-    assert "memory bandwidth of 4 active cores of a domain" in popmodel(*words)[1]
-    assert (
-        "memory bandwidth of 2 active cores of a domain" in popmodel(*words, "--bind", "spread")[1]
-    )
+    assert "memory bandwidth of 4 active cores of a domain" in shown(*words)[1]
+    assert "memory bandwidth of 2 active cores of a domain" in shown(*words, "--bind", "spread")[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 
 from popmodel.cli import main
 from popmodel.model import signatures
+
+from .computed import Known, computed_once
 
 RATE = 1.3e-9
 """What the runs were made with; the signature says 2e-9, 1e-9 to 4e-9."""
@@ -49,11 +52,13 @@ def table(rows: list[tuple[int, float, float]]) -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _computed: Known) -> Iterator[Path]:
+    """A signature and runs; what comes of the same of both is computed once for all tests."""
     monkeypatch.chdir(tmp_path)
     Path("app.toml").write_text(SIGNATURE)
     Path("runs.csv").write_text(table(runs()))
-    return tmp_path
+    with computed_once("calibrate", _computed):
+        yield tmp_path
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,85 +16,126 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.signature.files import bundled
 from popmodel.trace.formats import FORMATS
 
-ROOT = Path(__file__).parent.parent.parent
+# What `popmodel` does with each line, which is in the environment of a process of its own, and at
+# the end whether anything large was loaded. The processes share what all of them begin with.
+COMPLETING = """
+import json, os, sys, traceback
+import popmodel.cli.app
+from popmodel.cli import main
+
+def complete(variables):
+    os.environ.update(variables)
+    try:
+        main([])
+    except BaseException as ended:
+        if getattr(ended, "code", 1):
+            traceback.print_exc()
+    finally:
+        print(*{"numpy", "sympy", "pandas"} & {*sys.modules}, file=sys.stderr, end="")
+        sys.stdout.flush()
+        os._exit(0)
+
+for each in json.load(sys.stdin):
+    reading, writing = os.pipe()
+    if not os.fork():
+        os.dup2(writing, 1)
+        complete(each)
+    os.close(writing)
+    with open(reading) as file:
+        print(json.dumps(file.read()), flush=True)
+    os.wait()
+"""
 
 
-def complete(line: str, where: Path = ROOT) -> list[str]:
-    """What bash is told for a line that ends where the cursor is."""
-    words = line.split(" ")
-    variables = {
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(words) - 1),
-        "_POPMODEL_COMPLETE": "complete_bash",
-    }
-    # as `popmodel` does, and at the end whether anything large was loaded
-    code = (
-        "import atexit, sys\n"
-        "atexit.register(lambda: print(*{'numpy', 'sympy', 'pandas'} & {*sys.modules}, "
-        "file=sys.stderr, end=''))\n"
-        "from popmodel.cli import main\nmain([])"
-    )
+def complete_all(lines: Sequence[str], where: Path) -> list[list[str]]:
+    """What bash is told for lines that end where the cursor is."""
+    variables = [
+        {
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(line.split(" ")) - 1),
+            "_POPMODEL_COMPLETE": "complete_bash",
+        }
+        for line in lines
+    ]
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **variables},
+        [sys.executable, "-c", COMPLETING],
+        input=json.dumps(variables),
         cwd=where,
         capture_output=True,
         text=True,
         check=True,
     )
     assert done.stderr == ""
-    return [line for line in done.stdout.splitlines() if line]
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    return [[line for line in text.splitlines() if line] for text in told]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("popmodel me", ["metrics"]),
-        ("popmodel metrics --outside-mpi ", ["everywhere", "not-in-mpi"]),
-        ("popmodel metrics --family t", ["talp"]),
-        ("popmodel metrics --family mpi,t", ["mpi,talp"]),
-        ("popmodel metrics --fail-under talp.p", ["talp.parallel_efficiency="]),
-        ("popmodel sweep --format s", ["svg"]),
-        ("popmodel sweep --what-if latency=0.5x,b", ["latency=0.5x,bandwidth="]),
-        ("popmodel predict --imbalance persistent=0.1,t", ["persistent=0.1,transient="]),
-        ("popmodel predict ca", ["cannon"]),
-        ("popmodel project --law a", ["auto", "amdahl"]),
-        ("popmodel predict cannon --set ", ["N=", "w="]),
-        ("popmodel predict --set ", ["N=", "steps="]),
-        ("popmodel signature check cannon --set ", ["N=", "w="]),
-        ("popmodel predict --formula run", ["runtime"]),
-        ("popmodel sweep --tune s", ["steps"]),
-        ("popmodel replay run.prv --network d", ["dimemas"]),
-        ("popmodel replay run.prv --collectives r", ["rooted"]),
-        ("popmodel validate stencil3d runs.csv --fail-under ", ["coverage="]),
-        ("popmodel signature ", ["list", "show", "check", "from"]),
-        ("popmodel signature show s", ["stencil3d"]),
-        ("popmodel machine d", ["diff"]),
-        ("popmodel machine show san", ["sandybridge-fdr"]),
-        ("popmodel bench --only core,m", ["core,memory"]),
-        ("popmodel docs gram", ["grammar"]),
-        ("popmodel explain e_", ["e_mt", "e_mp"]),
-        ("popmodel explain memory.bs", ["memory.bsat"]),
-        ("popmodel metrics --nothing ", []),
-    ],
-)
-def test_values(line: str, expected: list[str], tmp_path: Path) -> None:
-    assert complete(line, tmp_path) == expected
+def complete(line: str, where: Path) -> list[str]:
+    """What bash is told for one line."""
+    (told,) = complete_all([line], where)
+    return told
+
+
+VALUES = [
+    ("popmodel me", ["metrics"]),
+    ("popmodel metrics --outside-mpi ", ["everywhere", "not-in-mpi"]),
+    ("popmodel metrics --family t", ["talp"]),
+    ("popmodel metrics --family mpi,t", ["mpi,talp"]),
+    ("popmodel metrics --fail-under talp.p", ["talp.parallel_efficiency="]),
+    ("popmodel sweep --format s", ["svg"]),
+    ("popmodel sweep --what-if latency=0.5x,b", ["latency=0.5x,bandwidth="]),
+    ("popmodel predict --imbalance persistent=0.1,t", ["persistent=0.1,transient="]),
+    ("popmodel predict ca", ["cannon"]),
+    ("popmodel project --law a", ["auto", "amdahl"]),
+    ("popmodel predict cannon --set ", ["N=", "w="]),
+    ("popmodel predict --set ", ["N=", "steps="]),
+    ("popmodel signature check cannon --set ", ["N=", "w="]),
+    ("popmodel predict --formula run", ["runtime"]),
+    ("popmodel sweep --tune s", ["steps"]),
+    ("popmodel replay run.prv --network d", ["dimemas"]),
+    ("popmodel replay run.prv --collectives r", ["rooted"]),
+    ("popmodel validate stencil3d runs.csv --fail-under ", ["coverage="]),
+    ("popmodel signature ", ["list", "show", "check", "from"]),
+    ("popmodel signature show s", ["stencil3d"]),
+    ("popmodel machine d", ["diff"]),
+    ("popmodel machine show san", ["sandybridge-fdr"]),
+    ("popmodel bench --only core,m", ["core,memory"]),
+    ("popmodel docs gram", ["grammar"]),
+    ("popmodel explain e_", ["e_mt", "e_mp"]),
+    ("popmodel explain memory.bs", ["memory.bsat"]),
+    ("popmodel metrics --nothing ", []),
+]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What bash is told for all of them, in an empty folder."""
+    lines = [line for line, _ in VALUES]
+    found = complete_all(lines, tmp_path_factory.mktemp("empty"))
+    return dict(zip(lines, found, strict=True))
+
+
+@pytest.mark.parametrize(("line", "expected"), VALUES)
+def test_values(line: str, expected: list[str], told: dict[str, list[str]]) -> None:
+    assert told[line] == expected
 
 
 def test_all_families_and_signatures_are_offered(tmp_path: Path) -> None:
-    assert complete("popmodel metrics --family ", tmp_path) == [*sorted(load_families()), "all"]
-    assert complete("popmodel predict ", tmp_path) == bundled()
+    lines = ["popmodel metrics --family ", "popmodel predict "]
+    assert complete_all(lines, tmp_path) == [[*sorted(load_families()), "all"], bundled()]
 
 
 def test_traces_are_offered_by_their_suffix(tmp_path: Path) -> None:
     for name in ("a.prv", "b.prv.gz", "b.pcf", "c.csv", ".hidden.prv"):
         (tmp_path / name).touch()
     (tmp_path / "runs").mkdir()
-    assert complete("popmodel metrics ", tmp_path) == ["a.prv", "b.prv.gz", "runs/"]
-    assert complete("popmodel metrics b", tmp_path) == ["b.prv.gz"]
-    assert complete("popmodel info ./a", tmp_path) == ["./a.prv"]
-    assert complete("popmodel validate stencil3d c", tmp_path) == ["c.csv"]
+    told = {
+        "popmodel metrics ": ["a.prv", "b.prv.gz", "runs/"],
+        "popmodel metrics b": ["b.prv.gz"],
+        "popmodel info ./a": ["./a.prv"],
+        "popmodel validate stencil3d c": ["c.csv"],
+    }
+    assert complete_all([*told], tmp_path) == [*told.values()]
 
 
 def test_one_folder_is_left_to_the_shell(tmp_path: Path) -> None:
@@ -112,8 +154,8 @@ def test_files_below_a_folder(tmp_path: Path) -> None:
 
 def test_an_application_that_cannot_be_read_has_no_parameters(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("= 3")
-    assert complete("popmodel predict bad.toml --set ", tmp_path) == []
-    assert complete("popmodel predict nothing.toml --set ", tmp_path) == []
+    lines = [f"popmodel predict {name}.toml --set " for name in ("bad", "nothing")]
+    assert complete_all(lines, tmp_path) == [[], []]
 
 
 def test_traces_of_all_formats_are_completed() -> None:

@@ -22,8 +22,8 @@ def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
 
 
-def test_the_screen_goes_from_the_runtime_down_to_the_symbols(popmodel: Call) -> None:
-    status, out, err = popmodel(*RUN, "--formula", "runtime")
+def test_the_screen_goes_from_the_runtime_down_to_the_symbols(shown: Call) -> None:
+    status, out, err = shown(*RUN, "--formula", "runtime")
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 60
@@ -49,8 +49,8 @@ def test_the_screen_goes_from_the_runtime_down_to_the_symbols(popmodel: Call) ->
     assert "valid near P = 16, T = 4: " in " ".join(out.split())
 
 
-def test_a_side_that_differs_is_told(popmodel: Call) -> None:
-    out = popmodel(*RUN, "--formula", "runtime")[1]
+def test_a_side_that_differs_is_told(shown: Call) -> None:
+    out = shown(*RUN, "--formula", "runtime")[1]
     # more rows than a multiple of the threads take a whole round more
     (row,) = [line for line in out.splitlines() if "1 % more N [1]" in line]
     assert row.endswith(" %")
@@ -89,8 +89,8 @@ def test_markdown_has_equations_in_latex(popmodel: Call) -> None:
     assert "| 1 % more memory bandwidth | -0." in out
 
 
-def test_csv_has_equations_symbols_and_elasticities(popmodel: Call) -> None:
-    out = popmodel(*RUN, "--formula", "runtime", "--format", "csv")[1]
+def test_csv_has_equations_symbols_and_elasticities(shown: Call) -> None:
+    out = shown(*RUN, "--formula", "runtime", "--format", "csv")[1]
     rows = list(csv.DictReader(io.StringIO(out)))
     kinds = {row["kind"] for row in rows}
     assert kinds == {

@@ -85,32 +85,32 @@ def test_the_screen(table: str, popmodel: Call) -> None:
     assert any(line.startswith("runtime alone") for line in lines)
 
 
-def test_a_narrow_terminal(table: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_terminal(table: str, shown: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    status, out, _ = popmodel("project", table, "--procs", "32")
+    status, out, _ = shown("project", table, "--procs", "32")
     assert status == 0
     assert "\x1b" not in out
     body = out.split("\npopmodel 0.")[0].splitlines()
     assert max(map(len, body)) <= 60
 
 
-def test_families_on_the_screen(table: str, popmodel: Call) -> None:
-    out = popmodel("project", table, "--procs", "32", "--family", "mpi-additive")[1]
+def test_families_on_the_screen(table: str, shown: Call) -> None:
+    out = shown("project", table, "--procs", "32", "--family", "mpi-additive")[1]
     assert "MPI (additive)" in out
     assert "MPI (multiplicative)" not in out
-    everything = popmodel("project", table, "--procs", "32", "--family", "all")[1]
+    everything = shown("project", table, "--procs", "32", "--family", "all")[1]
     assert "MPI (additive)" in everything and "MPI (multiplicative)" in everything
 
 
-def test_csv_has_a_line_for_each_metric(table: str, popmodel: Call) -> None:
-    out = popmodel("project", table, "--procs", "32", "--format", "csv")[1]
+def test_csv_has_a_line_for_each_metric(table: str, shown: Call) -> None:
+    out = shown("project", table, "--procs", "32", "--format", "csv")[1]
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["metric"] for row in rows} >= {"runtime", "speedup", "load_balance"}
     assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
 
 
-def test_markdown(table: str, popmodel: Call) -> None:
-    out = popmodel("project", table, "--procs", "32", "--format", "markdown")[1]
+def test_markdown(table: str, shown: Call) -> None:
+    out = shown("project", table, "--procs", "32", "--format", "markdown")[1]
     assert "| Load balance" in out.replace("&nbsp;", "").replace("  ", "")
 
 

@@ -172,22 +172,22 @@ def test_a_run_without_communication_depends_on_no_network(tmp_path: Path, popmo
     assert found["tolerance"][0]["latency"] is None
 
 
-def test_bandwidth_bounds_a_transpose(popmodel: Call) -> None:
-    assert "-> bandwidth-bound: " in popmodel("sensitivity", FT)[1]
-    assert "-> latency-bound: " in popmodel("sensitivity", CG)[1]
-    assert "costs anything" in popmodel("sensitivity", FT, "--network", "ideal")[1]
+def test_bandwidth_bounds_a_transpose(shown: Call) -> None:
+    assert "-> bandwidth-bound: " in shown("sensitivity", FT)[1]
+    assert "-> latency-bound: " in shown("sensitivity", CG)[1]
+    assert "costs anything" in shown("sensitivity", FT, "--network", "ideal")[1]
 
 
-def test_a_file_has_tables_of_the_pieces(popmodel: Call) -> None:
-    text = popmodel("sensitivity", CG, "--format", "markdown")[1]
+def test_a_file_has_tables_of_the_pieces(shown: Call) -> None:
+    text = shown("sensitivity", CG, "--format", "markdown")[1]
     assert "runtime over latency: 218 pieces, the ends and the sharpest bends" in text
     assert "| piece | from latency | runtime | against now | critical path latencies |" in text
     assert "| end | 100 us | 141.9 ms | +684.6 % |  |" in text
 
 
-def test_csv_has_every_breakpoint(popmodel: Call) -> None:
-    found = document(popmodel, CG)
-    text = popmodel("sensitivity", CG, "--format", "csv")[1]
+def test_csv_has_every_breakpoint(shown: Call) -> None:
+    found = document(shown, CG)
+    text = shown("sensitivity", CG, "--format", "csv")[1]
     rows = list(csv.DictReader(line for line in io.StringIO(text) if not line.startswith("#")))
     latencies = [float(row["value"]) for row in rows if row["part"] == "runtime over latency"]
     assert latencies == found["latency"]["breakpoints"]
@@ -202,9 +202,9 @@ def test_csv_has_every_breakpoint(popmodel: Call) -> None:
     assert limits[-1]["value"] == ""
 
 
-def test_a_drawing_marks_breakpoints_and_tolerances(tmp_path: Path, popmodel: Call) -> None:
+def test_a_drawing_marks_breakpoints_and_tolerances(tmp_path: Path, shown: Call) -> None:
     path = tmp_path / "cg.svg"
-    assert popmodel("sensitivity", CG, "-o", str(path))[0] == 0
+    assert shown("sensitivity", CG, "-o", str(path))[0] == 0
     root = ElementTree.parse(path).getroot()
     ids = [one.get("id") for one in root.iter() if one.get("id")]
     assert {"latency-0", "latency-spot-0", "inverse_bandwidth-0", "both-0"} <= set(ids)
@@ -218,12 +218,12 @@ def test_a_drawing_marks_breakpoints_and_tolerances(tmp_path: Path, popmodel: Ca
             assert 0 <= float(one.get(key) or 0) <= most
 
 
-def test_a_machine_changes_messages_over_its_longest_distance(popmodel: Call) -> None:
+def test_a_machine_changes_messages_over_its_longest_distance(shown: Call) -> None:
     few = ("--latency-range", "1us:2us", "--bandwidth-range", "5GB/s:6GB/s")  # breakpoints
-    found = document(popmodel, CG, "--machine", "sandybridge-fdr", *few)
+    found = document(shown, CG, "--machine", "sandybridge-fdr", *few)
     assert [one["name"] for one in found["tiers"]] == ["within"]
     assert found["runtime"] == pytest.approx(sum(found["shares"].values()), rel=1e-9)
-    _, out, _ = popmodel("sensitivity", CG, "--machine", "sandybridge-fdr", *few)
+    _, out, _ = shown("sensitivity", CG, "--machine", "sandybridge-fdr", *few)
     assert "latency and bandwidth change within a node, for all sizes alike" in " ".join(
         out.split()
     )
@@ -368,9 +368,9 @@ def test_what_makes_no_single_network_is_refused(
     assert (status, message in err) == (2, True), err
 
 
-def test_a_page_shows_sliders_and_regions(popmodel: Call, tmp_path: Path) -> None:
+def test_a_page_shows_sliders_and_regions(shown: Call, tmp_path: Path) -> None:
     path = tmp_path / "cg.html"
-    assert popmodel("sensitivity", CG, "-o", str(path))[0] == 0
+    assert shown("sensitivity", CG, "-o", str(path))[0] == 0
     text = path.read_text()
     assert 'id="whatif-latency"' in text
     assert "Regions</h2>" in text

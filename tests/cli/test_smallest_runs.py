@@ -41,10 +41,18 @@ def check(popmodel: Call, words: Sequence[str], form: str) -> None:
         assert out.strip()
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the traces of all tests are."""
+    return tmp_path_factory.mktemp("traces")
+
+
 @pytest.fixture
-def traced(tmp_path: Path, processes: int, threads: int) -> str:
+def traced(folder: Path, processes: int, threads: int) -> str:
     """A run of that size: a barrier where there are processes, a region where there are threads."""
-    path = tmp_path / "x.prv"
+    path = folder / f"{processes}x{threads}.prv"
+    if path.exists():
+        return str(path)
     if processes > 1:
         return str(write_trace(path, [8, 6], runtime=9))
     writer = TraceWriter([threads])
@@ -60,24 +68,24 @@ def traced(tmp_path: Path, processes: int, threads: int) -> str:
 
 @formats
 @splits
-def test_predict(processes: int, threads: int, form: str, popmodel: Call) -> None:
+def test_predict(processes: int, threads: int, form: str, shown: Call) -> None:
     split = ("--procs", str(processes), "--threads", str(threads))
-    check(popmodel, ("predict", *split, *SMALL, "--family", "all", "--reference", "1x1"), form)
+    check(shown, ("predict", *split, *SMALL, "--family", "all", "--reference", "1x1"), form)
 
 
 @pytest.mark.parametrize("form", ["table", "json", "markdown"])
 @splits
-def test_predict_formula(processes: int, threads: int, form: str, popmodel: Call) -> None:
+def test_predict_formula(processes: int, threads: int, form: str, shown: Call) -> None:
     words = ("predict", "--procs", str(processes), "--threads", str(threads), *SMALL)
     metric = "hybrid-additive.process_transfer_efficiency"
-    status, out, err = popmodel(*words, "--formula", metric, "--format", form)
+    status, out, err = shown(*words, "--formula", metric, "--format", form)
     assert (status, err) == (0, "")
     assert not re.search(r"\bnan\b", out, re.IGNORECASE)
 
 
 @formats
-def test_sweep(form: str, popmodel: Call) -> None:
-    check(popmodel, ("sweep", "--cores", "1", *SMALL), form)
+def test_sweep(form: str, shown: Call) -> None:
+    check(shown, ("sweep", "--cores", "1", *SMALL), form)
 
 
 @formats
@@ -105,5 +113,5 @@ def test_replay(traced: str, form: str, popmodel: Call) -> None:
 
 @formats
 @splits
-def test_validate(traced: str, form: str, popmodel: Call) -> None:
-    check(popmodel, ("validate", "stencil3d", traced, *SMALL, "--family", "all"), form)
+def test_validate(traced: str, form: str, shown: Call) -> None:
+    check(shown, ("validate", "stencil3d", traced, *SMALL, "--family", "all"), form)

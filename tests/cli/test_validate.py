@@ -18,15 +18,16 @@ HYBRID = str(Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz")
 SMALL = ("--set", "N=64")
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> str:
-    path = tmp_path / "runs.csv"
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two runs, for all tests alike."""
+    path = tmp_path_factory.mktemp("table") / "runs.csv"
     path.write_text("processes,threads,runtime\n16,4,1.60\n8,8,9.0\n")
     return str(path)
 
 
-def test_a_table_of_run_times(popmodel: Call, runs: str) -> None:
-    status, out, err = popmodel("validate", "stencil3d", runs)
+def test_a_table_of_run_times(shown: Call, runs: str) -> None:
+    status, out, err = shown("validate", "stencil3d", runs)
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -61,10 +62,10 @@ def test_noisy_sections_of_the_profile_are_named_beside_the_machine(
     assert again["noisy"] == ["memory"]
 
 
-def test_repeats_are_one_row(popmodel: Call, runs: str) -> None:
-    with Path(runs).open("a") as file:
-        file.write("16,4,1.6\n16,4,9.9\n")
-    out = popmodel("validate", "stencil3d", runs)[1]
+def test_repeats_are_one_row(popmodel: Call, runs: str, tmp_path: Path) -> None:
+    repeated = tmp_path / "repeated.csv"
+    repeated.write_text(f"{Path(runs).read_text()}16,4,1.6\n16,4,9.9\n")
+    out = popmodel("validate", "stencil3d", str(repeated))[1]
     (row,) = [line for line in out.splitlines() if line.startswith("16 x 4")]
     assert " 3  4.367 +- 4.8 " in row
     assert row.endswith(" 2 of 3")
@@ -79,12 +80,12 @@ def sizes(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_columns_set_parameters_run_by_run(popmodel: Call, sizes: str) -> None:
+def test_columns_set_parameters_run_by_run(shown: Call, sizes: str) -> None:
     def predicted(n: int) -> str:
         options = ("--procs", "2", "--threads", "2", "--set", f"N={n}", "--format", "json")
-        return f"{json.loads(popmodel('predict', *options)[1])['runtime']['value']:.4g}"
+        return f"{json.loads(shown('predict', *options)[1])['runtime']['value']:.4g}"
 
-    out = popmodel("validate", "stencil3d", sizes)[1]
+    out = shown("validate", "stencil3d", sizes)[1]
     lines = out.splitlines()
     assert any(line.startswith("P x T    N  runs  measured, s  predicted, s ") for line in lines)
     for n in (64, 128):
@@ -92,7 +93,7 @@ def test_columns_set_parameters_run_by_run(popmodel: Call, sizes: str) -> None:
         assert predicted(n) in row
     assert "application  stencil3d steps=100" in lines
     assert f"{sizes}: 1 column ignored, not a parameter of stencil3d: host" in " ".join(out.split())
-    document = json.loads(popmodel("validate", "stencil3d", sizes, "--format", "json")[1])
+    document = json.loads(shown("validate", "stencil3d", sizes, "--format", "json")[1])
     assert document["ignored"] == [{"file": sizes, "columns": ["host"]}]
     assert [one["parameters"]["N"] for one in document["splits"]] == [64.0, 128.0]
     assert [one["parameters"] for one in document["rows"]] == [
@@ -100,7 +101,7 @@ def test_columns_set_parameters_run_by_run(popmodel: Call, sizes: str) -> None:
         {"N": 128.0, "steps": 100.0},
     ]
     csv_rows = csv.DictReader(
-        io.StringIO(popmodel("validate", "stencil3d", sizes, "--format", "csv")[1])
+        io.StringIO(shown("validate", "stencil3d", sizes, "--format", "csv")[1])
     )
     assert [row["parameter_N"] for row in csv_rows] == ["64.0", "128.0"]
 
@@ -130,23 +131,23 @@ def test_what_is_left_open_in_some_runs_is_not_set(popmodel: Call, sizes: str) -
 
 
 def test_runs_without_cores_of_their_own_are_named_and_left_out(
-    popmodel: Call, tmp_path: Path
+    shown: Call, tmp_path: Path
 ) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("processes,threads,runtime\n1,1,40\n1,2,39.9\n16,4,1.3\n1,32,2.5\n1,32,2.6\n")
     words = ("validate", "stencil3d", str(path))
-    out = " ".join(popmodel(*words)[1].split())
+    out = " ".join(shown(*words)[1].split())
     assert "left out: 2 runs of 1 x 32: more threads (32) than cores (16) on a node" in out
     assert "left out: 1 run of 1 x 2: 1.00 times as fast as 1 x 1, " in out
-    document = json.loads(popmodel(*words, "--format", "json")[1])
+    document = json.loads(shown(*words, "--format", "json")[1])
     assert [one["measured"] for one in document["left_out"]] == [[2.5, 2.6], [39.9]]
     assert [(one["processes"], one["threads"]) for one in document["splits"]] == [(1, 1), (16, 4)]
     assert document["summary"]["runtime"]["rows"] == len(document["rows"]) == 2
-    status, _, err = popmodel(*words, "--all-runs")
+    status, _, err = shown(*words, "--all-runs")
     assert status == 1
     assert "1 x 32 is not possible: a node has 16 cores" in err
     path.write_text("processes,threads,runtime\n1,1,40\n1,2,39.9\n")
-    every = json.loads(popmodel(*words, "--all-runs", "--format", "json")[1])
+    every = json.loads(shown(*words, "--all-runs", "--format", "json")[1])
     assert (len(every["splits"]), every["left_out"]) == (2, [])
 
 
@@ -229,53 +230,52 @@ def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
     ],
 )
 def test_errors_and_coverage_have_limits(
-    options: list[str], status: int, message: str, popmodel: Call, runs: str
+    options: list[str], status: int, message: str, shown: Call, runs: str
 ) -> None:
-    found, out, err = popmodel("validate", "stencil3d", runs, *options)
+    found, out, err = shown("validate", "stencil3d", runs, *options)
     assert found == status
     assert bool(out) == (status != 2)  # the comparison is shown even where it misses a limit
     assert err.startswith(f"popmodel: error: {message}" if message else "")
 
 
-def test_errors_of_efficiencies_have_limits(popmodel: Call) -> None:
+def test_errors_of_efficiencies_have_limits(shown: Call) -> None:
     words = ("validate", "stencil3d", HYBRID, *SMALL, "--fail-over")
-    status, _, err = popmodel(*words, "parallel_efficiency=1%")
+    status, _, err = shown(*words, "parallel_efficiency=1%")
     assert status == 3
     assert err.startswith(
         "popmodel: error: hybrid-additive.parallel_efficiency of 2 x 2 is off by "
     )
     assert err.endswith(" points, more than 1\n")
-    assert popmodel(*words, "talp.parallel_efficiency=99%")[0] == 0
+    assert shown(*words, "talp.parallel_efficiency=99%")[0] == 0
 
 
-def test_without_intervals_coverage_cannot_be_checked(
-    popmodel: Call, runs: str, tmp_path: Path
-) -> None:
+def test_without_intervals_coverage_cannot_be_checked(popmodel: Call, tmp_path: Path) -> None:
     saved = tmp_path / "p.json"
     popmodel("predict", "--procs", "16", "--threads", "4", "-o", str(saved))
     document = json.loads(saved.read_text())
     document["runtime"] |= {"low": None, "high": None}
     saved.write_text(json.dumps(document))
-    Path(runs).write_text("processes,threads,runtime\n16,4,1.1\n")
-    status, out, err = popmodel("validate", str(saved), runs, "--fail-under", "coverage=1%")
+    one = tmp_path / "one.csv"
+    one.write_text("processes,threads,runtime\n16,4,1.1\n")
+    status, out, err = popmodel("validate", str(saved), str(one), "--fail-under", "coverage=1%")
     assert status == 1
     assert out.startswith("the predictions have no intervals; error +")
     assert "--fail-under coverage cannot be checked: the predictions have no intervals" in err
 
 
-def test_a_trace(popmodel: Call) -> None:
-    status, out, _ = popmodel("validate", "stencil3d", HYBRID, *SMALL)
+def test_a_trace(shown: Call) -> None:
+    status, out, _ = shown("validate", "stencil3d", HYBRID, *SMALL)
     assert status == 0
     assert max(map(len, out.splitlines())) <= 80
     assert any(line.startswith("  Serial region efficiency ") for line in out.splitlines())
     assert "MPI + OpenMP (additive): median error " in out
-    others = popmodel("validate", "stencil3d", HYBRID, *SMALL, "--family", "talp")[1]
+    others = shown("validate", "stencil3d", HYBRID, *SMALL, "--family", "talp")[1]
     assert "Serial region efficiency" not in others
 
 
-def test_the_document_is_that_of_the_contract(popmodel: Call, runs: str) -> None:
+def test_the_document_is_that_of_the_contract(shown: Call, runs: str) -> None:
     words = ("validate", "stencil3d", HYBRID, *SMALL, "--format", "json")
-    document = json.loads(popmodel(*words)[1])
+    document = json.loads(shown(*words)[1])
     assert document["schema"] == "popmodel/validate/1"
     keys = {"family", "metric", "processes", "threads", "predicted", "low", "high", "measured"}
     assert all(set(row) >= keys | {"covered"} for row in document["rows"])
@@ -289,9 +289,9 @@ def test_the_document_is_that_of_the_contract(popmodel: Call, runs: str) -> None
     assert split["runtime"]["deviation"] is None
     assert set(split["metrics"]) >= {"mpi", "hybrid-additive"}
     assert len(document["verdict"]) >= 1
-    rows = list(csv.DictReader(io.StringIO(popmodel(*words[:-1], "csv")[1])))
+    rows = list(csv.DictReader(io.StringIO(shown(*words[:-1], "csv")[1])))
     assert len(rows) == len(document["rows"])
-    markdown = popmodel("validate", "stencil3d", runs, "--format", "markdown")[1]
+    markdown = shown("validate", "stencil3d", runs, "--format", "markdown")[1]
     assert "| P x T | runs | measured, s | predicted, s | 90 % | error | inside |" in markdown
 
 
@@ -338,19 +338,17 @@ def test_a_damaged_prediction_is_told(
     assert words in err
 
 
-def test_the_program_is_compared_and_what_is_left_out_said_first(
-    started: str, popmodel: Call
-) -> None:
+def test_the_program_is_compared_and_what_is_left_out_said_first(started: str, shown: Call) -> None:
     words = ("validate", "stencil3d", started, *SMALL)
-    out = popmodel(*words)[1]
+    out = shown(*words)[1]
     assert " ".join(out.split()).startswith(LEFT_OUT)
-    assert LEFT_OUT in popmodel(*words, "--format", "markdown")[1].splitlines()
-    document = json.loads(popmodel(*words, "--format", "json")[1])
+    assert LEFT_OUT in shown(*words, "--format", "markdown")[1].splitlines()
+    document = json.loads(shown(*words, "--format", "json")[1])
     (measured,) = document["measured"]
     assert (measured["source"], measured["caveats"]) == (started, [LEFT_OUT, FEW_CALLS])
     assert measured["window"]["left_out"] == {"before": 0.04, "between": 0.0, "after": 0.01}
     assert document["rows"][0]["measured"] == 0.05
-    whole = json.loads(popmodel(*words, "--from-start", "--format", "json")[1])
+    whole = json.loads(shown(*words, "--from-start", "--format", "json")[1])
     assert whole["rows"][0]["measured"] == 0.1
 
 

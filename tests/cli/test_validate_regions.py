@@ -20,23 +20,23 @@ TESTS = "4,1,5.2\n3,1,6.7\n4,4,1.7\n8,2,1.9\n64,1,0.4\n"
 HEAD = "processes,threads,runtime\n"
 
 
-@pytest.fixture
-def fit(tmp_path: Path) -> str:
-    path = tmp_path / "fit.csv"
+@pytest.fixture(scope="module")
+def fit(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("fit") / "fit.csv"
     path.write_text(HEAD + FIT)
     return str(path)
 
 
-@pytest.fixture
-def words(fit: str, tmp_path: Path) -> tuple[str, ...]:
+@pytest.fixture(scope="module")
+def words(fit: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     """All runs in a file of another name; those of the fit are known by their numbers."""
-    path = tmp_path / "all.csv"
+    path = tmp_path_factory.mktemp("all") / "all.csv"
     path.write_text(HEAD + FIT + TESTS)
     return ("validate", "stencil3d", str(path), "--set", "N=256", "--trained-on", fit)
 
 
-def test_runs_of_the_fit_are_shown_and_not_counted(popmodel: Call, words: tuple[str, ...]) -> None:
-    status, out, _ = popmodel(*words)
+def test_runs_of_the_fit_are_shown_and_not_counted(shown: Call, words: tuple[str, ...]) -> None:
+    status, out, _ = shown(*words)
     assert status == 0
     lines = out.splitlines()
     assert max(len(line) for line in lines if "/" not in line) <= 80
@@ -50,7 +50,7 @@ def test_runs_of_the_fit_are_shown_and_not_counted(popmodel: Call, words: tuple[
     assert any(line.startswith("64 x 1") and line.endswith("  P nodes") for line in lines)
     assert any(line.startswith("used in the fit ") for line in lines)
     assert any(line.startswith(" across a node boundary ") for line in lines)
-    document = json.loads(popmodel(*words, "--format", "json")[1])
+    document = json.loads(shown(*words, "--format", "json")[1])
     assert document["training"]["runs"] == 3
     assert document["training"]["hull"]["P"] == {"low": 1, "high": 4}
     assert document["summary"]["runtime"]["rows"] == 4
@@ -64,50 +64,48 @@ def test_runs_of_the_fit_are_shown_and_not_counted(popmodel: Call, words: tuple[
         ("extrapolation", "P"): 2,
         ("extrapolation", "node boundary"): 1,
     }
-    rows = list(csv.DictReader(io.StringIO(popmodel(*words, "--format", "csv")[1])))
+    rows = list(csv.DictReader(io.StringIO(shown(*words, "--format", "csv")[1])))
     assert [row["region"] for row in rows[:4]] == [*["calibration"] * 3, "repetition"]
     assert rows[-1]["beyond"] == "P x16, node boundary x4"
 
 
-def test_plain_extrapolations_see_the_runs_of_the_fit(
-    popmodel: Call, words: tuple[str, ...]
-) -> None:
-    out = popmodel(*words)[1]
+def test_plain_extrapolations_see_the_runs_of_the_fit(shown: Call, words: tuple[str, ...]) -> None:
+    out = shown(*words)[1]
     assert "extrapolated, %: from the runs of the fit\n" in out
     assert "plain extrapolations with smaller errors at these 4 tests: ideal" in out
-    without = popmodel(*words[:-2])[1]
+    without = shown(*words[:-2])[1]
     assert "extrapolated, %: each test from all others\n" in without
-    found = json.loads(popmodel(*words, "--format", "json")[1])["baselines"]
+    found = json.loads(shown(*words, "--format", "json")[1])["baselines"]
     assert found["declared"]
     assert [one["processes"] for one in found["tests"]] == [3, 4, 8, 64]
     nearest = {one["processes"]: one["predicted"]["nearest"] for one in found["tests"]}
     assert nearest[64] == 5.1
 
 
-def test_the_choice_among_measured_splits(popmodel: Call, words: tuple[str, ...]) -> None:
-    out = popmodel(*words)[1]
+def test_the_choice_among_measured_splits(shown: Call, words: tuple[str, ...]) -> None:
+    out = shown(*words)[1]
     (row,) = [line for line in out.splitlines() if line.startswith("16 ")]
-    document = json.loads(popmodel(*words, "--format", "json")[1])
+    document = json.loads(shown(*words, "--format", "json")[1])
     (found,) = document["decisions"]
     assert [(one["processes"], one["threads"]) for one in found["options"]] == [(8, 2), (4, 4)]
     assert found["best"] == [4, 4]
     assert found["regret"] == pytest.approx(1.9 / 1.7 - 1 if found["take"] == [8, 2] else 0.0)
     assert row.split()[1:7] == [*"{} x {}".format(*found["take"]).split(), "4", "x", "4"]
     one = ("validate", "stencil3d", words[-1], "--set", "N=256")
-    assert json.loads(popmodel(*one, "--format", "json")[1])["decisions"] == []
+    assert json.loads(shown(*one, "--format", "json")[1])["decisions"] == []
 
 
-def test_where_all_runs_were_used_nothing_is_tested(popmodel: Call, fit: str) -> None:
+def test_where_all_runs_were_used_nothing_is_tested(shown: Call, fit: str) -> None:
     words = ("validate", "stencil3d", fit, "--set", "N=256", "--trained-on", fit)
-    status, out, _ = popmodel(*words)
+    status, out, _ = shown(*words)
     assert status == 0
     assert out.startswith(
         "3 runs used in the fit: no tests\n"
         "nothing tests the predictions: measure a configuration that no fit has seen\n"
     )
-    summary = json.loads(popmodel(*words, "--format", "json")[1])["summary"]
+    summary = json.loads(shown(*words, "--format", "json")[1])["summary"]
     assert (summary["runtime"]["rows"], summary["runtime"]["median_error"]) == (0, None)
-    status, out, err = popmodel(*words, "--fail-over", "error=20%")
+    status, out, err = shown(*words, "--fail-over", "error=20%")
     assert status == 1
     assert out
     assert "the limits cannot be checked: no run is a test, all are of configurations" in err
@@ -138,64 +136,64 @@ def test_a_calibrated_file_knows_its_runs(popmodel: Call, tmp_path: Path) -> Non
     assert "1 run used in the fit: no test\n" in told
 
 
-def test_limits_are_of_tests(popmodel: Call, words: tuple[str, ...]) -> None:
-    err = popmodel(*words, "--fail-over", "error=1%")[2]
+def test_limits_are_of_tests(shown: Call, words: tuple[str, ...]) -> None:
+    err = shown(*words, "--fail-over", "error=1%")[2]
     assert "the runtime of 3 x 1 is off by " in err
     assert "1 x 1" not in err
 
 
-def test_terms_of_a_trace(popmodel: Call) -> None:
+def test_terms_of_a_trace(shown: Call) -> None:
     words = ("validate", "stencil3d", HYBRID, "--set", "N=64")
-    out = popmodel(*words)[1]
+    out = shown(*words)[1]
     lines = [line for line in out.splitlines() if line.startswith(("useful (", "transfer "))]
     assert len(lines) == 2
     assert "time    its error is a part of the measured runtime, %\n" in out
-    (found,) = json.loads(popmodel(*words, "--format", "json")[1])["terms"]
+    (found,) = json.loads(shown(*words, "--format", "json")[1])["terms"]
     measured = sum(one["mean"] for one in found["terms"])
-    document = json.loads(popmodel(*words, "--format", "json")[1])
+    document = json.loads(shown(*words, "--format", "json")[1])
     assert measured == pytest.approx(document["splits"][0]["runtime"]["mean"])
     predicted = sum(one["predicted"] for one in found["terms"])
     assert predicted == pytest.approx(document["splits"][0]["runtime"]["predicted"])
 
 
-def test_of_several_splits_a_screen_has_the_errors_of_terms(popmodel: Call, tmp_path: Path) -> None:
+def test_of_several_splits_a_screen_has_the_errors_of_terms(shown: Call, tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(f"{HEAD.strip()},parallel_efficiency\n16,4,0.3,0.5\n8,4,0.5,0.6\n")
     words = ("validate", "stencil3d", str(path), "--set", "N=256")
-    out = popmodel(*words)[1]
+    out = shown(*words)[1]
     assert "time                        splits  median  largest" in out
     assert out.count("useful (computing, memory)") == 1
-    page = popmodel(*words, "--format", "markdown")[1]
+    page = shown(*words, "--format", "markdown")[1]
     assert page.count("useful (computing, memory)") == 2
-    document = json.loads(popmodel(*words, "--format", "json")[1])
+    document = json.loads(shown(*words, "--format", "json")[1])
     (useful,) = document["by_term"]
     errors = [one["terms"][0]["error"] for one in document["terms"]]
     assert useful["bias"] == pytest.approx(sum(errors) / 2)
     assert document["terms"][1]["terms"][0]["mean"] == pytest.approx(0.15)
 
 
-def test_a_saved_prediction_has_terms(popmodel: Call, tmp_path: Path) -> None:
+def test_a_saved_prediction_has_terms(shown: Call, tmp_path: Path) -> None:
     saved = str(tmp_path / "p.json")
-    popmodel("predict", "--procs", "2", "--threads", "2", "--set", "N=64", "-o", saved)
+    shown("predict", "--procs", "2", "--threads", "2", "--set", "N=64", "-o", saved)
     old, new = (
-        json.loads(popmodel("validate", *words, "--format", "json")[1])["terms"]
+        json.loads(shown("validate", *words, "--format", "json")[1])["terms"]
         for words in ((saved, HYBRID), ("stencil3d", HYBRID, "--set", "N=64"))
     )
     assert old == new
 
 
-def test_files_have_every_family_and_screens_the_main_one(popmodel: Call) -> None:
+def test_files_have_every_family_and_screens_the_main_one(shown: Call) -> None:
     words = ("validate", "stencil3d", HYBRID, "--set", "N=64")
-    assert "MPI + OpenMP (TALP)" not in popmodel(*words)[1]
-    page = popmodel(*words, "--format", "markdown")[1]
+    assert "MPI + OpenMP (TALP)" not in shown(*words)[1]
+    page = shown(*words, "--format", "markdown")[1]
     assert "| MPI + OpenMP (TALP) |" in page
-    only = popmodel(*words, "--family", "talp", "--format", "markdown")[1]
+    only = shown(*words, "--family", "talp", "--format", "markdown")[1]
     assert "| MPI + OpenMP (TALP) |" in only
     assert "| MPI + OpenMP (additive) |" not in only
 
 
-def test_a_drawing_tells_regions_by_marks(popmodel: Call, words: tuple[str, ...]) -> None:
-    root = ET.fromstring(popmodel(*words, "--format", "svg")[1])
+def test_a_drawing_tells_regions_by_marks(shown: Call, words: tuple[str, ...]) -> None:
+    root = ET.fromstring(shown(*words, "--format", "svg")[1])
     texts = [one.text or "" for one in root.iter(f"{SVG}text")]
     assert "used in the fit: no test" in texts
     assert "test beyond the range of the fit" in texts
@@ -208,7 +206,7 @@ def test_a_drawing_tells_regions_by_marks(popmodel: Call, words: tuple[str, ...]
     assert any(text.startswith("64 x 1 (1 run): predicted ") for text in titles)
 
 
-def test_a_drawing_of_a_trace_has_its_efficiencies(popmodel: Call) -> None:
-    out = popmodel("validate", "stencil3d", HYBRID, "--set", "N=64", "--format", "svg")[1]
+def test_a_drawing_of_a_trace_has_its_efficiencies(shown: Call) -> None:
+    out = shown("validate", "stencil3d", HYBRID, "--set", "N=64", "--format", "svg")[1]
     assert "Efficiencies, MPI + OpenMP (additive)" in out
     assert "2 x 2, Serial region efficiency: predicted " in out

@@ -16,9 +16,9 @@ Call = Callable[..., Answer]
 TRACE = "examples/traces/stencil3d.2x2.prv.gz"
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> str:
-    path = tmp_path / "runs.csv"
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("table") / "runs.csv"
     path.write_text("processes,threads,runtime,N\n1,2,1.60,64\n1,2,1.7,64\n2,1,9.0,64\n")
     return str(path)
 
@@ -32,11 +32,11 @@ def rows(popmodel: Call, *sources: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".txt", ".extrap.json"])
 def test_all_formats_of_tables_give_the_same(
-    popmodel: Call, tmp_path: Path, runs: str, suffix: str
+    shown: Call, tmp_path: Path, runs: str, suffix: str
 ) -> None:
     path = tmp_path / f"same{suffix}"
     package.convert(runs, path)
-    assert rows(popmodel, str(path)) == rows(popmodel, runs)
+    assert rows(shown, str(path)) == rows(shown, runs)
 
 
 def test_a_document_of_metrics_serves_as_its_trace(popmodel: Call, tmp_path: Path) -> None:

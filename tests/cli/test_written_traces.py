@@ -101,10 +101,10 @@ def test_an_interrupt_leaves_the_old_file_and_no_other(
 
 
 def test_the_file_is_whole_though_nobody_reads_the_result(
-    writing: tuple[str, str], run_: str, shell: Shell
+    writing: tuple[str, str], run_: str, popmodel: Call, shell: Shell
 ) -> None:
     verb, name = writing
-    assert shell(verb, run_, "-o", f"a-{name}").returncode == 0
+    assert popmodel(verb, run_, "-o", f"a-{name}")[0] == 0
     gone = subprocess.Popen(["true"], stdin=subprocess.PIPE)
     gone.wait()
     assert gone.stdin is not None

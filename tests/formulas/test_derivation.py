@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from functools import cache
 
 import pytest
 import sympy
@@ -42,6 +43,11 @@ BUNDLED = {name: signature.load(name) for name in ("stencil3d", "cannon")}
 
 def formula(one: Signature, on: Profile, split: tuple[int, int], asked: str = "runtime") -> Formula:
     return formulas.formula(one, on, *split, asked)
+
+
+@cache
+def of_stencil(asked: str = "runtime") -> Formula:
+    return formula(BUNDLED["stencil3d"], PRESET, (16, 4), asked)
 
 
 def evaluate(document: Mapping[str, object]) -> float:
@@ -164,7 +170,7 @@ def test_every_kind_of_item_has_a_formula(split: tuple[int, int], overlap: str) 
 
 
 def test_a_formula_reads_as_a_person_writes_it() -> None:
-    found = formula(BUNDLED["stencil3d"], PRESET, (16, 4))
+    found = of_stencil()
     texts = {one.name: one.text for one in found.equations}
     assert texts["runtime"] == (
         "delay_unequal + delay_waiting*rho_waiting + rho_transfer*t_transfer"
@@ -185,8 +191,8 @@ def test_every_part_of_the_work_has_a_name() -> None:
 
 
 def test_every_name_is_defined_once_and_needed() -> None:
-    for name, split in (("stencil3d", (16, 4)), ("cannon", (4, 2))):
-        found = formula(BUNDLED[name], PRESET, split, "parallel_efficiency")
+    cannon = formula(BUNDLED["cannon"], PRESET, (4, 2), "parallel_efficiency")
+    for found in (of_stencil("parallel_efficiency"), cannon):
         defined = [one.name for one in found.equations]
         given = [one.name for one in found.symbols]
         assert len({*defined, *given}) == len(defined) + len(given)
@@ -196,7 +202,7 @@ def test_every_name_is_defined_once_and_needed() -> None:
 
 
 def test_symbols_have_values_intervals_and_origins() -> None:
-    found = {one.name: one for one in formula(BUNDLED["stencil3d"], PRESET, (16, 4)).symbols}
+    found = {one.name: one for one in of_stencil().symbols}
     bandwidth = found["b_sat"]
     assert bandwidth.path == "memory.bsat"
     assert bandwidth.quantity == PRESET.get("memory.bsat")
@@ -241,10 +247,9 @@ def test_names_of_a_signature_keep_their_names() -> None:
 
 
 def test_elasticities_are_those_of_the_metric() -> None:
-    one = BUNDLED["stencil3d"]
-    run = predict(one, PRESET, 16, 4, draws=0)
-    assert formula(one, PRESET, (16, 4)).elasticities == run.elasticities
-    transfer = formula(one, PRESET, (16, 4), "process_transfer_efficiency").elasticities
+    run = predict(BUNDLED["stencil3d"], PRESET, 16, 4, draws=0)
+    assert of_stencil().elasticities == run.elasticities
+    transfer = of_stencil("process_transfer_efficiency").elasticities
     adapter = next(one for one in transfer if one.name == "adapter")
     assert adapter.value > 0
 

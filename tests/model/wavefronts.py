@@ -1,13 +1,13 @@
 """Sweeps through a grid of processes, event by event: what the model of pipelines is held to.
 
-Nothing here is the package's: processes are generators, a heap orders what they do.
+Nothing here is the package's: processes are generators with a clock each, which wait for messages
+of others.
 """
 
 from __future__ import annotations
 
-import heapq
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -29,47 +29,30 @@ class Sweep:
 
 
 Where = tuple[int, ...]
-Wait = tuple[str, object]
+Moment = tuple[object, ...]
+"""What happens once: a block that arrives, a receive that is posted."""
 
 
-class Machine:
-    """Processes that compute and send; times by key tell when something has happened."""
+class Times:
+    """Moments and when they are; processes that wait for one go on as soon as it is known."""
 
     def __init__(self) -> None:
-        self.known: dict[object, float] = {}
-        self.sleeping: dict[object, list[Iterator[Wait | float]]] = {}
-        self.events: list[tuple[float, int, Iterator[Wait | float]]] = []
-        self.ties = itertools.count()
-        self.free: dict[object, float] = {}
-        self.now = 0.0
+        self.known: dict[Moment, float] = {}
+        self.sleeping: dict[Moment, list[Iterator[Moment]]] = {}
+        self.ready: list[Iterator[Moment]] = []
 
-    def start(self, process: Iterator[Wait | float]) -> None:
-        heapq.heappush(self.events, (0.0, next(self.ties), process))
+    def tell(self, moment: Moment, time: float) -> None:
+        """Let those go on who wait for something."""
+        self.known[moment] = time
+        self.ready += self.sleeping.pop(moment, ())
 
-    def tell(self, key: object, time: float) -> None:
-        """Let those go on, at a time, who wait for something."""
-        self.known[key] = time
-        for process in self.sleeping.pop(key, []):
-            heapq.heappush(self.events, (max(time, self.now), next(self.ties), process))
-
-    def run(self) -> float:
-        last = 0.0
-        while self.events:
-            self.now, _, process = heapq.heappop(self.events)
-            last = max(last, self.now)
-            for step in process:
-                if isinstance(step, float):
-                    heapq.heappush(self.events, (self.now + step, next(self.ties), process))
-                    break
-                key = step[1]
-                if key not in self.known:
-                    self.sleeping.setdefault(key, []).append(process)
-                    break
-                if self.known[key] > self.now:
-                    heapq.heappush(self.events, (self.known[key], next(self.ties), process))
-                    break
+    def run(self, processes: Iterable[Iterator[Moment]]) -> None:
+        self.ready += processes
+        while self.ready:
+            process = self.ready.pop()
+            if (moment := next(process, None)) is not None:
+                self.sleeping.setdefault(moment, []).append(process)
         assert not self.sleeping
-        return last
 
 
 def runtime(extent: Where, sweeps: Sequence[Sweep]) -> float:
@@ -79,38 +62,45 @@ def runtime(extent: Where, sweeps: Sequence[Sweep]) -> float:
     one after the other. It goes on after the overhead, or, where senders wait, when the message
     has arrived; its port carries one message after the other. Receives are posted one block ahead.
     """
-    machine = Machine()
-    places = list(itertools.product(*map(range, extent)))
+    times = Times()
+    known, ends = times.known, []
 
     def neighbour(at: Where, dim: int, by: int) -> Where | None:
         there = (*at[:dim], at[dim] + by, *at[dim + 1 :])
         return there if 0 <= there[dim] < extent[dim] else None
 
-    def process(at: Where) -> Iterator[Wait | float]:
+    def process(at: Where) -> Iterator[Moment]:
+        """Run by its own clock; moments are yielded that are not known yet."""
+        now = free = 0.0
         for number, sweep in enumerate(sweeps):
             crossed = [dim for dim, way in enumerate(sweep.ways) if way]
             sources = [neighbour(at, dim, -sweep.ways[dim]) for dim in crossed]
             targets = [neighbour(at, dim, sweep.ways[dim]) for dim in crossed]
-            machine.tell(("posted", number, 0, at), machine.now)
+            before, after = ([one for one in each if one] for each in (sources, targets))
+            rest = sweep.message - (0.0 if sweep.waits else sweep.overhead)
+            times.tell(("posted", number, 0, at), now)
             for block in range(sweep.blocks):
-                for source in filter(None, sources):
-                    yield "arrived", (number, block, source, at)
-                yield sweep.seconds / sweep.blocks
-                machine.tell(("posted", number, block + 1, at), machine.now)
-                for target in targets:
-                    if target is None:
-                        continue
+                for source in before:
+                    arrived = number, block, source, at
+                    if arrived not in known:
+                        yield arrived
+                    now = max(now, known[arrived])
+                now += sweep.seconds / sweep.blocks
+                times.tell(("posted", number, block + 1, at), now)
+                for target in after:
                     if sweep.waits:
-                        yield "posted", ("posted", number, block, target)
+                        posted = "posted", number, block, target
+                        if posted not in known:
+                            yield posted
+                        now = max(now, known[posted])
                     else:
-                        yield sweep.overhead
-                    begin = max(machine.now, machine.free.get(at, 0.0))
-                    machine.free[at] = begin + sweep.gap
-                    rest = sweep.message - (0.0 if sweep.waits else sweep.overhead)
-                    machine.tell((number, block, at, target), begin + rest)
+                        now += sweep.overhead
+                    begin = max(now, free)
+                    free = begin + sweep.gap
+                    times.tell((number, block, at, target), begin + rest)
                     if sweep.waits:
-                        yield rest
+                        now += rest
+        ends.append(now)
 
-    for place in places:
-        machine.start(process(place))
-    return machine.run()
+    times.run(process(place) for place in itertools.product(*map(range, extent)))
+    return max(ends)

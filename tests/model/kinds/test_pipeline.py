@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from math import prod
 from random import Random
 
@@ -25,6 +26,7 @@ WORDS = {1: "forward", -1: "backward"}
 BYTES = 1000
 
 
+@cache
 def network(latency: float, gap: float, overhead: float | None, eager: float = 65536) -> Profile:
     """Large nodes; ``gap`` is that of a message of `BYTES`."""
     document = copy.deepcopy(dict(machine().document))
