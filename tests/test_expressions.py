@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -260,3 +261,11 @@ def test_nothing_else_with_a_dot_is_a_name(text: str) -> None:
 def test_an_attribute_is_never_looked_up() -> None:
     text = "m.__class__.__mro__"
     assert parse(text, root="m").evaluate({text: 2.0}) == 2.0
+
+
+def test_an_expression_that_was_evaluated_can_be_sent_to_another_process() -> None:
+    expression = parse("max(a, 2)*b")
+    expression.evaluate({"a": 3.0, "b": 4.0})
+    again = pickle.loads(pickle.dumps(expression))
+    assert again == expression
+    assert again.evaluate({"a": 3.0, "b": 4.0}) == 12.0

@@ -146,6 +146,10 @@ class Expression:
         for name in self._further - (functions or {}).keys():
             raise ExpressionError(self.text, f"function {name!r} is not defined")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: the steps are prepared anew where they are needed."""
+        return {name: value for name, value in vars(self).items() if name != "_walk"}
+
     def _unknown(self, values: Mapping[str, Any]) -> ExpressionError:
         name = min(self.names - values.keys())
         known = ", ".join(sorted(values)) or "none"

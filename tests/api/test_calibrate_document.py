@@ -16,6 +16,7 @@ QUIET: dict[str, Any] = {
         "covered": 5,
     },
     "accuracy_of_sizes": None,
+    "left_out": [{"processes": 4, "threads": 2, "measured": [1.0, 1.1], "value": 2.9}],
     "constants": {"rate": {"value": 1.0}},
     "identifiable": {"ties": [], "inputs": [], "moved": []},
     "suspect_runs": [],
@@ -35,6 +36,14 @@ def test_sizes_that_were_left_out_come_next() -> None:
     assert verdict(QUIET | {"accuracy_of_sizes": sizes})[1] == (
         "2 sizes (N), each predicted from the others: median error 31.0 %, 7 of 18 runs inside the "
         "90 % interval"
+    )
+
+
+def test_runs_that_are_far_off_even_calibrated_are_asked_about() -> None:
+    far = [{"processes": 4, "threads": 2, "measured": [1.0, 1.1], "value": 3.3}]
+    assert verdict(QUIET | {"left_out": far})[1] == (
+        "1 of 3 configurations off by more than a factor of 3 even calibrated, first 4 x 2: are "
+        "these runs of demo, with their parameters and units?"
     )
 
 
