@@ -293,7 +293,7 @@ def _check(
             "measure at least two, best of several numbers of processes, threads and sizes"
             + "".join(f"; {left}" for left in left_out),
         )
-    if len({(run.processes, run.threads, *sorted(run.parameters.items())) for run in runs}) == 1:
+    if len({run.configuration for run in runs}) == 1:
         one = runs[0]
         warnings.append(
             f"all runs are {one.processes} x {one.threads} of one size: they tell nothing about "

@@ -201,7 +201,9 @@ _STRANGE = 3.0
 
 
 def _is_strange(one: LeftOutRun) -> bool:
-    return abs(math.log(one["value"] / median(one["measured"]))) > math.log(_STRANGE)
+    """Whether runs are far off, and not because hardly anything is known of the program."""
+    factor = one["value"] / median(one["measured"])
+    return not one["covered"] and abs(math.log(factor)) > math.log(_STRANGE)
 
 
 def verdict(document: Mapping[str, Any]) -> list[str]:

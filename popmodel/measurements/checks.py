@@ -105,8 +105,7 @@ def _units(runs: Sequence[Measurement]) -> list[str]:
     """Runs of one configuration that take times of another unit in another file."""
     by_file: dict[tuple[object, ...], dict[str, list[Measurement]]] = defaultdict(dict)
     for run in runs:
-        key = (run.processes, run.threads, *sorted(run.parameters.items()))
-        by_file[key].setdefault(run.source, []).append(run)
+        by_file[run.configuration].setdefault(run.source, []).append(run)
     for files in by_file.values():
         times = {source: median(run.runtime for run in same) for source, same in files.items()}
         short, long = min(times, key=lambda one: times[one]), max(times, key=lambda one: times[one])
@@ -123,8 +122,7 @@ def _sizes(runs: Sequence[Measurement]) -> list[str]:
     """Runs of one configuration, as far as is said, that did not do the same."""
     by_configuration: dict[tuple[object, ...], list[Measurement]] = defaultdict(list)
     for run in runs:
-        key = (run.processes, run.threads, *sorted(run.parameters.items()))
-        by_configuration[key].append(run)
+        by_configuration[run.configuration].append(run)
     apart = []
     for same in by_configuration.values():
         short, long = (end(same, key=lambda one: one.runtime) for end in (min, max))

@@ -61,6 +61,11 @@ class Measurement:
     entry: str = ""
 
     @property
+    def configuration(self) -> tuple[object, ...]:
+        """Processes, threads and parameters, as far as it says them: equal of repeats."""
+        return (self.processes, self.threads, *sorted(self.parameters.items()))
+
+    @property
     def digest(self) -> str:
         """What tells this run from others, wherever it is read from: 16 hexadecimal digits.
 

@@ -2,8 +2,10 @@
 
 Runtimes vary by a factor, whose logarithm has a standard deviation that repeats tell: the noise.
 Useful times vary by the same, times of losses by more: each is what a few processes wait or send,
-a difference of long times. What that is in terms of the noise is assumed; repeats of simulated and
-of measured runs have two to ten times the noise, by the loss.
+a difference of long times. What that is in terms of the noise is assumed. Relative to itself a loss
+varies by 2 to 12 times the noise in repeats of simulated programs (`tests/truth`), and by 1 to 10
+times in those of `examples/validation/runs`; waiting and imbalance of a few per cent vary by up to
+36 times as much there, which is about half a point: `LEAST` is there for them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from popmodel.documents import Kind
@@ -110,16 +110,17 @@ def from_prediction(made: Prediction, noise: float = 0.0) -> Predicted:
         it: they are of the mean of many runs then, and what is compared is a new one.
     """
     at = made.placement
-    return Predicted(
+    mean = Predicted(
         at.processes,
         at.threads,
-        of_new_run(made.runtime, noise),
-        metrics_of_new_run(made.metrics, noise),
+        made.runtime,
+        made.metrics,
         made.settings,
-        terms_of_new_run(made.terms, made.runtime.value, noise),
+        made.terms,
         at.nodes,
         made.validity.status,
     )
+    return _varied(mean, noise)
 
 
 def from_document(document: Mapping[str, Any]) -> Predicted:
@@ -131,22 +132,29 @@ def from_document(document: Mapping[str, Any]) -> Predicted:
     def estimate(entry: Mapping[str, Any]) -> Estimate:
         return Estimate(entry["value"], entry["low"], entry["high"])
 
-    noise = (document["application"].get("calibration") or {}).get("noise", 0.0)
-    runtime = estimate(document["runtime"])
-    metrics = {
-        family: {metric: estimate(entry) for metric, entry in values.items()}
-        for family, values in document["metrics"].items()
-    }
-    terms = {name: estimate(entry) for name, entry in document.get("terms", {}).items()}
-    return Predicted(
+    mean = Predicted(
         document["processes"],
         document["threads"],
-        of_new_run(runtime, noise),
-        metrics_of_new_run(metrics, noise),
+        estimate(document["runtime"]),
+        {
+            family: {metric: estimate(entry) for metric, entry in values.items()}
+            for family, values in document["metrics"].items()
+        },
         document["application"].get("settings", {}),
-        terms_of_new_run(terms, runtime.value, noise),
+        {name: estimate(entry) for name, entry in document.get("terms", {}).items()},
         document.get("placement", {}).get("nodes"),
         document.get("validity", {}).get("status", INSIDE),
+    )
+    return _varied(mean, (document["application"].get("calibration") or {}).get("noise", 0.0))
+
+
+def _varied(mean: Predicted, noise: float) -> Predicted:
+    """What is said of one more run, of what is said of the mean of many."""
+    return replace(
+        mean,
+        runtime=of_new_run(mean.runtime, noise),
+        metrics=metrics_of_new_run(mean.metrics, noise),
+        terms=terms_of_new_run(mean.terms, mean.runtime.value, noise),
     )
 
 

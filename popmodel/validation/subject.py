@@ -142,9 +142,7 @@ def application(
         return from_prediction(made, noise)
 
     def predictions(runs: Sequence[Measurement]) -> list[Predicted]:
-        different = {
-            (run.processes, run.threads, *sorted(run.parameters.items())): run for run in runs
-        }
+        different = {run.configuration: run for run in runs}
         return [one_of(run) for run in different.values()]
 
     def choose(parameters: Mapping[str, float], splits: Sequence[Pair]) -> Choice | None:

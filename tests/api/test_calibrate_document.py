@@ -16,7 +16,7 @@ QUIET: dict[str, Any] = {
         "covered": 5,
     },
     "accuracy_of_sizes": None,
-    "left_out": [{"processes": 4, "threads": 2, "measured": [1.0, 1.1], "value": 2.9}],
+    "left_out": [{"processes": 4, "threads": 2, "measured": [1.0], "value": 2.9, "covered": 0}],
     "constants": {"rate": {"value": 1.0}},
     "identifiable": {"ties": [], "inputs": [], "moved": []},
     "suspect_runs": [],
@@ -40,11 +40,16 @@ def test_sizes_that_were_left_out_come_next() -> None:
 
 
 def test_runs_that_are_far_off_even_calibrated_are_asked_about() -> None:
-    far = [{"processes": 4, "threads": 2, "measured": [1.0, 1.1], "value": 3.3}]
+    far = [{"processes": 4, "threads": 2, "measured": [1.0], "value": 3.3, "covered": 0}]
     assert verdict(QUIET | {"left_out": far})[1] == (
         "1 of 3 configurations off by more than a factor of 3 even calibrated, first 4 x 2: are "
         "these runs of demo, with their parameters and units?"
     )
+
+
+def test_runs_of_which_little_was_known_are_not_asked_about() -> None:
+    wide = [{"processes": 4, "threads": 2, "measured": [1.0], "value": 9.0, "covered": 1}]
+    assert verdict(QUIET | {"left_out": wide}) == verdict(QUIET)
 
 
 def test_what_cannot_be_told_is_said() -> None:

@@ -1,7 +1,7 @@
 """Calibrated predictions of truths that share no law with the model: a short form.
 
 ``python tests/benchmarks/calibration.py`` has the long one. Bounds are those that predictions are
-to keep over many truths; here are a few, with fixed seeds.
+to keep over many truths; here are a few, with fixed seeds. What does not keep them yet is marked.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from truth.judged import (
     CALIBRATED,
     END,
     TOP,
+    Compared,
     Decision,
     Poisoned,
     Recovered,
@@ -30,6 +31,9 @@ from truth.judged import (
 
 SEEDS = range(4)
 FAMILIES = ("moderate", "hard")
+REASON = "of twenty truths it holds, of these four not: tests/benchmarks/calibration.py"
+FEW = pytest.mark.xfail(reason=REASON, strict=True)
+HARD_OF_FEW = ("moderate", pytest.param("hard", marks=FEW))
 
 Judge = Callable[[str], Sequence[Verdict]]
 
@@ -56,8 +60,8 @@ def errors(found: Sequence[Row]) -> tuple[float, float]:
     return float(np.median([row.error for row in found])), float(np.median(gaps))
 
 
-def held(found: Sequence[Row]) -> list[bool]:
-    """Whether each interval that is printed holds the run."""
+def held(found: Sequence[Row] | Sequence[Compared]) -> list[bool]:
+    """Whether each interval that is printed holds what was measured of the run."""
     return [one for row in found if (one := row.said.covers(row.measured)) is not None]
 
 
@@ -74,8 +78,9 @@ def test_errors_inside_are_small(family: str, verdicts: Judge) -> None:
     assert most_are_below(0.02, [row.metrics[TOP].error for row in found])
 
 
-def test_errors_inside_of_moderate_truths_are_small_of_these_few(verdicts: Judge) -> None:
-    runtime, efficiency = errors(rows(verdicts("moderate"), "inside"))
+@pytest.mark.parametrize("family", HARD_OF_FEW)
+def test_errors_inside_are_small_of_these_few(family: str, verdicts: Judge) -> None:
+    runtime, efficiency = errors(rows(verdicts(family), "inside"))
 
     assert runtime < 0.04
     assert efficiency < 0.02
@@ -95,9 +100,8 @@ def test_intervals_inside_hold_as_many_runs_as_they_say(family: str, verdicts: J
 def test_intervals_of_the_efficiency_inside_hold_as_many_runs_as_they_say(
     family: str, verdicts: Judge
 ) -> None:
-    compared = [row.metrics[TOP] for row in rows(verdicts(family), "inside")]
-    inside = [held for one in compared if (held := one.said.covers(one.measured)) is not None]
-    low, high = binomial(inside)
+    found = [row.metrics[TOP] for row in rows(verdicts(family), "inside")]
+    low, high = binomial(held(found))
 
     assert low <= 0.97
     assert high >= 0.85

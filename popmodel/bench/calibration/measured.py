@@ -156,10 +156,7 @@ def _disturbed(launches: Sequence[Launch]) -> list[Result]:
         if len(results) < _ENOUGH:
             continue
         most = max(result.seconds.size for result in results)
-        if all(result.seconds.size == most for result in results):
-            times = np.median([result.seconds for result in results], axis=1)
-        else:
-            times = np.array([np.median(result.seconds) for result in results])
+        times = np.array([np.median(result.seconds) for result in results])
         middle = float(np.median(times))
         # what costs no more than the clock may even be negative, and tells no proportion
         ratios = times / middle if middle > 0 else np.ones_like(times)
