@@ -304,7 +304,8 @@ def validate(
         },
         found.tables,
         (*about.files, *found.files, *fitted.files),
-        (*found.warnings, *fitted.warnings, *_unnamed(about, fitted)),
+        # runs of the fit may be among those that are compared
+        tuple(dict.fromkeys((*found.warnings, *fitted.warnings, *_unnamed(about, fitted)))),
     )
 
 

@@ -69,6 +69,14 @@ def test_runs_of_the_fit_are_shown_and_not_counted(shown: Call, words: tuple[str
     assert rows[-1]["beyond"] == "P x16, node boundary x4"
 
 
+def test_what_is_doubtful_about_runs_of_the_fit_is_said_once(shown: Call, tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text(HEAD + FIT + "1,1,60\n")
+    both = ("validate", "stencil3d", str(path), "--set", "N=256", "--trained-on", str(path))
+    document = json.loads(shown(*both, "--format", "json")[1])
+    assert len([line for line in document["warnings"] if "another problem size" in line]) == 1
+
+
 def test_plain_extrapolations_see_the_runs_of_the_fit(shown: Call, words: tuple[str, ...]) -> None:
     out = shown(*words)[1]
     assert "extrapolated, %: from the runs of the fit\n" in out
