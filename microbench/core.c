@@ -9,6 +9,13 @@
  *   loads, stores     8-byte words read from, or written to, an array in the first-level cache by
  *                     vector instructions; work = words per operation
  *   loop              one iteration of an empty counted loop
+ *   instructions      loads, stores and additions that need not wait for each other, in the mixture
+ *                     of numerical loops; work = instructions per operation, those of the loop
+ *                     included: how many a core carries out in a cycle, whatever they do
+ *   in_flight         one iteration of a loop with a long chain of dependent operations, independent
+ *                     of those before and after; reference = the same where each waits for the one
+ *                     before; work = instructions of an iteration, so that work reference/seconds
+ *                     instructions are under way at a time, at least
  *   smt threads=2 shared=0|1
  *                     the fma rate of two threads on one core (shared=1) or on two (shared=0)
  *
@@ -24,6 +31,11 @@
 #include "vectors.h"
 
 enum { ADDITIONS = 1024, REPEATS = 64, WORDS = 1024 /* 8 KiB: within any first-level cache */ };
+enum { MIXTURES = 16, INSTRUCTIONS = 8 * MIXTURES + 2 /* and those that count and jump */ };
+/* As long as an iteration of a stencil takes, or longer. Additions alone are carried out by about 6
+ * chains at once, so that up to some 180 instructions can be seen under way; most cores have room
+ * for 100 to 500. */
+enum { CHAINED = 24, CHAIN_INSTRUCTIONS = CHAINED + 5 /* load, division, store; count and jump */ };
 
 struct core {
     struct team team;
@@ -110,6 +122,61 @@ static double loop_batch(void *state, long inner)
     return clock_now() - start;
 }
 
+#define KEEP(x) __asm__ volatile("" : "+r"(x));
+/* Eight instructions on any processor: two loads, a store, and additions to five sums. */
+#define MIXTURE(at)                                                                                \
+    x = words[8 * (at)];                                                                           \
+    KEEP(x) y = words[8 * (at) + 1];                                                               \
+    KEEP(y) a += addend;                                                                           \
+    KEEP(a) b += addend;                                                                           \
+    KEEP(b) c += addend;                                                                           \
+    KEEP(c) d += addend;                                                                           \
+    KEEP(d) e += addend;                                                                           \
+    KEEP(e) words[8 * (at) + 2] = a;
+#define MIXTURE_4(at) MIXTURE(at) MIXTURE((at) + 1) MIXTURE((at) + 2) MIXTURE((at) + 3)
+
+static double instructions_batch(void *state, long inner)
+{
+    volatile unsigned long words[8 * MIXTURES] = {0};
+    unsigned long addend = 3, x, y, a = 0, b = 0, c = 0, d = 0, e = 0;
+    (void)state;
+    KEEP(addend) /* unknown to the compiler */
+    double start = clock_now();
+    for (long i = 0; i < inner; i++) {
+        MIXTURE_4(0) MIXTURE_4(4) MIXTURE_4(8) MIXTURE_4(12)
+    }
+    return clock_now() - start;
+}
+
+#define LATER value += term;
+#define LATER_8 LATER LATER LATER LATER LATER LATER LATER LATER
+#define CHAIN(words)                                                                               \
+    value /= divisor;                                                                              \
+    LATER_8 LATER_8 LATER_8 /* CHAINED of them */                                                  \
+        (words)[8] = value;                                                                        \
+    __asm__ volatile("" : : : "memory"); /* one iteration after the other, none by vectors */
+
+static double in_flight_batch(void *state, long inner)
+{
+    double *words = ((const struct core *)state)->words, divisor = words[2], term = words[1];
+    double start = clock_now();
+    for (long i = 0; i < inner; i++) {
+        double value = words[0];
+        CHAIN(words)
+    }
+    return clock_now() - start;
+}
+
+static double chain_batch(void *state, long inner)
+{
+    double *words = ((const struct core *)state)->words, divisor = words[2], term = words[1];
+    double value = words[0], start = clock_now();
+    for (long i = 0; i < inner; i++) {
+        CHAIN(words)
+    }
+    return clock_now() - start;
+}
+
 static double flop(const struct core *core)
 {
     return 2.0 * FMA_CHAINS * REPEATS * (double)core->vectors.doubles * (double)core->team.threads;
@@ -187,6 +254,28 @@ static struct result run_loop(const struct job *job, const struct plan *plan, vo
     return (struct result){.batches = measure(plan, loop_batch, NULL, NULL)};
 }
 
+static struct result run_instructions(const struct job *job, const struct plan *plan, void *context)
+{
+    (void)job;
+    (void)context;
+    return (struct result){.batches = measure(plan, instructions_batch, NULL, NULL),
+                           .work = INSTRUCTIONS};
+}
+
+static struct result run_in_flight(const struct job *job, const struct plan *plan, void *context)
+{
+    (void)job;
+    (void)context;
+    struct core core = {0};
+    struct result result = {0};
+    if (reserve_words(&core, &result))
+        return result;
+    result.batches = measure(plan, in_flight_batch, chain_batch, &core);
+    result.work = CHAIN_INSTRUCTIONS;
+    free(core.words);
+    return result;
+}
+
 static struct result run_smt(const struct job *job, const struct plan *plan, void *context)
 {
     (void)context;
@@ -225,6 +314,8 @@ const struct job_kind core_jobs[] = {
     {"loads", NULL, NULL, run_loads},
     {"stores", NULL, NULL, run_stores},
     {"loop", NULL, NULL, run_loop},
+    {"instructions", NULL, NULL, run_instructions},
+    {"in_flight", NULL, NULL, run_in_flight},
     {"smt", SMT_KEYS, NULL, run_smt},
     {0},
 };

@@ -19,6 +19,8 @@ PART_OF: Mapping[str, str] = {
     "loads": "core",
     "stores": "core",
     "loop": "core",
+    "instructions": "core",
+    "in_flight": "core",
     "smt": "core",
     "mixed": "loops",
     "triad": "memory",

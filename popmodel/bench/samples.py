@@ -39,7 +39,8 @@ SCHEMA = "popmodel/samples/1"
 PROGRAMS = ("node", "mpi")
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("clock", "fma", "loads", "stores", "smt"), ("work",)),
+    **dict.fromkeys(("clock", "fma", "loads", "stores", "instructions", "smt"), ("work",)),
+    "in_flight": ("reference", "work"),
     **dict.fromkeys(("triad", "load", "update", "copy", "window", "remote_triad"), ("moved",)),
     "mixed": (
         *("reference", "arithmetic", "work", "moved"),

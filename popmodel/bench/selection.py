@@ -67,7 +67,7 @@ def node_jobs(
     if "core" in wanted:
         short += [job("clock", threads=count) for count in threads]
         short += [job("fma", threads=count) for count in sorted({1, cores})]
-        short += [job("loads"), job("stores"), job("loop")]
+        short += [job(name) for name in ("loads", "stores", "loop", "instructions", "in_flight")]
         if smt > 1:
             short += [
                 job("smt", threads=2, shared=shared) for shared in (0, 1) if cores + shared > 1

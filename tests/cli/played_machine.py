@@ -59,8 +59,10 @@ with open(options["-o"], "w") as samples:
         result = {"job": name, "params": params, "inner": 10, "stopped": "converged", "wall": 0.01,
                   "at": 1.8e9, "involuntary": 0, "steal": 0, "foreign": 0.0,
                   "seconds": [base * (1 + 0.001 * (i % 7) + 0.0005 * launch) for i in range(50)]}
-        if name in ("clock", "fma", "loads", "stores"):
+        if name in ("clock", "fma", "loads", "stores", "instructions", "in_flight"):
             result["work"] = 2000
+        if name == "in_flight":
+            result["reference"] = [3 * seconds for seconds in result["seconds"]]
         if name in ("window", "triad", "load", "update", "copy"):
             result["moved"] = max(size, 1)
         print(json.dumps(result), file=samples, flush=True)

@@ -181,11 +181,11 @@ def samples_of(launch: plan.PlannedLaunch) -> list[dict[str, Any]]:
             "steal": None,
             "foreign": 0.0,
         }
-        if job.name in ("clock", "fma", "loads", "stores"):
+        if job.name in ("clock", "fma", "loads", "stores", "instructions", "in_flight"):
             line["work"] = 2000
         if job.name in ("window", "triad", "load", "update", "copy"):
             line["moved"] = max(int(params.get("bytes", 0)), 1)
-        if job.name in ("construct", "overlap"):
+        if job.name in ("construct", "overlap", "in_flight"):
             line["reference"] = [0.5 * base for _ in line["seconds"]]
         if job.name == "overlap":
             line["compute"] = 0.5 * base

@@ -240,6 +240,18 @@ def test_core(measure: Callable[..., list[Line]]) -> None:
     assert 0.2 < median(loop) * frequency < 10
 
 
+@measuring()
+def test_instructions_of_a_core(measure: Callable[..., list[Line]]) -> None:
+    clock, some, under_way = lines = measure("clock threads=1", "instructions", "in_flight")
+    for line in lines:
+        check_result(line)
+    frequency = clock["work"] / median(clock)
+    assert 0.5 < some["work"] / median(some) / frequency < 16
+    # chains that wait for each other take longer than those that need not; a core that carries out
+    # one instruction after the other would know no difference
+    assert statistics.median(under_way["reference"]) > 1.5 * median(under_way)
+
+
 @two_cpus
 @measuring()
 def test_cores_at_work_together(measure: Callable[..., list[Line]]) -> None:

@@ -115,9 +115,9 @@ def test_a_measured_time_with_its_traffic_saturates_as_counts_that_take_as_long(
     ("keys", "problem", "hint"),
     [
         (
-            "seconds = 1e-6, flops = 2, chain = 3",
+            "seconds = 1e-6, flops = 2, chain = 3, instructions = 9, latency = 4",
             "serial has seconds, the time of the whole iteration, and chain",
-            "remove seconds, or remove chain",
+            "remove seconds, or remove chain, latency",
         ),
         (
             "seconds = 1e-6, bytes = { MEM = 2, L3 = 4 }, mode = 'ecm'",

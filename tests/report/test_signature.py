@@ -75,6 +75,7 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
         "x*y = 1.5 writes to elements of 1*y/x = 6 B in cache lines shared by threads, y = 3 "
         "adjacent elements by the same thread",
     ),
+    ("*", "latency"): ('"1*x*y", instructions = 2', "a latency of 1*x*y = 1.5 cycles"),
     ("serial", "seconds"): ('"1*x*y"', "each takes 1*x*y = 1.5 s, as measured"),
     ("parallel", "seconds"): ('"1*x*y"', "each takes 1*x*y = 1.5 s, as measured"),
     ("serial", "first_touch"): ('"interleaved"', "data interleaved over memory domains"),
@@ -119,7 +120,7 @@ def items(path: Path, kind: str, entries: dict[str, str]) -> list[dict[str, Any]
 def test_every_key_has_its_words(kind: str, key: str, tmp_path: Path) -> None:
     value, words = OTHERS.get((kind, key), ("", ""))
     of_levels = key in ("bytes", "written") and kind in ("serial", "parallel")
-    if not words and (key in ("name", "by_rank", "quantiles", "recorded") or of_levels):
+    if not words and (key in ("name", "by_rank", "quantiles", "recorded", "latency") or of_levels):
         value, words = OTHERS["*", key]
     if not words:
         value, words = '"1*y/x"', "1*y/x = 6"  # the 1 takes any unit
@@ -151,6 +152,12 @@ def test_every_kind_and_every_key_that_has_to_be_there_is_in_the_table() -> None
             "serial",
             {},
             "serial: the master thread executes 1 iteration; loop control only",
+        ),
+        (
+            "serial",
+            {"instructions": "12", "latency": "40"},
+            "serial: the master thread executes 1 iteration; each: a latency of 40 cycles, 12 "
+            "instructions",
         ),
         (
             "parallel",

@@ -7,7 +7,7 @@ from typing import Any
 
 from popmodel.bench.calibration.intervals import quantities
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import Series, of_groups, of_results, p10
+from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
 from popmodel.bench.samples import Result
 
 
@@ -49,6 +49,20 @@ def _per_cycle(measured: Measured) -> dict[str, Series]:
             lambda loop, clock: p10(loop.seconds) * _rate(clock),
             "one iteration of an empty loop, p10",
         )
+    # Those that share the core with others of its hardware threads have what these leave.
+    if pairs := measured.together(("instructions", {}), clock):
+        series["instructions_per_cycle"] = of_groups(
+            pairs,
+            lambda some, clock: some.facts["work"] / median(some.seconds) / _rate(clock),
+            "loads, stores and additions per cycle of the measured clock, median",
+        )
+    if results := measured.results("in_flight"):
+        series["window"] = of_results(
+            results,
+            _under_way,
+            "time of chains of operations one after the other over that of independent ones, "
+            "median, times the instructions of one",
+        )
     if pairs := measured.together(("smt", {"shared": 1}), ("smt", {"shared": 0})):
         series["smt_factor"] = of_groups(
             pairs,
@@ -61,6 +75,12 @@ def _per_cycle(measured: Measured) -> dict[str, Series]:
 def _rate_ratio(share: float, first: Result, second: Result) -> float:
     """Rate of the first over that of the second, per so many threads."""
     return _rate(first) / share / _rate(second)
+
+
+def _under_way(result: Result) -> float:
+    """Instructions that a core works on at a time (Little's law: their latency over their pace)."""
+    assert result.reference is not None
+    return float(result.facts["work"]) * median(result.reference) / median(result.seconds)
 
 
 def _rate(result: Result) -> float:

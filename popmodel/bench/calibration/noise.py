@@ -15,7 +15,10 @@ from popmodel.bench.samples import Result
 from popmodel.host.system_files import AFFINITY, parse_cpu_list
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "core": ("clock", "fma", "loads", "stores", "loop", "smt", "mixed"),
+    "core": (
+        *("clock", "fma", "loads", "stores", "loop", "instructions", "in_flight", "smt"),
+        "mixed",
+    ),
     "memory": (
         *("triad", "load", "update", "copy", "chase", "line_transfer", "false_sharing"),
         *("remote_triad", "remote_chase"),
@@ -34,6 +37,8 @@ _SHOWN = 3  # jobs that are named
 _FOREIGN = 0.05  # of the processors: more is somebody else's work
 _STEAL = 0.02  # of the processors' time: a hypervisor gives it to another machine
 _SPREAD = 0.15  # between launches, median over what was measured
+_FILLING = ("loads", "stores", "loop", "instructions")
+"""Jobs that fill a core: they are slower while another hardware thread of it is busy."""
 _INTERRUPTED = 200.0  # involuntary switches per second and processor
 
 
@@ -136,6 +141,13 @@ def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str
     spreads = _spreads(results)
     if spreads.size >= 3 and float(np.median(spreads)) > _SPREAD:
         yield f"launches differ by {100 * float(np.median(spreads)):.0f} % (median)"
+        return
+    spreads = _spreads([one for one in results if one.job in _FILLING])
+    if spreads.size and (typical := float(np.median(spreads))) > _SPREAD:
+        yield (
+            f"launches differ by {100 * typical:.0f} % (median) in what a core does per cycle, as "
+            "where another hardware thread of it is busy at times"
+        )
 
 
 def _foreign(measured: Measured, results: Sequence[Result]) -> float:

@@ -48,7 +48,9 @@ class Costs(Table):
     bytes, written : mapping of str to formula or number
         Traffic through each level, and what of it is written back there, bytes.
     instructions : formula, number or None
-        Instructions; None where nobody counted them.
+        Instructions, those of the loop's control included; None where nobody counted them.
+    latency : formula or number
+        From the first operation of an iteration to the last that waits for it, cycles.
     mode : {'sum', 'ecm', 'roofline'} or None
         How arithmetic and transfers overlap in this loop; None is as the machine profile says.
     first_touch : {'threads', 'master', 'interleaved'} or None
@@ -90,7 +92,22 @@ class Costs(Table):
             NOT_NEGATIVE,
             names="give a level, such as written.L2",
         ),
-        Key("instructions", "1", "unknown", "instructions per innermost iteration", NOT_NEGATIVE),
+        Key(
+            "instructions",
+            "1",
+            "unknown",
+            "instructions per innermost iteration, those that control the loop included",
+            NOT_NEGATIVE,
+        ),
+        Key(
+            "latency",
+            "cycle",
+            "0",
+            "cycles from the first operation of an iteration to the last that waits for it, where "
+            "iterations do not wait for each other: a core hides them behind other iterations as "
+            "far as it has room for their instructions",
+            NOT_NEGATIVE,
+        ),
         Key(
             "mode",
             "",
@@ -112,7 +129,7 @@ class Costs(Table):
             "none",
             "measured time of an innermost iteration on one core, the others idle, not scaled to "
             "the machine profile; of the counts, bytes.MEM then only says how cores slow each "
-            "other down, and chain, mode and bytes of caches may not stand beside it",
+            "other down, and chain, latency, mode and bytes of caches may not stand beside it",
             NOT_NEGATIVE,
         ),
     )
@@ -124,6 +141,7 @@ class Costs(Table):
     written: Mapping[str, Value] = field(default_factory=dict)
     chain: Amount = 0.0
     instructions: Amount | None = None
+    latency: Amount = 0.0
     mode: str | None = None
     first_touch: str | None = None
     seconds: Amount | None = None
@@ -138,8 +156,14 @@ class Costs(Table):
                 f"{where[-1]} has written.{level} and no bytes.{level}",
                 f"add bytes.{level}: all that moves, with what is written back",
             )
+        if "latency" in table and found.instructions is None:
+            raise reading.error(
+                (*where, "latency"),
+                f"{where[-1]} has latency and no instructions",
+                "add instructions: how many iterations a core works on at a time follows from them",
+            )
         levels = [f"bytes.{level}" for level in found.bytes if level != MEMORY_LEVEL]
-        parts = [name for name in ("chain", "mode") if name in table] + levels
+        parts = [name for name in ("chain", "latency", "mode") if name in table] + levels
         if found.seconds is not None and parts:
             raise reading.error(
                 (*where, *parts[0].split(".")),
@@ -239,10 +263,12 @@ class Costs(Table):
             some = numbers(operations).any()
             return operations / parameters.get(f"core.{rate}") if some else 0.0
 
-        known = parameters.optional("core.loop_cycles")
+        counted = self._instruction_cycles(parameters)
+        # those that control the loop are among them; where none are known they come on top
+        known = None if counted else parameters.optional("core.loop_cycles")
         core = compute.core_time(
             iterations,
-            arithmetic_cycles=maximum(cycles(self.flops, "flop_per_cycle"), self.chain),
+            arithmetic_cycles=maximum(cycles(self.flops, "flop_per_cycle"), self.chain, *counted),
             data_cycles=maximum(
                 cycles(self.loads, "load_per_cycle"), cycles(self.stores, "store_per_cycle")
             ),
@@ -261,6 +287,20 @@ class Costs(Table):
             parameters.overlap(moving) if self.mode is None else _OVERLAP[self.mode]
         )
         return compute.loop_time(core, sum(caches.values()), transfers, overlap)
+
+    def _instruction_cycles(self, parameters: Parameters) -> tuple[Value, ...]:
+        """Cycles of an iteration for its instructions, whatever they do; none if nobody knows."""
+        if self.instructions is None:
+            return ()
+        rate = parameters.optional("core.instructions_per_cycle")
+        if rate is None:
+            return ()
+        window = parameters.optional("core.window") if numbers(self.latency).any() else None
+        issued = self.instructions / rate
+        if window is None:
+            return (issued,)
+        # a core has room for so many iterations at once: J. D. C. Little, Oper. Res. 9 (1961) 383
+        return (issued, self.latency * self.instructions / window)
 
     def _in_caches(self, parameters: Parameters) -> dict[str, Value]:
         """Time of an iteration for what each cache serves, s."""
@@ -303,8 +343,11 @@ class Costs(Table):
             )
             for level, one in entry["bytes"].items()
         ]
-        if entry["chain"]["formula"] != "0":
-            parts.append(f"a dependency chain of {words.many(entry['chain'], 'cycle')}")
+        parts += [
+            f"{what} of {words.many(entry[key], 'cycle')}"
+            for key, what in (("chain", "a dependency chain"), ("latency", "a latency"))
+            if entry[key]["formula"] != "0"
+        ]
         if counted is not None:
             parts.append(words.many(counted, "instruction"))
         if entry["mode"] is not None:

@@ -27,6 +27,8 @@ def test_rates_are_per_cycle_of_the_measured_clock() -> None:
                 Job("loads", {}, 1e-7, facts={"work": 600}),
                 Job("stores", {}, 1e-7, facts={"work": 300}),
                 Job("loop", {}, 1 / 3e9),
+                Job("instructions", {}, 1e-7, facts={"work": 1200}, quantile=0.5),
+                Job("in_flight", {}, 1e-8, 5e-8, quantile=0.5, facts={"work": 30}),
                 Job("smt", {"threads": 2, "shared": 0}, 1e-7, facts={"work": 100}),
                 Job("smt", {"threads": 2, "shared": 1}, 1e-7, facts={"work": 60}),
             ]
@@ -39,6 +41,8 @@ def test_rates_are_per_cycle_of_the_measured_clock() -> None:
             "load_per_cycle": 2,
             "store_per_cycle": 1,
             "loop_cycles": 1,
+            "instructions_per_cycle": 4,
+            "window": 150,
             "smt_factor": 1.2,
         }
     )

@@ -103,6 +103,26 @@ def test_launches_that_differ_are_noisy() -> None:
     assert any(why.startswith("launches differ by") for why in noisy["why"])
 
 
+def test_a_busy_neighbour_on_the_core_is_seen_although_the_clock_is_steady() -> None:
+    def why(launch: float) -> list[str]:
+        clock = [Job("clock", {"threads": n}, 1e-6) for n in range(1, 9)]
+        found = launches(clock, 5, np.random.default_rng(0))
+        filling = [Job(name, {}, 1e-8) for name in ("loads", "stores", "loop", "instructions")]
+        slowed = launches(filling, 5, np.random.default_rng(0), Noise(launch, 0.01, 0.0))
+        both = [
+            replace(one, results=one.results + other.results)
+            for one, other in zip(found, slowed, strict=True)
+        ]
+        return list(noise.quality(Measured(both), {})["core"].get("why", []))
+
+    assert why(0.02) == []
+    (said,) = why(0.4)
+    assert said.startswith("launches differ by")
+    assert said.endswith(
+        "in what a core does per cycle, as where another hardware thread of it is busy at times"
+    )
+
+
 def test_one_launch_says_nothing_of_launches() -> None:
     entry = noise.quality(measured([Job("clock", {"threads": 1}, 1e-6)], 1), {"core": ["x"]})[
         "core"

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model.demo import exact, machine, point
+from model.demo import exact, machine, point, program
 
 from popmodel.machine.profile import MissingQuantity, Profile, from_document
+from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.costs import Costs
 from popmodel.model.kinds.halo import copying
 from popmodel.model.kinds.parallel import Critical, Parallel, SharedWrites
@@ -61,6 +62,62 @@ def test_the_slowest_of_peak_rates_and_chain_counts(
     work = serial(computation(), 1e6, Costs(flops=flops, loads=loads, chain=chain))
     cycles = max(flops / 2, loads / 2, chain) + 1  # and the control of the loop
     assert work.serial == pytest.approx(1e6 * cycles * CYCLE)
+
+
+def counting(**core: float) -> Point:
+    """A machine that knows how many instructions a core carries out, and holds."""
+    return computation(profile=machine(**{f"core__{name}": one for name, one in core.items()}))
+
+
+@given(st.floats(0, 20), st.floats(0.5, 40), st.floats(0, 200))
+def test_counted_instructions_take_their_time_and_the_loop_is_among_them(
+    flops: float, instructions: float, latency: float
+) -> None:
+    costs = Costs(flops=flops, instructions=instructions, latency=latency)
+    here = counting(instructions_per_cycle=4.0, window=100.0)
+    iterations_at_once = 100 / instructions
+    cycles = max(flops / 2, instructions / 4, latency / iterations_at_once)
+    assert serial(here, 1e6, costs).serial == pytest.approx(1e6 * cycles * CYCLE)
+
+
+@pytest.mark.parametrize(
+    ("known", "cycles"),
+    [
+        ({}, 2 + 1),  # flops; the control of the loop on top
+        ({"window": 100.0}, 2 + 1),
+        ({"instructions_per_cycle": 4.0}, 3),  # 12 instructions
+        ({"instructions_per_cycle": 4.0, "window": 100.0}, 6),  # 8.3 iterations of 50 at once
+    ],
+)
+def test_a_profile_that_knows_less_of_a_core_is_enough(
+    known: dict[str, float], cycles: float
+) -> None:
+    costs = Costs(flops=4, instructions=12, latency=50)
+    assert serial(counting(**known), 1, costs).serial == pytest.approx(cycles * CYCLE)
+
+
+def test_where_nobody_counted_instructions_the_loop_comes_on_top() -> None:
+    here = counting(instructions_per_cycle=4.0, window=100.0)
+    assert serial(here, 1, Costs(flops=4)).serial == pytest.approx((2 + 1) * CYCLE)
+
+
+@given(st.floats(1, 1000), st.floats(1, 1000))
+def test_room_for_more_instructions_never_makes_a_loop_slower(first: float, second: float) -> None:
+    costs = Costs(flops=4, instructions=12, latency=50)
+    small, large = (
+        serial(counting(instructions_per_cycle=4.0, window=one), 1, costs).serial
+        for one in sorted((first, second))
+    )
+    assert large <= small
+
+
+def test_a_latency_needs_a_count_of_instructions() -> None:
+    with pytest.raises(SignatureError) as caught:
+        program("[[program]]\nserial = { trip = 1, latency = 40 }\n")
+    assert caught.value.problem == "serial has latency and no instructions"
+    assert caught.value.hint == (
+        "add instructions: how many iterations a core works on at a time follows from them"
+    )
 
 
 def test_a_chain_is_shared_and_stretched_as_other_work() -> None:

@@ -71,6 +71,10 @@ def test_domains() -> None:
         ("serial = { trip = 1, flops = -1 }", "flops must be at least 0, not -1"),
         ("serial = { trip = 1, bytes.MEM = -8 }", "MEM must be at least 0, not -8"),
         ("serial = { trip = 1, chain = -8 }", "chain must be at least 0, not -8"),
+        (
+            "serial = { trip = 1, instructions = 4, latency = -8 }",
+            "latency must be at least 0, not -8",
+        ),
         ("loop = { count = -3, body = [{ serial = { trip = 1 } }] }", "count must be"),
         ("loop = { count = 3, body = [{ serial = { trip = 1, every = 0 } }] }", "every must be"),
         ("parallel = { trip = 1, inner = 0 }", "inner must be above 0, not 0"),
