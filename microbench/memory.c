@@ -29,7 +29,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arrays.h"
 #include "clock.h"
@@ -186,15 +185,6 @@ static int link_lines(char *block, long lines, long line)
         *(void **)(block + line * i) = block + line * (long)order[i];
     free(order);
     return 0;
-}
-
-static long line_bytes(void)
-{
-    long bytes = -1;
-#ifdef _SC_LEVEL1_DCACHE_LINESIZE
-    bytes = sysconf(_SC_LEVEL1_DCACHE_LINESIZE);
-#endif
-    return bytes >= (long)sizeof(void *) ? bytes : LINE;
 }
 
 static struct result run_chase(const struct job *job, const struct plan *plan, void *context)

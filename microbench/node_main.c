@@ -38,7 +38,8 @@ static char *default_jobs(void *context)
     for (long bytes = 16L << 10; bytes <= 64L << 20; bytes *= 4)
         text_add(&jobs, "chase bytes=%ld\n", bytes);
     text_add(&jobs, "loads\nstores\nloop\ninstructions\nin_flight\nsmt shared=0\nsmt shared=1\nquantum\n"
-                    "line_transfer distance=near\nline_transfer distance=far\n");
+                    "line_transfer distance=near\nline_transfer distance=far\n"
+                    "line_takeover distance=near bytes=131072\n");
     for (int padded = 0; padded <= 1; padded++)
         text_add(&jobs, "false_sharing threads=%d padded=%d\n", all, padded);
     return jobs.at;

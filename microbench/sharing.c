@@ -9,7 +9,12 @@
  *        farthest from it, answer each other through one word. One operation is one way: the time
  *        until a store is seen by the other core
  *
- * The numbers are doubles, such as the partial sums that programs keep in an array with a slot for
+ *   line_takeover threads=2 bytes=B distance=near|far
+ *        the two threads write, in turn, a byte in each line of the same B bytes, every one of which
+ *        the other has written just before. One operation is one pass of one thread; work = its
+ *        lines. A core asks for many at once: expect far less for each than line_transfer
+ *
+ * The numbers of false_sharing are doubles, such as the partial sums that programs keep in an array with a slot for
  * each thread, and go through memory every time (volatile), as they do there when the compiler
  * cannot keep the slot in a register. A core hides much of the way of the line behind its store
  * buffer, in the program as here: expect less than line_transfer. */
@@ -71,6 +76,8 @@ struct exchange {
     struct team team;
     int cpus[2];
     atomic_long *word;
+    volatile char *block; /* what is written before an answer, a byte in each of its lines */
+    long bytes, line;
 };
 
 /* Thread 0 writes odd numbers, thread 1 the even ones after them: two operations per round. */
@@ -87,6 +94,8 @@ static double answer(void *state, long inner)
         for (long i = 0; i < rounds; i++) {
             while (atomic_load_explicit(exchange->word, memory_order_acquire) != 2 * i + thread)
                 ;
+            for (long at = 0; at < exchange->bytes; at += exchange->line)
+                exchange->block[at] = (char)i;
             atomic_store_explicit(exchange->word, 2 * i + thread + 1, memory_order_release);
         }
         team_end(&exchange->team);
@@ -95,12 +104,10 @@ static double answer(void *state, long inner)
     return team_seconds(&exchange->team) * (double)inner / (double)(2 * rounds);
 }
 
-static struct result run_line_transfer(const struct job *job, const struct plan *plan,
-                                       void *context)
+static struct result exchanged(const struct job *job, const struct plan *plan, long bytes)
 {
-    (void)context;
     struct result result = {0};
-    struct exchange exchange = {0};
+    struct exchange exchange = {.bytes = bytes, .line = line_bytes()};
     struct cpus cpus = cpus_read();
     int far = strcmp(job_text(job, "distance", "near"), "far") == 0;
     int none = cpus_on_two_cores(&cpus, far, exchange.cpus);
@@ -112,13 +119,33 @@ static struct result run_line_transfer(const struct job *job, const struct plan 
     if (team_open(&exchange.team, 2, &result))
         return result;
     exchange.word = aligned_reserve(2 * LINE);
-    if (exchange.word)
+    char *block = bytes ? aligned_reserve((size_t)bytes) : NULL;
+    if (block)
+        memset(block, 0, (size_t)bytes);
+    exchange.block = block;
+    result.work = (double)((bytes + exchange.line - 1) / exchange.line);
+    if (exchange.word && (block || !bytes))
         result.batches = measure(plan, answer, NULL, &exchange);
     else
-        result = result_absent("not enough memory for a cache line");
+        result = result_absent("not enough memory for the lines of two threads");
+    free(block);
     free(exchange.word);
     team_close(&exchange.team);
     return result;
+}
+
+static struct result run_line_transfer(const struct job *job, const struct plan *plan,
+                                       void *context)
+{
+    (void)context;
+    return exchanged(job, plan, 0);
+}
+
+static struct result run_line_takeover(const struct job *job, const struct plan *plan,
+                                       void *context)
+{
+    (void)context;
+    return exchanged(job, plan, job_integer(job, "bytes", 0));
 }
 
 static const char *const DISTANCES[] = {"near", "far", NULL};
@@ -132,9 +159,16 @@ static const struct key LINE_TRANSFER_KEYS[] = {
     {"distance", WORD, 1, 0, 0, DISTANCES},
     {0},
 };
+static const struct key LINE_TAKEOVER_KEYS[] = {
+    {"threads", INTEGER, 0, 2, 2, NULL},
+    {"bytes", INTEGER, 1, LINE, 1L << 30, NULL},
+    {"distance", WORD, 1, 0, 0, DISTANCES},
+    {0},
+};
 
 const struct job_kind sharing_jobs[] = {
     {"false_sharing", FALSE_SHARING_KEYS, NULL, run_false_sharing},
     {"line_transfer", LINE_TRANSFER_KEYS, NULL, run_line_transfer},
+    {"line_takeover", LINE_TAKEOVER_KEYS, NULL, run_line_takeover},
     {0},
 };

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "clock.h"
 
@@ -87,4 +88,13 @@ void team_close(struct team *team)
 {
     free(team->spans);
     *team = (struct team){0};
+}
+
+long line_bytes(void)
+{
+    long bytes = -1;
+#ifdef _SC_LEVEL1_DCACHE_LINESIZE
+    bytes = sysconf(_SC_LEVEL1_DCACHE_LINESIZE);
+#endif
+    return bytes >= (long)sizeof(void *) ? bytes : LINE;
 }

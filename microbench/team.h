@@ -37,6 +37,9 @@ double team_contended_seconds(const struct team *);
 
 void team_close(struct team *);
 
+/* Size of a cache line; LINE where the system does not tell. */
+long line_bytes(void);
+
 /* Memory that starts on a page, for free(); NULL if there is none. */
 void *aligned_reserve(size_t bytes);
 

@@ -24,7 +24,7 @@ COMMANDS = [
 PROFILE = "examples/profiles/two-core-vm.json"
 
 # what the READMEs state, in per cent: fastest, slowest and median error, runs inside intervals
-SIZES = {"stencil3d": (37, 34, 5, 91), "cannon": (16, 16, 5, 89)}
+SIZES = {"stencil3d": (37, 34, 5, 96), "cannon": (16, 16, 5, 89)}
 LARGE = {(1, 1): 6, (1, 2): 3, (2, 1): 0}
 
 
@@ -95,12 +95,9 @@ def test_the_validation_is_as_far_off_as_its_readme_says(
 def test_other_sizes_are_as_far_off_as_the_readmes_say(
     program: str, validated: Callable[..., dict[str, Any]]
 ) -> None:
-    def is_kept(one: dict[str, Any]) -> bool:
-        return (one["threads"], one["parameters"]["N"]) not in {(2, 24), (2, 32)}  # no faster
-
     document = validated(program, f"examples/{program}/sizes.csv")
-    off = [100 * one["runtime"]["error"] for one in filter(is_kept, document["splits"])]
-    rows = [*filter(is_kept, document["rows"])]
+    off = [100 * one["runtime"]["error"] for one in document["splits"]]
+    rows = document["rows"]
     covered = 100 * sum(row["covered"] for row in rows) / len(rows)
     found = (-min(off), max(off), statistics.median(map(abs, off)), covered)
     fastest, slowest, median, held = SIZES[program]

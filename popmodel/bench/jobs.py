@@ -31,6 +31,7 @@ PART_OF: Mapping[str, str] = {
     "remote_triad": "memory",
     "remote_chase": "memory",
     "line_transfer": "memory",
+    "line_takeover": "memory",
     "false_sharing": "memory",
     "construct": "openmp",
     "quantum": "noise",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from popmodel.bench.jobs import Job, job
-from popmodel.machine.topology import Topology
+from popmodel.machine.topology import Cache, Topology
 
 KIB, MIB = 1 << 10, 1 << 20
 LARGEST_ARRAY = 256 * MIB
@@ -18,6 +18,8 @@ BEYOND_CACHE = 4
 _SHARES = (50, 100, 200)  # % of a loop's transfers that its arithmetic takes
 _MORE_SHARES = (70, 140)
 _CLEAR = 2  # times the cache below, so that next to nothing of a loop is found there
+_HELD = 128 * KIB
+"""Bytes that one core writes and another takes over: they stay in the caches of a core."""
 _FEW_DOMAINS = 4  # all pairs of more are too many
 
 
@@ -117,6 +119,11 @@ def _remote_jobs(topology: Topology, size: int, *, full: bool) -> Iterator[Job]:
         yield job("remote_chase", bytes=size, on=on, data=data)
 
 
+def _own_caches(topology: Topology) -> list[Cache]:
+    """The caches that a core has for itself, from the smallest."""
+    return [cache for cache in topology.caches if cache.shared_by == 1]
+
+
 def _ends(topology: Topology, *, full: bool) -> set[int]:
     """Working sets around the end of every cache but the last."""
     steps = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5) if full else (0.75, 1.0, 1.25, 1.5, 2.0)
@@ -155,7 +162,10 @@ def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]
         (short if size <= 16 * MIB else long).append(job("update", threads=1, bytes=size))
     cores = topology.cores_per_node
     if cores > 1:
-        short += [job("line_transfer", threads=2, distance=far) for far in ("near", "far")]
+        held = min([_HELD, *(cache.bytes // 4 for cache in _own_caches(topology)[-1:])])
+        for far in ("near", "far"):
+            short.append(job("line_transfer", threads=2, distance=far))
+            short.append(job("line_takeover", threads=2, bytes=held, distance=far))
         short += [
             job("false_sharing", threads=count, padded=padded)
             for count in (counts_up_to(cores)[1:] if full else sorted({2, cores}))

@@ -40,6 +40,7 @@ PROGRAMS = ("node", "mpi")
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("clock", "fma", "loads", "stores", "instructions", "smt"), ("work",)),
+    "line_takeover": ("work",),
     "in_flight": ("reference", "work"),
     **dict.fromkeys(("triad", "load", "update", "copy", "window", "remote_triad"), ("moved",)),
     "mixed": (

@@ -15,7 +15,8 @@ from popmodel.machine.parameter import TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.machine.register import unused
+from popmodel.machine.register import find, unused
+from popmodel.units import format_time
 from popmodel.values import dataclass
 
 KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unused")
@@ -210,7 +211,14 @@ def _assumed(profile: Profile) -> Iterator[Finding]:
     for path, one in profile.assumed.items():
         if path.partition(".")[0] in profile.document:
             why = profile.absent(path) or f"measure it: {remeasure.command(profile, path)}"
-            yield Finding("preset", path, f"{path} is assumed, {one.low:g} to {one.high:g}: {why}")
+            known = find(path)
+            is_time = known is not None and known.unit == "s"
+            low, high = (
+                format_time(end, trim=True) if is_time and end is not None else f"{end:g}"
+                for end in (one.low, one.high)
+            )
+            bounds = f"{low} to {high}"
+            yield Finding("preset", path, f"{path} is assumed, {bounds}: {why}")
 
 
 def _old(profile: Profile, now: datetime) -> Iterator[Finding]:

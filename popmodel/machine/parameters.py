@@ -252,6 +252,22 @@ REGISTER: tuple[Parameter, ...] = (
         shown="cache-line transfer, {} cores",
     ),
     Parameter(
+        "memory.line_takeover.DISTANCE",
+        "s",
+        "memory",
+        "time for each of many cache lines that a core takes over from another",
+        short="lambda_over",
+        changes="lines",
+        assumed=Quantity(
+            7e-9,
+            2e-9,
+            2e-8,
+            "assumed",
+            source="a core waits for about ten lines at once, each of them 50 to 150 ns away",
+        ),
+        shown="each of many lines, {} cores",
+    ),
+    Parameter(
         "memory.kappa",
         "1",
         "memory",

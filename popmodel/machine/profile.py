@@ -30,10 +30,12 @@ from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
 ANY = "any"
-"""Stands for all pairs of memory domains, or all caches, in paths of what is assumed of them."""
+"""Stands for all pairs of memory domains, caches or distances, in paths of what is assumed."""
+DISTANCES = ("near", "far")
+"""Of two cores: on one socket, or on two."""
 
 _ASSUMED = {
-    one.path.replace("PAIR", ANY).replace("LEVEL", ANY): one.assumed
+    re.sub("PAIR|LEVEL|DISTANCE", ANY, one.path): one.assumed
     for one in REGISTER
     if one.assumed is not None
 }
@@ -166,15 +168,31 @@ class Profile:
     def _is_asked(self, path: str) -> bool:
         """Whether the model may need what is assumed: of no pair of domains if it knows one.
 
-        Nor of caches, if there is but one or something is known of them all.
+        Nor of caches, if there is but one or something is known of them all; nor of lines that move
+        between cores, if any distance is known.
         """
         if path.endswith(f".{ANY}"):
-            inner = self.topology.levels[:-1]
-            levels = self.topology.levels[1:] if path.startswith("memory.write_back.") else inner
             stem = path.removesuffix(ANY)
+            if stem == "memory.line_takeover.":
+                known = any(stem + distance in self.quantities for distance in DISTANCES)
+                return self.topology.cores_per_node > 1 and not known
+            inner = self.topology.levels[:-1]
+            levels = self.topology.levels[1:] if stem == "memory.write_back." else inner
             return any(stem + level not in self.quantities for level in levels)
         stem, is_of_pairs, key = path.partition(f".{ANY}.")
         return not is_of_pairs or (self.topology.domains > 1 and not self._pairs(stem, key))
+
+    def takeover(self, distance: str) -> str:
+        """Return the path of what is known of lines that another core has, or is assumed.
+
+        Parameters
+        ----------
+        distance : {'near', 'far'}
+            Of that core; where only the other is known, that one.
+        """
+        paths = [f"memory.line_takeover.{one}" for one in (distance, *DISTANCES)]
+        known = (path for path in paths if path in self.quantities)
+        return next(known, f"memory.line_takeover.{ANY}")
 
     def of_level(self, table: str, level: str) -> str:
         """Return the path of a quantity of a cache, or of what is assumed of all caches."""

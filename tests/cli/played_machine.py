@@ -33,6 +33,7 @@ FILES = {
 # Plays both measuring programs: a header, a sample for every job, and trouble where asked.
 PROGRAM = """\
 import json, os, signal, sys
+WITH_WORK = (*("clock", "fma", "loads", "stores", "instructions", "in_flight"), "line_takeover")
 program = os.path.basename(sys.argv[0]).partition("-")[2]
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 if os.environ.get("DUMB") == program:
@@ -59,7 +60,7 @@ with open(options["-o"], "w") as samples:
         result = {"job": name, "params": params, "inner": 10, "stopped": "converged", "wall": 0.01,
                   "at": 1.8e9, "involuntary": 0, "steal": 0, "foreign": 0.0,
                   "seconds": [base * (1 + 0.001 * (i % 7) + 0.0005 * launch) for i in range(50)]}
-        if name in ("clock", "fma", "loads", "stores", "instructions", "in_flight"):
+        if name in WITH_WORK:
             result["work"] = 2000
         if name == "in_flight":
             result["reference"] = [3 * seconds for seconds in result["seconds"]]

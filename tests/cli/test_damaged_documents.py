@@ -181,7 +181,7 @@ def samples_of(launch: plan.PlannedLaunch) -> list[dict[str, Any]]:
             "steal": None,
             "foreign": 0.0,
         }
-        if job.name in ("clock", "fma", "loads", "stores", "instructions", "in_flight"):
+        if job.name in WITH_WORK:
             line["work"] = 2000
         if job.name in ("window", "triad", "load", "update", "copy"):
             line["moved"] = max(int(params.get("bytes", 0)), 1)
@@ -191,6 +191,10 @@ def samples_of(launch: plan.PlannedLaunch) -> list[dict[str, Any]]:
             line["compute"] = 0.5 * base
         lines.append(line)
     return [*lines, {"end": "complete", "left": 0, "wall": 1.0, "foreign": 0.1}]
+
+
+WITH_WORK = (*("clock", "fma", "loads", "stores", "instructions", "in_flight"), "line_takeover")
+"""Jobs whose lines say what an operation holds."""
 
 
 @pytest.fixture(scope="module")

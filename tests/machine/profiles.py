@@ -62,6 +62,7 @@ def document() -> Document:
             "cache_bw": {"L1": measured(1e11), "L3": measured(4e10)},
             "copy_bw": measured(1e10),
             "line_transfer": {"near": measured(5e-8)},
+            "line_takeover": {"near": measured(5e-9)},
             "kappa": measured(0.7),
             "inner_kappa": {"L1": measured(1.1), "L2": measured(1.2)},
             "write_back": {"L2": measured(2), "L3": measured(0.2)},

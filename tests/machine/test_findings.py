@@ -156,11 +156,21 @@ def test_what_is_not_measured_is_told() -> None:
     assert text == ("published or assumed, not measured: all values")
     assert [other.partition(" is assumed")[0] for other in others] == [
         "memory.write_back.any",
+        "memory.line_takeover.any",
         "memory.inner_kappa.any",
     ]
     one = document()
     one["memory"]["kappa"] = {"value": 0.5, "origin": "user"}
     assert found(one, "preset") == ["given by the user, not measured: memory.kappa"]
+
+
+def test_bounds_of_what_is_assumed_have_their_unit() -> None:
+    one = document()
+    del one["memory"]["line_takeover"]
+    assert found(one, "preset") == [
+        "memory.line_takeover.any is assumed, 2 ns to 20 ns: measure it: popmodel bench -o "
+        "machine.json"
+    ]
 
 
 def test_caches_that_nothing_told() -> None:

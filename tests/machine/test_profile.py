@@ -158,11 +158,17 @@ def test_what_is_assumed_is_not_of_the_profile() -> None:
     assert (overlap.value, overlap.low, overlap.high) == (0.5, 0.0, 1.0)
     assert overlap.origin == "assumed"
     assert "core.overlap" not in loaded.quantities
-    assert loaded.assumed.keys() == {"core.overlap"}  # it knows memory.q
+    lines = "memory.line_takeover.any"
+    assert loaded.assumed.keys() == {"core.overlap", lines}  # it knows memory.q
     for stated in ("ecm", q(0.25)):
         document = minimal()
         document["core"] = {"overlap": stated}
-        assert not profile.from_document(document).assumed
+        assert profile.from_document(document).assumed.keys() == {lines}
+    document["memory"]["line_takeover"] = {"far": q(1e-8)}
+    assert not profile.from_document(document).assumed
+    del document["memory"]["line_takeover"]
+    document["topology"]["cores_per_node"] = 1  # takes nothing from another
+    assert not profile.from_document(document).assumed
     document["core"] = {"overlap": "ecm"}
     exact = profile.from_document(document)
     assert exact.word("core.overlap") == "ecm"

@@ -278,11 +278,17 @@ def test_sharing(measure: Callable[..., list[Line]]) -> None:
     packed, padded, near, far = measure(
         *jobs, "line_transfer threads=2 distance=near", "line_transfer threads=2 distance=far"
     )
+    (many,) = measure("line_takeover distance=near bytes=65536")
     check_result(packed)
     check_result(padded)
     if "absent" not in near:
         check_result(near)
         assert 1e-9 < median(near) < 1e-5
+        check_result(many)
+        lines = many["work"]
+        assert lines in {65536 / size for size in (32, 64, 128, 256)}
+        # a core asks for several at a time, and waits for none longer than for one alone
+        assert 1e-10 < median(many) / lines < 2 * median(near)
     if "absent" in far:
         assert "equally near" in far["absent"] or "one core only" in far["absent"]
     else:
@@ -331,6 +337,10 @@ def test_absent_says_why(measure: Callable[..., list[Line]]) -> None:
         (["chase bytes=1 bytes=2"], "argument:1: bytes of chase is given twice"),
         (["chase bytes=1k"], "bytes of chase must be a whole number from 1 to 68719476736, not"),
         (["clock threads=0"], "threads of clock must be a whole number from 1 to 65536, not '0'"),
+        (
+            ["line_takeover bytes=64 distance=x"],
+            "distance of line_takeover must be one of near, far",
+        ),
         (["line_transfer distance=x"], "distance of line_transfer must be one of near, far, not"),
         (["construct name=x threads=1"], "argument:1: construct: unknown name; known: parallel"),
         (["construct name=for threads=1 bytes=8"], "bytes= is the size of a private array"),

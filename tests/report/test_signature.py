@@ -76,6 +76,8 @@ OTHERS: dict[tuple[str, str], tuple[str, str]] = {
         "adjacent elements by the same thread",
     ),
     ("*", "latency"): ('"1*x*y", instructions = 2', "a latency of 1*x*y = 1.5 cycles"),
+    ("serial", "taken_over"): ('"x*y"', "x*y = 1.5 cache lines of other threads"),
+    ("parallel", "taken_over"): ('"x*y"', "x*y = 1.5 cache lines of other threads"),
     ("serial", "seconds"): ('"1*x*y"', "each takes 1*x*y = 1.5 s, as measured"),
     ("parallel", "seconds"): ('"1*x*y"', "each takes 1*x*y = 1.5 s, as measured"),
     ("serial", "first_touch"): ('"interleaved"', "data interleaved over memory domains"),

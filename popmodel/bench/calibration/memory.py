@@ -366,6 +366,17 @@ def _sharing(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
             reason := measured.reason("line_transfer", distance=distance)
         ):
             absent[f"memory.line_transfer.{distance}"] = reason
+    taken_over = {
+        distance: of_results(
+            measured.results("line_takeover", distance=distance),
+            lambda result: median(result.seconds) / float(result.facts["work"]),
+            "write of a byte in each of many cache lines that another core has just written, "
+            "median",
+        )
+        for distance in measured.values("line_takeover", "distance")
+    }
+    if taken_over:
+        section["line_takeover"] = quantities(taken_over)
     counts = measured.values("false_sharing", "threads")
     if transfers and counts:
         distance = measured.values("line_transfer", "distance")[-1]  # near, where it is measured

@@ -20,8 +20,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "mixed",
     ),
     "memory": (
-        *("triad", "load", "update", "copy", "chase", "line_transfer", "false_sharing"),
-        *("remote_triad", "remote_chase"),
+        *("triad", "load", "update", "copy", "chase", "line_transfer", "line_takeover"),
+        *("false_sharing", "remote_triad", "remote_chase"),
     ),
     "openmp": ("construct",),
     "net": (

@@ -51,6 +51,8 @@ class Costs(Table):
         Instructions, those of the loop's control included; None where nobody counted them.
     latency : formula or number
         From the first operation of an iteration to the last that waits for it, cycles.
+    taken_over : formula or number
+        Cache lines that another thread of the process wrote last and still has.
     mode : {'sum', 'ecm', 'roofline'} or None
         How arithmetic and transfers overlap in this loop; None is as the machine profile says.
     first_touch : {'threads', 'master', 'interleaved'} or None
@@ -109,6 +111,15 @@ class Costs(Table):
             NOT_NEGATIVE,
         ),
         Key(
+            "taken_over",
+            "1",
+            "0",
+            "cache lines per innermost iteration that another thread of the process wrote last and "
+            "still has in a cache of its own: what a master writes among the data of the threads, "
+            "and what these then read of it",
+            NOT_NEGATIVE,
+        ),
+        Key(
             "mode",
             "",
             "from the machine profile",
@@ -142,6 +153,7 @@ class Costs(Table):
     chain: Amount = 0.0
     instructions: Amount | None = None
     latency: Amount = 0.0
+    taken_over: Amount = 0.0
     mode: str | None = None
     first_touch: str | None = None
     seconds: Amount | None = None
@@ -179,6 +191,16 @@ class Costs(Table):
             memory_bytes=iterations * self.bytes.get(MEMORY_LEVEL, 0.0),
             instructions=None if self.instructions is None else iterations * self.instructions,
         )
+
+    def taking_over(self, point: Point, iterations: Value) -> Value:
+        """Return the time until lines of other threads have come over, s."""
+        if point.placement.threads == 1 or not numbers(self.taken_over).any():
+            return 0.0
+        distance = "far" if point.placement.sockets_spanned > 1 else "near"
+        parameters = point.parameters
+        each = parameters.get(parameters.profile.takeover(distance))
+        time: Value = iterations * self.taken_over * each
+        return time
 
     def alone(
         self, point: Point, iterations: Value, first_touch: str | None = None
@@ -350,6 +372,8 @@ class Costs(Table):
         ]
         if counted is not None:
             parts.append(words.many(counted, "instruction"))
+        if entry["taken_over"]["formula"] != "0":
+            parts.append(f"{words.many(entry['taken_over'], 'cache line')} of other threads")
         if entry["mode"] is not None:
             parts.append(_OVERLAP_WORDS[entry["mode"]])
         if entry["first_touch"] is not None:

@@ -236,7 +236,9 @@ class Parallel(Varied):
             time for construct, time in entered.items() if construct in openmp.SYNCHRONISING
         )
         measured = 0.0 if self.overhead is None else self.overhead
-        more = inside + (0.0 if self.shared_writes is None else self.shared_writes.time(point))
+        more = inside + self.costs.taking_over(point, iterations / point.team)
+        if self.shared_writes is not None:
+            more = more + self.shared_writes.time(point)
         return Work(
             share=share + more,
             stretched=busiest + more,

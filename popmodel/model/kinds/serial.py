@@ -40,8 +40,9 @@ class Serial(Varied):
 
     def work(self, point: Point) -> Work:
         """Return the work of one execution."""
-        time, frequency = self.costs.alone(point, self.trip)
-        stated = 0.0 if self.costs.seconds is None else time
+        own, frequency = self.costs.alone(point, self.trip)
+        stated = 0.0 if self.costs.seconds is None else own
+        time = own + self.costs.taking_over(point, self.trip)
         one = Work(serial=time, stated=stated, serial_cycles=time * frequency)
         return one.plus(self.costs.total(self.trip))
 

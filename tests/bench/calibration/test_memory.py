@@ -147,6 +147,13 @@ def test_false_sharing_is_relative_to_the_time_of_a_line() -> None:
         measured(
             [
                 Job("line_transfer", {"threads": 2, "distance": "near"}, 5e-8),
+                Job(
+                    "line_takeover",
+                    {"threads": 2, "bytes": 65536, "distance": "near"},
+                    6e-6,
+                    quantile=0.5,
+                    facts={"work": 1024},
+                ),
                 Job("false_sharing", {**params, "padded": 0}, 2.1e-8, quantile=0.5),
                 Job("false_sharing", {**params, "padded": 1}, 1e-9, quantile=0.5),
             ]
@@ -154,4 +161,5 @@ def test_false_sharing_is_relative_to_the_time_of_a_line() -> None:
         {},
     )
     assert section["line_transfer"]["near"]["value"] == pytest.approx(5e-8)
+    assert section["line_takeover"]["near"]["value"] == pytest.approx(6e-6 / 1024)
     assert section["kappa_fs"]["value"] == pytest.approx(0.4)

@@ -307,6 +307,36 @@ def test_a_profile_without_what_false_sharing_needs(missing: str, path: str) -> 
         parallel(one, 8, 1, Costs(), shared_writes=SharedWrites(8, 8, 1))
 
 
+OVER = {"line_takeover": {"near": exact(5e-9), "far": exact(2e-8)}}
+BETWEEN = Costs(flops=4, taken_over=0.25)
+
+
+@pytest.mark.parametrize(("threads", "each"), [(1, 0.0), (2, 5e-9), (4, 5e-9), (8, 2e-8)])
+def test_lines_of_other_threads_are_waited_for(threads: int, each: float) -> None:
+    here = computation(threads=threads, profile=with_memory(**OVER))
+    own = replace(BETWEEN, taken_over=0.0)
+    shared, apart = (parallel(here, 800, 10, costs) for costs in (BETWEEN, own))
+    assert shared.share - apart.share == pytest.approx(8000 / threads * 0.25 * each)
+    assert shared.stretched - apart.stretched == pytest.approx(shared.share - apart.share)
+    assert shared.single_thread == apart.single_thread  # there is no other thread
+    waited = serial(here, 1000, BETWEEN).serial - serial(here, 1000, own).serial
+    assert waited == pytest.approx(1000 * 0.25 * each)
+
+
+@pytest.mark.parametrize(
+    ("known", "each"),
+    [
+        ({"far": exact(2e-8)}, 2e-8),  # rather than what is assumed
+        ({}, 7e-9),
+    ],
+)
+def test_a_profile_without_the_lines_of_near_cores(known: dict[str, Any], each: float) -> None:
+    here = computation(threads=2, profile=with_memory(line_takeover=known))
+    own = replace(BETWEEN, taken_over=0.0)
+    waited = serial(here, 1000, BETWEEN).serial - serial(here, 1000, own).serial
+    assert waited == pytest.approx(1000 * 0.25 * each)
+
+
 # -- iterations of random cost
 
 
