@@ -81,6 +81,9 @@ def node_jobs(
     if "noise" in wanted or NODE_PARTS.isdisjoint(wanted):
         # In the latter case for what comes with it: the node program tells what the hardware is.
         long.append(job("quantum"))
+    if "core" in wanted and loops:
+        # what else runs on the cores comes and goes: they are looked at in more launches
+        loops = [job("clock", threads=threads[0]), job("instructions"), *loops]
     return short, loops, long
 
 
