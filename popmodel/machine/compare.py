@@ -30,10 +30,11 @@ class Difference:
 
     @property
     def ratio(self) -> float | None:
-        """Second over first; None if one is missing or the first is 0."""
+        """Second over first; None if one is missing, the first is 0, or one alone is below 0."""
         if self.first is None or self.second is None or self.first.value == 0:
             return None
-        return self.second.value / self.first.value
+        ratio = self.second.value / self.first.value
+        return ratio if ratio >= 0 else None
 
     @property
     def within(self) -> bool | None:

@@ -60,6 +60,18 @@ def test_show_in_other_formats(popmodel: Call) -> None:
     assert Path("a.md").read_text().startswith("- **machine**: box (measured 2026-11-01)\n")
 
 
+def test_diff_of_what_is_below_0_on_one_machine_only(popmodel: Call) -> None:
+    for path, share in (("a.json", -0.3), ("b.json", 0.7)):
+        one = json.loads(Path(path).read_text())
+        one["core"]["overlap_with"] = {
+            "MEM": {"value": share, "low": share - 0.1, "high": share + 0.1, "origin": "measured"}
+        }
+        Path(path).write_text(json.dumps(one))
+    status, out, err = popmodel("machine", "diff", "a.json", "b.json")
+    assert (status, err) == (0, "")
+    assert "core.overlap_with.MEM -0.3 0.7 -" in [" ".join(row.split()) for row in out.splitlines()]
+
+
 def test_diff_counts_what_is_within_the_intervals(popmodel: Call) -> None:
     status, out, err = popmodel("machine", "diff", "a.json", "b.json")
     assert (status, err) == (0, "")

@@ -54,6 +54,8 @@ def test_a_ratio_needs_two_values() -> None:
     assert Difference("x", Quantity(2.0), Quantity(3.0)).ratio == 1.5
     assert Difference("x", None, Quantity(3.0)).ratio is None
     assert Difference("x", Quantity(0.0), Quantity(3.0)).ratio is None
+    assert Difference("x", Quantity(-0.3), Quantity(0.7)).ratio is None
+    assert Difference("x", Quantity(-0.2), Quantity(-0.4)).ratio == 2.0
 
 
 def test_all_quantities_of_both_profiles_are_compared() -> None:
