@@ -232,14 +232,15 @@ static struct result run_fma(const struct job *job, const struct plan *plan, voi
     return result;
 }
 
-static struct result run_words(const struct plan *plan, batch_fn batch)
+static struct result run_words(const struct plan *plan, batch_fn batch, batch_fn reference,
+                               double work)
 {
     struct core core = {.vectors = widest_vectors()};
     struct result result = {0};
     if (reserve_words(&core, &result))
         return result;
-    result.batches = measure(plan, batch, NULL, &core);
-    result.work = WORDS;
+    result.batches = measure(plan, batch, reference, &core);
+    result.work = work;
     free(core.words);
     return result;
 }
@@ -248,14 +249,14 @@ static struct result run_loads(const struct job *job, const struct plan *plan, v
 {
     (void)job;
     (void)context;
-    return run_words(plan, load_batch);
+    return run_words(plan, load_batch, NULL, WORDS);
 }
 
 static struct result run_stores(const struct job *job, const struct plan *plan, void *context)
 {
     (void)job;
     (void)context;
-    return run_words(plan, store_batch);
+    return run_words(plan, store_batch, NULL, WORDS);
 }
 
 static struct result run_loop(const struct job *job, const struct plan *plan, void *context)
@@ -277,14 +278,7 @@ static struct result run_in_flight(const struct job *job, const struct plan *pla
 {
     (void)job;
     (void)context;
-    struct core core = {0};
-    struct result result = {0};
-    if (reserve_words(&core, &result))
-        return result;
-    result.batches = measure(plan, in_flight_batch, chain_batch, &core);
-    result.work = CHAIN_INSTRUCTIONS;
-    free(core.words);
-    return result;
+    return run_words(plan, in_flight_batch, chain_batch, CHAIN_INSTRUCTIONS);
 }
 
 static struct result run_smt(const struct job *job, const struct plan *plan, void *context)

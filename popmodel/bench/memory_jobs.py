@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator
 
 from popmodel.bench.jobs import Job, job
-from popmodel.machine.topology import Cache, Topology
+from popmodel.machine.parameter import DISTANCES
+from popmodel.machine.topology import Topology
 
 KIB, MIB = 1 << 10, 1 << 20
 LARGEST_ARRAY = 256 * MIB
@@ -119,11 +120,6 @@ def _remote_jobs(topology: Topology, size: int, *, full: bool) -> Iterator[Job]:
         yield job("remote_chase", bytes=size, on=on, data=data)
 
 
-def _own_caches(topology: Topology) -> list[Cache]:
-    """The caches that a core has for itself, from the smallest."""
-    return [cache for cache in topology.caches if cache.shared_by == 1]
-
-
 def _ends(topology: Topology, *, full: bool) -> set[int]:
     """Working sets around the end of every cache but the last."""
     steps = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5) if full else (0.75, 1.0, 1.25, 1.5, 2.0)
@@ -162,10 +158,11 @@ def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]
         (short if size <= 16 * MIB else long).append(job("update", threads=1, bytes=size))
     cores = topology.cores_per_node
     if cores > 1:
-        held = min([_HELD, *(cache.bytes // 4 for cache in _own_caches(topology)[-1:])])
-        for far in ("near", "far"):
-            short.append(job("line_transfer", threads=2, distance=far))
-            short.append(job("line_takeover", threads=2, bytes=held, distance=far))
+        own = [cache.bytes for cache in topology.caches if cache.shared_by == 1]
+        held = min(_HELD, own[-1] // 4) if own else _HELD
+        for distance in DISTANCES:
+            short.append(job("line_transfer", threads=2, distance=distance))
+            short.append(job("line_takeover", threads=2, bytes=held, distance=distance))
         short += [
             job("false_sharing", threads=count, padded=padded)
             for count in (counts_up_to(cores)[1:] if full else sorted({2, cores}))

@@ -22,6 +22,9 @@ TIERS: Mapping[str, str] = {
 }
 """Distances between processes, and where the messages go in words."""
 
+DISTANCES = ("near", "far")
+"""Of two cores: the nearest there are, and those farthest from each other."""
+
 _NOT_USED_TIERS = {"socket": "messages within a socket cost the same as within a node"}
 
 

@@ -22,7 +22,7 @@ from popmodel.documents import Bundled, parse_json, read_text
 from popmodel.errors import PopmodelError
 from popmodel.machine import remeasure
 from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
-from popmodel.machine.parameter import TIERS
+from popmodel.machine.parameter import DISTANCES, TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.topology import Cache, Topology
@@ -31,8 +31,6 @@ from popmodel.values import cut, dataclass
 
 ANY = "any"
 """Stands for all pairs of memory domains, caches or distances, in paths of what is assumed."""
-DISTANCES = ("near", "far")
-"""Of two cores: on one socket, or on two."""
 
 _ASSUMED = {
     re.sub("PAIR|LEVEL|DISTANCE", ANY, one.path): one.assumed

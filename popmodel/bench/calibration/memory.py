@@ -24,6 +24,7 @@ from popmodel.bench.calibration.measured import Measured
 from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
 from popmodel.bench.memory_jobs import BEYOND_CACHE, MIB
 from popmodel.bench.samples import Result
+from popmodel.machine.parameter import DISTANCES
 from popmodel.machine.topology import last_level_bytes
 from popmodel.units import format_size
 
@@ -361,7 +362,7 @@ def _sharing(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
     }
     if transfers:
         section["line_transfer"] = quantities(transfers)
-    for distance in ("near", "far"):
+    for distance in DISTANCES:
         if distance not in transfers and (
             reason := measured.reason("line_transfer", distance=distance)
         ):

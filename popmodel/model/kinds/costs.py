@@ -196,9 +196,8 @@ class Costs(Table):
         """Return the time until lines of other threads have come over, s."""
         if point.placement.threads == 1 or not numbers(self.taken_over).any():
             return 0.0
-        distance = "far" if point.placement.sockets_spanned > 1 else "near"
         parameters = point.parameters
-        each = parameters.get(parameters.profile.takeover(distance))
+        each = parameters.get(parameters.profile.takeover(point.placement.distance))
         time: Value = iterations * self.taken_over * each
         return time
 

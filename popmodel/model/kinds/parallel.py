@@ -81,13 +81,12 @@ class SharedWrites(Table):
         line = profile.document.get("memory", {}).get("line")
         if line is None:
             raise profile.missing("memory.line")
-        is_far = point.placement.sockets_spanned > 1
         return false_sharing.false_sharing_time(
             self.count,
             point.team,
             self.chunk,
             maximum(line / self.bytes, 1.0),
-            point.parameters.get(f"memory.line_transfer.{'far' if is_far else 'near'}"),
+            point.parameters.get(f"memory.line_transfer.{point.placement.distance}"),
             point.parameters.get("memory.kappa_fs"),
         )
 

@@ -17,6 +17,7 @@ import math
 from collections import Counter
 
 from popmodel.errors import UsageError
+from popmodel.machine.parameter import DISTANCES
 from popmodel.machine.topology import Topology
 from popmodel.model.run import layout
 from popmodel.units import plural
@@ -142,6 +143,11 @@ class Placement:
     def cores(self) -> int:
         """Cores in use."""
         return self.processes * self.threads
+
+    @property
+    def distance(self) -> str:
+        """How far the threads of a process are from each other: near, or far on several sockets."""
+        return DISTANCES[self.sockets_spanned > 1]
 
 
 def place(
