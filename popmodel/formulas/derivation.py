@@ -371,7 +371,7 @@ def _aggregates(
                 for name, meaning in _DELAYS.items()
             )
         )
-        course = corrected(work, delays, _named(agreement.correction, notebook))
+        work, course = corrected(work, delays, _named(agreement.correction, notebook))
     return observe(work, traced, course, has_mpi=study.has_mpi).aggregates
 
 
@@ -402,7 +402,16 @@ def _named(correction: Correction, notebook: Notebook) -> Correction:
             )
         return Change(factor, seconds)
 
-    return Correction(symbols("waiting"), symbols("transfer"))
+    computation = correction.computation
+    if computation != 1:
+        computation = notebook.given(
+            "rho_computation",
+            "replay.computation",
+            "computation of an average process: replay over closed form",
+            "1",
+            Quantity(nominal(computation), origin="replay"),
+        )
+    return Correction(symbols("unequal"), symbols("waiting"), symbols("transfer"), computation)
 
 
 def _metric(family: Family, id: str, aggregates: Mapping[str, Value], notebook: Notebook) -> Traced:

@@ -28,7 +28,14 @@ from popmodel.model.replayed.simulate import simulate
 from popmodel.model.residual import RESIDUALS
 from popmodel.model.run import measured, remote
 from popmodel.model.run import nearest as choices
-from popmodel.model.run.course import LARGEST, closed_form, corrected, correction, delays
+from popmodel.model.run.course import (
+    LARGEST,
+    Correction,
+    closed_form,
+    corrected,
+    correction,
+    delays,
+)
 from popmodel.model.run.observe import observe
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
@@ -356,13 +363,17 @@ class Study:
         found = simulate(tree, spread, self.seed)
         closed = closed_form(tree.total, processes, tree.spread(spread), has_mpi=True)
         changed = correction(
-            tree.total, delays(tree.total, closed), delays(tree.total, found.course)
+            tree.total,
+            delays(tree.total, closed),
+            delays(tree.total.computed(found.computation), found.course),
+            found.computation,
         )
-        replayed = corrected(run.work, delays(run.work, run.course), changed)
+        replayed = self._corrected(placement, run, changed)
         return Agreement(
             nominal(run.modelled.aggregates["useful_mean"]),
+            nominal(replayed.modelled.aggregates["useful_mean"]),
             run.course.nominal(),
-            replayed.nominal(),
+            replayed.course.nominal(),
             changed,
             processes,
             found.part * small.share,
@@ -375,9 +386,13 @@ class Study:
         self, placement: Placement, run: Evaluation, agreement: Agreement
     ) -> Evaluation:
         """Return an evaluation with the delays that the replay found."""
-        course = corrected(run.work, delays(run.work, run.course), agreement.correction)
-        modelled = observe(run.work, placement, course, has_mpi=True)
-        return replace(run, course=course, modelled=modelled)
+        return self._corrected(placement, run, agreement.correction)
+
+    @staticmethod
+    def _corrected(placement: Placement, run: Evaluation, by: Correction) -> Evaluation:
+        work, course = corrected(run.work, delays(run.work, run.course), by)
+        modelled = observe(work, placement, course, has_mpi=True)
+        return replace(run, work=work, course=course, modelled=modelled)
 
     def spread(self, placement: Placement, drawn: Values) -> dict[str, Value]:
         """Return the spread of work at this number of processes, by its kind.

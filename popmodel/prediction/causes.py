@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from popmodel.expressions.elementary import Value
 from popmodel.model.evaluation import Evaluation
-from popmodel.model.run.course import delays
+from popmodel.model.run.course import computation, delays
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work
 from popmodel.model.study import Study
@@ -34,15 +34,17 @@ def causes(study: Study, placement: Placement, run: Evaluation) -> dict[str, dic
     """
     lost: dict[str, dict[str, float]] = {}
     closed = study.run(placement, study.sources(draws=0))
+    before, after = (nominal(computation(one.work)) for one in (closed, run))
+    factor = after / before if before else 1.0  # a replay may have found another, for all items
     for item, work in closed.tree.leaves():
-        for metric, seconds in _lost(work, placement.threads).items():
+        for metric, seconds in _lost(work.computed(factor), placement.threads).items():
             by_item = lost.setdefault(metric, {})
             by_item[item.name] = by_item.get(item.name, 0.0) + nominal(seconds)
-    before, after = delays(closed.work, closed.course), delays(run.work, run.course)
-    lost["process_load_balance"] = {UNEQUAL: nominal(after.unequal)}
+    delayed, replayed = delays(closed.work, closed.course), delays(run.work, run.course)
+    lost["process_load_balance"] = {UNEQUAL: nominal(replayed.unequal)}
     for metric, once, now, rest in (
-        ("process_serialisation_efficiency", before.waiting, after.waiting, WAITING),
-        ("process_transfer_efficiency", before.transfer, after.transfer, MESSAGES),
+        ("process_serialisation_efficiency", delayed.waiting, replayed.waiting, WAITING),
+        ("process_transfer_efficiency", delayed.transfer, replayed.transfer, MESSAGES),
     ):
         lost[metric] = _shared_out(lost[metric], nominal(once), nominal(now), rest)
     least = _ROUNDING * nominal(run.modelled.runtime)

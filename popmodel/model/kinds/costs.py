@@ -14,7 +14,7 @@ from popmodel.model.grammar.reading import LEVELS, Reading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Table
-from popmodel.model.run.remote import FIRST_TOUCH, demand
+from popmodel.model.run.remote import FIRST_TOUCH, Demand, demand
 from popmodel.model.run.work import Work
 from popmodel.model.terms import compute, memory
 from popmodel.values import dataclass
@@ -222,6 +222,7 @@ class Costs(Table):
         stretch: Value = 1,
         *,
         first_touch: str | None = None,
+        without_others: bool = False,
     ) -> Value:
         """Return the time of a core for ``stretch`` times the average iterations of a core, s.
 
@@ -239,17 +240,22 @@ class Costs(Table):
             Iterations of this core over those of an average one.
         first_touch : {'threads', 'master', 'interleaved'}, optional
             Who touched the data first; by default as loop and signature say.
+        without_others : bool, optional
+            Whether other processes leave the memory to this one.
         """
         parameters, placement = point.parameters, point.placement
         traffic = iterations * self.bytes.get(MEMORY_LEVEL, 0.0)
         if not np.any(traffic):  # a machine whose memory is unknown will do
             return self._one_core(point, iterations, frequency, 0.0) * stretch
+        masters_only = busy == placement.per_node
         asked = demand(
             placement,
             parameters,
             first_touch or self.first_touch or point.first_touch,
-            masters_only=busy == placement.per_node,
+            masters_only=masters_only,
         )
+        if without_others and asked.is_local:
+            asked = Demand(1 if masters_only else placement.threads)
         local = traffic / parameters.bandwidth(1)
         transfers = local * asked.slowdown
         if asked.is_local and asked.served == 1:
@@ -270,6 +276,15 @@ class Costs(Table):
         sharpness = memory.sharpness(alone, transfers, parameters.get("memory.q"))
         sharpness = named("p_sat", sharpness, "1", "sharpness of the saturation for a loop")
         return memory.shared_time(alone, transfers, contended, sharpness, stretch)
+
+    def crowding(self, point: Point, iterations: Value, busy: int) -> Value:
+        """Return the part of `time` that other processes of the memory domain cost, s.
+
+        It is told where data is local only.
+        """
+        frequency = point.parameters.frequency(busy)
+        among = self.time(point, iterations, busy, frequency)
+        return among - self.time(point, iterations, busy, frequency, without_others=True)
 
     def _one_core(
         self, point: Point, iterations: Value, frequency: Value, transfers: Value

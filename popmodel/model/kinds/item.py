@@ -12,6 +12,7 @@ from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from popmodel.expressions import Expression
+from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import POSITIVE, Key
 from popmodel.model.kinds import words
 from popmodel.values import dataclass
@@ -227,6 +228,10 @@ class Item(Table):
         Together they are the whole work; `self` has numbers.
         """
         return ()
+
+    def crowding(self, point: Point) -> Value:  # noqa: ARG002
+        """Return the part of its computation that other processes of a memory domain cost, s."""
+        return 0.0
 
     @property
     def inside(self) -> tuple[Item, ...]:

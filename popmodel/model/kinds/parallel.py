@@ -250,6 +250,11 @@ class Parallel(Varied):
             instructions=0.0 if self.critical is None else None,
         ).plus(self.costs.total(iterations))
 
+    def crowding(self, point: Point) -> Value:
+        """Return the part of its computation that other processes of a memory domain cost, s."""
+        busy = point.placement.per_node * point.placement.threads
+        return self.costs.crowding(point, self.trip * self.inner / point.team, busy)
+
     def _in_chunks(self, point: Point, share: Value) -> tuple[Value, Value]:
         """Time of the busiest thread of a loop handed out in chunks, and that of fetching them."""
         law = schedule.dynamic_time if self.schedule == "dynamic" else schedule.guided_time

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from popmodel.expressions import parse
+from popmodel.expressions.elementary import Value
 from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
 from popmodel.model.kinds import words
 from popmodel.model.kinds.costs import Costs
@@ -45,6 +46,10 @@ class Serial(Varied):
         time = own + self.costs.taking_over(point, self.trip)
         one = Work(serial=time, stated=stated, serial_cycles=time * frequency)
         return one.plus(self.costs.total(self.trip))
+
+    def crowding(self, point: Point) -> Value:
+        """Return the part of its computation that other processes of a memory domain cost, s."""
+        return self.costs.crowding(point, self.trip, point.placement.per_node)
 
     def faster(self, threads: int) -> Iterator[tuple[str, Item]]:
         """Let the threads share the loop."""

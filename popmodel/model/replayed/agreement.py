@@ -23,8 +23,8 @@ class Agreement:
 
     Attributes
     ----------
-    useful : float
-        Useful time of an average thread, s.
+    useful, useful_replayed : float
+        Useful time of an average thread, of the closed form and of the replay, s.
     closed_form, replay : Course
         Numbers.
     correction : Correction
@@ -42,6 +42,7 @@ class Agreement:
     """
 
     useful: float
+    useful_replayed: float
     closed_form: Course
     replay: Course
     correction: Correction
@@ -54,21 +55,23 @@ class Agreement:
     @property
     def gap(self) -> float:
         """Parallel efficiency of the replay less that of the closed form."""
-        return float(self.useful / self.replay.runtime - self.useful / self.closed_form.runtime)
+        return float(
+            self.useful_replayed / self.replay.runtime - self.useful / self.closed_form.runtime
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON types."""
 
-        def side(course: Course) -> dict[str, Any]:
+        def side(course: Course, useful: float) -> dict[str, Any]:
             return {
                 "runtime": course.runtime,
                 "ideal_runtime": course.ideal,
-                "parallel_efficiency": self.useful / course.runtime,
+                "parallel_efficiency": useful / course.runtime,
             }
 
         return {
-            "replay": side(self.replay),
-            "closed_form": side(self.closed_form),
+            "replay": side(self.replay, self.useful_replayed),
+            "closed_form": side(self.closed_form, self.useful),
             "gap": self.gap,
             **fields_of(self, "processes", "part", "repeats", "operations", "seed"),
         }

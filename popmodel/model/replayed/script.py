@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from popmodel.expressions.elementary import Value
 from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
@@ -18,6 +21,7 @@ from popmodel.model.tree import Node, Tree
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
+Array = NDArray[np.float64]
 Place: TypeAlias = tuple[int, ...]
 """Where a part of a program is: its position in every body around it, the outermost first."""
 Counts: TypeAlias = Mapping[Place, int]
@@ -46,6 +50,24 @@ class Own(NamedTuple):
         return Own(*(one * factor for one in self))
 
 
+class Memory(NamedTuple):
+    """What a computation of an average process has to do with others on its memory domain.
+
+    The seconds that these cost, if they have the same work; and bytes to and from memory.
+    """
+
+    crowding: float = 0.0
+    moved: float = 0.0
+
+    def plus(self, other: Memory) -> Memory:
+        """Return both together."""
+        return Memory(self.crowding + other.crowding, self.moved + other.moved)
+
+    def times(self, factor: float) -> Memory:
+        """Return it so many times."""
+        return Memory(self.crowding * factor, self.moved * factor)
+
+
 @dataclass(frozen=True)
 class Listed:
     """Computation of an item that processes share unevenly, in one of its executions.
@@ -60,6 +82,8 @@ class Listed:
         Spreads of what is not known value by value.
     parts : tuple of Uneven
         How it differs.
+    memory : Memory
+        Of all of it.
     """
 
     place: Place
@@ -67,6 +91,17 @@ class Listed:
     persistent: float
     transient: float
     parts: tuple[Uneven, ...]
+    memory: Memory = Memory()
+
+    @property
+    def levels(self) -> Array | None:
+        """Work of every process over that of an average one; None if that is left to chance."""
+        if all(part.ranks is None for part in self.parts):
+            return None
+        found = np.zeros(1)
+        for part in self.parts:
+            found = found + part.share * (1.0 if part.ranks is None else part.ranks)
+        return found
 
 
 @dataclass(frozen=True)
@@ -83,12 +118,15 @@ class Compute:
         The part that grows with its work, of the other items.
     listed : tuple of Listed
         That of which more is known than a spread.
+    memory : Memory
+        Of all but the last.
     """
 
     work: float
     overhead: float
     own: Own = Own()
     listed: tuple[Listed, ...] = ()
+    memory: Memory = Memory()
 
 
 @dataclass(frozen=True)
@@ -181,7 +219,8 @@ class Script:
         NotUnrolled
             If an item cannot be carried out.
         """
-        return Script(tree.point, _parts(tree.point, tree.nodes, (), common))
+        shared = _Shared(tree.point, common, is_known_by_process(tree))
+        return Script(tree.point, _parts(shared, tree.nodes, ()))
 
     def operations(self, counts: Counts) -> float:
         """Count the operations of all processes."""
@@ -229,10 +268,24 @@ def _once(part: Part) -> Iterator[Event]:
     yield half
 
 
-def _parts(
-    point: Point, nodes: tuple[Node, ...], around: Place, common: Common
-) -> tuple[Part, ...]:
-    return tuple(_part(point, node, (*around, index), common) for index, node in enumerate(nodes))
+def is_known_by_process(tree: Tree) -> bool:
+    """Whether work is known process by process."""
+    return any(
+        part.ranks is not None for item, _ in tree.leaves() for part in item.uneven(tree.point)
+    )
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all parts have in common: where they are, their spread, whether memory is looked at."""
+
+    point: Point
+    common: Common
+    has_memory: bool
+
+
+def _parts(shared: _Shared, nodes: tuple[Node, ...], around: Place) -> tuple[Part, ...]:
+    return tuple(_part(shared, node, (*around, index)) for index, node in enumerate(nodes))
 
 
 def _leaves(node: Node) -> Iterator[tuple[Item, Work]]:
@@ -244,22 +297,23 @@ def _leaves(node: Node) -> Iterator[tuple[Item, Work]]:
             yield item, work.times(node.item.repeats)
 
 
-def _own(point: Point, node: Node, common: Common) -> Own:
+def _own(shared: _Shared, node: Node) -> Own:
     """Computation in items with a spread of their own, in one execution of a node."""
     found = Own()
     for item, work in _leaves(node):
-        if item.own_spread and not item.uneven(point):
+        if item.own_spread and not item.uneven(shared.point):
             seconds = nominal(computation(work))
-            found = found.plus(Own(1.0, *_spreads(item, common)).times(seconds))
+            found = found.plus(Own(1.0, *_spreads(item, shared.common)).times(seconds))
     return found
 
 
-def _listed(point: Point, node: Node, place: Place, common: Common) -> Iterator[Listed]:
+def _listed(shared: _Shared, node: Node, place: Place) -> Iterator[Listed]:
     """Computation in items of which more is known than a spread, in one execution of a node."""
     for index, (item, work) in enumerate(_leaves(node)):
-        if parts := item.uneven(point):
+        if parts := item.uneven(shared.point):
             seconds = nominal(computation(work))
-            yield Listed((*place, index), seconds, *_spreads(item, common), parts)
+            spreads = _spreads(item, shared.common)
+            yield Listed((*place, index), seconds, *spreads, parts, _memory(shared, item, work))
 
 
 def _spreads(item: Item, common: Common) -> tuple[float, float]:
@@ -269,20 +323,33 @@ def _spreads(item: Item, common: Common) -> tuple[float, float]:
     return persistent, transient
 
 
-def _part(point: Point, node: Node, place: Place, common: Common) -> Part:
+def _memory(shared: _Shared, item: Item, work: Work) -> Memory:
+    """What some executions of an item have to do with others on the memory domain."""
+    crowding = nominal(item.crowding(shared.point)) if shared.has_memory else 0.0
+    if not crowding:
+        return Memory()
+    executions = nominal(computation(work)) / nominal(computation(item.work(shared.point)))
+    return Memory(crowding * executions, nominal(work.memory_bytes))
+
+
+def _part(shared: _Shared, node: Node, place: Place) -> Part:
     item = node.item
     every = nominal(item.every)
     if node.inside and node.communicates:
         count = repetitions(item.repeats, item.name)
-        inside = _parts(point, node.inside, place, common)
+        inside = _parts(shared, node.inside, place)
         return Part(place, every, Compute(0.0, 0.0), None, count, inside)
     work = 0.0 if item.computes_between else nominal(computation(node.work))
-    listed = () if item.communicates else tuple(_listed(point, node, place, common))
-    own = _own(point, node, common)
+    listed = () if item.communicates else tuple(_listed(shared, node, place))
+    own = _own(shared, node)
     rest = work - own.work - sum(one.seconds for one in listed)
-    compute = Compute(rest, nominal(node.work.overhead), own, listed)
+    memory = Memory()
+    for leaf, done in _leaves(node):
+        if not leaf.uneven(shared.point):
+            memory = memory.plus(_memory(shared, leaf, done))
+    compute = Compute(rest, nominal(node.work.overhead), own, listed, memory)
     if not item.communicates:
         return Part(place, every, compute)
-    build = OperationsBuilder(point.messages)
-    item.operations(point, build)
+    build = OperationsBuilder(shared.point.messages)
+    item.operations(shared.point, build)
     return Part(place, every, compute, Meeting(place, build.build()))

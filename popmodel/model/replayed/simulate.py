@@ -47,12 +47,15 @@ class Simulation:
         Random programs of which the course is the mean.
     operations : int
         MPI operations that were carried out in all of them, over all processes.
+    computation : float
+        Computation of an average process over that of the closed form.
     """
 
     course: Course
     part: float
     repeats: int
     operations: int
+    computation: float = 1.0
 
 
 def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
@@ -88,13 +91,14 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
         if loop.place in counts
         for half in [counts[loop.place] // 2]
     ]
-    courses = [
+    found = [
         _course(long, missing, tree, spread, seed * MOST_REPEATS + repeat)
         for repeat in range(repeats)
     ]
-    times = zip(*(vars(course).values() for course in courses), strict=True)
+    times = zip(*(vars(course).values() for course, _ in found), strict=True)
     mean = Course(*(float(np.mean(values)) for values in times))
-    return Simulation(mean, done / total, repeats, round(done) * repeats)
+    factor = float(np.mean([computed for _, computed in found]))
+    return Simulation(mean, done / total, repeats, round(done) * repeats, factor)
 
 
 def _course(
@@ -103,8 +107,8 @@ def _course(
     tree: Tree,
     spread: Mapping[str, Any],
     seed: int,
-) -> Course:
-    """Course of one random program.
+) -> tuple[Course, float]:
+    """Course of one random program, and its computation over that of the closed form.
 
     Of every loop that is carried out in part, the program with half of that part is known, and how
     often the other half is missing. Chance makes the slowest of some steps slower or faster than it
@@ -116,26 +120,51 @@ def _course(
     found = shown.copy()
     for half, times in missing:
         found += times * (shown - _carried(half, spread, seed))
-    ideal, runtime, slowest = found.tolist()
+    ideal, runtime, slowest = found[:3].tolist()
     work, processes = tree.total, long.program.processes
+    computed, saved = found[3:].reshape(2, -1)
+    factor, evened = _left_to_others(computed, saved)
     found_spread = tree.spread(spread)
     closed = closed_form(work, processes, found_spread, has_mpi=True).nominal()
-    average, waiting = nominal(computation(work)), nominal(work.waiting)
+    average, waiting = factor * nominal(computation(work)), nominal(work.waiting)
     overhead = nominal(work.overhead)
     longest = slowest - average + waiting
     if longest > 0 and AVERAGED not in found_spread:
         waits = min(max(ideal - average - overhead, 0.0) / longest, 1.0)
         chance = slowest - (closed.ideal - overhead - waiting)
         ideal, runtime = ideal - waits * chance, runtime - waits * chance
+    unequal = closed.computing - nominal(computation(work))
+    computing = average + max(unequal - evened, 0.0)
     # estimates from a part of the steps may cross by a little
-    ideal = max(ideal, closed.computing + overhead)
-    return Course(closed.computing, ideal, max(runtime, ideal))
+    ideal = max(ideal, computing + overhead)
+    return Course(computing, ideal, max(runtime, ideal)), factor
+
+
+def _left_to_others(computed: Array, saved: Array) -> tuple[float, float]:
+    """Say what processes gain by memory that others of their domain have left to them.
+
+    Returns
+    -------
+    float
+        Computation of an average process over what it would be without.
+    float
+        By what the busiest one is nearer to the average, s.
+    """
+    if not saved.any():
+        return 1.0, 0.0
+    without = computed + saved
+    evened = (without.max() - without.mean()) - (computed.max() - computed.mean())
+    return float(computed.mean() / without.mean()), float(evened)
 
 
 def _carried(outline: Outline, spread: Mapping[str, Any], seed: int) -> Array:
-    """Runtime without and with the costs of the network, and the slowest of all steps, s."""
+    """Runtime without and with the costs of the network, and the slowest of all steps, s.
+
+    Behind them what every process computes, and what it saves by memory left to it.
+    """
     carried = carry_out(outline, spread, seed)
-    return np.array([*_both(carried.program, outline.charges), carried.slowest])
+    both = _both(carried.program, outline.charges)
+    return np.concatenate([[*both, carried.slowest], carried.computed, carried.saved])
 
 
 def _both(program: Program, charges: Charges) -> tuple[float, float]:

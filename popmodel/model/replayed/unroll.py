@@ -7,7 +7,7 @@ repeated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.model.replayed.domains import Domains
 from popmodel.model.replayed.script import (
     Compute,
     Counts,
     Listed,
     Meeting,
+    Memory,
     NewStep,
     Own,
     Place,
@@ -28,6 +30,7 @@ from popmodel.model.replayed.script import (
 from popmodel.model.replayed.shares import Factors
 from popmodel.model.run.course import LARGEST
 from popmodel.model.run.operations import Inside, NotUnrolled
+from popmodel.model.run.point import Point
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.charges import Charges
@@ -95,6 +98,9 @@ class Outline:
         The same of items of which more is known, with the step of each.
     overhead : tuple of float
         The rest of what is computed there, ns.
+    paces : tuple of (float64[P] or None)
+        By what that computation, but for the rest, is multiplied because processes of a memory
+        domain are not busy as long; None where they are, or where chance decides who is.
     inside : float64[steps, P]
         Computation inside of parts, ns.
     loops : tuple of int
@@ -108,6 +114,7 @@ class Outline:
     own: tuple[dict[int, Own], ...]
     listed: tuple[tuple[tuple[int, Listed], ...], ...]
     overhead: tuple[float, ...]
+    paces: tuple[Array | None, ...]
     inside: Array
     loops: tuple[int, ...]
 
@@ -138,10 +145,16 @@ class Carried:
         What all processes do.
     slowest : float
         Sum over all steps of the computation of the process that is the slowest in the step, s.
+    computed : float64[P]
+        Computation of every process, s.
+    saved : float64[P]
+        What it would take longer if the others of its memory domain were busy as long as it, s.
     """
 
     program: Program
     slowest: float
+    computed: Array
+    saved: Array
 
 
 def persistent_scores(processes: int, rng: np.random.Generator) -> Array:
@@ -203,6 +216,7 @@ def outline(script: Script, counts: Counts) -> Outline:
     own: list[dict[int, Own]] = [{}]
     listed: list[list[tuple[int, Listed]]] = [[]]
     overhead = [0.0]
+    memory = [Memory()]
     step = -1
     loops: list[int] = []
     for event in script.events(counts):
@@ -216,20 +230,52 @@ def outline(script: Script, counts: Counts) -> Outline:
                     own[-1][step] = own[-1].get(step, Own()).plus(event.own.times(_NS))
                 listed[-1] += [(step, one) for one in event.listed]
                 overhead[-1] += event.overhead * _NS
+                memory[-1] = memory[-1].plus(event.memory)
             case Meeting():
                 meetings.append((event, step))
                 work.append({})
                 own.append({})
                 listed.append([])
                 overhead.append(0.0)
+                memory.append(Memory())
     if not meetings:  # such as what is done every 5th time in a loop of 4
         raise NotUnrolled("no messages in so few steps")
     inside = np.zeros((step + 1, placement.processes))
     for event, when in meetings:
         inside[when] += event.operations.program.compute()
     program, charges, parts = _joined(meetings, placement.per_node)
-    before = tuple(work), tuple(own), tuple(map(tuple, listed)), tuple(overhead)
+    paces = _paces(script.point, work, own, listed, memory)
+    before = tuple(work), tuple(own), tuple(map(tuple, listed)), tuple(overhead), tuple(paces)
     return Outline(program, charges, parts, *before, inside, tuple(loops))
+
+
+def _paces(
+    point: Point,
+    work: Sequence[Mapping[int, float]],
+    own: Sequence[Mapping[int, Own]],
+    listed: Sequence[Sequence[tuple[int, Listed]]],
+    memory: Sequence[Memory],
+) -> Iterator[Array | None]:
+    """By what the computations between communications are multiplied: `Outline.paces`."""
+    crowded = any(one.crowding for one in memory) or any(
+        one.memory.crowding for gap in listed for _, one in gap
+    )
+    domains = Domains.of(point.placement, point.parameters) if crowded else None
+    known: dict[object, Array] = {}
+    for common, owned, uneven, beside in zip(work, own, listed, memory, strict=True):
+        levels = [(one, one.levels) for _, one in uneven]
+        if domains is None or all(level is None for _, level in levels):
+            yield None
+            continue
+        seconds = (sum(common.values()) + sum(one.work for one in owned.values())) / _NS
+        key = seconds, beside, tuple(id(one) for _, one in uneven)
+        if key not in known:
+            all_alike = np.array([seconds, *beside])[:, None]
+            loads = np.repeat(all_alike, point.placement.processes, axis=1)
+            for one, level in levels:
+                loads += np.outer([one.seconds, *one.memory], 1.0 if level is None else level)
+            known[key] = domains.paces(*loads)
+        yield known[key]
 
 
 def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried:
@@ -296,24 +342,28 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     }
     burst, pending = np.zeros(program.operations), np.zeros(processes)
     in_step = outline.in_step() * factors
-    for part, steps, owned, known, rest in zip(
+    saved = np.zeros(processes)
+    for part, steps, owned, known, rest, pace in zip(
         (*outline.parts, None),
         outline.work,
         outline.own,
         outline.listed,
         outline.overhead,
+        outline.paces,
         strict=True,
     ):
-        for step, work in steps.items():
-            pending += work * factors[step]
-        for step, one in owned.items():
-            mine = of_own(one, step)
-            pending += mine
+        common = [(step, work * factors[step]) for step, work in steps.items()]
+        others = [(step, of_own(one, step)) for step, one in owned.items()]
+        others += [(step, of_listed(item, step)) for step, item in known]
+        for step, mine in others:
             in_step[step] += mine
-        for step, item in known:
-            mine = of_listed(item, step)
+        for step, mine in (*common, *others):
             pending += mine
-            in_step[step] += mine
+            if pace is not None:
+                less = mine * (1 - pace)
+                pending -= less
+                in_step[step] -= less
+                saved += less
         pending += rest
         if part is None:
             break
@@ -332,7 +382,8 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
             np.add.at(burst, part.behind[among], mine[among])
             pending += np.bincount(inside.process[~among], mine[~among], processes)
     slowest = float(in_step.max(axis=1).sum()) / _NS
-    return Carried(replace(program, burst=burst, tail=pending), slowest)
+    done = replace(program, burst=burst, tail=pending)
+    return Carried(done, slowest, in_step.sum(axis=0) / _NS, saved / _NS)
 
 
 @dataclass(frozen=True)

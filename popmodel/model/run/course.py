@@ -169,16 +169,26 @@ class Change:
 
 @dataclass(frozen=True)
 class Correction:
-    """How a replay changes the delays of the closed form; made by `correction`.
+    """How a replay changes the closed form; made by `correction`.
 
-    It has nothing to say of unequal work, which no message changes.
+    Attributes
+    ----------
+    unequal, waiting, transfer : Change
+        Of the delays. Unequal work is changed by no message, but by processes that leave their
+        memory domain to others.
+    computation : value
+        Factor of the computation of an average process, by the same reason.
     """
 
+    unequal: Change = Change()
     waiting: Change = Change()
     transfer: Change = Change()
+    computation: Value = 1.0
 
 
-def correction(work: Work, closed: Delays, replayed: Delays) -> Correction:
+def correction(
+    work: Work, closed: Delays, replayed: Delays, computation_factor: float = 1.0
+) -> Correction:
     """Return the change of every delay from the closed form to the replay.
 
     Parameters
@@ -187,6 +197,8 @@ def correction(work: Work, closed: Delays, replayed: Delays) -> Correction:
         Of an average process.
     closed, replayed : Delays
         Of the same best estimate; numbers.
+    computation_factor : float
+        Computation of an average process, replay over closed form.
     """
     time = nominal(computation(work)) + nominal(work.overhead)
 
@@ -198,13 +210,15 @@ def correction(work: Work, closed: Delays, replayed: Delays) -> Correction:
         return Change(after / before)
 
     return Correction(
+        change(nominal(closed.unequal), nominal(replayed.unequal)),
         change(nominal(closed.waiting), nominal(replayed.waiting)),
         change(nominal(closed.transfer), nominal(replayed.transfer)),
+        computation_factor,
     )
 
 
-def corrected(work: Work, found: Delays, correction: Correction) -> Course:
-    """Return the course of an evaluation as a replay of the best estimate says it.
+def corrected(work: Work, found: Delays, correction: Correction) -> tuple[Work, Course]:
+    """Return the work and the course of an evaluation as a replay of the best estimate says them.
 
     What the replay finds for each of the delays relative to the closed form holds for every
     evaluation of the same split: for other draws, and for a machine that is changed a little.
@@ -216,9 +230,11 @@ def corrected(work: Work, found: Delays, correction: Correction) -> Course:
     correction : Correction
         From the best estimate.
     """
-    computing = computation(work) + found.unequal
+    if not isinstance(correction.computation, float) or correction.computation != 1:
+        work = work.computed(correction.computation)
+    computing = computation(work) + _changed(found.unequal, correction.unequal)
     ideal = computing + work.overhead + _changed(found.waiting, correction.waiting)
-    return Course(computing, ideal, ideal + _changed(found.transfer, correction.transfer))
+    return work, Course(computing, ideal, ideal + _changed(found.transfer, correction.transfer))
 
 
 def _changed(delay: Value, change: Change) -> Value:

@@ -122,6 +122,8 @@ class Placement:
         Neighbouring cores from the first to the last thread of a process at most.
     seats : tuple of Seat
         Where the processes of a full node are.
+    domains : tuple of int
+        Memory domain of the master of each process of a full node.
     """
 
     processes: int
@@ -138,6 +140,7 @@ class Placement:
     domains_spanned: int
     reach: int
     seats: tuple[Seat, ...]
+    domains: tuple[int, ...]
 
     @property
     def cores(self) -> int:
@@ -274,6 +277,7 @@ def _bound(
             Seat(where[0], tuple(map(where.count, range(topology.domains))), count)
             for where, count in alike.items()
         ),
+        domains=tuple(found.parts(size)[:, 0].tolist()),
     )
 
 
@@ -298,6 +302,7 @@ def _unbound(
         domains_spanned=min(threads, domains),
         reach=topology.cores_per_node,
         seats=tuple(Seat(domain, anywhere, per_node / domains) for domain in range(domains)),
+        domains=tuple(rank * domains // per_node for rank in range(per_node)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from popmodel.expressions.elementary import Value, maximum
@@ -79,6 +79,15 @@ class Work:
             name: None if mine is None else mine * count for name, mine in self._fields()
         }
         return Work(**scaled)
+
+    def computed(self, factor: Value) -> Work:
+        """Return the part with all that its threads compute taking ``factor`` times as long."""
+        names = ("serial", "stated", "share", "stretched", "awaiting")
+        changed: dict[str, Any] = {
+            name: getattr(self, name) * factor
+            for name in (*names, "serial_cycles", "region_cycles")
+        }
+        return replace(self, **changed)
 
     def _fields(self) -> list[tuple[str, Value | None]]:
         return [(entry.name, getattr(self, entry.name)) for entry in fields(self)]
