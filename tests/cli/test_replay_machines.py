@@ -16,8 +16,12 @@ DATA = Path(__file__).parent.parent / "data"
 PURE = str(DATA / "comd.4.prv.gz")
 
 
-def test_the_network_of_a_machine(popmodel: Call) -> None:
-    words = ("replay", PURE, "--network", "ideal", "--machine", "sandybridge-fdr")
+def test_the_network_of_a_machine(popmodel: Call, tmp_path: Path) -> None:
+    profile = json.loads(Path(load("sandybridge-fdr").path).read_text())
+    del profile["net"]["intra"]["os"]
+    file = tmp_path / "sandybridge-fdr.json"
+    file.write_text(json.dumps(profile))
+    words = ("replay", PURE, "--network", "ideal", "--machine", str(file))
     out = popmodel(*words)[1]
     assert "within a node latency 520 ns, bandwidth up to 7.326 GB/s, eager" in out
     assert "2    sandybridge-fdr" in out
@@ -32,6 +36,12 @@ def test_the_network_of_a_machine(popmodel: Call) -> None:
     (same,) = json.loads(popmodel("replay", PURE, *like)[1])["runs"]
     assert machine["runtime"] == pytest.approx(same["runtime"], rel=1e-12)
     assert document["provenance"]["inputs"][-1]["path"].endswith("sandybridge-fdr.json")
+
+
+def test_a_machine_tells_what_sending_keeps_a_process_from(popmodel: Call) -> None:
+    out = popmodel("replay", PURE, "--machine", "sandybridge-fdr")[1]
+    assert "latency 437 ns" in out
+    assert "send overhead 83 ns" in out
 
 
 def test_machines_take_what_their_profile_does_not_say(popmodel: Call) -> None:

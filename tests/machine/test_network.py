@@ -27,7 +27,8 @@ def test_messages_cost_what_the_profile_says() -> None:
         last = CLUSTER.class_count(name) - 1
         path = f"net.{name}.classes[{0 if size == 64 else last}]"
         alpha, beta = (CLUSTER.get(f"{path}.{key}").value for key in ("alpha", "beta"))
-        assert tier.time(size) == pytest.approx(alpha + beta * size)
+        assert tier.whole_time(size) == pytest.approx(alpha + beta * size)
+        assert tier.send_overhead == CLUSTER.get(f"net.{name}.os").value
         assert tier.eager_threshold == CLUSTER.get(f"net.{name}.eager_threshold").value + 1
 
 
@@ -40,7 +41,8 @@ def test_a_distance_that_no_message_goes_is_not_asked_for() -> None:
 def test_the_network_is_named_and_described_by_its_longest_distance() -> None:
     network = network_of(CLUSTER, nodes(0, 0, 1))
     assert network.name == "sandybridge-fdr"
-    assert network.latency == CLUSTER.get("net.inter.classes[0].alpha").value
+    alpha, overhead = (CLUSTER.get(f"net.inter.{key}").value for key in ("classes[0].alpha", "os"))
+    assert network.latency == pytest.approx(alpha - overhead)
     assert network_of(CLUSTER, nodes(0, 0)).latency < network.latency
 
 
