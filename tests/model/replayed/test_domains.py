@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from popmodel.model.replayed.domains import Domains
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.study import Study
 from popmodel.model.terms import memory
+from popmodel.model.terms.openmp import multithreading_efficiency
 from popmodel.model.whole import whole
 from popmodel.prediction.causes import causes
 
@@ -205,6 +207,32 @@ def test_what_is_told_of_such_a_run_fits_together() -> None:
     assert sum(lost["process_load_balance"].values()) == pytest.approx(
         observed["useful_max"] - observed["useful_mean"]
     )
+
+
+def test_threads_bring_no_more_than_their_number_where_memory_is_left_to_others() -> None:
+    study = Study(program(BESIDE.replace("serial", "parallel")), machine(), {}, 0, 0)
+    placement = study.admit(8, 2)
+    found = study.outcome(placement, study.sources()).run.work
+    e_mt = multithreading_efficiency(float(found.single_thread), 2, float(found.parallel))
+    assert 0.5 < e_mt <= 1
+
+
+@given(kinds, st.floats(2.5, 6.0), st.floats(0.2, 1.0))
+def test_less_bandwidth_never_ends_a_domain_earlier(
+    cores: list[tuple[float, int]], q: float, factor: float
+) -> None:
+    alone, units = (np.array(one, dtype=float) for one in zip(*cores, strict=True))
+    full = domain(len(cores), 2.0, q)
+
+    def end(slower: float) -> float:
+        where = replace(full, bandwidth=full.bandwidth / slower)
+        moving = 2.0 * slower
+        one = alone - 2.0 + moving
+        many = moving * len(one) * full.bandwidth[0] / full.bandwidth[-1]
+        together = units * memory.shared_time(one, moving, many, memory.sharpness(one, moving, q))
+        return float((together * where.paces(together, together - units * one, units)).max())
+
+    assert end(1 / factor) >= end(1.0) * (1 - 1e-6)
 
 
 def test_its_formula_names_what_the_replay_changed() -> None:
