@@ -280,8 +280,10 @@ class Costs(Table):
     def crowding(self, point: Point, iterations: Value, busy: int) -> Value:
         """Return the part of `time` that other processes of the memory domain cost, s.
 
-        It is told where data is local only.
+        It is told of teams in one domain, whose data is there, only.
         """
+        if point.placement.domains_spanned > 1:
+            return 0.0
         frequency = point.parameters.frequency(busy)
         among = self.time(point, iterations, busy, frequency)
         return among - self.time(point, iterations, busy, frequency, without_others=True)

@@ -63,10 +63,6 @@ class Memory(NamedTuple):
         """Return both together."""
         return Memory(self.crowding + other.crowding, self.moved + other.moved)
 
-    def times(self, factor: float) -> Memory:
-        """Return it so many times."""
-        return Memory(self.crowding * factor, self.moved * factor)
-
 
 @dataclass(frozen=True)
 class Listed:
@@ -219,7 +215,7 @@ class Script:
         NotUnrolled
             If an item cannot be carried out.
         """
-        shared = _Shared(tree.point, common, is_known_by_process(tree))
+        shared = _Shared(tree.point, common, _is_known_by_process(tree))
         return Script(tree.point, _parts(shared, tree.nodes, ()))
 
     def operations(self, counts: Counts) -> float:
@@ -268,7 +264,7 @@ def _once(part: Part) -> Iterator[Event]:
     yield half
 
 
-def is_known_by_process(tree: Tree) -> bool:
+def _is_known_by_process(tree: Tree) -> bool:
     """Whether work is known process by process."""
     return any(
         part.ranks is not None for item, _ in tree.leaves() for part in item.uneven(tree.point)

@@ -266,6 +266,16 @@ def test_halves_that_do_the_same_in_different_items_share_the_memory_as_one_item
     assert runtime(parts, "1e6") == pytest.approx(runtime([("all", "")], "2e6"))
 
 
+def test_teams_that_span_domains_keep_the_law_of_loops() -> None:
+    text = BESIDE.replace("[1, 0, 1, 0, 1, 0, 1, 0]", "[1, 0]")
+    study = Study(program(text.replace("[0, 1, 0, 1, 0, 1, 0, 1]", "[0, 1]")), machine(), {}, 0, 0)
+    placement = study.admit(2, 8)
+    assert placement.domains_spanned == 2
+    outcome = study.outcome(placement, study.sources())
+    assert outcome.agreement is not None
+    assert outcome.agreement.correction.computation == 1
+
+
 def test_times_that_nobody_crowds_stay_as_they_are() -> None:
     stated = BESIDE.replace("bytes.MEM = 16", "seconds = 1e-9")
     study, placement = run(stated)
