@@ -298,7 +298,7 @@ class Study:
         limit = model.memory_per_rank()
         memory = None if limit is None else nominal(limit)
         run = Evaluation(tree, laws, work, course, modelled, memory)
-        return run if agreement is None else self.as_replayed(placement, run, agreement)
+        return run if agreement is None else as_replayed(placement, run, agreement.correction)
 
     def beyond(self, placement: Placement) -> tuple[Reach, ...]:
         """How far a run goes beyond those that the signature was calibrated by."""
@@ -339,7 +339,8 @@ class Study:
             agreement = self.replay(placement)
         except NotUnrolled as reason:
             return Outcome(run, None, str(reason))
-        return Outcome(self.as_replayed(placement, run, agreement), agreement, None)
+        replayed = as_replayed(placement, run, agreement.correction)
+        return Outcome(replayed, agreement, None)
 
     def replay(self, placement: Placement) -> Agreement:
         """Put a replay beside the closed form, both of the best estimate.
@@ -368,7 +369,7 @@ class Study:
             delays(tree.total.computed(found.computation), found.course),
             found.computation,
         )
-        replayed = self._corrected(placement, run, changed)
+        replayed = as_replayed(placement, run, changed)
         return Agreement(
             nominal(run.modelled.aggregates["useful_mean"]),
             nominal(replayed.modelled.aggregates["useful_mean"]),
@@ -381,18 +382,6 @@ class Study:
             found.operations,
             self.seed,
         )
-
-    def as_replayed(
-        self, placement: Placement, run: Evaluation, agreement: Agreement
-    ) -> Evaluation:
-        """Return an evaluation with the delays that the replay found."""
-        return self._corrected(placement, run, agreement.correction)
-
-    @staticmethod
-    def _corrected(placement: Placement, run: Evaluation, by: Correction) -> Evaluation:
-        work, course = corrected(run.work, delays(run.work, run.course), by)
-        modelled = observe(work, placement, course, has_mpi=True)
-        return replace(run, work=work, course=course, modelled=modelled)
 
     def spread(self, placement: Placement, drawn: Values) -> dict[str, Value]:
         """Return the spread of work at this number of processes, by its kind.
@@ -482,6 +471,13 @@ class Study:
                 "as if they shared a core"
             )
         return notes
+
+
+def as_replayed(placement: Placement, run: Evaluation, by: Correction) -> Evaluation:
+    """Return an evaluation with the computation and the delays that a replay found."""
+    work, course = corrected(run.work, delays(run.work, run.course), by)
+    modelled = observe(work, placement, course, has_mpi=True)
+    return replace(run, work=work, course=course, modelled=modelled)
 
 
 def _own_spreads(signature: Signature) -> set[str]:

@@ -17,7 +17,7 @@ from popmodel.model.run.observe import PARTS, Modelled
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
+from popmodel.model.study import Study, as_replayed
 from popmodel.model.uncertainty import FIRST, nominal
 from popmodel.prediction.scaling import ReferenceRun, compare
 
@@ -82,7 +82,7 @@ def test_they_fit_together_in_what_a_replay_says(
     except NotUnrolled as reason:
         event(str(reason))
         return
-    shown = study.as_replayed(placement, run, agreement)
+    shown = as_replayed(placement, run, agreement.correction)
     assert nominal(shown.modelled.runtime) == pytest.approx(agreement.replay.runtime)
     check_everything(compare(study, placement, shown).modelled)
 

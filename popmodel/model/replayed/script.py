@@ -90,10 +90,13 @@ class Listed:
     memory: Memory = Memory()
 
     @property
-    def levels(self) -> Array | None:
-        """Work of every process over that of an average one; None if that is left to chance."""
-        if all(part.ranks is None for part in self.parts):
-            return None
+    def is_known(self) -> bool:
+        """Whether some of it is known process by process."""
+        return any(part.ranks is not None for part in self.parts)
+
+    @property
+    def levels(self) -> Array:
+        """Work of every process over that of an average one, 1 for what is left to chance."""
         found = np.zeros(1)
         for part in self.parts:
             found = found + part.share * (1.0 if part.ranks is None else part.ranks)
@@ -340,7 +343,7 @@ def _part(shared: _Shared, node: Node, place: Place) -> Part:
     own = _own(shared, node)
     rest = work - own.work - sum(one.seconds for one in listed)
     memory = Memory()
-    for leaf, done in _leaves(node):
+    for leaf, done in _leaves(node) if shared.has_memory else ():
         if not leaf.uneven(shared.point):
             memory = memory.plus(_memory(shared, leaf, done))
     compute = Compute(rest, nominal(node.work.overhead), own, listed, memory)

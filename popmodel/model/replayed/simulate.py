@@ -55,7 +55,7 @@ class Simulation:
     part: float
     repeats: int
     operations: int
-    computation: float = 1.0
+    computation: float
 
 
 def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from statistics import NormalDist
 from typing import Any
 
@@ -230,7 +231,8 @@ def outline(script: Script, counts: Counts) -> Outline:
                     own[-1][step] = own[-1].get(step, Own()).plus(event.own.times(_NS))
                 listed[-1] += [(step, one) for one in event.listed]
                 overhead[-1] += event.overhead * _NS
-                memory[-1] = memory[-1].plus(event.memory)
+                if event.memory.crowding:
+                    memory[-1] = memory[-1].plus(event.memory)
             case Meeting():
                 meetings.append((event, step))
                 work.append({})
@@ -244,8 +246,8 @@ def outline(script: Script, counts: Counts) -> Outline:
     for event, when in meetings:
         inside[when] += event.operations.program.compute()
     program, charges, parts = _joined(meetings, placement.per_node)
-    paces = _paces(script.point, work, own, listed, memory)
-    before = tuple(work), tuple(own), tuple(map(tuple, listed)), tuple(overhead), tuple(paces)
+    paces = tuple(_paces(script.point, work, own, listed, memory))
+    before = tuple(work), tuple(own), tuple(map(tuple, listed)), tuple(overhead), paces
     return Outline(program, charges, parts, *before, inside, tuple(loops))
 
 
@@ -260,20 +262,22 @@ def _paces(
     crowded = any(one.crowding for one in memory) or any(
         one.memory.crowding for gap in listed for _, one in gap
     )
-    domains = Domains.of(point.placement, point.parameters) if crowded else None
+    if not crowded:
+        yield from repeat(None, len(work))
+        return
+    domains = Domains.of(point.placement, point.parameters)
     known: dict[object, Array] = {}
     for common, owned, uneven, beside in zip(work, own, listed, memory, strict=True):
-        levels = [(one, one.levels) for _, one in uneven]
-        if domains is None or all(level is None for _, level in levels):
+        if not any(one.is_known for _, one in uneven):
             yield None
             continue
         seconds = (sum(common.values()) + sum(one.work for one in owned.values())) / _NS
         key = seconds, beside, tuple(id(one) for _, one in uneven)
-        if key not in known:
+        if key not in known:  # most of them come again in every step
             all_alike = np.array([seconds, *beside])[:, None]
             loads = np.repeat(all_alike, point.placement.processes, axis=1)
-            for one, level in levels:
-                loads += np.outer([one.seconds, *one.memory], 1.0 if level is None else level)
+            for _, one in uneven:
+                loads += np.outer([one.seconds, *one.memory], one.levels)
             known[key] = domains.paces(*loads)
         yield known[key]
 

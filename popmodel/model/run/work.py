@@ -81,11 +81,14 @@ class Work:
         return Work(**scaled)
 
     def computed(self, factor: Value) -> Work:
-        """Return the part with all that its threads compute taking ``factor`` times as long."""
-        names = ("serial", "stated", "share", "stretched", "awaiting")
+        """Return the part with all that its threads compute taking ``factor`` times as long.
+
+        One thread would take as much longer.
+        """
+        times = ("serial", "stated", "share", "stretched", "awaiting", "single_thread")
         changed: dict[str, Any] = {
             name: getattr(self, name) * factor
-            for name in (*names, "serial_cycles", "region_cycles")
+            for name in (*times, "serial_cycles", "region_cycles")
         }
         return replace(self, **changed)
 

@@ -14,6 +14,7 @@ import pytest
 from model.demo import exact, machine, program
 from model.wavefronts import Sweep, runtime
 
+from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.simulate import simulate
@@ -257,6 +258,19 @@ def test_a_profile_that_does_not_say_what_sending_costs() -> None:
     # three further blocks
     extra = unknown.total.transfer - known.total.transfer
     assert extra == pytest.approx(3 * (2e-3 - 1e-4))
+
+
+@pytest.mark.parametrize(("processes", "tier"), [(8, "intra"), (32, "inter")])
+def test_the_preset_says_what_sending_costs(processes: int, tier: str) -> None:
+    preset = profile.load(profile.DEFAULT_PRESET)
+    document = copy.deepcopy(dict(preset.document))
+    del document["net"][tier]["os"]
+    signature = looped((processes,), [pipe(SWEEP, name="wave")])
+    known, unknown = (
+        model_of(signature, processes, one).work() for one in (preset, from_document(document))
+    )
+    assert known.point.parameters.remarks == set()
+    assert known.total.transfer < unknown.total.transfer
 
 
 def test_one_process_or_one_line_pays_nothing() -> None:

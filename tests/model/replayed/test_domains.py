@@ -66,14 +66,25 @@ def loads(
     return many * together, many * (together - one), many
 
 
-CASES = {
-    "8 that only move data, 1 to 2.4 times the work": ([4.0] * 8, range(1000, 2401, 200)),
-    "4 of 8 idle": ([4.0] * 8, [2000] * 4 + [0] * 4),
-    "4 that compute beside 4 that move data": ([4.0] * 4 + [40.0] * 4, [4000] * 4 + [400] * 4),
-    "8 that do both beside 8 that move data": ([4.0] * 8 + [12.0] * 8, [2000] * 8 + [900] * 8),
-    "16 at the knee, 1 to 2.5 times the work": ([12.0] * 16, range(600, 1501, 60)),
-    "one of 16 with 5 times the work": ([6.0] * 16, [600] * 15 + [3000]),
-    "one that moves data beside 15 that compute": ([4.0] + [60.0] * 15, [5000] + [500] * 15),
+Case = tuple[list[float], list[int], float, float]
+CASES: dict[str, Case] = {  # time alone and units of each core; largest errors, of the law of loops
+    "only move data, 1 to 2.4 times the work": (
+        [4.0] * 8,
+        list(range(1000, 2401, 200)),
+        0.035,
+        0.29,
+    ),
+    "4 of 8 idle": ([4.0] * 8, [2000] * 4 + [0] * 4, 0.05, 0.73),
+    "4 that compute": ([4.0] * 4 + [40.0] * 4, [4000] * 4 + [400] * 4, 0.085, 0.64),
+    "8 that do both": ([4.0] * 8 + [12.0] * 8, [2000] * 8 + [900] * 8, 0.085, 0.41),
+    "at the knee, 1 to 2.5 times the work": (
+        [12.0] * 16,
+        list(range(600, 1501, 60)),
+        0.055,
+        0.19,
+    ),
+    "one with 5 times the work": ([6.0] * 16, [600] * 15 + [3000], 0.055, 1.04),
+    "15 that compute": ([4.0] + [60.0] * 15, [5000] + [500] * 15, 0.075, 2.85),
 }
 
 
@@ -83,14 +94,13 @@ CASES = {
 def test_times_are_those_of_cores_that_queue_at_the_memory(
     case: str, streaming: float, cv: float, q: float
 ) -> None:
-    alone, units = CASES[case][0], list(CASES[case][1])
+    alone, units, most, most_of_law = CASES[case]
     where, truth = domain(len(units), streaming, q), queued(alone, units, cv)
     together, crowding, moved = loads(where, alone, units)
     found = together * where.paces(together, crowding, moved)
     busy = truth > 0
-    error = np.abs(found[busy] / truth[busy] - 1).max()
-    assert error < 0.09
-    assert error < 0.6 * np.abs(together[busy] / truth[busy] - 1).max()
+    assert np.abs(found[busy] / truth[busy] - 1).max() < most
+    assert 0.13 < np.abs(together[busy] / truth[busy] - 1).max() < most_of_law
 
 
 kinds = st.lists(
@@ -209,11 +219,14 @@ def test_what_is_told_of_such_a_run_fits_together() -> None:
     )
 
 
-def test_threads_bring_no_more_than_their_number_where_memory_is_left_to_others() -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_bring_no_more_than_their_number_where_memory_is_left_to_others(
+    threads: int,
+) -> None:
     study = Study(program(BESIDE.replace("serial", "parallel")), machine(), {}, 0, 0)
-    placement = study.admit(8, 2)
+    placement = study.admit(8, threads)
     found = study.outcome(placement, study.sources()).run.work
-    e_mt = multithreading_efficiency(float(found.single_thread), 2, float(found.parallel))
+    e_mt = multithreading_efficiency(float(found.single_thread), threads, float(found.parallel))
     assert 0.5 < e_mt <= 1
 
 
