@@ -28,6 +28,15 @@ AT_REST = """(() => {
     waiting.delete(id);
     clear(id);
   };
+  const unpacked = Response.prototype.arrayBuffer;
+  Response.prototype.arrayBuffer = async function () {
+    waiting.add(this);
+    try {
+      return await unpacked.call(this);
+    } finally {
+      waiting.delete(this);
+    }
+  };
   const frame = () => new Promise(requestAnimationFrame);
   window.atRest = async () => {
     do {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,6 +111,47 @@ def test_one_of_several_runs_is_chosen(two_runs: Path, open_page: Open) -> None:
     assert picture(page).get_attribute("aria-label") != before
     seen = words(page, "seen")
     assert words(open_page(two_runs, "t-run=2"), "seen") == seen
+
+
+def slow(page: Any) -> None:
+    """Let the page unpack slowly what it unpacks from now on."""
+    page.evaluate(
+        """() => {
+          const unpacked = Response.prototype.arrayBuffer;
+          Response.prototype.arrayBuffer = async function () {
+            await new Promise(go => setTimeout(go, 400));
+            return unpacked.call(this);
+          };
+        }"""
+    )
+
+
+def test_a_run_is_chosen_at_once_after_another_change(two_runs: Path, open_page: Open) -> None:
+    """What that change would write to the address is of the run before."""
+    page = open_page(two_runs, "t=0.3..0.4")
+    slow(page)
+    picture(page).focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".timeline-run").select_option("1")
+    assert state(page) == {"t-run": "2"}
+    assert "bt-mz" in picture(page).get_attribute("aria-label")
+
+
+def test_the_run_chosen_last_is_shown(two_runs: Path, open_page: Open) -> None:
+    """Whichever is unpacked last."""
+    page = open_page(two_runs, "t=0.3..0.4")
+    slow(page)
+    page.locator(".timeline-run").evaluate(
+        """list => {
+          for (const value of ["1", "0"]) {
+            list.value = value;
+            list.dispatchEvent(new Event("change"));
+          }
+        }"""
+    )
+    assert state(page) == {"t-run": "1"}
+    assert "stencil3d" in picture(page).get_attribute("aria-label")
+    assert page.locator(".timeline-run").input_value() == "0"
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,10 @@ popmodel.section("timeline", async (root, data) => {
 
   async function read() {
     const get = key => popmodel.state.get(key) ?? "";
-    now.run = timelineClamp(Math.trunc(get("t-run")) || 1, 1, data.runs.length) - 1;
-    if (!runs.has(now.run)) runs.set(now.run, await timelineData.load(data.runs[now.run]));
+    const chosen = () => timelineClamp(Math.trunc(get("t-run")) || 1, 1, data.runs.length) - 1;
+    // While one is unpacked, the one before is shown, and another may be chosen.
+    for (let one; !runs.has(one = chosen());) runs.set(one, await timelineData.load(data.runs[one]));
+    now.run = chosen();
     const run = runs.get(now.run);
     const view = now.view = new TimelineView(run);
     view.show(...view.read(get("t")) ?? [0, run.total]);
@@ -157,6 +159,7 @@ popmodel.section("timeline", async (root, data) => {
 
   const on = (name, type, act) => find(name).addEventListener(type, ({target}) => act(target));
   on("run", "change", ({value}) => {
+    clearTimeout(timer); // or the run before would be written over this one
     for (const key of ["t", "t-window", "t-rows", "t-hide"]) popmodel.state.set(key, null);
     popmodel.state.set("t-run", Number(value) + 1);
     read();
