@@ -9,9 +9,10 @@
  *   loads, stores     8-byte words read from, or written to, an array in the first-level cache by
  *                     vector instructions; work = words per operation
  *   loop              one iteration of an empty counted loop
- *   instructions      loads, stores and additions that need not wait for each other, in the mixture
- *                     of numerical loops; work = instructions per operation, those of the loop
- *                     included: how many a core carries out in a cycle, whatever they do
+ *   instructions      a plain numerical loop none of whose iterations waits for another: two loads,
+ *                     two floating-point additions, a store, and the sum, comparison and jump that
+ *                     control it; work = instructions per operation. Many cores take a comparison
+ *                     and its jump as one, as they do in the loops of programs
  *   in_flight         one iteration of a loop with a long chain of dependent operations, independent
  *                     of those before and after; reference = the same where each waits for the one
  *                     before; work = instructions of an iteration, so that work reference/seconds
@@ -31,7 +32,7 @@
 #include "vectors.h"
 
 enum { ADDITIONS = 1024, REPEATS = 64, WORDS = 1024 /* 8 KiB: within any first-level cache */ };
-enum { MIXTURES = 16, INSTRUCTIONS = 8 * MIXTURES + 2 /* and those that count and jump */ };
+enum { TURNS = 256, INSTRUCTIONS = 8 * TURNS };
 /* As long as an iteration of a stencil takes, or longer. Additions and multiplications keep about 12
  * chains going at once, so that up to some 350 instructions can be seen under way. */
 enum { CHAINED = 24, CHAIN_INSTRUCTIONS = CHAINED + 5 /* load, division, store; count and jump */ };
@@ -129,29 +130,17 @@ static double loop_batch(void *state, long inner)
     return clock_now() - start;
 }
 
-#define KEEP(x) __asm__ volatile("" : "+r"(x));
-/* Eight instructions on any processor: two loads, a store, and additions to five sums. */
-#define MIXTURE(at)                                                                                \
-    x = words[8 * (at)];                                                                           \
-    KEEP(x) y = words[8 * (at) + 1];                                                               \
-    KEEP(y) a += addend;                                                                           \
-    KEEP(a) b += addend;                                                                           \
-    KEEP(b) c += addend;                                                                           \
-    KEEP(c) d += addend;                                                                           \
-    KEEP(d) e += addend;                                                                           \
-    KEEP(e) words[8 * (at) + 2] = a;
-#define MIXTURE_4(at) MIXTURE(at) MIXTURE((at) + 1) MIXTURE((at) + 2) MIXTURE((at) + 3)
-
 static double instructions_batch(void *state, long inner)
 {
-    volatile unsigned long words[8 * MIXTURES] = {0};
-    unsigned long addend = 3, x, y, a = 0, b = 0, c = 0, d = 0, e = 0;
-    (void)state;
-    KEEP(addend) /* unknown to the compiler */
-    double start = clock_now();
-    for (long i = 0; i < inner; i++) {
-        MIXTURE_4(0) MIXTURE_4(4) MIXTURE_4(8) MIXTURE_4(12)
-    }
+    /* far enough apart that no load waits for a store that only looks alike */
+    volatile double *words = ((const struct core *)state)->words;
+    double term = words[0], start = clock_now();
+    long turn = 0, turns = inner * TURNS;
+    do {
+        words[200] = words[8] + term + words[16];
+        turn++;
+        __asm__ volatile("" : "+r"(turn)); /* a sum of its own, and a comparison */
+    } while (turn != turns);
     return clock_now() - start;
 }
 
@@ -270,8 +259,7 @@ static struct result run_instructions(const struct job *job, const struct plan *
 {
     (void)job;
     (void)context;
-    return (struct result){.batches = measure(plan, instructions_batch, NULL, NULL),
-                           .work = INSTRUCTIONS};
+    return run_words(plan, instructions_batch, NULL, INSTRUCTIONS);
 }
 
 static struct result run_in_flight(const struct job *job, const struct plan *plan, void *context)

@@ -66,7 +66,7 @@ REGISTER: tuple[Parameter, ...] = (
         "core.instructions_per_cycle",
         "1/cycle",
         "core",
-        "rate of instructions that need not wait",
+        "rate of the instructions of a plain loop that waits for nothing",
         short="r_instr",
         changes="arithmetic",
         shown="instructions",

@@ -54,7 +54,7 @@ def _per_cycle(measured: Measured) -> dict[str, Series]:
         series["instructions_per_cycle"] = of_groups(
             pairs,
             lambda some, clock: some.facts["work"] / median(some.seconds) / _rate(clock),
-            "loads, stores and additions per cycle of the measured clock, median",
+            "instructions of a plain loop per cycle of the measured clock, median",
         )
     if results := measured.results("in_flight"):
         series["window"] = of_results(
