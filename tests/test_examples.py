@@ -24,7 +24,12 @@ COMMANDS = [
 PROFILE = "examples/profiles/two-core-vm.json"
 
 # what the READMEs state, in per cent: fastest, slowest and median error, runs inside intervals
-SIZES = {"stencil3d": (37, 34, 5, 96), "cannon": (16, 16, 5, 89)}
+SIZES = {
+    ("stencil3d", "sizes", "two-core-vm"): (37, 34, 5, 96),
+    ("cannon", "sizes", "two-core-vm"): (16, 16, 5, 89),
+    ("stencil3d", "two-core-epyc", "two-core-epyc"): (2, 34, 6, 100),
+    ("cannon", "two-core-epyc", "two-core-epyc"): (29, 9, 3, 97),
+}
 LARGE = {(1, 1): 6, (1, 2): 3, (2, 1): 0}
 
 
@@ -91,21 +96,50 @@ def test_the_validation_is_as_far_off_as_its_readme_says(
     assert f"within {abs(most)} % of the runs" in _readme("stencil3d")
 
 
-@pytest.mark.parametrize("program", SIZES)
+@pytest.mark.parametrize(("program", "table", "profile"), SIZES)
 def test_other_sizes_are_as_far_off_as_the_readmes_say(
-    program: str, validated: Callable[..., dict[str, Any]]
+    program: str, table: str, profile: str, validated: Callable[..., dict[str, Any]]
 ) -> None:
-    document = validated(program, f"examples/{program}/sizes.csv")
+    document = validated(
+        program,
+        f"examples/{program}/{table}.csv",
+        machine=f"examples/profiles/{profile}.json",
+    )
     off = [100 * one["runtime"]["error"] for one in document["splits"]]
     rows = document["rows"]
     covered = 100 * sum(row["covered"] for row in rows) / len(rows)
     found = (-min(off), max(off), statistics.median(map(abs, off)), covered)
-    fastest, slowest, median, held = SIZES[program]
+    fastest, slowest, median, held = SIZES[program, table, profile]
     assert found == pytest.approx((fastest, slowest, median, held), abs=0.6)
     assert (
         f"Predictions are {fastest} % too fast to {slowest} % too slow, {median} % off in the "
         f"median, and the intervals hold {held} % of the runs"
     ) in _readme(program)
+
+
+def _shared(program: str, validated: Callable[..., dict[str, Any]]) -> dict[tuple[int, ...], float]:
+    """How far predictions are off on the shared processor, %, by processes, threads and N."""
+    table = f"examples/{program}/two-core-epyc.csv"
+    document = validated(program, table, machine="examples/profiles/two-core-epyc.json")
+    return {
+        (one["processes"], one["threads"], int(one["parameters"]["N"])): 100
+        * one["runtime"]["error"]
+        for one in document["splits"]
+    }
+
+
+def test_what_is_far_off_on_the_shared_processor_is_what_the_readmes_name(
+    validated: Callable[..., dict[str, Any]],
+) -> None:
+    stencil = _shared("stencil3d", validated)
+    assert {case for case, off in stencil.items() if abs(off) > 15} == {(2, 1, 128), (1, 2, 32)}
+    assert all(
+        abs(off) < 11
+        for (processes, threads, cells), off in stencil.items()
+        if processes * threads == 1 or (cells >= 96 and (processes, cells) != (2, 128))
+    )
+    cannon = _shared("cannon", validated)
+    assert {rows for (_, _, rows), off in cannon.items() if off < -3} == {768, 1024}
 
 
 @pytest.mark.parametrize(

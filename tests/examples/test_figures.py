@@ -31,3 +31,22 @@ def test_the_profile_is_what_its_readme_says() -> None:
     for path in ("memory.bsat", "openmp.barrier.fit.a", "net.inter"):
         assert path not in loaded.quantities
         assert loaded.absent(path), path
+
+
+def test_the_profile_of_a_shared_processor_is_what_its_readme_says() -> None:
+    path = PROFILE.with_name("two-core-epyc.json")
+    document = json.loads(path.read_text())
+    (measured,) = document["provenance"]["measurements"]
+    readme = " ".join((path.parent / "README.md").read_text().split())
+    jobs = f"{measured['jobs']:,} jobs in {measured['launches']} launches"
+    assert jobs in readme.partition(path.name)[2]
+    assert (measured["mode"], measured["without_sample"]) == ("full", 0)
+    assert all(document["quality"][section]["noisy"] for section in ("core", "memory", "net"))
+    loaded = profile.load(path)
+    clock, rate = loaded.get("core.freq.1"), loaded.get("core.instructions_per_cycle")
+    assert (clock.value / 1e9, rate.value) == pytest.approx((3.23, 5.9), abs=0.05)
+    assert (clock.high - clock.low) / 2 < 0.01 * clock.value
+    assert (rate.high - rate.low) / 2 == pytest.approx(0.25 * rate.value, rel=0.1)
+    assert loaded.get("core.window").value == pytest.approx(120, abs=5)
+    by_level = [loaded.get(f"core.overlap_with.{level}").value for level in ("L2", "L3", "MEM")]
+    assert min(by_level[:2]) > 0.95 > 0.9 > by_level[2] == pytest.approx(0.87, abs=0.01)
