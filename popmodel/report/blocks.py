@@ -171,6 +171,9 @@ class Table:
         Tables of one group stand in line.
     is_key : bool
         Whether to tell below which column is which, where names are too long and become numbers.
+    keys : int
+        The first so many columns tell rows apart, as the labels do: where columns are continued
+        below, these are repeated too.
     """
 
     heads: tuple[tuple[str, ...], ...]
@@ -179,6 +182,7 @@ class Table:
     title: str = ""
     group: str = ""
     is_key: bool = False
+    keys: int = 0
 
 
 @dataclass(frozen=True)

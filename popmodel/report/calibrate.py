@@ -169,6 +169,7 @@ def _left_out(left_out: Sequence[Entry]) -> Section:
             tuple(rows),
             "P x T",
             title="each configuration, predicted from the others",
+            keys=len(differing),
         ),
     )
 

@@ -157,7 +157,7 @@ def _runtimes(document: Document) -> Table:
             cells.append(place(split))
         rows.append(Row(split_name(split), texts(cells)))
     names = (*_TIME_HEADS[1:], "fit") if place else _TIME_HEADS
-    return Table(heads((*differing, *names)), tuple(rows), first="P x T")
+    return Table(heads((*differing, *names)), tuple(rows), first="P x T", keys=len(differing))
 
 
 def places(document: Document) -> Callable[[Split], str] | None:

@@ -81,7 +81,7 @@ def table_lines(table: Table, style: Style, least: Least) -> list[str]:
     -------
     list of str
         Lines without trailing blanks. Columns that do not fit are continued below after an empty
-        line, with the labels repeated.
+        line, with labels and keys repeated.
     """
     if not fits(table, style.width):
         table = _without_bars(table)
@@ -156,17 +156,24 @@ def _layout(table: Table, needed: int, width: int, longest_head: int, least: int
         head = max((display_width(clean(line)) for line in table.heads[at]), default=0)
         widths.append(max(_figures_width(table, at), min(head, longest_head), least))
     label = min(needed, max(width - max(widths, default=0) - GAP, SMALLEST_LABEL))
-    return _Layout(label, widths, _parts(widths, width - label))
+    return _Layout(label, widths, _parts(widths, width - label, table.keys))
 
 
-def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns in groups that fit side by side; a column that never fits has its own group."""
+def _parts(widths: Sequence[int], room: int, keys: int) -> list[list[int]]:
+    """Columns in groups that fit side by side, the first `keys` in each if there is room.
+
+    A column that never fits has its own group.
+    """
+    repeated = list(range(keys))
+    beside = sum(GAP + width for width in widths[:keys])
+    if beside + GAP + max(widths[keys:], default=0) > room:
+        repeated, beside = [], 0
     parts: list[list[int]] = [[]]
     taken = 0
     for index, width in enumerate(widths):
         if parts[-1] and taken + GAP + width > room:
-            parts.append([])
-            taken = 0
+            parts.append([*repeated])
+            taken = beside
         parts[-1].append(index)
         taken += GAP + width
     return parts
@@ -210,7 +217,7 @@ def _row(row: Row, layout: _Layout, part: Sequence[int], style: Style) -> list[s
     """The lines of a row: one, or two where the label is too wide for its column."""
     label = " " * row.depth + clean(row.label)
     if row.instead:  # stands once, whatever is continued below
-        first = part[0] == 0
+        first = part == layout.parts[0]
         return paragraph(row.instead, style.width, f"{label}  ", _HANGING) if first else []
     figures = "".join(
         " " * GAP + _figure(row.cells[at], layout.widths[at], style.depth)

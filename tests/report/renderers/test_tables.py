@@ -51,6 +51,50 @@ def test_columns_that_do_not_fit_are_continued_below() -> None:
     ]
 
 
+def test_keys_are_repeated_where_columns_are_continued() -> None:
+    names = heads(["N", *(f"run {number}" for number in range(4))])
+    rows = tuple(Row("1 x 1", texts([cells, *["2.50"] * 4])) for cells in ("24", "256"))
+    assert drawn(Table(names, rows, first="P x T", keys=1), 27) == [
+        "P x T    N  run 0  run 1",
+        "1 x 1   24   2.50   2.50",
+        "1 x 1  256   2.50   2.50",
+        "",
+        "P x T    N  run 2  run 3",
+        "1 x 1   24   2.50   2.50",
+        "1 x 1  256   2.50   2.50",
+    ]
+
+
+def test_keys_that_leave_no_room_are_not_repeated() -> None:
+    rows = (Row("1 x 1", texts(["24", "1234.5", "1234.5"])),)
+    assert drawn(Table(heads(["N", "run 0", "run 1"]), rows, keys=1), 15) == [
+        "        N",
+        "1 x 1  24",
+        "",
+        "        run 0",
+        "1 x 1  1234.5",
+        "",
+        "        run 1",
+        "1 x 1  1234.5",
+    ]
+
+
+@given(
+    widths=st.lists(st.integers(1, 9), min_size=1, max_size=12),
+    keys=st.integers(0, 3),
+    room=st.integers(12, 60),
+)
+def test_every_column_is_drawn_and_no_line_is_too_wide(
+    widths: list[int], keys: int, room: int
+) -> None:
+    rows = (Row("P", texts(chr(97 + at) * width for at, width in enumerate(widths))),)
+    table = Table(heads([""] * len(widths)), rows, keys=min(keys, len(widths)))
+    lines = drawn(table, room)
+    assert all(len(line) <= room for line in lines)
+    words = {word for line in lines for word in line.split()} - {"P"}
+    assert words == {cell.text for cell in rows[0].cells}
+
+
 def test_a_long_label_stands_whole_above_its_figures() -> None:
     rows = (
         Row("a_function_with_a_very_long_name@file.c:123", (Cell("123456.789"),)),
