@@ -126,13 +126,18 @@ def slow(page: Any) -> None:
     )
 
 
-def test_a_run_is_chosen_at_once_after_another_change(two_runs: Path, open_page: Open) -> None:
-    """What that change would write to the address is of the run before."""
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_change_of_the_run_that_is_left_is_of_no_account(
+    when: str, two_runs: Path, open_page: Open
+) -> None:
+    """What it would write to the address is of that run: just before, or while one waits."""
     page = open_page(two_runs, "t=0.3..0.4")
     slow(page)
-    picture(page).focus()
-    page.keyboard.press("ArrowRight")
+    if when == "before":
+        picture(page).press("ArrowRight")
     page.locator(".timeline-run").select_option("1")
+    if when == "after":
+        picture(page).press("ArrowRight")
     assert state(page) == {"t-run": "2"}
     assert "bt-mz" in picture(page).get_attribute("aria-label")
 

@@ -30,9 +30,10 @@ popmodel.section("timeline", async (root, data) => {
     }
   }
 
+  const chosen = () => timelineClamp(Math.trunc(popmodel.state.get("t-run")) || 1, 1, data.runs.length) - 1;
+
   async function read() {
     const get = key => popmodel.state.get(key) ?? "";
-    const chosen = () => timelineClamp(Math.trunc(get("t-run")) || 1, 1, data.runs.length) - 1;
     // While one is unpacked, the one before is shown, and another may be chosen.
     for (let one; !runs.has(one = chosen());) runs.set(one, await timelineData.load(data.runs[one]));
     now.run = chosen();
@@ -66,6 +67,7 @@ popmodel.section("timeline", async (root, data) => {
     if (by === "pointer") return;
     clearTimeout(timer);
     timer = setTimeout(() => {
+      if (now.run !== chosen()) return; // of a run that is being left, nothing goes into the address
       words();
       write();
       if (by === "keys") find("spoken").textContent = timelineWords.seen(now.view);
@@ -159,7 +161,6 @@ popmodel.section("timeline", async (root, data) => {
 
   const on = (name, type, act) => find(name).addEventListener(type, ({target}) => act(target));
   on("run", "change", ({value}) => {
-    clearTimeout(timer); // or the run before would be written over this one
     for (const key of ["t", "t-window", "t-rows", "t-hide"]) popmodel.state.set(key, null);
     popmodel.state.set("t-run", Number(value) + 1);
     read();
