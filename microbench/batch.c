@@ -25,6 +25,9 @@ static const double WARM_UP_OF_BUDGET = 0.25;
 /* Where only a part of a batch is timed (one call among those that prepare it), the rest takes time
  * too: the fewest batches together may take this part of the budget. */
 static const double LONGEST_OF_BUDGET = 0.5;
+/* Until this part of the budget is spent, the next batch waits for the cores to be left alone: what
+ * is left is enough for batches as they come. */
+static const double WAIT_OF_BUDGET = 0.5;
 /* Warm is when the median of a round of batches is at least this part of the round's before. */
 static const double NO_LONGER_FALLING = 0.95;
 enum { ROUND = 5, TRIES = 3, FEWEST = 3 };
@@ -146,19 +149,47 @@ static void warm_up(const struct plan *plan, batch_fn work, batch_fn reference, 
     }
 }
 
+static int is_own(const struct plan *plan, double pace)
+{
+    return plan->threads == 0 || pace_is_own(plan->paces, plan->threads, pace);
+}
+
+/* Of the batches during which the cores were left alone, if there are enough of them. */
 static int narrow_enough(const struct plan *plan, const struct batches *all)
 {
-    double *values = memory_resize(NULL, (size_t)all->n * sizeof *values);
-    double half, scale, floor_of = 0;
-    if (all->reference) {
-        memcpy(values, all->reference, (size_t)all->n * sizeof *values);
-        floor_of = FLOOR_OF_REFERENCE * median_interval(values, all->n, &half);
+    double *values = memory_resize(NULL, 2 * (size_t)all->n * sizeof *values);
+    double *references = values + all->n, half = INFINITY, scale = 0, floor_of = 0;
+    long n = 0;
+    for (long i = 0; i < all->n; i++) {
+        if (all->pace && !is_own(plan, all->pace[i]))
+            continue;
+        references[n] = all->reference ? all->reference[i] : 0;
+        values[n] = all->seconds[i] - references[n];
+        n++;
     }
-    for (long i = 0; i < all->n; i++)
-        values[i] = all->seconds[i] - (all->reference ? all->reference[i] : 0);
-    scale = fabs(median_interval(values, all->n, &half));
+    if (n >= plan->least) {
+        floor_of = FLOOR_OF_REFERENCE * median_interval(references, n, &half);
+        scale = fabs(median_interval(values, n, &half));
+    }
     free(values);
-    return half <= plan->precision * (scale > floor_of ? scale : floor_of);
+    return half <= plan->precision * fmax(scale, floor_of);
+}
+
+/* The pace of the cores, which it looks at again until they are left alone, or until `late`. */
+static double pace_of(const struct plan *plan, double late)
+{
+    double pace = pace_now(plan->threads, plan->cpus);
+    while (!is_own(plan, pace) && clock_now() < late)
+        pace = pace_now(plan->threads, plan->cpus);
+    return pace;
+}
+
+/* One more time at the end of n. */
+static void append(double **times, long n, double seconds)
+{
+    if (n == 0 || (n >= 256 && (n & (n - 1)) == 0))
+        *times = memory_resize(*times, (size_t)(n < 256 ? 256 : 2 * n) * sizeof **times);
+    (*times)[n] = seconds;
 }
 
 struct batches measure(const struct plan *plan, batch_fn work, batch_fn reference, void *state)
@@ -174,28 +205,25 @@ struct batches measure(const struct plan *plan, batch_fn work, batch_fn referenc
                                                    : find_inner(plan, work, state, shortest)};
     warm_up(plan, work, reference, state, all.inner);
 
-    long room = 0, check = plan->least, turn = 0;
+    long check = plan->least, turn = 0;
+    double wait = start + WAIT_OF_BUDGET * plan->budget, pace = pace_of(plan, wait);
     for (enum decision decision = GO_ON; decision == GO_ON; turn++) {
-        double with = 0, without = 0;
+        double with = 0, without = 0, before = pace;
         if (reference && turn % 2)
             without = reference(state, all.inner);
         with = work(state, all.inner);
         if (reference && turn % 2 == 0)
             without = reference(state, all.inner);
+        pace = pace_now(plan->threads, plan->cpus);
 
         if (isnan(with) || isnan(without)) {
             all.rejected++;
         } else {
-            if (all.n == room) {
-                room = room ? 2 * room : 256;
-                all.seconds = memory_resize(all.seconds, (size_t)room * sizeof *all.seconds);
-                if (reference)
-                    all.reference =
-                        memory_resize(all.reference, (size_t)room * sizeof *all.reference);
-            }
-            all.seconds[all.n] = with / (double)all.inner;
+            append(&all.seconds, all.n, with / (double)all.inner);
             if (reference)
-                all.reference[all.n] = without / (double)all.inner;
+                append(&all.reference, all.n, without / (double)all.inner);
+            if (plan->threads)
+                append(&all.pace, all.n, fmax(before, pace));
             all.n++;
         }
 
@@ -213,6 +241,8 @@ struct batches measure(const struct plan *plan, batch_fn work, batch_fn referenc
             decision = SPENT;
         decision = (enum decision)agreed(plan, decision);
         all.stopped = DECISIONS[decision];
+        if (decision == GO_ON && !is_own(plan, pace))
+            pace = pace_of(plan, wait);
     }
     return all;
 }
@@ -221,5 +251,6 @@ void batches_free(struct batches *batches)
 {
     free(batches->seconds);
     free(batches->reference);
+    free(batches->pace);
     *batches = (struct batches){0};
 }

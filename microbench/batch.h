@@ -5,9 +5,15 @@
  * against a batch, warms up until the times no longer fall, and takes batches until the 95 %
  * interval of the median is narrow enough, there are enough of them, or the time is spent. Where a
  * reference is given (the same work without what is measured), batches of both alternate and change
- * places from pair to pair, so that a slow drift of the machine cancels in their difference. */
+ * places from pair to pair, so that a slow drift of the machine cancels in their difference.
+ *
+ * Right before and after a batch, or a pair of them, the cores are asked whether they are left to
+ * themselves (pace.h). While they are not, it waits for a part of the budget; what is taken all the
+ * same is kept with its pace, but does not decide when to stop. */
 #ifndef POPMODEL_BATCH_H
 #define POPMODEL_BATCH_H
+
+#include "pace.h"
 
 /* Does `inner` operations and returns the seconds they took; NAN if the batch is not worth keeping
  * (threads that did not overlap, for example): it is then counted as rejected and taken again. */
@@ -22,11 +28,15 @@ struct plan {
      * the timed part; NULL: alone. Only rank 0's times decide, the others' are ignored. */
     long (*agree)(void *with, long value);
     void *agree_with;
+    long threads;        /* whose cores are looked at; 0: nobody's */
+    const int *cpus;     /* where they measure, if not where they are anyway */
+    struct paces *paces; /* what the jobs of a launch know of each other's, or NULL */
 };
 
 struct batches {
     double *seconds;     /* n times per operation */
     double *reference;   /* n times per operation, or NULL */
+    double *pace;        /* n times of a turn, the longer of before and after; NULL: not looked at */
     long n, inner;       /* batches; operations in each */
     long rejected;       /* batches thrown away */
     const char *stopped; /* "converged", "batches" or "budget" */

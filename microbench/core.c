@@ -288,7 +288,9 @@ static struct result run_smt(const struct job *job, const struct plan *plan, voi
     cpus_free(&cpus);
     if (result.absent[0] || team_open(&core.team, 2, &result))
         return result;
-    result.batches = measure(plan, smt_batch, NULL, &core);
+    struct plan shared = *plan;
+    shared.threads = 0; /* two threads of a core are never left to themselves */
+    result.batches = measure(&shared, smt_batch, NULL, &core);
     result.work = flop(&core);
     team_close(&core.team);
     return result;

@@ -105,7 +105,9 @@ static struct result run_arrays(const struct job *job, const struct plan *plan, 
     struct arrays arrays;
     if (arrays_open(&arrays, job, count, job_integer(job, "bytes", 0), &result))
         return result;
-    result.batches = measure(plan, batch, NULL, &arrays);
+    struct plan placed = *plan;
+    placed.cpus = arrays.places.on.numbers;
+    result.batches = measure(&placed, batch, NULL, &arrays);
     /* load and update go over one array, triad and copy touch all of theirs once */
     result.moved = (double)count * (double)arrays.doubles * sizeof(double);
     arrays_close(&arrays);
@@ -205,7 +207,9 @@ static struct result run_chase(const struct job *job, const struct plan *plan, v
     unpin(before);
     if (linked) {
         chain.at = (void **)block;
-        result.batches = measure(plan, chase, NULL, &chain);
+        struct plan placed = *plan;
+        placed.cpus = chain.places.on.numbers;
+        result.batches = measure(&placed, chase, NULL, &chain);
     } else {
         result = result_absent("not enough memory for an array of %ld bytes", bytes);
     }

@@ -224,7 +224,11 @@ static int do_job(const struct program *program, const struct job *job, const st
                   struct watch *watch, struct samples *samples)
 {
     double start = clock_now(), date = clock_date();
-    struct result result = job->kind->run(job, plan, program->context);
+    struct plan own = *plan;
+    /* Several processes are not looked at: a line through the times of many messages needs all of
+     * them from one launch, in which some cores or other are always shared. */
+    own.threads = program->agree ? 0 : job_integer(job, "threads", 1);
+    struct result result = job->kind->run(job, &own, program->context);
     if (!result.absent[0] && program->leader && result.batches.n == 0)
         result = result_absent("no batch with all threads working at the same time within %g s",
                                plan->budget);
@@ -286,11 +290,13 @@ int program_run(const struct program *program, struct options *options)
 {
     double start = clock_now();
     struct job_list jobs = {0};
+    struct paces paces = {0};
     struct samples samples = {.file = -1};
     /* A team of fewer threads than asked for would be measured under the wrong name. */
     omp_set_dynamic(0);
     options->plan.agree = program->agree;
     options->plan.agree_with = program->context;
+    options->plan.paces = &paces;
 
     int status = read_jobs(&jobs, program, options);
     if (status == DONE) {
@@ -318,5 +324,6 @@ int program_run(const struct program *program, struct options *options)
         }
     }
     jobs_free(&jobs);
+    paces_free(&paces);
     return status;
 }

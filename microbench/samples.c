@@ -98,9 +98,17 @@ void sample_line(struct text *line, const struct job *job, const struct result *
             text_add(line, ",\"reference\":");
             text_add_numbers(line, batches->reference, batches->n);
         }
+        if (batches->pace) {
+            text_add(line, ",\"pace\":");
+            text_add_numbers(line, batches->pace, batches->n);
+        }
         if (result->arithmetic.n) {
             text_add(line, ",\"arithmetic\":");
             text_add_numbers(line, result->arithmetic.seconds, result->arithmetic.n);
+        }
+        if (result->arithmetic.pace) {
+            text_add(line, ",\"arithmetic_pace\":");
+            text_add_numbers(line, result->arithmetic.pace, result->arithmetic.n);
         }
         add_optional(line, "moved", result->moved);
         add_optional(line, "work", result->work);

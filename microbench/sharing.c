@@ -124,8 +124,11 @@ static struct result exchanged(const struct job *job, const struct plan *plan, l
         memset(block, 0, (size_t)bytes);
     exchange.block = block;
     result.work = (double)((bytes + exchange.line - 1) / exchange.line);
+    struct plan bound = *plan;
+    bound.threads = 2;
+    bound.cpus = exchange.cpus;
     if (exchange.word && (block || !bytes))
-        result.batches = measure(plan, answer, NULL, &exchange);
+        result.batches = measure(&bound, answer, NULL, &exchange);
     else
         result = result_absent("not enough memory for the lines of two threads");
     free(block);

@@ -59,6 +59,12 @@ _POSITIVE = frozenset(
 ) | {"chase", "remote_chase", "line_transfer", "quantum", "ping_pong"}
 """Jobs that are timed as they are: others take a time off, and what is left may be negative."""
 
+_MORE = ("reference", "arithmetic", "pace", "arithmetic_pace")
+"""Arrays that a result may have beside its seconds."""
+
+_BESIDE = {"reference": "seconds", "pace": "seconds", "arithmetic_pace": "arithmetic"}
+"""Arrays with a value for every batch of another."""
+
 _DAMAGED = "remove the line, or measure again: popmodel bench"
 
 Array = NDArray[np.float64]
@@ -124,6 +130,7 @@ RESULT = Table(
         "seconds": Items(Real(most=_LONGEST)),
         "reference": Optional(Items(Real(most=_LONGEST))),
         "arithmetic": Items(Real(most=_LONGEST), 1),
+        **dict.fromkeys(("pace", "arithmetic_pace"), Items(Real(above=0, most=_LONGEST))),
         "absent": Optional(Text()),
         "moved": Real(above=0),
         "work": Real(above=0),
@@ -171,6 +178,11 @@ class Result:
         What tells its launch from others; None as long as nothing needs it.
     arithmetic : ndarray of float64, shape (k,), or None
         The arithmetic of an operation alone, s; batches of their own.
+    pace, arithmetic_pace : ndarray of float64, shapes (n,) and (k,), or None
+        Turn of an empty loop on the slowest of the cores right before or after a batch, s.
+    alone : float or None
+        Share of the batches in which the cores were left to them, 0 if in too few; None as long as
+        nobody has looked.
     """
 
     job: str
@@ -181,6 +193,9 @@ class Result:
     absent: str | None = None
     launch: Hashable = None
     arithmetic: Array | None = field(default=None, repr=False)
+    pace: Array | None = field(default=None, repr=False)
+    arithmetic_pace: Array | None = field(default=None, repr=False)
+    alone: float | None = None
 
     @property
     def key(self) -> tuple[str, tuple[tuple[str, Any], ...]]:
@@ -312,17 +327,16 @@ def _checked(entry: Any, path: Path, number: int) -> dict[str, Any]:
 
 
 def _result(entry: Mapping[str, Any], path: Path, number: int) -> Result:
-    name, reference, arithmetic = entry["job"], entry.get("reference"), entry.get("arithmetic")
-    known = ("job", "params", "seconds", "reference", "arithmetic", "absent")
+    known = ("job", "params", "seconds", *_MORE, "absent")
     facts = {key: value for key, value in entry.items() if key not in known}
+    more: dict[str, Any] = {
+        name: np.array(entry[name], dtype=np.float64)
+        for name in _MORE
+        if entry.get(name) is not None
+    }
+    seconds = np.array(entry.get("seconds", []), dtype=np.float64)
     result = Result(
-        name,
-        entry["params"],
-        np.array(entry.get("seconds", []), dtype=np.float64),
-        None if reference is None else np.array(reference, dtype=np.float64),
-        facts,
-        entry.get("absent"),
-        arithmetic=None if arithmetic is None else np.array(arithmetic, dtype=np.float64),
+        entry["job"], entry["params"], seconds, facts=facts, absent=entry.get("absent"), **more
     )
     if result.absent is None and (problem := _problem(result)):
         raise SamplesError(path, problem, line=number, hint=_DAMAGED)
@@ -333,8 +347,10 @@ def _problem(result: Result) -> str | None:
     """What a shape does not say: what belongs together in the result of a job."""
     if not result.seconds.size:
         return "has neither seconds nor a reason in absent"
-    if result.reference is not None and result.reference.size != result.seconds.size:
-        return "reference and seconds must have the same number of entries"
+    for one, other in _BESIDE.items():
+        batches, beside = getattr(result, one), getattr(result, other)
+        if batches is not None and (beside is None or batches.size != beside.size):
+            return f"{one} and {other} must have the same number of entries"
     said = {"reference": result.reference, "arithmetic": result.arithmetic, **result.facts}
     said |= {f"params.{key}": value for key, value in result.params.items()}
     for name in _NEEDED.get(result.job, ()):

@@ -28,21 +28,15 @@ from popmodel.host.processes import Finished, output_of
 from popmodel.host.toolchain import Compiler, Mpi, identity_of
 from popmodel.values import dataclass
 
-_COMMON = ("batch.c", "jobs.c", "machine_state.c", "program.c", "samples.c", "team.c", "text.c")
+_COMMON = (
+    *("batch.c", "cpus.c", "jobs.c", "machine_state.c", "pace.c", "program.c", "samples.c"),
+    *("team.c", "text.c"),
+)
 
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "node": (
         *_COMMON,
-        *(
-            "arrays.c",
-            "core.c",
-            "cpus.c",
-            "files.c",
-            "memory.c",
-            "mixed.c",
-            "node_main.c",
-            "noise.c",
-        ),
+        *("arrays.c", "core.c", "files.c", "memory.c", "mixed.c", "node_main.c", "noise.c"),
         *("openmp_arrays.c", "openmp_constructs.c", "openmp_regions.c", "sharing.c", "vectors.c"),
     ),
     "mpi": (

@@ -39,9 +39,20 @@ def test_a_whole_launch(tmp_path: Path) -> None:
     assert triad.reference is None
     assert triad.converged
     assert triad.facts["moved"] == 24
+    assert triad.pace is None
     assert triad.key == ("triad", (("bytes", 8), ("threads", 2)))
     assert smt.absent == "no SMT"
     assert not smt.converged
+
+
+def test_the_pace_of_the_cores(tmp_path: Path) -> None:
+    paced = JOB | {"pace": [3e-10, 6e-10], "arithmetic": [1e-4], "arithmetic_pace": [3e-10]}
+    (found,) = read_one(write(tmp_path / "a", HEADER, paced)).results
+    assert found.pace is not None
+    assert found.pace.tolist() == [3e-10, 6e-10]
+    assert found.arithmetic_pace is not None
+    assert found.arithmetic_pace.tolist() == [3e-10]
+    assert not {"pace", "arithmetic_pace"} & found.facts.keys()
 
 
 def test_hosts_are_in_the_order_of_their_ranks(tmp_path: Path) -> None:
@@ -90,6 +101,12 @@ def test_a_resumed_launch_has_two_headers(tmp_path: Path) -> None:
         (
             [HEADER, JOB | {"reference": [1]}],
             "a:2: reference and seconds must have the same number",
+        ),
+        ([HEADER, JOB | {"pace": [1e-9]}], "a:2: pace and seconds must have the same number"),
+        ([HEADER, JOB | {"pace": [1e-9, 0]}], "a:2: pace[1] must be a number above 0, not 0"),
+        (
+            [HEADER, JOB | {"arithmetic_pace": [1e-9]}],
+            "a:2: arithmetic_pace and arithmetic must have the same number",
         ),
         ([HEADER, JOB, {"end": 1}], "a:3: end must be text, not 1"),
     ],

@@ -41,6 +41,19 @@ def build(folder: Path, *settings: str) -> Path:
     return folder / "popmodel-node"
 
 
+def compile_beside(words: Sequence[str], source: str, output: Path, *flags: str) -> Path:
+    """Compile a source of these tests."""
+    command = [*words, "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{SOURCES}", "-o", output]
+    done = subprocess.run(
+        [*map(str, command), *flags, str(Path(__file__).parent / source)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return output
+
+
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("node"), "CFLAGS=-O2 -Werror")
@@ -90,7 +103,17 @@ def measure(run: Callable[..., Finished]) -> Callable[..., list[Line]]:
 def check_result(line: Line) -> None:
     """Look at what every line of a job that was done must hold."""
     known = {"job", "params", "inner", "seconds", "reference", "moved", "work", "rejected"}
-    known |= {"arithmetic", "stopped", "wall", "at", "involuntary", "steal", "foreign"}
+    known |= {
+        "pace",
+        "arithmetic",
+        "arithmetic_pace",
+        "stopped",
+        "wall",
+        "at",
+        "involuntary",
+        "steal",
+        "foreign",
+    }
     assert set(line) <= known, line
     assert line["inner"] >= 1
     assert 1 <= len(line["seconds"]) <= 20
@@ -98,6 +121,9 @@ def check_result(line: Line) -> None:
     if "reference" in line:
         assert len(line["reference"]) == len(line["seconds"])
         assert all(seconds > 0 for seconds in line["reference"]), line
+    if line["job"] not in ("quantum", "smt"):
+        assert len(line["pace"]) == len(line["seconds"])
+        assert all(seconds > 0 for seconds in line["pace"]), line
     assert line["stopped"] in ("converged", "batches", "budget")
     assert line["wall"] > 0
     assert time.time() - GENEROUS < line["at"] < time.time() + 1

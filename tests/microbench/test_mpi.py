@@ -11,15 +11,12 @@ import statistics
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
+from microbench.node_program import SOURCES, Finished, Line, compile_beside
 from patience import measuring
 
-HERE = Path(__file__).resolve().parent
-SOURCES = HERE.parents[1] / "microbench"
-Line = dict[str, Any]
-Finished = subprocess.CompletedProcess[str]
 Holds = Callable[[Callable[..., bool], Sequence[str]], None]
 
 
@@ -89,19 +86,6 @@ def make(folder: Path, mpi: Mpi) -> Path:
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr, done.stderr
     return folder / "popmodel-mpi"
-
-
-def compile_beside(words: Sequence[str], source: str, output: Path, *flags: str) -> Path:
-    """Compile a source of these tests."""
-    command = [*words, "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{SOURCES}", "-o", output]
-    done = subprocess.run(
-        [*map(str, command), *flags, str(HERE / source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return output
 
 
 @pytest.fixture(scope="module")
@@ -451,8 +435,11 @@ def test_failures_of_mpi_and_of_memory_end_the_launch_with_their_words(
 def test_an_interruption_does_not_count_as_cost_of_the_clock(tmp_path: Path) -> None:
     if shutil.which("cc") is None:
         pytest.skip("needs a C compiler")
-    sources = [str(SOURCES / name) for name in ("batch.c", "text.c")]
-    program = compile_beside(["cc"], "clock_share.c", tmp_path / "share", *sources, "-lm")
+    names = ("batch.c", "cpus.c", "jobs.c", "machine_state.c", "pace.c", "samples.c", "text.c")
+    sources = [str(SOURCES / name) for name in names]
+    program = compile_beside(
+        ["cc"], "clock_share.c", tmp_path / "share", "-fopenmp", *sources, "-lm"
+    )
     done = subprocess.run([program], capture_output=True, text=True, check=True)
     assert float(done.stdout) == pytest.approx(25e-9, rel=1e-3)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.bench.calibration.alone import left_alone
 from popmodel.bench.samples import Launch, Result
 
 Placement = tuple[object, ...]
@@ -22,8 +23,9 @@ _FAR = 3.0  # times the median of the launches: no placement or connection does 
 class Measured:
     """Finds the results of a job over all launches.
 
-    A result that is out of all proportion to those of the other launches says what else ran, not
-    what was measured: it is not used, and `left_out` names it.
+    Batches during which others had a part of the cores are not used where there are others
+    (`alone.left_alone`). A result that is out of all proportion to those of the other launches says
+    what else ran, not what was measured: it is not used, and `left_out` names it.
 
     Parameters
     ----------
@@ -40,11 +42,18 @@ class Measured:
     """
 
     def __init__(self, launches: Sequence[Launch]) -> None:
-        self.launches = launches
+        self.launches = launches = left_alone(launches)
         self.headers: dict[Hashable, Mapping[str, Any]] = {}
         self.foreign: dict[Hashable, float] = {}
         self._found: dict[str, list[tuple[Launch, Result]]] = {}
-        self.disturbed = frozenset(map(id, _disturbed(launches)))
+        self._shared: dict[str, list[tuple[Launch, Result]]] = {}
+        alike = _alike(launches)
+        shared = {id(result) for results in alike for result in _on_shared_cores(results)}
+        self.disturbed = frozenset(
+            id(result)
+            for results in alike
+            for result in _disturbed([one for one in results if id(one) not in shared])
+        )
         for launch in launches:
             number = _number(launch)
             self.headers.setdefault(number, launch.header)
@@ -52,8 +61,9 @@ class Measured:
                 self.foreign[number] = max(launch.foreign, self.foreign.get(number, 0.0))
             for result in launch.results:
                 if id(result) not in self.disturbed:
+                    found = self._shared if id(result) in shared else self._found
                     marked = replace(result, launch=number)
-                    self._found.setdefault(result.job, []).append((launch, marked))
+                    found.setdefault(result.job, []).append((launch, marked))
 
     def left_out(self, jobs: Sequence[str]) -> list[Result]:
         """Results of some jobs that are not used: another program ran instead."""
@@ -63,6 +73,14 @@ class Measured:
             for result in launch.results
             if id(result) in self.disturbed and result.job in jobs
         ]
+
+    def beside(self, jobs: Sequence[str]) -> list[Result]:
+        """Results of some jobs, with those that had no cores of their own."""
+        found = []
+        for job in jobs:
+            found += [result for _, result in self._found.get(job, ())]
+            found += [result for _, result in self._shared.get(job, ())]
+        return found
 
     def results(self, job: str, **wanted: Any) -> list[Result]:
         """Measured results of a job with these parameters; one per launch as a rule."""
@@ -81,31 +99,33 @@ class Measured:
 
         What is computed from several times has to take them from one launch: what slows the whole
         launch then cancels from a ratio, and the spread between launches is that of the result.
+        Where no launch had its cores to itself in all of them, those count that had not.
 
         Parameters
         ----------
         *jobs : tuple of str and mapping
             Name and parameters of each.
         """
-        found = []
-        for number in dict.fromkeys(map(_number, self.launches)):
-            each = [
-                next(
-                    (
-                        result
-                        for launch, result in self._found.get(job, ())
-                        if _number(launch) == number
-                        and result.absent is None
-                        and _has(result, wanted)
-                    ),
-                    None,
-                )
-                for job, wanted in jobs
-            ]
-            present = tuple(result for result in each if result is not None)
-            if len(present) == len(jobs):
-                found.append(present)
-        return found
+        return self._together(jobs, self._found) or self._together(jobs, self._found, self._shared)
+
+    def _together(
+        self,
+        jobs: Sequence[tuple[str, Mapping[str, Any]]],
+        *sources: Mapping[str, Sequence[tuple[Launch, Result]]],
+    ) -> list[tuple[Result, ...]]:
+        each: dict[Hashable, dict[int, Result]] = {}
+        for launch in self.launches:
+            each.setdefault(_number(launch), {})
+        for index, (job, wanted) in enumerate(jobs):
+            for source in sources:
+                for _, result in source.get(job, ()):
+                    if result.absent is None and _has(result, wanted):
+                        each[result.launch].setdefault(index, result)
+        return [
+            tuple(results[index] for index in range(len(jobs)))
+            for results in each.values()
+            if len(results) == len(jobs)
+        ]
 
     def by_placement(
         self, job: str, *, multiple: bool = False, **wanted: Any
@@ -139,11 +159,8 @@ class Measured:
             yield from (result for _, result in found)
 
 
-def _disturbed(launches: Sequence[Launch]) -> list[Result]:
-    """Results with few batches where others have many, or far from all others.
-
-    Apart from these two, launches that differ are the spread that intervals have to hold.
-    """
+def _alike(launches: Sequence[Launch]) -> list[list[Result]]:
+    """Results of the same job under the same circumstances, one of each launch."""
     alike: dict[Any, list[Result]] = {}
     for launch in launches:
         level = launch.header.get("mpi", {}).get("thread_level")
@@ -151,21 +168,32 @@ def _disturbed(launches: Sequence[Launch]) -> list[Result]:
             if result.absent is None:
                 nodes = result.facts.get("nodes")
                 alike.setdefault((result.key, level, nodes, _placement(launch)), []).append(result)
-    found = []
-    for results in alike.values():
-        if len(results) < _ENOUGH:
-            continue
-        most = max(result.seconds.size for result in results)
-        times = np.array([np.median(result.seconds) for result in results])
-        middle = float(np.median(times))
-        # what costs no more than the clock may even be negative, and tells no proportion
-        ratios = times / middle if middle > 0 else np.ones_like(times)
-        found += [
-            result
-            for result, ratio in zip(results, ratios, strict=True)
-            if result.seconds.size < most / _FEW or not 1 / _FAR < ratio < _FAR
-        ]
-    return found
+    return list(alike.values())
+
+
+def _on_shared_cores(results: Sequence[Result]) -> list[Result]:
+    """Those whose cores others used as well, if there are some that had theirs to themselves."""
+    shared = [result for result in results if result.alone == 0]
+    return shared if len(shared) < len(results) else []
+
+
+def _disturbed(results: Sequence[Result]) -> list[Result]:
+    """Results whose time went on few batches where others have many, or far from all others.
+
+    Apart from these two, launches that differ are the spread that intervals have to hold.
+    """
+    if len(results) < _ENOUGH:
+        return []
+    taken = [result.seconds.size / (result.alone or 1) for result in results]
+    times = np.array([np.median(result.seconds) for result in results])
+    middle = float(np.median(times))
+    # what costs no more than the clock may even be negative, and tells no proportion
+    ratios = times / middle if middle > 0 else np.ones_like(times)
+    return [
+        result
+        for result, ratio, batches in zip(results, ratios, taken, strict=True)
+        if (batches < max(taken) / _FEW and not result.converged) or not 1 / _FAR < ratio < _FAR
+    ]
 
 
 def _number(launch: Launch) -> tuple[str, str, str]:

@@ -36,6 +36,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 _SHOWN = 3  # jobs that are named
 _FOREIGN = 0.05  # of the processors: more is somebody else's work
 _STEAL = 0.02  # of the processors' time: a hypervisor gives it to another machine
+_SHARED = 0.05  # of the batches
 _SPREAD = 0.15  # between launches, median over what was measured
 _FILLING = ("loads", "stores", "loop", "instructions")
 """Jobs that fill a core: they are slower while another hardware thread of it is busy."""
@@ -81,7 +82,10 @@ def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[st
             continue
         why = list(_disturbances(measured, results))
         if odd := measured.left_out(jobs):
-            why.append(_named(odd))
+            outliers = "outlier" if len(odd) == 1 else "outliers"
+            why.append(
+                f"{len(odd)} {outliers} compared with the other launches, not used: {_named(odd)}"
+            )
         entry: dict[str, Any] = {
             "launches": _launches(measured, results),
             "jobs": len({result.key for result in results}),
@@ -90,6 +94,11 @@ def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[st
         }
         if entry["launches"] < 2:
             why.append("only one launch: the spread between launches is unknown")
+        if (share := _shared(measured.beside(jobs))) > _SHARED:
+            why.append(
+                f"other work shared the cores in {100 * share:.0f} % of the batches, "
+                "not used where there are others"
+            )
         why.extend(remarks.get(section, ()))
         if why:
             entry["why"] = why
@@ -97,20 +106,21 @@ def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[st
     return found
 
 
+def _shared(results: Sequence[Result]) -> float:
+    """Share of the batches whose cores were not left to them; 0 where nobody looked."""
+    alone = [result.alone for result in results if result.alone is not None]
+    return 1 - float(np.mean(alone)) if alone else 0.0
+
+
 def _named(odd: Sequence[Result]) -> str:
-    """What was left out, by the jobs with most of it."""
+    """Jobs of some results, those with most of them first."""
     counts = Counter(
         " ".join([result.job, *(f"{key}={value}" for key, value in sorted(result.params.items()))])
         for result in odd
     )
     shown = [name for name, _ in counts.most_common(_SHOWN)]
     more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
-    outliers = "outlier" if len(odd) == 1 else "outliers"
-    return (
-        f"{len(odd)} {outliers} compared with the other launches, not used: "
-        + ", ".join(shown)
-        + more
-    )
+    return ", ".join(shown) + more
 
 
 def _launches(measured: Measured, results: Sequence[Result]) -> int:
@@ -138,6 +148,12 @@ def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str
     switches = _mean_rate(zip((_fact(one, "involuntary") for one in results), time, strict=True))
     if switches > _INTERRUPTED:
         yield f"other processes interrupted each CPU {switches:.0f} times per second"
+    if crowded := [result for result in results if result.alone == 0]:
+        known = {result.key for result in results if result.alone is not None}
+        count = len({result.key for result in crowded})
+        yield (
+            f"{count} of {len(known)} jobs never had their cores to themselves: {_named(crowded)}"
+        )
     spreads = _spreads(results)
     if spreads.size >= 3 and float(np.median(spreads)) > _SPREAD:
         yield f"launches differ by {100 * float(np.median(spreads)):.0f} % (median)"
