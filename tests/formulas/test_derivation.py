@@ -216,7 +216,7 @@ def test_symbols_have_values_intervals_and_origins() -> None:
 
 def test_the_side_of_a_threshold_is_that_of_the_point() -> None:
     text = "[[program]]\nserial = { trip = 'N', bytes.MEM = 'if_fits(1*N, 1, 64)' }\n"
-    for size, traffic in ((1e5, "N/b_1"), (6e5, "kappa"), (1e6, "64*N/b_1")):
+    for size, traffic in ((1e5, "N/b_1"), (6e5, "kappa"), (2e6, "64*N/b_1")):
         one = program(text, params=f"N = {size}")
         found = formula(one, machine(), (1, 1))
         (loop,) = [each for each in found.equations if each.kind == "item"]

@@ -52,7 +52,7 @@ def test_a_thread_alone_has_a_cache_for_itself(level: str, half: int) -> None:
     there = levels(*PRIVATE)
     assert traffic(f"if_fits({half * KIB // 2}, 1, 8, '{level}')", there) == 1
     assert traffic(f"if_fits({half * KIB}, 1, 8, '{level}')", there) == 4.5
-    assert traffic(f"if_fits({3 * half * KIB // 2}, 1, 8, '{level}')", there) == 8
+    assert traffic(f"if_fits({2 * half * KIB}, 1, 8, '{level}')", there) == 8
 
 
 def test_threads_share_what_is_shared_only() -> None:
