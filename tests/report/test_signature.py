@@ -255,6 +255,9 @@ def test_the_screen_of_the_stencil() -> None:
         " nb = N/s",
         " lanes = 2",
         " issue = 6",
+        " line = 64 B",
+        " late = 16",
+        " ends = 17 + (late*issue if nb/lanes > 64 else 0)",
         "",
         "decomposition",
         " grid: s x s processes",
@@ -277,9 +280,11 @@ def test_the_screen_of_the_stencil() -> None:
         "    if_fits(2*w*nb, 0, w, 'L2'), 'L2') bytes of it written",
         "    back), if_fits(5*w*nb**2, 0, if_fits(w*nb**2, 3*w/nb,",
         "    w)) bytes of memory traffic, a dependency chain of",
-        "    5/lanes/issue = 0.416667 cycles, 8/lanes = 4",
-        "    instructions, arithmetic and transfers overlap",
-        "    (roofline); plus the overhead of parallel_for",
+        "    5/lanes/issue = 0.416667 cycles, 8/lanes + ends/nb",
+        "    instructions, if_fits(2*w*nb**2, (T + 1)*w/(line*nb), 0,",
+        "    'L2') cache lines of other threads, arithmetic and",
+        "    transfers overlap (roofline); plus the overhead of",
+        "    parallel_for",
         "  shift A: send w*nb**2 bytes to the process -1 step along",
         "    grid dimension 1, and receive as much",
         "  shift B: send w*nb**2 bytes to the process -1 step along",
@@ -287,7 +292,7 @@ def test_the_screen_of_the_stencil() -> None:
         "",
         "what changes with P and T",
         " P: step; matmul; shift A; shift B",
-        " T: nothing; the threads share the work",
+        " T: matmul",
     ]
 
 

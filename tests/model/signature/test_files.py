@@ -36,7 +36,15 @@ def test_bundled_signatures_read() -> None:
 def test_cannon_is_read_as_written() -> None:
     cannon = signature.load("cannon")
     assert {name: quantity.value for name, quantity in cannon.params.items()} == {"N": 8192, "w": 8}
-    assert [name for name, _ in cannon.let] == ["s", "nb", "lanes", "issue", "late", "ends"]
+    assert [name for name, _ in cannon.let] == [
+        "s",
+        "nb",
+        "lanes",
+        "issue",
+        "line",
+        "late",
+        "ends",
+    ]
     assert cannon.grid is not None
     assert cannon.grid.periodic == (True, True)
     (loop,) = cannon.program
