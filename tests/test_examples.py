@@ -22,15 +22,16 @@ COMMANDS = [
     for command in re.findall(r"^    popmodel (.*)$", readme.read_text(), re.MULTILINE)
 ]
 PROFILE = "examples/profiles/two-core-vm.json"
+SHARED = "examples/profiles/two-core-epyc.json"
 
 # what the READMEs state, in per cent: fastest, slowest and median error, runs inside intervals
 SIZES = {
-    ("stencil3d", "sizes", "two-core-vm"): (37, 34, 5, 96),
-    ("cannon", "sizes", "two-core-vm"): (16, 16, 5, 89),
-    ("stencil3d", "two-core-epyc", "two-core-epyc"): (2, 34, 6, 100),
-    ("cannon", "two-core-epyc", "two-core-epyc"): (29, 9, 3, 97),
+    ("stencil3d", "sizes", "two-core-vm"): (37, 25, 6, 97),
+    ("cannon", "sizes", "two-core-vm"): (16, 16, 6, 89),
+    ("stencil3d", "two-core-epyc", "two-core-epyc"): (6, 20, 3, 94),
+    ("cannon", "two-core-epyc", "two-core-epyc"): (14, 1, 4, 83),
 }
-LARGE = {(1, 1): 6, (1, 2): 3, (2, 1): 0}
+LARGE = {(1, 1): 6, (1, 2): 3, (2, 1): -1}
 
 
 @pytest.fixture(scope="module")
@@ -117,10 +118,11 @@ def test_other_sizes_are_as_far_off_as_the_readmes_say(
     ) in _readme(program)
 
 
-def _shared(program: str, validated: Callable[..., dict[str, Any]]) -> dict[tuple[int, ...], float]:
+def _shared(
+    program: str, validated: Callable[..., dict[str, Any]], machine: str = SHARED
+) -> dict[tuple[int, ...], float]:
     """How far predictions are off on the shared processor, %, by processes, threads and N."""
-    table = f"examples/{program}/two-core-epyc.csv"
-    document = validated(program, table, machine="examples/profiles/two-core-epyc.json")
+    document = validated(program, f"examples/{program}/two-core-epyc.csv", machine=machine)
     return {
         (one["processes"], one["threads"], int(one["parameters"]["N"])): 100
         * one["runtime"]["error"]
@@ -132,14 +134,21 @@ def test_what_is_far_off_on_the_shared_processor_is_what_the_readmes_name(
     validated: Callable[..., dict[str, Any]],
 ) -> None:
     stencil = _shared("stencil3d", validated)
-    assert {case for case, off in stencil.items() if abs(off) > 15} == {(2, 1, 128), (1, 2, 32)}
-    assert all(
-        abs(off) < 11
-        for (processes, threads, cells), off in stencil.items()
-        if processes * threads == 1 or (cells >= 96 and (processes, cells) != (2, 128))
-    )
+    assert {case for case, off in stencil.items() if abs(off) > 15} == {(1, 2, 32)}
     cannon = _shared("cannon", validated)
-    assert {rows for (_, _, rows), off in cannon.items() if off < -3} == {768, 1024}
+    assert {rows for (_, _, rows), off in cannon.items() if abs(off) > 7} == {1024}
+
+
+def test_no_case_is_far_off_if_the_cores_are_as_near_as_in_the_fastest_runs(
+    validated: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    document = json.loads((ROOT / SHARED).read_text())
+    near = {"value": 1.7e-9, "low": 1.6e-9, "high": 1.8e-9}
+    document["memory"]["line_takeover"]["near"].update(near)
+    (tmp_path / "near.json").write_text(json.dumps(document))
+    off = _shared("stencil3d", validated, str(tmp_path / "near.json"))
+    assert off.pop((1, 2, 32)) == pytest.approx(11, abs=0.6)
+    assert max(map(abs, off.values())) == pytest.approx(14, abs=0.6)
 
 
 @pytest.mark.parametrize(
