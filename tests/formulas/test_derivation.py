@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 import sympy
@@ -35,7 +36,9 @@ from popmodel.model.study import Study
 from popmodel.prediction.predict import predict
 from popmodel.prediction.prediction import MAIN_FAMILY
 
+ROOT = Path(__file__).parent.parent.parent
 PRESET = profile.load(profile.DEFAULT_PRESET)
+MEASURED = profile.load(ROOT / "examples" / "profiles" / "two-core-epyc.json")
 FAMILIES = load_families()
 ARGUMENTS = {"q": Takes(1), "mva": Takes(3)}
 BUNDLED = {name: signature.load(name) for name in ("stencil3d", "cannon")}
@@ -82,6 +85,20 @@ def test_the_text_gives_the_value_of_every_metric(name: str, split: tuple[int, i
             document = derived(basis, family, metric).to_dict()
             assert document["value"] == pytest.approx(float(expected), rel=1e-9)
             assert evaluate(document) == pytest.approx(float(expected), rel=1e-9), metric
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "split"),
+    [("stencil3d", 32, (2, 1)), ("stencil3d", 128, (1, 2)), ("cannon", 256, (1, 2))],
+)
+def test_the_text_stays_short_where_caches_hold_a_part(
+    name: str, rows: int, split: tuple[int, int]
+) -> None:
+    sized = BUNDLED[name].with_settings({"N": rows})
+    found = formula(sized, MEASURED, split)
+    lost = {each.name: each for each in found.equations if each.name.startswith("lost_L")}
+    assert any(0 < each.value < 1 for each in lost.values())
+    assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value, rel=1e-9)
 
 
 EVERY_KIND = """
@@ -216,12 +233,13 @@ def test_symbols_have_values_intervals_and_origins() -> None:
 
 def test_the_side_of_a_threshold_is_that_of_the_point() -> None:
     text = "[[program]]\nserial = { trip = 'N', bytes.MEM = 'if_fits(1*N, 1, 64)' }\n"
-    for size, traffic in ((1e5, "N/b_1"), (6e5, "kappa"), (2e6, "64*N/b_1")):
+    for size, traffic in ((1e5, "N/b_1"), (6e5, "lost_L3"), (2e6, "64*N/b_1")):
         one = program(text, params=f"N = {size}")
         found = formula(one, machine(), (1, 1))
         (loop,) = [each for each in found.equations if each.kind == "item"]
         assert traffic in loop.text
-        assert ("kappa" in loop.text) == (size == 6e5)  # between what stays and what does not
+        between = {each.name for each in found.equations} & {"c_L3", "lost_L3"}
+        assert between == ({"c_L3", "lost_L3"} if size == 6e5 else set())
 
 
 def test_parameters_have_the_unit_that_the_signature_states() -> None:

@@ -213,10 +213,13 @@ class Point:
             return miss
         shared = topology.processes_per_cache if level is None else topology.threads_per_cache
         sharing = shared(cache, at.per_node, at.threads, at.reach)
-        kappa = self.parameters.usable(cache.level)
-        capacity = memory.cache_capacity(kappa, cache.bytes, sharing)
-        self._remark_threshold(working_set, capacity, cache.level)
-        return memory.if_fits(working_set, capacity, hit, miss)
+        name, named = cache.level, self.parameters.named
+        capacity = memory.cache_capacity(self.parameters.usable(name), cache.bytes, sharing)
+        self._remark_threshold(working_set, capacity, name)
+        capacity = named(f"c_{name}", capacity, "B", f"working set of which {name} keeps half")
+        lost = memory.lost_share(working_set, capacity)
+        lost = named(f"lost_{name}", lost, "1", f"part of a working set that {name} loses")
+        return hit + (miss - hit) * lost
 
     def _remark_threshold(self, working_set: Value, capacity: Value, level: str) -> None:
         """Say so if the draws do not agree whether a working set stays in the cache."""

@@ -17,8 +17,8 @@ _SHARPER = 0.2  # exponent of the demand in the sharpness of the knee, see `shar
 _LEAST_SHARE = 1e-3  # of its time in transfers: below, the memory hardly matters to a loop
 
 
-def if_fits(working_set: Value, capacity: Value, hit: Value, miss: Value) -> Value:
-    """Return the traffic of an iteration by a layer condition.
+def lost_share(working_set: Value, capacity: Value) -> Value:
+    """Return the part of a working set that a cache loses until it is used again, 0 to 1.
 
     A cache that replaced strictly by age would lose all of a working set that is used in the same
     order again and again as soon as it is a little too large. Those of today's processors do not
@@ -37,13 +37,10 @@ def if_fits(working_set: Value, capacity: Value, hit: Value, miss: Value) -> Val
         Bytes that the threads of a process, or one thread, touch until they come back to the first.
     capacity : value
         Bytes of a working set of which half stays in the cache.
-    hit, miss : value
-        Bytes per iteration if the working set stays in the cache, and if not.
     """
-    ratio = minimum(maximum(working_set / _divisor(capacity), 0.5), 2.0) ** 6
-    lost = (64 * ratio - 1) / (63 * (1 + ratio))
-    lost = choose(capacity > 0, lost, choose(working_set > 0, 1.0, 0.0))  # no cache at all
-    return hit + (miss - hit) * lost
+    ratio = minimum(maximum(working_set / _divisor(capacity), 0.5), 2.0)
+    lost = (64 * ratio**6 - 1) / (63 * (1 + ratio**6))
+    return choose(capacity > 0, lost, choose(working_set > 0, 1.0, 0.0))  # else no cache at all
 
 
 def cache_capacity(kappa: Value, size: Value, sharing: Value) -> Value:

@@ -42,11 +42,11 @@ def test_bandwidth_is_linear_at_first_and_saturates(b1: float, factor: float, q:
 def test_layer_condition() -> None:
     capacity = memory.cache_capacity(0.5, 100.0, 2)
     assert capacity == 25.0
-    assert memory.if_fits(12.5, capacity, 1.0, 8.0) == 1.0  # all up to half of it
-    assert memory.if_fits(25.0, capacity, 1.0, 8.0) == 4.5
-    assert memory.if_fits(50.0, capacity, 1.0, 8.0) == 8.0  # nothing from twice as much on
-    assert memory.if_fits(0.0, 0.0, 1.0, 8.0) == 1.0
-    assert memory.if_fits(1.0, 0.0, 1.0, 8.0) == 8.0
+    assert memory.lost_share(12.5, capacity) == 0.0  # nothing up to half of it
+    assert memory.lost_share(25.0, capacity) == 0.5
+    assert memory.lost_share(50.0, capacity) == 1.0  # all from twice as much on
+    assert memory.lost_share(0.0, 0.0) == 0.0
+    assert memory.lost_share(1.0, 0.0) == 1.0
 
 
 SWEEPS = {  # ns per line, by MiB: half of the set stays at; inside, beyond, and between
@@ -64,18 +64,18 @@ SWEEPS = {  # ns per line, by MiB: half of the set stays at; inside, beyond, and
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_the_fall_is_as_measured(sweep: str) -> None:
     half, inside, beyond, times = SWEEPS[sweep]
-    found = [memory.if_fits(size, half, inside, beyond) for size in times]
+    found = [inside + (beyond - inside) * memory.lost_share(size, half) for size in times]
     np.testing.assert_allclose(found, list(times.values()), rtol=0.06)
 
 
 @given(st.floats(1.0, 1e9), st.floats(1.0, 1e9), st.floats(1.0, 2.0))
-def test_traffic_rises_with_the_working_set_and_falls_with_the_cache(
+def test_more_is_lost_of_a_larger_set_and_less_by_a_larger_cache(
     held: float, capacity: float, factor: float
 ) -> None:
-    traffic = memory.if_fits(held, capacity, 1.0, 8.0)
-    assert 1.0 <= traffic <= 8.0
-    assert memory.if_fits(held * factor, capacity, 1.0, 8.0) >= traffic
-    assert memory.if_fits(held, capacity * factor, 1.0, 8.0) <= traffic
+    lost = memory.lost_share(held, capacity)
+    assert 0.0 <= lost <= 1.0
+    assert memory.lost_share(held * factor, capacity) >= lost
+    assert memory.lost_share(held, capacity * factor) <= lost
 
 
 def test_lines_that_are_written_back_take_their_own_time() -> None:
