@@ -107,7 +107,8 @@ REGISTER: tuple[Parameter, ...] = (
         "core.overlap_with.LEVEL",
         "1",
         "loops",
-        "the same for transfers from one level; below 0 if arithmetic makes them take longer",
+        "share of the transfers from one level that hides behind arithmetic, or arithmetic behind "
+        "them; below 0 if it makes them take longer",
         short="omega",
         least=LEAST_OVERLAP,
         most=1.0,
@@ -225,7 +226,7 @@ REGISTER: tuple[Parameter, ...] = (
         "memory.remote.PAIR.saturated",
         "1",
         "memory",
-        "the same of all cores of a domain",
+        "memory bandwidth of a domain with data of another one, over that with local data",
         short="r_remote_sat",
         assumed=Quantity(
             0.45, 0.2, 0.9, "assumed", source="connections of sockets carry 0.3 to 0.7 of a domain"
@@ -280,7 +281,7 @@ REGISTER: tuple[Parameter, ...] = (
         "memory.inner_kappa.LEVEL",
         "1",
         "memory",
-        "the same of a cache that is not the last one",
+        "working set of which half stays in a cache before the last, over its size",
         short="kappa",
         changes="cache",
         assumed=Quantity(
