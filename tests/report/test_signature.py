@@ -238,7 +238,7 @@ def test_the_screen_fits(name: str, width: int) -> None:
     assert max(map(len, lines)) <= width
 
 
-def test_the_screen_of_the_stencil() -> None:
+def test_the_screen_of_cannon() -> None:
     document = check("cannon").to_dict() | {"path": "cannon.toml"}
     assert screen(document, Style(60)) == [
         "signature  cannon",
