@@ -10,5 +10,6 @@ extern const struct job_kind mixed_jobs[];
 extern const struct job_kind construct_jobs[];
 extern const struct job_kind sharing_jobs[];
 extern const struct job_kind noise_jobs[];
+extern const struct job_kind row_jobs[];
 
 #endif

@@ -36,7 +36,9 @@ static char *default_jobs(void *context)
             text_add(&jobs, "load threads=%d bytes=%ld\n", threads, bytes * threads);
     }
     for (long bytes = 16L << 10; bytes <= 64L << 20; bytes *= 4)
-        text_add(&jobs, "chase bytes=%ld\n", bytes);
+        text_add(&jobs, "chase bytes=%ld\nissue bytes=%ld\n", bytes, bytes);
+    for (long turns = 8; turns <= 512; turns *= 2)
+        text_add(&jobs, "row turns=%ld\n", turns);
     text_add(&jobs, "loads\nstores\nloop\ninstructions\nin_flight\nsmt shared=0\nsmt shared=1\nquantum\n"
                     "line_transfer distance=near\nline_transfer distance=far\n"
                     "line_takeover distance=near bytes=131072\n");
@@ -55,7 +57,7 @@ static void add_to_header(struct text *header, void *context)
 int main(int argc, char **argv)
 {
     const struct job_kind *const kinds[] = {construct_jobs, sharing_jobs, memory_jobs, mixed_jobs,
-                                            core_jobs,      noise_jobs,   NULL};
+                                            core_jobs,      row_jobs,    noise_jobs,   NULL};
     const struct program program = {
         .name = "node",
         .example = "triad threads=2 bytes=67108864",

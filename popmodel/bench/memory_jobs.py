@@ -88,12 +88,13 @@ def loop_jobs(topology: Topology, *, full: bool) -> list[Job]:
     cores = topology.cores_per_domain
     counts = {1, cores, *((math.ceil(cores / 2),) if full else ())}
     shares = sorted((*_SHARES, *_MORE_SHARES)) if full else _SHARES
-    return [
+    mixed = [
         job("mixed", threads=count, bytes=size, arithmetic=share)
         for count in sorted(counts)
         for size in loop_sets(topology, count)
         for share in shares
     ]
+    return [*mixed, *(job("issue", bytes=size) for size in loop_sets(topology, 1))]
 
 
 def domain_pairs(topology: Topology, *, full: bool) -> list[tuple[int, int]]:
@@ -130,6 +131,24 @@ def _ends(topology: Topology, *, full: bool) -> set[int]:
     return sizes
 
 
+def _last_end(topology: Topology, memory: int, *, full: bool) -> tuple[set[int], set[int]]:
+    """Working sets around the end of the last cache, and small parts of one that others use too.
+
+    Bandwidth falls there, over a range that tells the usable share. Of a cache so large that arrays
+    cannot be larger, other guests of the processor have the most.
+    """
+    if not topology.caches:
+        return set(), set()
+    last, inside = topology.caches[-1].bytes, working_sets(topology)[-1]
+    steps = (0.5, 0.75, 1.0, 1.5, 2.0) if full else (0.5, 1.0, 1.5)
+    parts = (0.09375, 0.125, 0.1875, 0.25, 0.375) if full else (0.125, 0.1875, 0.375)
+    clear = 0.9 * memory  # a set that is nearly as large as the arrays tells no more than they do
+    around = {size for step in steps if 0 < (size := int(last * step) // KIB * KIB) < clear}
+    # the smallest set that is clear of the cache below stands for this one: none below it
+    within = {size for part in parts if (size := int(last * part) // KIB * KIB) > inside}
+    return around, within if 2 * last > memory else set()
+
+
 def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]]:
     """Jobs of bandwidth, latency and sharing: those that are soon done, and sweeps of memory."""
     memory = array_bytes(topology)
@@ -138,24 +157,23 @@ def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]
     long = [job("triad", threads=count, bytes=memory) for count in counts_up_to(in_domain, *extra)]
     long += [job("copy", threads=1, bytes=memory), *_remote_jobs(topology, memory, full=full)]
     sets = {size for size in working_sets(topology) if size < memory}
-    last = topology.caches[-1].bytes if topology.caches else 0
-    # Around the end of the last cache bandwidth falls, over a range that tells its usable share. Of
-    # a cache so large that arrays cannot be larger, other guests of the processor have the most.
-    steps = (0.5, 0.75, 1.0, 1.5, 2.0) if full else (0.5, 1.0, 1.5)
-    parts = (0.125, 0.25, 0.375) if 2 * last > memory else ()
-    clear = 0.9 * memory  # a set that is nearly as large as the arrays tells no more than they do
-    sets |= {size for step in steps if 0 < (size := int(last * step) // KIB * KIB) < clear}
-    knee = {int(last * part) // KIB * KIB for part in parts}
+    around, within = _last_end(topology, memory, full=full)
+    sets |= around
+    ends = within | _ends(topology, full=full)
     short: list[Job] = []
-    knee |= _ends(topology, full=full)
     # A pass over some MiB takes a millisecond or two; of dependent loads, a hundred times as long.
-    for size in sorted(sets | knee | {memory}):
+    for size in sorted(sets | ends | {memory}):
         (short if size <= 16 * MIB else long).append(job("load", threads=1, bytes=size))
     for size in sorted(sets | {memory}):
         (short if size <= 4 * MIB else long).append(job("chase", bytes=size))
     # beside reads of the same sets: what is written back to a cache
     for size in sorted(set(working_sets(topology)[1:]) & sets):
         (short if size <= 16 * MIB else long).append(job("update", threads=1, bytes=size))
+    # and where the last one ends for data that are written, by vectors as narrow as programs have
+    if last_end := around | within:
+        inside = {size for size in working_sets(topology)[-1:] if size < memory}
+        for size in sorted(last_end | inside | {memory}):
+            (short if size <= 16 * MIB else long).append(job("narrow_update", bytes=size))
     cores = topology.cores_per_node
     if cores > 1:
         own = [cache.bytes for cache in topology.caches if cache.shared_by == 1]

@@ -175,7 +175,7 @@ class Mode:
 
 
 MODES: Mapping[str, Mode] = {
-    "quick": Mode(rounds=5, seconds=45.0, least=50, most=200, shortest=0.02, longest=0.2),
+    "quick": Mode(rounds=5, seconds=48.0, least=50, most=200, shortest=0.02, longest=0.2),
     "full": Mode(rounds=10, seconds=780.0, least=50, most=500, shortest=0.1, longest=1.0),
 }
 

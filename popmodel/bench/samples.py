@@ -41,8 +41,12 @@ PROGRAMS = ("node", "mpi")
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("clock", "fma", "loads", "stores", "instructions", "smt"), ("work",)),
     "line_takeover": ("work",),
+    "row": ("params.turns",),
+    "issue": ("reference", "arithmetic", "moved", "params.bytes"),
     "in_flight": ("reference", "work"),
-    **dict.fromkeys(("triad", "load", "update", "copy", "window", "remote_triad"), ("moved",)),
+    **dict.fromkeys(
+        ("triad", "load", "update", "narrow_update", "copy", "window", "remote_triad"), ("moved",)
+    ),
     "mixed": (
         *("reference", "arithmetic", "work", "moved"),
         *("params.threads", "params.bytes", "params.arithmetic"),
@@ -121,7 +125,7 @@ RESULT = Table(
                 **dict.fromkeys(("bytes", "chunk", "shared", "padded", "progress"), Whole(0)),
                 **dict.fromkeys(("on", "data"), Whole(0)),
                 "arithmetic": Whole(1),
-                **dict.fromkeys(("threads", "ranks", "pairs", "count"), Whole(1, 10**9)),
+                **dict.fromkeys(("threads", "turns", "ranks", "pairs", "count"), Whole(1, 10**9)),
                 **dict.fromkeys(("op", "tier", "name", "distance", "direction"), Text()),
                 "delay": _Duration(),
             },

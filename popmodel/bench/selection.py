@@ -24,6 +24,8 @@ _COLLECTIVES = (
 )
 
 # Open MPI switches protocols near 4, 32 and 64 KiB, MPICH near 16 and 64 KiB: extra points there.
+_TURNS = (16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512)  # of rows
+_FEW_TURNS = (24, 48, 64, 96, 192, 384)
 _MESSAGES = (
     0, 1, 8, 64, 256, 512, 1 * KIB, 2 * KIB, 3 * KIB, 4 * KIB, 5 * KIB, 6 * KIB, 8 * KIB, 12 * KIB,
     16 * KIB, 24 * KIB, 32 * KIB, 48 * KIB, 64 * KIB, 96 * KIB, 128 * KIB, 256 * KIB, 512 * KIB,
@@ -68,6 +70,7 @@ def node_jobs(
         short += [job("clock", threads=count) for count in threads]
         short += [job("fma", threads=count) for count in sorted({1, cores})]
         short += [job(name) for name in ("loads", "stores", "loop", "instructions", "in_flight")]
+        short += [job("row", turns=turns) for turns in (_TURNS if full else _FEW_TURNS)]
         if smt > 1:
             short += [
                 job("smt", threads=2, shared=shared) for shared in (0, 1) if cores + shared > 1

@@ -37,7 +37,8 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     "node": (
         *_COMMON,
         *("arrays.c", "core.c", "files.c", "memory.c", "mixed.c", "node_main.c", "noise.c"),
-        *("openmp_arrays.c", "openmp_constructs.c", "openmp_regions.c", "sharing.c", "vectors.c"),
+        *("openmp_arrays.c", "openmp_constructs.c", "openmp_regions.c", "rows.c", "sharing.c"),
+        "vectors.c",
     ),
     "mpi": (
         *_COMMON,

@@ -91,6 +91,35 @@ REGISTER: tuple[Parameter, ...] = (
         shown="loop overhead per iteration",
     ),
     Parameter(
+        "core.branch_miss",
+        "cycle",
+        "core",
+        "cycles that a core loses at the end of a loop which it did not foresee",
+        short="c_miss",
+        zero=True,
+        changes="loops",
+        assumed=Quantity(
+            16.0,
+            10.0,
+            35.0,
+            "assumed",
+            source="published: 14 to 20 from a jump to the right instruction; measured: 30 with "
+            "those that a loop loses until it is at its pace again",
+        ),
+        shown="end of a loop not foreseen",
+    ),
+    Parameter(
+        "core.predicted_trip",
+        "1",
+        "core",
+        "turns of a loop up to which a core foresees its end",
+        short="n_trip",
+        assumed=Quantity(
+            64.0, 30.0, 130.0, "assumed", source="measured on three processors: 52 to 70"
+        ),
+        shown="turns to a foreseen end",
+    ),
+    Parameter(
         "core.overlap",
         "1",
         "loops",
@@ -113,6 +142,25 @@ REGISTER: tuple[Parameter, ...] = (
         least=LEAST_OVERLAP,
         most=1.0,
         shown="overlap with transfers, {}",
+    ),
+    Parameter(
+        "core.overlap_issue.LEVEL",
+        "1",
+        "loops",
+        "share of the transfers from one level that hides behind the issue of instructions, or "
+        "these behind them; below 0 if they make them take longer",
+        short="omega_issue",
+        least=LEAST_OVERLAP,
+        most=1.0,
+        assumed=Quantity(
+            0.8,
+            0.3,
+            1.0,
+            "assumed",
+            source="of caches; measured on one processor: .4 from the second, .8 from the last, "
+            "others hide nearly all; for memory that of arithmetic",
+        ),
+        shown="overlap of issue, {}",
     ),
     Parameter(
         "core.smt_factor",

@@ -167,15 +167,17 @@ class Profile:
         """Whether the model may need what is assumed: of no pair of domains if it knows one.
 
         Nor of caches, if there is but one or something is known of them all; nor of lines that move
-        between cores, if any distance is known.
+        between cores, if any distance is known; nor of overlap, if a word tells all of it.
         """
         if path.endswith(f".{ANY}"):
             stem = path.removesuffix(ANY)
             if stem == "memory.line_takeover.":
                 known = any(stem + distance in self.quantities for distance in DISTANCES)
                 return self.topology.cores_per_node > 1 and not known
-            inner = self.topology.levels[:-1]
-            levels = self.topology.levels[1:] if stem == "memory.write_back." else inner
+            if stem == "core.overlap_issue." and self.word("core.overlap") is not None:
+                return False
+            outer = stem in ("core.overlap_issue.", "memory.write_back.")
+            levels = self.topology.levels[1:] if outer else self.topology.levels[:-1]
             return any(stem + level not in self.quantities for level in levels)
         stem, is_of_pairs, key = path.partition(f".{ANY}.")
         return not is_of_pairs or (self.topology.domains > 1 and not self._pairs(stem, key))
@@ -191,6 +193,27 @@ class Profile:
         paths = [f"memory.line_takeover.{one}" for one in (distance, *DISTANCES)]
         known = (path for path in paths if path in self.quantities)
         return next(known, f"memory.line_takeover.{ANY}")
+
+    def overlap(self, table: str, level: str) -> str:
+        """Return the path of what is known, or assumed, of the overlap with transfers of a level.
+
+        Of transfers from memory beside instructions, where nobody measured them: that with
+        arithmetic.
+
+        Parameters
+        ----------
+        table : {'overlap_with', 'overlap_issue'}
+            Of arithmetic, or of the issue of instructions.
+        level : str
+            A cache, or ``MEM``.
+        """
+        path = f"core.{table}.{level}"
+        if path in self.quantities:
+            return path
+        if table == "overlap_with":
+            return "core.overlap"
+        is_outer = level in self.topology.levels[1:]
+        return f"core.{table}.{ANY}" if is_outer else self.overlap("overlap_with", level)
 
     def of_level(self, table: str, level: str) -> str:
         """Return the path of a quantity of a cache, or of what is assumed of all caches."""

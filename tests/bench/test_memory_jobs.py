@@ -73,10 +73,18 @@ def test_a_cache_that_is_shared_until_nothing_is_left_of_it_has_no_loop() -> Non
 
 def test_loops_are_measured_on_one_core_and_on_those_of_a_domain() -> None:
     quick, full = (memory_jobs.loop_jobs(LARGE, full=full) for full in (False, True))
-    assert {one.get("threads") for one in quick} == {1, 6}
-    assert {one.get("threads") for one in full} == {1, 3, 6}
-    assert {one.get("arithmetic") for one in quick} == {50, 100, 200}
-    assert len(full) > len(quick) == len(set(quick)) == 18
+    mixed = [one for one in quick if one.name == "mixed"]
+    assert {one.get("threads") for one in mixed} == {1, 6}
+    assert {one.get("threads") for one in full if one.name == "mixed"} == {1, 3, 6}
+    assert {one.get("arithmetic") for one in mixed} == {50, 100, 200}
+    assert len(full) > len(quick) == len(set(quick)) == 18 + 3
+
+
+def test_rows_come_from_every_level_beyond_the_first() -> None:
+    rows = [
+        one.get("bytes") for one in memory_jobs.loop_jobs(LARGE, full=False) if one.name == "issue"
+    ]
+    assert rows == memory_jobs.loop_sets(LARGE, 1)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +127,8 @@ def test_reads_go_over_the_ends_of_all_caches_and_updates_over_those_beyond_the_
     assert {36 * KIB, 48 * KIB, 60 * KIB, 72 * KIB, 96 * KIB} <= loads
     assert {1536 * KIB, 2 * MIB, 2560 * KIB, 3 * MIB, 4 * MIB} <= loads
     updates = [one.get("bytes") for one in (*short, *long) if one.name == "update"]
-    assert updates == memory_jobs.working_sets(node)[1:]
+    assert set(memory_jobs.working_sets(node)[1:]) <= set(updates)
+    assert all(int(size) > caches[0].bytes for size in updates)
     assert set(updates) <= loads
     more = {one.get("bytes") for part in memory_jobs.memory_jobs(node, full=True) for one in part}
     assert 3584 * KIB in more
@@ -129,5 +138,45 @@ def test_reads_go_over_parts_of_a_last_cache_that_arrays_cannot_exceed() -> None
     caches = (Cache("L1", 48 * KIB, 1), Cache("L2", 2 * MIB, 1), Cache("L3", 480 * MIB, 2))
     short, long = memory_jobs.memory_jobs(replace(SMALL, caches=caches), full=False)
     loads = {one.get("bytes") for one in (*short, *long) if one.name == "load"}
-    assert {60 * MIB, 120 * MIB, 180 * MIB, 256 * MIB} <= loads
+    assert {60 * MIB, 90 * MIB, 180 * MIB, 256 * MIB} <= loads
     assert 240 * MIB not in loads  # as good as the arrays
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("node", [SMALL, LARGE])
+def test_updates_go_over_the_end_of_the_last_cache_as_reads_do(node: Topology, full: bool) -> None:
+    jobs = [one for part in memory_jobs.memory_jobs(node, full=full) for one in part]
+    around = {
+        name: {
+            size for one in jobs if one.name == name and (size := int(one.get("bytes"))) >= 8 * MIB
+        }
+        for name in ("load", "narrow_update")
+    }
+    assert around["narrow_update"] == around["load"]
+    assert memory_jobs.array_bytes(node) in around["narrow_update"]
+    assert len(jobs) == len(set(jobs))
+
+
+@pytest.mark.parametrize(
+    ("full", "sizes"),  # MiB
+    [(False, [60, 90, 180, 256]), (True, [45, 60, 90, 120, 180, 256])],
+)
+def test_a_full_measurement_has_more_parts_of_a_last_cache_that_arrays_cannot_exceed(
+    full: bool, sizes: list[int]
+) -> None:
+    _, long = memory_jobs.memory_jobs(SMALL, full=full)
+    for name in ("load", "narrow_update"):
+        assert [one.get("bytes") for one in long if one.name == name] == [n * MIB for n in sizes]
+
+
+def test_parts_of_a_last_cache_are_larger_than_the_set_that_stands_for_it() -> None:
+    caches = (Cache("L1", 32 * KIB, 1), Cache("L2", 2 * MIB, 1), Cache("L3", 130 * MIB, 2))
+    node = replace(SMALL, caches=caches)
+    short, long = memory_jobs.memory_jobs(node, full=True)
+    loads = {int(one.get("bytes")) for one in (*short, *long) if one.name == "load"}
+    assert min(size for size in loads if size > 8 * MIB) == memory_jobs.working_sets(node)[-1]
+
+
+def test_a_node_whose_caches_are_unknown_has_no_updates() -> None:
+    short, long = memory_jobs.memory_jobs(replace(SMALL, caches=()), full=True)
+    assert not {"update", "narrow_update"} & {one.name for one in (*short, *long)}

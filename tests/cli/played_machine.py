@@ -64,7 +64,7 @@ with open(options["-o"], "w") as samples:
             result["work"] = 2000
         if name == "in_flight":
             result["reference"] = [3 * seconds for seconds in result["seconds"]]
-        if name in ("window", "triad", "load", "update", "copy"):
+        if name in ("window", "triad", "load", "update", "narrow_update", "copy"):
             result["moved"] = max(size, 1)
         print(json.dumps(result), file=samples, flush=True)
     print(json.dumps({"end": "complete", "left": 0, "wall": 1.0}), file=samples)

@@ -183,7 +183,7 @@ def samples_of(launch: plan.PlannedLaunch) -> list[dict[str, Any]]:
         }
         if job.name in WITH_WORK:
             line["work"] = 2000
-        if job.name in ("window", "triad", "load", "update", "copy"):
+        if job.name in ("window", "triad", "load", "update", "narrow_update", "copy"):
             line["moved"] = max(int(params.get("bytes", 0)), 1)
         if job.name in ("construct", "overlap", "in_flight"):
             line["reference"] = [0.5 * base for _ in line["seconds"]]

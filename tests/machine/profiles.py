@@ -52,7 +52,10 @@ def document() -> Document:
             "load_per_cycle": measured(2),
             "store_per_cycle": measured(1),
             "loop_cycles": measured(1),
+            "branch_miss": measured(18),
+            "predicted_trip": measured(60),
             "overlap": measured(0.7),
+            "overlap_issue": {"L3": measured(0.9), "MEM": measured(0.6)},
             "smt_factor": measured(1.2),
         },
         "memory": {

@@ -155,6 +155,9 @@ def test_what_is_not_measured_is_told() -> None:
     text, *others = [one.text for one in inspect(preset, THEN) if one.kind == "preset"]
     assert text == ("published or assumed, not measured: all values")
     assert [other.partition(" is assumed")[0] for other in others] == [
+        "core.branch_miss",
+        "core.predicted_trip",
+        "core.overlap_issue.any",
         "memory.write_back.any",
         "memory.line_takeover.any",
         "memory.inner_kappa.any",

@@ -159,21 +159,43 @@ def test_what_is_assumed_is_not_of_the_profile() -> None:
     assert overlap.origin == "assumed"
     assert "core.overlap" not in loaded.quantities
     lines = "memory.line_takeover.any"
-    assert loaded.assumed.keys() == {"core.overlap", lines}  # it knows memory.q
+    ends = {"core.branch_miss", "core.predicted_trip"}
+    assert loaded.assumed.keys() == {"core.overlap", lines, *ends}  # it knows memory.q
     for stated in ("ecm", q(0.25)):
         document = minimal()
         document["core"] = {"overlap": stated}
-        assert profile.from_document(document).assumed.keys() == {lines}
+        assert profile.from_document(document).assumed.keys() == {lines, *ends}
+    document["core"] |= {"branch_miss": q(20.0), "predicted_trip": q(50.0)}
     document["memory"]["line_takeover"] = {"far": q(1e-8)}
     assert not profile.from_document(document).assumed
     del document["memory"]["line_takeover"]
     document["topology"]["cores_per_node"] = 1  # takes nothing from another
     assert not profile.from_document(document).assumed
-    document["core"] = {"overlap": "ecm"}
+    document["core"]["overlap"] = "ecm"
     exact = profile.from_document(document)
     assert exact.word("core.overlap") == "ecm"
     with pytest.raises(profile.MissingQuantity, match=r"has no value for core\.overlap"):
         exact.get("core.overlap")
+
+
+def test_the_overlap_with_instructions_is_assumed_of_caches_beyond_the_first() -> None:
+    document = minimal()
+    sizes = {"L1": 1 << 15, "L2": 1 << 20}
+    document["topology"]["caches"] = [
+        {"level": level, "bytes": size, "shared_by": 1} for level, size in sizes.items()
+    ]
+    issue = "core.overlap_issue.any"
+    loaded = profile.from_document(document)
+    assert issue in loaded.assumed
+    assert loaded.overlap("overlap_issue", "L2") == issue
+    assert loaded.overlap("overlap_issue", "MEM") == "core.overlap"
+    document["core"] = {"overlap": "ecm"}  # tells all of it
+    assert issue not in profile.from_document(document).assumed
+    document["core"] = {"overlap_issue": {"L2": q(0.5)}, "overlap_with": {"MEM": q(0.2)}}
+    loaded = profile.from_document(document)
+    assert issue not in loaded.assumed
+    assert loaded.overlap("overlap_issue", "L2") == "core.overlap_issue.L2"
+    assert loaded.overlap("overlap_issue", "MEM") == "core.overlap_with.MEM"
 
 
 def test_what_is_absent_is_unknown() -> None:

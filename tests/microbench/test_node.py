@@ -355,6 +355,11 @@ def test_absent_says_why(measure: Callable[..., list[Line]]) -> None:
         (["chase bytes"], "argument:1: 'bytes' of chase must be key=value"),
         (["chase bytes=1 bytes=2"], "argument:1: bytes of chase is given twice"),
         (["chase bytes=1k"], "bytes of chase must be a whole number from 1 to 68719476736, not"),
+        (["row turns=513"], "turns of row must be a whole number from 1 to 512, not '513'"),
+        (
+            ["issue bytes=100"],
+            "bytes of issue must be a whole number from 4096 to 68719476736, not",
+        ),
         (["clock threads=0"], "threads of clock must be a whole number from 1 to 65536, not '0'"),
         (
             ["line_takeover bytes=64 distance=x"],

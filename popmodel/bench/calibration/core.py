@@ -1,10 +1,11 @@
-"""What a core does: clock by busy cores, operations per cycle, the cost of a loop."""
+"""What a core does: clock by busy cores, operations per cycle, cost of a loop and of its end."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
+from popmodel.bench.calibration import rows
 from popmodel.bench.calibration.intervals import quantities
 from popmodel.bench.calibration.measured import Measured
 from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
@@ -26,7 +27,8 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
     if not per_cycle.keys() & {"smt_factor"} and (reason := measured.reason("smt", shared=1)):
         absent["core.smt_factor"] = reason
     # all share the clock, so their spreads are not independent
-    return {"freq": frequencies, **quantities(per_cycle, alike=False)}, absent
+    section = {"freq": frequencies, **quantities(per_cycle, alike=False)}
+    return section | rows.calibrate(measured), absent
 
 
 def _per_cycle(measured: Measured) -> dict[str, Series]:

@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 
 _TOLD = 0.25
 """Shorter over longer part, from which on a loop tells the factor."""
+_TOLD_BY_ISSUE = 0.1
+"""The same where the arithmetic cannot be chosen, and what is read from near caches is short."""
 _FEWEST = 5
 """Batches of a loop in a launch, fewer of which are chance."""
 _NOTHING_TOLD = "no measured loop had enough batches, and arithmetic and transfers of like length"
@@ -101,27 +103,27 @@ def calibrate(
     Returns
     -------
     section : dict
-        ``overlap``, of all loops and at least 0, and ``overlap_with`` by level: medians of the
-        loops; the interval holds 90 % of these loops and their launches. Empty if nothing was
-        measured that tells them.
+        ``overlap``, of all loops and at least 0, ``overlap_with`` by level, and ``overlap_issue``
+        of loops that take as long as their instructions: medians of the loops; the interval holds
+        90 % of these loops and their launches. Empty if nothing was measured that tells them.
     fit : dict
         ``residual`` and ``worst``: median and largest part of a loop's time that the form with the
         value of its level misses; ``loops``: the loops, each with its factor.
     remarks : list of str
         What makes it doubtful.
     """
-    results = [one for one in measured.results("mixed") if _is_telling(one)]
+    results = [one for one in measured.results("mixed") if _is_telling(one, _TOLD)]
     loops = list(_loops(results, topology))
+    issued = [one for one in measured.results("issue") if _is_telling(one, _TOLD_BY_ISSUE)]
+    section: dict[str, Any] = {}
+    if issued:
+        section["overlap_issue"] = _by_level(list(_loops(issued, topology)))
     if not loops:
         if tried := measured.all_of("mixed"):
             reasons = (one.absent for one in tried if one.absent is not None)
             absent["core.overlap"] = next(reasons, _NOTHING_TOLD)
-        return {}, {}, []
-    by_level = {level: [one for one in loops if one.level == level] for level in _levels(loops)}
-    section: dict[str, Any] = {
-        "overlap": _quantity(loops, 0.0),
-        "overlap_with": {level: _quantity(some, LEAST_OVERLAP) for level, some in by_level.items()},
-    }
+        return section, {}, []
+    section |= {"overlap": _quantity(loops, 0.0), "overlap_with": _by_level(loops)}
     values = {level: entry["value"] for level, entry in section["overlap_with"].items()}
     misfits = [loop.misfit(values[loop.level]) for loop in loops]
     residual, worst = float(np.median(np.abs(misfits))), float(np.max(np.abs(misfits)))
@@ -146,6 +148,13 @@ def _levels(loops: list[Loop]) -> list[str]:
     return list(dict.fromkeys(loop.level for loop in loops))
 
 
+def _by_level(loops: list[Loop]) -> dict[str, Any]:
+    return {
+        level: _quantity([one for one in loops if one.level == level], LEAST_OVERLAP)
+        for level in _levels(loops)
+    }
+
+
 def _quantity(loops: list[Loop], least: float) -> dict[str, Any]:
     """The factor that stands for some loops, and at least ``least``."""
     value = max(float(np.median([np.mean(loop.shares) for loop in loops])), least)
@@ -162,12 +171,12 @@ def _quantity(loops: list[Loop], least: float) -> dict[str, Any]:
     }
 
 
-def _is_telling(result: Result) -> bool:
-    """Whether both parts of a loop are of like length, and each was taken often enough."""
+def _is_telling(result: Result, told: float) -> bool:
+    """Whether neither part of a loop is much the shorter, and each was taken often enough."""
     transfer, arithmetic = _transfer(result), _arithmetic(result)
     assert result.arithmetic is not None
     batches = min(result.seconds.size, result.arithmetic.size)
-    return batches >= _FEWEST and _TOLD <= arithmetic / transfer <= 1 / _TOLD
+    return batches >= _FEWEST and told <= arithmetic / transfer <= 1 / told
 
 
 def _transfer(result: Result) -> float:
@@ -185,7 +194,7 @@ def _loops(results: list[Result], topology: Mapping[str, Any]) -> Iterator[Loop]
     alike: dict[tuple[int, int, int], list[Result]] = {}
     for result in results:
         params = result.params
-        key = params["threads"], params["bytes"], params["arithmetic"]
+        key = params.get("threads", 1), params["bytes"], params.get("arithmetic", 100)
         alike.setdefault(key, []).append(result)
     for (threads, size, _), found in sorted(alike.items()):
         yield Loop(

@@ -9,7 +9,8 @@ Performance Computing, 2010, section 1.3).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.arrays import quantiles
 from popmodel.bench.calibration import remote
 from popmodel.bench.calibration.fits import aligned, fitted, of_fit
 from popmodel.bench.calibration.intervals import quantities
@@ -27,6 +29,7 @@ from popmodel.bench.samples import Result
 from popmodel.machine.parameter import DISTANCES
 from popmodel.machine.topology import last_level_bytes
 from popmodel.units import format_size
+from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
 
@@ -34,7 +37,10 @@ _ALLOCATE = 4 / 3  # bytes that move over bytes that STREAM counts
 _COUNTS = 4  # busy cores for which bandwidth has to be known before a law is fitted
 _SATURATED = 0.8  # of the bandwidth that as many single cores would have
 _LEVEL = 1.1
-"""Time per byte over that of a much smaller set, up to which reading has become no slower."""
+"""Time per byte over that of a much smaller set, up to which sweeps have become no slower."""
+_SWEEPS: Mapping[str, Mapping[str, int]] = {"load": {"threads": 1}, "narrow_update": {}}
+"""Jobs that go over a working set, with their further parameters."""
+_LAUNCHES = 5  # that have to be there before their spread is known
 
 _USABLE_SHARE = {
     "value": 0.75,
@@ -265,9 +271,10 @@ def _inner_shares(measured: Measured, topology: Mapping[str, Any]) -> dict[str, 
         if level not in inside or outer not in inside:
             continue
         between = [size for size in sizes if inside[level] <= size <= inside[outer]]
-        share = _half_way(measured, between, cache["bytes"], f"{level} to {outer}")
-        if share is not None:
-            found[str(level)] = share
+        end = _half_way(between, _sweeps(measured, "load", between))
+        if end is not None:
+            what = f"reads slow down half way from {level} to {outer}"
+            found[str(level)] = _share(end, cache["bytes"], what)
     return found
 
 
@@ -290,61 +297,124 @@ def _served(sizes: Sequence[int], caches: Sequence[Mapping[str, Any]]) -> dict[s
     return served
 
 
-def _usable_share(measured: Measured, topology: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the working set at which reading is half way from the last cache to memory, over it.
+@dataclass(frozen=True)
+class _End:
+    """Working set at which sweeps are half way between two levels, with its bounds, B."""
 
-    Half way in the time per byte. One curve over all launches: the interval spans the neighbouring
-    working sets, between which nothing is known. Memory is what twice the cache is read from, or
-    what smaller sets are whose time no longer grows: of a cache that others use as well.
+    middle: float
+    low: float
+    high: float
+    sizes: int
+
+
+def _usable_share(measured: Measured, topology: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the working set of which half stays in the last cache, over it.
+
+    That at which updates by vectors as narrow as programs have are half way: these feel a line that
+    is lost more than wide ones, which work on more lines at a time, and less of what is written may
+    stay. The interval reaches to where reads are half way. Where the end of updates does not show,
+    reads alone tell.
     """
     *inner, last = sorted(cache["bytes"] for cache in topology.get("caches", ())) or [0]
     least = max(last / 32, 4 * max(inner, default=0))
-    sizes = [size for size in measured.values("load", "bytes", threads=1) if size >= least]
+    reads = _end_of_last(measured, "load", least, last)
+    if reads is None:
+        return None
+    updates = _end_of_last(measured, "narrow_update", least, last)
+    if updates is None:
+        return _share(reads, last, "reads slow down half way from last-level cache to memory")
+    both = _End(
+        updates.middle,
+        min(reads.low, updates.low),
+        max(reads.high, updates.high),
+        reads.sizes + updates.sizes,
+    )
+    what = "updates slow down half way from last-level cache to memory; the interval holds reads"
+    return _share(both, last, what)
+
+
+def _share(end: _End, cache: int, what: str) -> dict[str, Any]:
+    """Return the end of a cache over its size, as a quantity of the profile."""
+    return {
+        "value": round(end.middle / cache, 3),
+        "low": round(end.low / cache, 3),
+        "high": round(end.high / cache, 3),
+        "origin": "measured",
+        "n": end.sizes,
+        "source": f"working set at which {what}",
+    }
+
+
+def _end_of_last(measured: Measured, job: str, least: float, last: int) -> _End | None:
+    """Return where sweeps of one kind are half way from the last cache to memory, if it shows.
+
+    Memory is what sets of twice the cache come from, or smaller ones whose time no longer grows: of
+    a cache that others use as well.
+    """
+    sizes = [size for size in measured.values(job, "bytes", **_SWEEPS[job]) if size >= least]
     if not last or len(sizes) < 4:
         return None
-    times = _reading(measured, sizes)
+    times = _sweeps(measured, job, sizes)
     before = [time for size, time in zip(sizes, times, strict=True) if 1.4 * size <= sizes[-1]]
     if sizes[-1] < 2 * last and (not before or times[-1] > _LEVEL * before[-1]):
         return None
-    return _half_way(measured, sizes, last, "last-level cache to memory")
+    end = _half_way(sizes, times)
+    return end and _widened(end, _ends_by_launch(measured, job, sizes))
 
 
-def _reading(measured: Measured, sizes: Sequence[int]) -> Array:
-    """Time per byte of reading working sets, s/B; the median of the launches."""
+def _sweeps(measured: Measured, job: str, sizes: Sequence[int]) -> Array:
+    """Time per byte of going over working sets, s/B; the median of the launches."""
     return np.array(
         [
             np.median(
-                [1 / _bandwidth(one) for one in measured.results("load", threads=1, bytes=size)]
+                [1 / _bandwidth(one) for one in measured.results(job, bytes=size, **_SWEEPS[job])]
             )
             for size in sizes
         ]
     )
 
 
-def _half_way(
-    measured: Measured, sizes: Sequence[int], cache: int, between: str
-) -> dict[str, Any] | None:
-    """Return the working set at which reading is half way from the first to the last, over a cache.
+def _half_way(sizes: Sequence[int], times: Array) -> _End | None:
+    """Return the working set at which sweeps are half way from the first to the last.
 
-    None if they take about the same time, or the first is at the end of the cache already.
+    Half way in the time per byte. Its bounds are the neighbouring working sets, between which
+    nothing is known. None if the first and the last take about the same time.
     """
-    times = _reading(measured, sizes)
     if times[-1] < 1.3 * times[0]:
         return None
     half = (times[0] + times[-1]) / 2
     above = int(np.argmax(times >= half))
-    if above == 0:
-        return None
+    below, beyond = sizes[above - 1], sizes[above]
     share = (half - times[above - 1]) / (times[above] - times[above - 1])
-    middle = sizes[above - 1] * (sizes[above] / sizes[above - 1]) ** share
-    return {
-        "value": round(middle / cache, 3),
-        "low": round(min(sizes[above - 1], middle) / cache, 3),
-        "high": round(max(sizes[above], middle) / cache, 3),
-        "origin": "measured",
-        "n": len(sizes),
-        "source": f"working set at which reads slow down half way from {between}",
-    }
+    middle = float(below * (beyond / below) ** share)
+    return _End(middle, min(below, middle), max(beyond, middle), len(sizes))
+
+
+def _ends_by_launch(measured: Measured, job: str, sizes: Sequence[int]) -> list[float]:
+    """Return where the sweeps of each launch are half way, of those with at least half the sizes.
+
+    Launches differ in the pages that they have and in what others leave them of the cache. Small
+    sets are measured in other launches than large ones: what a launch lacks is the median of all.
+    """
+    curves: dict[Hashable, dict[int, float]] = {}
+    for size in sizes:
+        for one in measured.results(job, bytes=size, **_SWEEPS[job]):
+            curves.setdefault(one.launch, {})[size] = 1 / _bandwidth(one)
+    common = dict(zip(sizes, _sweeps(measured, job, sizes), strict=True))
+    ends = [
+        _half_way(sizes, np.array(list((common | own).values())))
+        for own in curves.values()
+        if 2 * len(own) >= len(sizes)
+    ]
+    return [end.middle for end in ends if end is not None]
+
+
+def _widened(end: _End, launches: Sequence[float]) -> _End:
+    """Let the bounds of an end hold those of most launches, if there are enough to tell."""
+    if len(launches) < _LAUNCHES:
+        return end
+    low, high = quantiles(np.array(launches), (0.05, 0.95))
+    return replace(end, low=min(end.low, low), high=max(end.high, high))
 
 
 # -- lines between cores

@@ -16,11 +16,12 @@ from popmodel.host.system_files import AFFINITY, parse_cpu_list
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "core": (
-        *("clock", "fma", "loads", "stores", "loop", "instructions", "in_flight", "smt"),
-        "mixed",
+        *("clock", "fma", "loads", "stores", "loop", "instructions", "in_flight", "row", "smt"),
+        *("mixed", "issue"),
     ),
     "memory": (
-        *("triad", "load", "update", "copy", "chase", "line_transfer", "line_takeover"),
+        *("triad", "load", "update", "narrow_update", "copy", "chase"),
+        *("line_transfer", "line_takeover"),
         *("false_sharing", "remote_triad", "remote_chase"),
     ),
     "openmp": ("construct",),

@@ -169,3 +169,36 @@ def test_factor_and_fit_are_in_the_profile() -> None:
     assert loaded.quantities["core.overlap"].value == pytest.approx(0.6, abs=1e-4)
     assert document["quality"]["core"]["overlap"]["residual"] == pytest.approx(0, abs=1e-4)
     assert document["quality"]["core"]["jobs"] == 9
+
+
+def issue(omega: float, level: str, read: float = 1.0) -> Job:
+    """Rows that are added while a matrix is read, which takes ``read`` times as long alone."""
+    rows = 1e-6
+    both = (1 - omega) * (rows + read * rows) + omega * max(rows, read * rows)
+    return Job(
+        "issue",
+        {"bytes": SIZES[level]},
+        both,
+        read * rows,
+        facts={"moved": 2048.0},
+        arithmetic=rows,
+    )
+
+
+def test_the_issue_of_instructions_has_factors_of_its_own() -> None:
+    jobs = [issue(0.4, "L2", 0.2), issue(0.9, "L3"), issue(0.6, "MEM", 3), loop(0.2)]
+    section, _, _ = loops.calibrate(measured(jobs, 3, QUIET), TOPOLOGY, CORE, {})
+    found = {level: one["value"] for level, one in section["overlap_issue"].items()}
+    assert found == pytest.approx({"L2": 0.4, "L3": 0.9, "MEM": 0.6}, abs=1e-3)
+    assert section["overlap"]["value"] == pytest.approx(0.2, abs=1e-3)
+
+
+def test_the_issue_of_instructions_is_told_without_arithmetic() -> None:
+    section, fit, _ = loops.calibrate(measured([issue(0.4, "L2")], 3, QUIET), TOPOLOGY, CORE, {})
+    assert section.keys() == {"overlap_issue"}
+    assert fit == {}
+
+
+def test_what_is_read_in_next_to_no_time_tells_no_overlap() -> None:
+    jobs = [issue(0.4, "L2", 0.05)]
+    assert loops.calibrate(measured(jobs, 3, QUIET), TOPOLOGY, CORE, {}) == ({}, {}, [])

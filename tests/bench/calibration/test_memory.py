@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import pytest
 from bench.calibration.synthetic import (
+    QUIET,
     Job,
+    launches,
     measured,
     triad,
 )
@@ -12,6 +19,7 @@ from bench.calibration.synthetic import (
 from popmodel.bench.calibration import (
     memory,
 )
+from popmodel.bench.calibration.measured import Measured
 
 
 def test_two_cores_tell_no_saturation() -> None:
@@ -96,6 +104,106 @@ def test_the_end_of_a_cache_that_others_use_is_found_where_reading_gets_no_slowe
         measured([load(size << 20, rate) for size, rate in still_slower.items()]), shared
     )
     assert section["kappa"]["origin"] == "preset"
+
+
+SHARED = {"caches": [*CACHES["caches"], {"level": "L3", "bytes": 480 << 20}]}
+READS = {16: 34, 60: 34, 90: 40, 120: 55, 180: 65, 256: 65}  # MiB, ps/B
+UPDATES = {16: 34, 60: 64, 90: 96, 120: 100, 180: 100, 256: 100}
+
+
+def sweeps(name: str, times: Mapping[int, float]) -> list[Job]:
+    """Going over working sets, MiB, in some time for each byte, ps."""
+    more = {"threads": 1} if name == "load" else {}
+    return [
+        Job(
+            name,
+            {**more, "bytes": size << 20},
+            (size << 20) * time * 1e-12,
+            facts={"moved": size << 20},
+        )
+        for size, time in times.items()
+    ]
+
+
+def kappa(of: Measured | Sequence[Job]) -> dict[str, Any]:
+    """Usable share of the last cache."""
+    section, _, _ = memory.calibrate(of if isinstance(of, Measured) else measured(of), SHARED)
+    found: dict[str, Any] = section["kappa"]
+    return found
+
+
+def one_by_one(each: Sequence[Sequence[Job]]) -> Measured:
+    """Launches with jobs of their own."""
+    rng = np.random.default_rng(0)
+    found = [launches(jobs, 1, rng, QUIET)[0] for jobs in each]
+    return Measured([replace(one, path=f"{n}/launch.jsonl") for n, one in enumerate(found)])
+
+
+def test_the_usable_share_is_that_of_updates_as_narrow_as_those_of_programs() -> None:
+    reads = kappa(sweeps("load", READS))
+    both = kappa(sweeps("load", READS) + sweeps("narrow_update", UPDATES))
+    assert 90 / 480 < reads["value"] < 120 / 480
+    assert 60 / 480 < both["value"] < 90 / 480
+
+
+def test_the_interval_of_the_usable_share_spans_reads_and_updates() -> None:
+    both = kappa(sweeps("load", READS) + sweeps("narrow_update", UPDATES))
+    assert (both["low"], both["high"]) == (0.125, 0.25)  # 60 and 120 MiB
+    assert both["n"] == len(READS) + len(UPDATES)
+    assert both["source"] == (
+        "working set at which updates slow down half way from last-level cache to memory; the "
+        "interval holds reads"
+    )
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {16: 34.0},
+        {16: 34, 60: 64, 256: 100},  # too few
+        {**UPDATES, 256: 120},  # still slower beyond the largest
+        dict.fromkeys(UPDATES, 34.0),  # no end
+    ],
+)
+def test_updates_that_do_not_show_an_end_leave_the_usable_share_to_reads(
+    times: Mapping[int, float],
+) -> None:
+    reads = sweeps("load", READS)
+    assert kappa(reads + sweeps("narrow_update", times)) == kappa(reads)
+    assert kappa(reads)["source"].startswith("working set at which reads slow down half way")
+
+
+def test_updates_alone_tell_no_usable_share() -> None:
+    alike = sweeps("load", dict.fromkeys(READS, 34.0))
+    assert kappa(alike + sweeps("narrow_update", UPDATES))["origin"] == "preset"
+
+
+EARLY = {**READS, 60: 52, 90: 60, 120: 65}
+LATE = {**READS, 90: 34, 120: 36}
+
+
+def test_launches_whose_cache_ends_elsewhere_widen_the_interval() -> None:
+    usual = [sweeps("load", READS) for _ in range(8)]
+    alike = kappa(one_by_one([*usual, usual[0]]))
+    differ = kappa(one_by_one([*usual, sweeps("load", EARLY), sweeps("load", LATE)]))
+    assert (alike["low"], alike["high"]) == (0.188, 0.25)  # 90 and 120 MiB
+    assert differ["value"] == alike["value"]
+    assert 16 / 480 < differ["low"] < alike["low"]
+    assert alike["high"] < differ["high"] < 180 / 480
+
+
+def test_few_launches_tell_no_spread_of_the_usable_share() -> None:
+    usual = [sweeps("load", READS) for _ in range(2)]
+    few = kappa(one_by_one([*usual, sweeps("load", EARLY), sweeps("load", LATE)]))
+    assert (few["low"], few["high"]) == (0.188, 0.25)  # 90 and 120 MiB
+
+
+def test_small_sets_may_be_measured_in_other_launches_than_large_ones() -> None:
+    each = [READS] * 8 + [EARLY, LATE]
+    whole = kappa(one_by_one([sweeps("load", times) for times in each]))
+    small = [sweeps("load", {16: times[16]}) for times in each]
+    large = [sweeps("load", {size: times[size] for size in times if size > 16}) for times in each]
+    assert kappa(one_by_one([*small, *large])) == whole
 
 
 def test_every_inner_cache_has_an_end_of_its_own() -> None:

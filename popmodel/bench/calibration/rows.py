@@ -1,0 +1,100 @@
+"""What the end of a loop costs a core, and up to how many turns it foresees it.
+
+Rows of a few turns, one after the other, take their turns and what is between rows. A core that
+has seen a loop end after a few turns foresees its end; from some number of turns on it does not,
+and what it had begun beyond the end is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.bench.calibration.intervals import quantities
+from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.series import of_groups, p10
+from popmodel.bench.samples import Result
+
+Array = NDArray[np.float64]
+
+_FEWEST = 5
+"""Lengths of rows that tell a pace, what is between rows, and a loss from some length on."""
+_SEEN = 3.0
+"""Cycles that have to be lost before it shows from which length on they are."""
+
+
+def calibrate(measured: Measured) -> dict[str, Any]:
+    """Return ``branch_miss`` and ``predicted_trip`` of the section ``core``, if they are told.
+
+    Parameters
+    ----------
+    measured : Measured
+        Results; of the clock as well.
+    """
+    turns = measured.values("row", "turns")
+    threads = measured.values("clock", "threads")
+    if len(turns) < _FEWEST or not threads:
+        return {}
+    jobs = [("clock", {"threads": threads[0]}), *(("row", {"turns": count}) for count in turns)]
+    groups = measured.together(*jobs)
+    if not groups:
+        return {}
+    lost = of_groups(
+        groups,
+        lambda *results: max(loss(turns, _cycles(results))[0], 0.0),
+        "rows of more turns over the line through rows of fewer, p10",
+        scale=1.0,
+    )
+    section = quantities({"branch_miss": lost}, zero=frozenset({"branch_miss"}))
+    each = np.array([_cycles(results) for results in groups])
+    middle, last = loss(turns, np.median(each, axis=0))
+    if middle >= _SEEN:
+        lasts = [last, *(loss(turns, one)[1] for one in each)]
+        section["predicted_trip"] = {
+            "value": round(math.sqrt(turns[last] * turns[last + 1]), 1),
+            "low": float(turns[min(lasts)]),
+            "high": float(turns[max(lasts) + 1]),
+            "origin": "measured",
+            "n": sum(result.seconds.size for results in groups for result in results[1:]),
+            "source": "number of turns between which rows begin to lose cycles",
+        }
+    return section
+
+
+def _cycles(results: Sequence[Result]) -> Array:
+    """Cycles of a row, by the clock of the same launch: the first of the results."""
+    clock, *rows = results
+    rate = float(clock.facts["work"]) / p10(clock.seconds)
+    return np.array([p10(row.seconds) * rate for row in rows])
+
+
+def loss(turns: Sequence[int], cycles: Array) -> tuple[float, int]:
+    """Return the cycles that longer rows lose, and the index of the longest that does not.
+
+    Least squares of ``cycles = pace turns + between + lost [turns > n]`` over all n, where the
+    error of a time grows as its root.
+
+    Parameters
+    ----------
+    turns : sequence of int
+        Turns of a row, rising.
+    cycles : ndarray of float64
+        Time of a row of each.
+    """
+    lengths = np.asarray(turns, np.float64)
+    weights = 1 / np.sqrt(cycles)
+
+    def fitted(last: int) -> tuple[float, float, int]:
+        longer = (lengths > turns[last]).astype(np.float64)
+        terms = np.stack([lengths, np.ones_like(lengths), longer], axis=1) * weights[:, None]
+        law, *_ = np.linalg.lstsq(terms, cycles * weights, rcond=None)
+        misses = terms @ law - cycles * weights
+        return float(misses @ misses), float(law[2]), last
+
+    # two lengths at least on either side: one alone would be met exactly
+    _, lost, last = min(fitted(last) for last in range(1, len(turns) - 2))
+    return lost, last
