@@ -15,6 +15,8 @@ from popmodel.shapes import Items, Named, OneOf, Optional, Shape, Table, Text
 WITHOUT_GROUP = {
     "core.overlap",
     "core.overlap_with.*",
+    "core.overlap_issue.*",
+    "core.predicted_trip",
     "core.smt_factor",
     "memory.q",
     "memory.latency.*",

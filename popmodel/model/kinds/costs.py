@@ -27,6 +27,8 @@ MEMORY_LEVEL = "MEM"
 
 # how a signature calls the combinations of `terms.compute.loop_time`
 _OVERLAP = {"sum": "none", "ecm": "ecm", "roofline": "full"}
+_ISSUE = "issue"
+_MODES = (*_OVERLAP, _ISSUE)
 _TOUCH_WORDS = {
     "threads": "data where the threads touched it first",
     "master": "data where the master touched it first",
@@ -36,6 +38,7 @@ _OVERLAP_WORDS = {
     "sum": "no overlap (sum)",
     "ecm": "arithmetic and transfers overlap partly (ecm)",
     "roofline": "arithmetic and transfers overlap (roofline)",
+    _ISSUE: "transfers overlap with the issue of instructions as measured",
 }
 
 
@@ -53,8 +56,9 @@ class Costs(Table):
         From the first operation of an iteration to the last that waits for it, cycles.
     taken_over : formula or number
         Cache lines that another thread of the process wrote last and still has.
-    mode : {'sum', 'ecm', 'roofline'} or None
-        How arithmetic and transfers overlap in this loop; None is as the machine profile says.
+    mode : {'sum', 'ecm', 'roofline', 'issue'} or None
+        How arithmetic and transfers overlap in this loop; None is as the machine profile says of
+        arithmetic, ``issue`` as it says of loops that take as long as their instructions.
     first_touch : {'threads', 'master', 'interleaved'} or None
         Who touched the data first, so in whose memory domain it lies; None is as the signature says
         of all loops.
@@ -123,8 +127,9 @@ class Costs(Table):
             "mode",
             "",
             "from the machine profile",
-            "how arithmetic and transfers overlap: sum, ecm or roofline",
-            choices=("sum", "ecm", "roofline"),
+            "how arithmetic and transfers overlap: sum, ecm or roofline; issue: as measured of "
+            "loops that take as long as the issue of their instructions",
+            choices=_MODES,
         ),
         Key(
             "first_touch",
@@ -173,6 +178,12 @@ class Costs(Table):
                 (*where, "latency"),
                 f"{where[-1]} has latency and no instructions",
                 "add instructions: how many iterations a core works on at a time follows from them",
+            )
+        if found.mode == _ISSUE and found.instructions is None:
+            raise reading.error(
+                (*where, "mode"),
+                f"{where[-1]} has mode issue and no instructions",
+                "add instructions: those that the loop takes as long as",
             )
         levels = [f"bytes.{level}" for level in found.bytes if level != MEMORY_LEVEL]
         parts = [name for name in ("chain", "latency", "mode") if name in table] + levels
@@ -321,10 +332,15 @@ class Costs(Table):
         }
         if not moving:
             return compute.loop_time(core, 0.0, 0.0, "none")  # nothing to overlap
-        overlap = point.overlap or (
-            parameters.overlap(moving) if self.mode is None else _OVERLAP[self.mode]
-        )
+        overlap = point.overlap or self._overlap(parameters, moving)
         return compute.loop_time(core, sum(caches.values()), transfers, overlap)
+
+    def _overlap(self, parameters: Parameters, moving: Mapping[str, Value]) -> str | Value:
+        """How arithmetic and the transfers of some levels overlap: a word, or a share."""
+        if self.mode in _OVERLAP:
+            return _OVERLAP[self.mode]
+        table = "overlap_issue" if self.mode == _ISSUE else "overlap_with"
+        return parameters.overlap(moving, table)
 
     def _instruction_cycles(self, parameters: Parameters) -> tuple[Value, ...]:
         """Cycles of an iteration for its instructions, whatever they do; none if nobody knows."""

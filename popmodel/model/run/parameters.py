@@ -106,7 +106,7 @@ class Parameters:
         meaning = f"clock with {active} active cores of a node"
         return self.named(f"f_{active}", clock, "Hz", meaning)
 
-    def overlap(self, transfers: Mapping[str, Value]) -> str | Value:
+    def overlap(self, transfers: Mapping[str, Value], table: str = "overlap_with") -> str | Value:
         """Return how a core overlaps arithmetic and transfers: a word for it, or the share.
 
         Where it is known level by level, the mean by the time of the transfers.
@@ -115,21 +115,16 @@ class Parameters:
         ----------
         transfers : mapping of str to value
             Time of the transfers from each level, such as ``L2`` or ``MEM``.
+        table : {'overlap_with', 'overlap_issue'}, optional
+            With arithmetic, or with the issue of instructions.
         """
         word = self.profile.word("core.overlap")
         if word is not None:
             return word
-        paths = {
-            level: path
-            for level in transfers
-            if (path := f"core.overlap_with.{level}") in self.profile.quantities
-        }
-        if not paths:
-            return minimum(self.get("core.overlap"), 1.0)
-        shares = [
-            minimum(self.get(paths.get(level, "core.overlap")), 1.0) * time
-            for level, time in transfers.items()
-        ]
+        paths = {level: self.profile.overlap(table, level) for level in transfers}
+        if len(set(paths.values())) == 1:
+            return minimum(self.get(*set(paths.values())), 1.0)
+        shares = [minimum(self.get(paths[level]), 1.0) * time for level, time in transfers.items()]
         mean: Value = sum(shares) / sum(transfers.values())
         return mean
 

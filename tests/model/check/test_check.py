@@ -412,15 +412,13 @@ def test_units_and_values_of_the_explanation() -> None:
         ("N", 1000, "1"),
         ("w", 8, "B"),
     ]
-    ends = "17 + (late*issue if nb/lanes > 64 else 0)"
     assert explained["let"] == [
         {"name": "s", "formula": "sqrt(P)", "value": None, "unit": "1"},
         {"name": "nb", "formula": "N/s", "value": None, "unit": "1"},
-        {"name": "lanes", "formula": "2", "value": 2, "unit": None},
-        {"name": "issue", "formula": "6", "value": 6, "unit": None},
+        {"name": "lanes", "formula": "2", "value": 2, "unit": "1"},
+        {"name": "issue", "formula": "6", "value": 6, "unit": "1"},
         {"name": "line", "formula": "64", "value": 64, "unit": "B"},
-        {"name": "late", "formula": "16", "value": 16, "unit": None},
-        {"name": "ends", "formula": ends, "value": None, "unit": "1"},
+        {"name": "ends", "formula": "17", "value": 17, "unit": "1"},
     ]
     assert explained["limits"]["possible"][:4] == [1, 4, 9, 16]
     assert explained["depends"] == {

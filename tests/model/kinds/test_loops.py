@@ -196,6 +196,42 @@ def test_transfers_from_each_level_overlap_by_their_own_share() -> None:
     assert found == pytest.approx(sum_ - share * (sum_ - longest))
 
 
+def test_loops_that_take_as_long_as_their_instructions_overlap_by_a_share_of_their_own() -> None:
+    document = copy.deepcopy(dict(machine().document))
+    document["core"] |= {"overlap": exact(0.5), "instructions_per_cycle": exact(4)}
+    document["core"]["overlap_issue"] = {"MEM": exact(0.25)}
+    here = computation(profile=from_document(document))
+    busy, memory = 12 / 4 * CYCLE, 16 / 1e10
+    costs = Costs(instructions=12, bytes={"MEM": 16}, mode="issue")
+    found = serial(here, 1, costs).serial
+    assert found == pytest.approx(memory + 0.75 * min(busy, memory))
+    of_arithmetic = serial(here, 1, replace(costs, mode=None)).serial
+    assert of_arithmetic == pytest.approx(memory + 0.5 * min(busy, memory))
+
+
+def test_a_machine_whose_overlap_with_instructions_nobody_measured_is_taken_at_four_fifths() -> (
+    None
+):
+    document = copy.deepcopy(dict(machine().document))
+    document["core"] |= {"overlap": exact(0.5), "instructions_per_cycle": exact(4)}
+    inner = {"level": "L2", "bytes": 2**18, "shared_by": 1}
+    document["topology"]["caches"] = [inner, *document["topology"]["caches"]]
+    here = computation(profile=from_document(document))
+    busy, cache, memory = 12 / 4 * CYCLE, 64 / 4e10, 16 / 1e10
+    found = serial(here, 1, Costs(instructions=12, bytes={"L3": 64}, mode="issue")).serial
+    assert found == pytest.approx(cache + 0.2 * busy)
+    # that of arithmetic is known, and little else of memory
+    found = serial(here, 1, Costs(instructions=12, bytes={"MEM": 16}, mode="issue")).serial
+    assert found == pytest.approx(memory + 0.5 * busy)
+
+
+def test_a_loop_as_long_as_its_instructions_needs_a_count_of_them() -> None:
+    with pytest.raises(SignatureError) as caught:
+        program('[[program]]\nserial = { trip = 1, mode = "issue" }\n')
+    assert caught.value.problem == "serial has mode issue and no instructions"
+    assert caught.value.hint == "add instructions: those that the loop takes as long as"
+
+
 def test_draws_of_the_overlap_stay_a_share() -> None:
     document = copy.deepcopy(dict(machine().document))
     document["core"]["overlap"] = {"value": 0.9, "low": 0.7, "high": 1.0}

@@ -42,7 +42,6 @@ def test_cannon_is_read_as_written() -> None:
         "lanes",
         "issue",
         "line",
-        "late",
         "ends",
     ]
     assert cannon.grid is not None

@@ -149,7 +149,7 @@ def test_numbers_that_make_no_sense_are_refused(item: str, words: str) -> None:
         ),
         (
             "serial = { trip = 1, mode = 'fast' }",
-            "mode must be sum, ecm or roofline, not 'fast'",
+            "mode must be sum, ecm, roofline or issue, not 'fast'",
             None,
         ),
         ("parallel = { trip = 1, shared_writes = 3 }", "shared_writes must be a table", None),
