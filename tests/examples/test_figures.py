@@ -56,3 +56,28 @@ def test_the_profile_of_a_shared_processor_is_what_its_readme_says() -> None:
     taken = loaded.get("memory.line_takeover.near")
     assert taken.value == pytest.approx(3.1e-9, abs=5e-11)
     assert taken.low < 1.7e-9 < 5.7e-9 < taken.high
+
+
+def test_the_profile_of_the_xeon_is_what_its_readme_says() -> None:
+    path = PROFILE.with_name("two-core-xeon.json")
+    document = json.loads(path.read_text())
+    runs = document["provenance"]["measurements"]
+    readme = " ".join((path.parent / "README.md").read_text().split()).partition(path.name)[2]
+    jobs, launches = (sum(one[key] for one in runs) for key in ("jobs", "launches"))
+    assert f"{jobs:,} jobs in {launches} launches" in readme
+    assert [(one["mode"], one["without_sample"]) for one in runs] == [("full", 0)] * 5
+    core = document["quality"]["core"]
+    assert not core["noisy"]
+    assert "shared the cores in 11 % of the batches" in " ".join(core["why"])
+    loaded = profile.load(path)
+    ends = [loaded.get(f"core.{name}").value for name in ("branch_miss", "predicted_trip")]
+    assert ends == pytest.approx((26, 52), abs=0.5)
+    hidden = {
+        table: [loaded.get(f"core.{table}.{level}").value for level in ("L2", "MEM")]
+        for table in ("overlap_with", "overlap_issue")
+    }
+    assert hidden["overlap_with"] == pytest.approx((0.96, 0.39), abs=0.005)
+    assert hidden["overlap_issue"] == pytest.approx((0.39, -0.63), abs=0.005)
+    usable = loaded.get("memory.kappa")
+    assert usable.value == pytest.approx(71 / 480, abs=0.001)
+    assert usable.high > 110 / 480

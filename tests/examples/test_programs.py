@@ -57,7 +57,7 @@ def test_the_phases_of_the_stencil_make_up_its_runtime(mpi: Mpi, built: dict[str
     _, shown = run(mpi, 1, built["stencil3d"], "64", "20")
     times = {name: float(value) for name, value in re.findall(r"^(\w+) +([\d.]+) s", shown, re.M)}
     runtime = times.pop("runtime")
-    assert 0 < 20 * times.pop("fastest") <= 1.01 * runtime
+    assert 0 < 20 * times.pop("tenth") <= 1.01 * runtime
     assert set(times) == {"halo", "sweep", "wall", "residual"}
     assert 0.9 * runtime < sum(times.values()) <= 1.01 * runtime
 
@@ -70,12 +70,10 @@ def test_cannon_is_correct(mpi: Mpi, built: dict[str, Path], ranks: int, threads
 
 
 @measuring()
-def test_the_fastest_product_takes_no_longer_than_the_others(
-    mpi: Mpi, built: dict[str, Path]
-) -> None:
+def test_a_tenth_of_the_products_take_no_longer_than_all(mpi: Mpi, built: dict[str, Path]) -> None:
     _, shown = run(mpi, 1, built["cannon"], "64", "50")
     times = {name: float(value) for name, value in re.findall(r"^(\w+) +([\d.]+) s", shown, re.M)}
-    assert 0 < times["fastest"] <= times["runtime"] + 1e-6  # which is their mean, rounded
+    assert 0 < times["tenth"] <= times["runtime"] + 1e-6  # which is their mean, rounded
 
 
 @pytest.mark.parametrize(
