@@ -25,7 +25,7 @@ _COLLECTIVES = (
 
 # Open MPI switches protocols near 4, 32 and 64 KiB, MPICH near 16 and 64 KiB: extra points there.
 _TURNS = (16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512)  # of rows
-_FEW_TURNS = (24, 48, 64, 96, 192, 384)
+_FEW_TURNS = (24, 32, 40, 48, 56, 64, 96, 128, 192)
 _MESSAGES = (
     0, 1, 8, 64, 256, 512, 1 * KIB, 2 * KIB, 3 * KIB, 4 * KIB, 5 * KIB, 6 * KIB, 8 * KIB, 12 * KIB,
     16 * KIB, 24 * KIB, 32 * KIB, 48 * KIB, 64 * KIB, 96 * KIB, 128 * KIB, 256 * KIB, 512 * KIB,

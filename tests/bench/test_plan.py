@@ -207,7 +207,9 @@ def test_one_memory_domain_has_no_remote_memory_and_says_so() -> None:
 def test_loops_take_less_than_ten_seconds_of_a_quick_measurement() -> None:
     for topology in (SMALL, LARGE):
         launches = make(topology).launches
-        found = [launch for launch in launches if launch.part(launch.jobs[0]) == "loops"]
+        found = [
+            launch for launch in launches if "loops" in {launch.part(job) for job in launch.jobs}
+        ]
         assert len(found) == plan.MODES["quick"].rounds
         assert sum(launch.seconds() for launch in found) < 10
 

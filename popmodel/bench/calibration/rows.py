@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.bench.calibration.intervals import quantities
+from popmodel.arrays import quantiles
+from popmodel.bench.calibration.intervals import LEVEL
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import of_groups, p10
+from popmodel.bench.calibration.series import p10
 from popmodel.bench.samples import Result
 
 Array = NDArray[np.float64]
@@ -43,23 +44,31 @@ def calibrate(measured: Measured) -> dict[str, Any]:
     groups = measured.together(*jobs)
     if not groups:
         return {}
-    lost = of_groups(
-        groups,
-        lambda *results: max(loss(turns, _cycles(results))[0], 0.0),
-        "rows of more turns over the line through rows of fewer, p10",
-        scale=1.0,
-    )
-    section = quantities({"branch_miss": lost}, zero=frozenset({"branch_miss"}))
     each = np.array([_cycles(results) for results in groups])
-    middle, last = loss(turns, np.median(each, axis=0))
-    if middle >= _SEEN:
+    losses = np.array([loss(turns, one)[0] for one in each])
+    _, last = loss(turns, np.median(each, axis=0))
+    batches = sum(result.seconds.size for results in groups for result in results[1:])
+    # programs differ in it as launches and builds do, by where their loops lie: all of them count
+    low, high = quantiles(losses, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    section: dict[str, Any] = {
+        "branch_miss": {
+            "value": round(float(np.median(losses)), 2),
+            "low": round(low, 2),
+            "high": round(high, 2),
+            "origin": "measured",
+            "n": batches,
+            "source": "rows of more turns over the line through rows of fewer, p10; the interval "
+            "holds the launches",
+        }
+    }
+    if section["branch_miss"]["value"] >= _SEEN:
         lasts = [last, *(loss(turns, one)[1] for one in each)]
         section["predicted_trip"] = {
             "value": round(math.sqrt(turns[last] * turns[last + 1]), 1),
             "low": float(turns[min(lasts)]),
             "high": float(turns[max(lasts) + 1]),
             "origin": "measured",
-            "n": sum(result.seconds.size for results in groups for result in results[1:]),
+            "n": batches,
             "source": "number of turns between which rows begin to lose cycles",
         }
     return section
@@ -76,7 +85,7 @@ def loss(turns: Sequence[int], cycles: Array) -> tuple[float, int]:
     """Return the cycles that longer rows lose, and the index of the longest that does not.
 
     Least squares of ``cycles = pace turns + between + lost [turns > n]`` over all n, where the
-    error of a time grows as its root.
+    error of a time grows as its root; none is lost where each would be less than nothing.
 
     Parameters
     ----------
@@ -96,5 +105,6 @@ def loss(turns: Sequence[int], cycles: Array) -> tuple[float, int]:
         return float(misses @ misses), float(law[2]), last
 
     # two lengths at least on either side: one alone would be met exactly
-    _, lost, last = min(fitted(last) for last in range(1, len(turns) - 2))
-    return lost, last
+    tried = [fitted(last) for last in range(1, len(turns) - 2)]
+    _, lost, last = min([one for one in tried if one[1] >= 0] or tried)
+    return max(lost, 0.0), last

@@ -44,6 +44,14 @@ def test_noise_of_batches_and_launches_moves_neither_far() -> None:
         assert section["predicted_trip"]["low"] <= 48 < section["predicted_trip"]["high"]
 
 
+def test_the_interval_of_the_loss_holds_launches_that_differ() -> None:
+    rng = np.random.default_rng(0)
+    first, second = (launches(jobs(lost, 48), 4, rng, QUIET) for lost in (20, 30))
+    section = rows.calibrate(Measured([*first[:2], *second[2:]]))
+    lost = section["branch_miss"]
+    assert (lost["low"], lost["value"], lost["high"]) == pytest.approx((20, 25, 30), abs=0.1)
+
+
 def test_a_core_that_foresees_all_ends_loses_nothing_and_tells_no_length() -> None:
     section = rows.calibrate(measured(jobs(0, 48), 3, QUIET))
     assert section["branch_miss"]["value"] == pytest.approx(0, abs=0.01)
