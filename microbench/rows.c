@@ -57,14 +57,19 @@ static double row_batch(void *state, long inner)
     return clock_now() - start;
 }
 
+static const pair *next_row(struct rows *rows)
+{
+    const pair *row = rows->matrix + rows->at * ISSUE_TURNS;
+    rows->at = rows->at + 1 < rows->count ? rows->at + 1 : 0;
+    return row;
+}
+
 static double matrix_batch(void *state, long inner)
 {
     struct rows *rows = state;
     double start = clock_now();
-    for (long i = 0; i < inner; i++) {
-        add_row(rows->sum, rows->matrix + rows->at * ISSUE_TURNS, FACTOR, ISSUE_TURNS);
-        rows->at = rows->at + 1 < rows->count ? rows->at + 1 : 0;
-    }
+    for (long i = 0; i < inner; i++)
+        add_row(rows->sum, next_row(rows), FACTOR, ISSUE_TURNS);
     return clock_now() - start;
 }
 
@@ -72,10 +77,8 @@ static double reading_batch(void *state, long inner)
 {
     struct rows *rows = state;
     double start = clock_now();
-    for (long i = 0; i < inner; i++) {
-        rows->vectors.load((const double *)(rows->matrix + rows->at * ISSUE_TURNS), WORDS, 1);
-        rows->at = rows->at + 1 < rows->count ? rows->at + 1 : 0;
-    }
+    for (long i = 0; i < inner; i++)
+        rows->vectors.load((const double *)next_row(rows), WORDS, 1);
     return clock_now() - start;
 }
 

@@ -72,6 +72,8 @@ def test_the_profile_of_the_xeon_is_what_its_readme_says() -> None:
     loaded = profile.load(path)
     ends = [loaded.get(f"core.{name}").value for name in ("branch_miss", "predicted_trip")]
     assert ends == pytest.approx((26, 52), abs=0.5)
+    lost = loaded.get("core.branch_miss")
+    assert (lost.low, lost.high) == pytest.approx((18, 34), abs=0.5)
     hidden = {
         table: [loaded.get(f"core.{table}.{level}").value for level in ("L2", "MEM")]
         for table in ("overlap_with", "overlap_issue")

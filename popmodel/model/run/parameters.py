@@ -122,8 +122,9 @@ class Parameters:
         if word is not None:
             return word
         paths = {level: self.profile.overlap(table, level) for level in transfers}
-        if len(set(paths.values())) == 1:
-            return minimum(self.get(*set(paths.values())), 1.0)
+        first, *others = set(paths.values())
+        if not others:
+            return minimum(self.get(first), 1.0)
         shares = [minimum(self.get(paths[level]), 1.0) * time for level, time in transfers.items()]
         mean: Value = sum(shares) / sum(transfers.values())
         return mean
