@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, maximum, numbers
+from popmodel.expressions import Expression
+from popmodel.expressions.elementary import Value, choose, maximum, numbers
+from popmodel.expressions.traced import Traced
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
 from popmodel.model.grammar.reading import LEVELS, Reading
 from popmodel.model.grammar.toml_lines import Path
@@ -65,6 +68,9 @@ class Costs(Table):
     seconds : formula, number or None
         Measured time of the iteration on one core whose memory is idle otherwise, s; None where it
         follows from the counts.
+    portions : tuple of (value, Costs)
+        Where a cache keeps a part of a working set: what share of the iterations finds which of
+        their data in which cache, and what these do. Empty if all do the same.
     """
 
     own: ClassVar[tuple[Key, ...]] = (
@@ -162,6 +168,7 @@ class Costs(Table):
     mode: str | None = None
     first_touch: str | None = None
     seconds: Amount | None = None
+    portions: tuple[tuple[Value, Costs], ...] = ()
 
     @classmethod
     def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
@@ -194,6 +201,30 @@ class Costs(Table):
                 f"remove seconds, or remove {', '.join(parts)}",
             )
         return found
+
+    @classmethod
+    def field_names(cls) -> list[str]:
+        """Name the fields that a signature can give."""
+        return [name for name in super().field_names() if name != "portions"]
+
+    def at(self, point: Point, of: str, inside: str = "") -> Self:
+        """Return the costs with numbers for their formulas; see `Table.at`."""
+        found = super().at(point, of, inside)
+        traffic = (*self.bytes.values(), *self.written.values())
+        formulas = [
+            one for one in traffic if isinstance(one, Expression) and "if_fits" in one.calls
+        ]
+        if point.within is not None or not formulas:
+            return found
+        lost = [one for one in point.lost_shares(formulas, f"bytes of {of!r}") if _in_part(one)]
+        if not lost:
+            return found
+        moved = Costs(bytes=self.bytes, written=self.written)
+        portions = []
+        for share, within in _between(lost):
+            one = moved.at(replace(point, within=within), of, inside)
+            portions.append((share, replace(found, bytes=one.bytes, written=one.written)))
+        return replace(found, portions=tuple(portions))
 
     def total(self, iterations: Value) -> Work:
         """Return the amounts, not the times, of some iterations."""
@@ -324,7 +355,22 @@ class Costs(Table):
             overhead_cycles=0.0 if known is None else known,
             frequency=frequency,
         )
-        caches = {level: iterations * time for level, time in self._in_caches(parameters).items()}
+        if not self.portions:
+            return self._with_transfers(point, core, iterations, transfers)
+        # a page stays in a cache or is lost: what takes longer hides the rest now here, now there
+        through = self.bytes.get(MEMORY_LEVEL, 0.0)
+        time = 0.0
+        for share, one in self.portions:
+            more = _ratio(one.bytes.get(MEMORY_LEVEL, 0.0), through)
+            time = time + share * one._with_transfers(point, core, iterations, transfers * more)
+        return time
+
+    def _with_transfers(
+        self, point: Point, core: compute.CoreTime, iterations: Value, transfers: Value
+    ) -> Value:
+        """Time on one core with what iterations move that are all alike, s."""
+        times = self._in_caches(point.parameters)
+        caches = {level: iterations * time for level, time in times.items()}
         moving = {
             level: time
             for level, time in (caches | {MEMORY_LEVEL: transfers}).items()
@@ -332,7 +378,7 @@ class Costs(Table):
         }
         if not moving:
             return compute.loop_time(core, 0.0, 0.0, "none")  # nothing to overlap
-        overlap = point.overlap or self._overlap(parameters, moving)
+        overlap = point.overlap or self._overlap(point.parameters, moving)
         return compute.loop_time(core, sum(caches.values()), transfers, overlap)
 
     def _overlap(self, parameters: Parameters, moving: Mapping[str, Value]) -> str | Value:
@@ -413,3 +459,28 @@ class Costs(Table):
         if measured is not None:
             return ", ".join([f"each takes {words.quantity(measured)}, as measured", *parts])
         return f"each: {', '.join(parts)}" if parts else "loop control only"
+
+
+def _in_part(lost: Value) -> bool:
+    """Whether a part of a working set is lost and another stays, in any draw."""
+    share = numbers(lost)
+    return bool(((share > 0) & (share < 1)).any())
+
+
+def _between(lost: Sequence[Value]) -> Iterator[tuple[Value, Value]]:
+    """Divide 0 to 1 by the parts that are lost: the width of each interval, and its middle."""
+    rising: Sequence[Value]
+    if any(isinstance(one, Traced) for one in lost):
+        rising = sorted(lost, key=float)
+    else:
+        each = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in lost))
+        rising = list(np.sort(np.stack(each), axis=0))
+    for below, above in pairwise([0.0, *rising, 1.0]):
+        if numbers(above - below).any():
+            yield above - below, (below + above) / 2
+
+
+def _ratio(some: Value, whole: Value) -> Value:
+    """Return some over the whole; 1 where there is nothing."""
+    there = whole != 0
+    return choose(there, some / choose(there, whole, 1.0), 1.0)

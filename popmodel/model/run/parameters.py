@@ -7,7 +7,7 @@ from dataclasses import field
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, minimum
+from popmodel.expressions.elementary import Value, choose, minimum
 from popmodel.machine.profile import Profile
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
@@ -126,7 +126,8 @@ class Parameters:
         if not others:
             return minimum(self.get(first), 1.0)
         shares = [minimum(self.get(paths[level]), 1.0) * time for level, time in transfers.items()]
-        mean: Value = sum(shares) / sum(transfers.values())
+        total = sum(transfers.values())
+        mean: Value = sum(shares) / choose(total > 0, total, 1.0)  # in some draws nothing may move
         return mean
 
     def bandwidth(self, active: float) -> Value:

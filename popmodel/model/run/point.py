@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from popmodel.arrays import distinct
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
-from popmodel.expressions.elementary import Value, numbers
+from popmodel.expressions.elementary import Value, choose, numbers
 from popmodel.expressions.traced import Traced
 from popmodel.model.grammar import amounts
 from popmodel.model.grammar.keys import Key
@@ -56,6 +56,9 @@ class Point:
         Names that formulas of ranks take instead, where fewer processes are looked at than run.
     changed : mapping of str to value
         What-if factors on these spreads; 1 where nothing is said.
+    within : value or None
+        Which part of the data of a loop is looked at, 0 to 1: that of working sets of which a cache
+        loses more is lost, that of others stays. None: ``if_fits`` gives the mean.
     """
 
     application: str
@@ -69,6 +72,7 @@ class Point:
     first_touch: str = "threads"
     ranked: Mapping[str, Value] = field(default_factory=dict)
     changed: Mapping[str, Value] = field(default_factory=dict)
+    within: Value | None = None
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
@@ -199,10 +203,32 @@ class Point:
             )
         return int(numbers[0])
 
+    def lost_shares(self, expressions: Sequence[Expression], what: str) -> list[Value]:
+        """Return the parts that caches lose of the working sets of formulas, 0 to 1; each once."""
+        found: list[Value] = []
+
+        def noted(working_set: Value, hit: Value, miss: Value, level: str | None = None) -> Value:
+            lost = self._lost(working_set, level)
+            if not any(np.array_equal(numbers(lost), numbers(one)) for one in found):
+                found.append(lost)
+            return hit + (miss - hit) * lost
+
+        for one in expressions:
+            values = {**self.values, **self._of_machine(one)}
+            amounts.evaluate(one, values, f"{self.application}: {what}", {"if_fits": noted})
+        return found
+
     def _if_fits(
         self, working_set: Value, hit: Value, miss: Value, level: str | None = None
     ) -> Value:
         """Choose by the share of a process in the last cache, or of a thread in a given one."""
+        lost = self._lost(working_set, level)
+        if self.within is not None:
+            return choose(self.within < lost, miss, hit)
+        return hit + (miss - hit) * lost
+
+    def _lost(self, working_set: Value, level: str | None) -> Value:
+        """Part of a working set that a cache loses until it is used again, 0 to 1."""
         profile, at = self.parameters.profile, self.placement
         topology = profile.topology
         last = topology.last_level_cache
@@ -210,7 +236,7 @@ class Point:
             raise profile.missing("topology.caches")
         cache = last if level in (None, LAST_LEVEL) else topology.cache_within(level)
         if cache is None:
-            return miss
+            return 1.0
         shared = topology.processes_per_cache if level is None else topology.threads_per_cache
         sharing = shared(cache, at.per_node, at.threads, at.reach)
         name, named = cache.level, self.parameters.named
@@ -218,8 +244,7 @@ class Point:
         self._remark_threshold(working_set, capacity, name)
         capacity = named(f"c_{name}", capacity, "B", f"working set of which {name} keeps half")
         lost = memory.lost_share(working_set, capacity)
-        lost = named(f"lost_{name}", lost, "1", f"part of a working set that {name} loses")
-        return hit + (miss - hit) * lost
+        return named(f"lost_{name}", lost, "1", f"part of a working set that {name} loses")
 
     def _remark_threshold(self, working_set: Value, capacity: Value, level: str) -> None:
         """Say so if the draws do not agree whether a working set stays in the cache."""
