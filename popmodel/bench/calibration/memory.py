@@ -366,12 +366,19 @@ def _sweeps(measured: Measured, job: str, sizes: Sequence[int]) -> Array:
     """Time per byte of going over working sets, s/B; the median of the launches."""
     return np.array(
         [
-            np.median(
-                [1 / _bandwidth(one) for one in measured.results(job, bytes=size, **_SWEEPS[job])]
-            )
+            np.median([_pace(one) for one in measured.results(job, bytes=size, **_SWEEPS[job])])
             for size in sizes
         ]
     )
+
+
+def _pace(result: Result) -> float:
+    """Time per byte of a sweep, s/B: the median of its batches, not those at their shortest.
+
+    What others leave of a cache comes and goes, also within the time of a program, which has what
+    they leave on average.
+    """
+    return median(result.seconds) / float(result.facts["moved"])
 
 
 def _half_way(sizes: Sequence[int], times: Array) -> _End | None:
@@ -399,7 +406,7 @@ def _ends_by_launch(measured: Measured, job: str, sizes: Sequence[int]) -> list[
     curves: dict[Hashable, dict[int, float]] = {}
     for size in sizes:
         for one in measured.results(job, bytes=size, **_SWEEPS[job]):
-            curves.setdefault(one.launch, {})[size] = 1 / _bandwidth(one)
+            curves.setdefault(one.launch, {})[size] = _pace(one)
     common = dict(zip(sizes, _sweeps(measured, job, sizes), strict=True))
     ends = [
         _half_way(sizes, np.array(list((common | own).values())))

@@ -198,6 +198,20 @@ def test_few_launches_tell_no_spread_of_the_usable_share() -> None:
     assert (few["low"], few["high"]) == (0.188, 0.25)  # 90 and 120 MiB
 
 
+def test_a_cache_that_others_leave_at_times_ends_where_it_does_on_average() -> None:
+    usual, lucky = (
+        launches(sweeps("load", times), 1, np.random.default_rng(0), QUIET)[0]
+        for times in (READS, LATE)
+    )
+    at_times = [
+        replace(one, seconds=np.concatenate([other.seconds[:25], one.seconds[25:]]))  # of 60
+        for one, other in zip(usual.results, lucky.results, strict=True)
+    ]
+    assert kappa(Measured([lucky]))["value"] > kappa(Measured([usual]))["value"]
+    found = kappa(Measured([replace(usual, results=tuple(at_times))]))
+    assert found == kappa(Measured([usual]))
+
+
 def test_small_sets_may_be_measured_in_other_launches_than_large_ones() -> None:
     each = [READS] * 8 + [EARLY, LATE]
     whole = kappa(one_by_one([sweeps("load", times) for times in each]))
