@@ -358,7 +358,7 @@ def test_absent_says_why(measure: Callable[..., list[Line]]) -> None:
         (["row turns=513"], "turns of row must be a whole number from 1 to 512, not '513'"),
         (
             ["issue bytes=100"],
-            "bytes of issue must be a whole number from 4096 to 68719476736, not",
+            "bytes of issue must be a whole number from 8192 to 68719476736, not",
         ),
         (["clock threads=0"], "threads of clock must be a whole number from 1 to 65536, not '0'"),
         (

@@ -33,7 +33,7 @@ def test_a_turn_takes_as_many_instructions_as_a_core_can(
 def test_rows_beside_a_matrix(measure: Callable[..., list[Line]]) -> None:
     (line,) = measure(f"issue bytes={16 * MIB}")
     check_result(line)
-    assert line["moved"] == 2048
+    assert line["moved"] == 8192
     rows, read = min(line["arithmetic"]), min(line["reference"])
     assert min(rows, read) > 0
     assert max(rows, read) / 1.5 < min(line["seconds"]) < 2 * (rows + read)
