@@ -26,14 +26,14 @@ SHARED = "examples/profiles/two-core-epyc.json"
 
 # what the READMEs state, in per cent: fastest, slowest and median error, runs inside intervals
 SIZES = {
-    ("stencil3d", "sizes", "two-core-vm"): (37, 25, 6, 97),
-    ("cannon", "sizes", "two-core-vm"): (8, 20, 10, 81),
-    ("stencil3d", "two-core-epyc", "two-core-epyc"): (6, 20, 3, 94),
+    ("stencil3d", "sizes", "two-core-vm"): (31, 25, 5, 97),
+    ("cannon", "sizes", "two-core-vm"): (2, 20, 10, 81),
+    ("stencil3d", "two-core-epyc", "two-core-epyc"): (6, 23, 3, 93),
     ("cannon", "two-core-epyc", "two-core-epyc"): (3, 9, 6, 100),
-    ("stencil3d", "two-core-xeon", "two-core-xeon"): (14, 6, 8, 100),
-    ("cannon", "two-core-xeon", "two-core-xeon"): (25, 3, 4, 83),
+    ("stencil3d", "two-core-xeon", "two-core-xeon"): (23, 15, 3, 96),
+    ("cannon", "two-core-xeon", "two-core-xeon"): (12, 6, 2, 98),
 }
-LARGE = {(1, 1): 6, (1, 2): 3, (2, 1): -1}
+LARGE = {(1, 1): 5, (1, 2): 3, (2, 1): -1}
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_what_is_far_off_on_the_shared_processor_is_what_the_readmes_name(
     validated: Callable[..., dict[str, Any]],
 ) -> None:
     stencil = _shared("stencil3d", validated)
-    assert {case for case, off in stencil.items() if abs(off) > 15} == {(1, 2, 32)}
+    assert {case for case, off in stencil.items() if abs(off) > 15} == {(1, 2, 24), (1, 2, 32)}
     cannon = _shared("cannon", validated)
     assert max(map(abs, cannon.values())) < 10
 
@@ -149,10 +149,9 @@ def test_what_is_far_off_on_the_xeon_is_what_the_readmes_name(
 ) -> None:
     machine = "examples/profiles/two-core-xeon.json"
     stencil = _shared("stencil3d", validated, machine, "two-core-xeon")
-    assert max(map(abs, stencil.values())) < 15
-    assert not {(1, 1, 64), (2, 1, 64)} & stencil.keys()  # left out: launches differ too much
+    assert {case for case, off in stencil.items() if abs(off) > 10} == {(1, 2, 24), (1, 1, 64)}
     cannon = _shared("cannon", validated, machine, "two-core-xeon")
-    assert {rows for (_, _, rows), off in cannon.items() if abs(off) > 10} == {512}
+    assert {case for case, off in cannon.items() if abs(off) > 10} == {(1, 2, 512)}
 
 
 def test_no_case_is_far_off_if_the_cores_are_as_near_as_in_the_fastest_runs(
@@ -163,7 +162,7 @@ def test_no_case_is_far_off_if_the_cores_are_as_near_as_in_the_fastest_runs(
     document["memory"]["line_takeover"]["near"].update(near)
     (tmp_path / "near.json").write_text(json.dumps(document))
     off = _shared("stencil3d", validated, str(tmp_path / "near.json"))
-    assert off.pop((1, 2, 32)) == pytest.approx(11, abs=0.6)
+    assert (off[1, 2, 24], off[1, 2, 32]) == pytest.approx((6, 13), abs=0.6)
     assert max(map(abs, off.values())) == pytest.approx(14, abs=0.6)
 
 
