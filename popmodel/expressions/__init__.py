@@ -110,6 +110,8 @@ class Expression:
             found = self._walk(environment, NumericAlgebra(functions))
             if isinstance(found, float) and math.isfinite(found):  # nearly all are
                 return float(found)
+            if isinstance(found, Traced):  # of a function: none of the names has a formula
+                return found
             result = np.asarray(found)
             if result.dtype != bool and not np.isfinite(result).all():
                 finite_input = all(np.isfinite(value).all() for value in environment.values())

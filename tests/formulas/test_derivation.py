@@ -101,6 +101,15 @@ def test_the_text_stays_short_where_caches_hold_a_part(
     assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value, rel=1e-9)
 
 
+def test_a_set_of_a_stated_size_has_a_formula() -> None:
+    size = MEASURED.topology.caches[1].bytes
+    text = f"{{ L2 = 16, L3 = \"if_fits({size}, 0, 16, 'L2')\" }}"
+    stated = program(f"[[program]]\nserial = {{ trip = 1000, flops = 2, bytes = {text} }}\n")
+    found = formula(stated, MEASURED, (1, 1))
+    assert "lost_L2" in {each.name for each in found.equations}
+    assert evaluate(found.to_dict()) == pytest.approx(found.equations[0].value, rel=1e-9)
+
+
 EVERY_KIND = """
 [[program]]
 loop = { count = "steps", body = [
