@@ -52,6 +52,13 @@ def test_the_stencil_is_correct(mpi: Mpi, built: dict[str, Path], ranks: int, th
     assert f"grid {grid}\n" in shown  # the one that the model expects
 
 
+def test_the_stencil_allows_for_the_rounding_of_many_steps(
+    mpi: Mpi, built: dict[str, Path]
+) -> None:
+    status, shown = run(mpi, 1, built["stencil3d"], "24", "30000")
+    assert status == 0, shown
+
+
 @measuring()
 def test_the_phases_of_the_stencil_make_up_its_runtime(mpi: Mpi, built: dict[str, Path]) -> None:
     _, shown = run(mpi, 1, built["stencil3d"], "64", "20")
