@@ -13,6 +13,9 @@
  *                     two floating-point additions, a store, and the sum, comparison and jump that
  *                     control it; work = instructions per operation. Many cores take a comparison
  *                     and its jump as one, as they do in the loops of programs
+ *   dependent operation=add|multiply|divide
+ *                     a chain of floating-point operations, each of which waits for the one before;
+ *                     work = operations per operation, so that clock * seconds/work is the latency
  *   in_flight         one iteration of a loop with a long chain of dependent operations, independent
  *                     of those before and after; reference = the same where each waits for the one
  *                     before; work = instructions of an iteration, so that work reference/seconds
@@ -24,6 +27,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "cpus.h"
@@ -32,6 +36,7 @@
 #include "vectors.h"
 
 enum { ADDITIONS = 1024, REPEATS = 64, WORDS = 1024 /* 8 KiB: within any first-level cache */ };
+enum { DEPENDENT = 256 };
 enum { TURNS = 256, INSTRUCTIONS = 8 * TURNS };
 /* As long as an iteration of a stencil takes, or longer. Additions and multiplications keep about 12
  * chains going at once, so that up to some 350 instructions can be seen under way. */
@@ -143,6 +148,20 @@ static double instructions_batch(void *state, long inner)
     } while (turn != turns);
     return clock_now() - start;
 }
+
+#define CHAINED_BY(name, operation)                                                                \
+    AS_WRITTEN static double name##_batch(void *state, long inner)                                 \
+    {                                                                                              \
+        double *words = ((const struct core *)state)->words, start = clock_now();                  \
+        double other = words[1] + 1e-9 * words[2], value = words[3]; /* stays within its range */  \
+        for (long i = 0; i < inner * DEPENDENT; i++)                                               \
+            value = value operation other;                                                         \
+        words[8] = value;                                                                          \
+        return clock_now() - start;                                                                \
+    }
+CHAINED_BY(add, +)
+CHAINED_BY(multiply, *)
+CHAINED_BY(divide, /)
 
 #define LATER                                                                                      \
     value += term;                                                                                 \
@@ -262,6 +281,19 @@ static struct result run_instructions(const struct job *job, const struct plan *
     return run_words(plan, instructions_batch, NULL, INSTRUCTIONS);
 }
 
+static const char *const OPERATIONS[] = {"add", "multiply", "divide", NULL};
+
+static struct result run_dependent(const struct job *job, const struct plan *plan, void *context)
+{
+    static const batch_fn BATCHES[] = {add_batch, multiply_batch, divide_batch};
+    const char *asked = job_text(job, "operation", OPERATIONS[0]);
+    int which = 0;
+    (void)context;
+    while (strcmp(OPERATIONS[which], asked))
+        which++;
+    return run_words(plan, BATCHES[which], NULL, DEPENDENT);
+}
+
 static struct result run_in_flight(const struct job *job, const struct plan *plan, void *context)
 {
     (void)job;
@@ -297,6 +329,7 @@ static struct result run_smt(const struct job *job, const struct plan *plan, voi
 }
 
 static const struct key THREADS_KEY[] = {{"threads", INTEGER, 1, 1, 65536, NULL}, {0}};
+static const struct key OPERATION_KEY[] = {{"operation", WORD, 1, 0, 0, OPERATIONS}, {0}};
 static const struct key SMT_KEYS[] = {
     {"threads", INTEGER, 0, 2, 2, NULL},
     {"shared", INTEGER, 1, 0, 1, NULL},
@@ -310,6 +343,7 @@ const struct job_kind core_jobs[] = {
     {"stores", NULL, NULL, run_stores},
     {"loop", NULL, NULL, run_loop},
     {"instructions", NULL, NULL, run_instructions},
+    {"dependent", OPERATION_KEY, NULL, run_dependent},
     {"in_flight", NULL, NULL, run_in_flight},
     {"smt", SMT_KEYS, NULL, run_smt},
     {0},

@@ -20,6 +20,7 @@ PART_OF: Mapping[str, str] = {
     "stores": "core",
     "loop": "core",
     "instructions": "core",
+    "dependent": "core",
     "in_flight": "core",
     "row": "core",
     "smt": "core",

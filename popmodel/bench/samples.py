@@ -43,6 +43,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "line_takeover": ("work",),
     "row": ("params.turns",),
     "issue": ("reference", "arithmetic", "moved", "params.bytes"),
+    "dependent": ("work", "params.operation"),
     "in_flight": ("reference", "work"),
     **dict.fromkeys(
         ("triad", "load", "update", "narrow_update", "copy", "window", "remote_triad"), ("moved",)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from popmodel.bench.jobs import PATHS, Job, from_params, job
 from popmodel.bench.memory_jobs import counts_up_to, loop_jobs, memory_jobs
 from popmodel.machine.constructs import COPYING, PLAIN
-from popmodel.machine.parameter import NODE_PARTS
+from popmodel.machine.parameter import NODE_PARTS, OPERATIONS
 from popmodel.machine.topology import Topology
 from popmodel.values import dataclass
 
@@ -70,6 +70,7 @@ def node_jobs(
         short += [job("clock", threads=count) for count in threads]
         short += [job("fma", threads=count) for count in sorted({1, cores})]
         short += [job(name) for name in ("loads", "stores", "loop", "instructions", "in_flight")]
+        short += [job("dependent", operation=name) for name in OPERATIONS]
         short += [job("row", turns=turns) for turns in (_TURNS if full else _FEW_TURNS)]
         if smt > 1:
             short += [

@@ -25,6 +25,13 @@ TIERS: Mapping[str, str] = {
 DISTANCES = ("near", "far")
 """Of two cores: the nearest there are, and those farthest from each other."""
 
+OPERATIONS: Mapping[str, str] = {
+    "add": "addition",
+    "multiply": "multiplication",
+    "divide": "division",
+}
+"""Floating-point operations whose latency is known, and their nouns."""
+
 _NOT_USED_TIERS = {"socket": "messages within a socket cost the same as within a node"}
 
 

@@ -9,13 +9,19 @@ parameter is an entry here and the term that uses it.
 
 from __future__ import annotations
 
-from popmodel.machine.parameter import Parameter
+from popmodel.machine.parameter import OPERATIONS, Parameter
 from popmodel.machine.quantity import Quantity
 
 _TRAFFIC = "predictions of loops with traffic to memory"
 _LOGGP = "LogGP; messages cost alpha + beta m"
 _FOR_COMPARISON = "kept for comparison with the fit"
 _CONSTRUCT = "overhead of an OpenMP construct at T threads"
+
+_PUBLISHED = {
+    "add": Quantity(3.0, 2.0, 4.0, "assumed", source="published of x86-64: 2 to 4"),
+    "multiply": Quantity(3.5, 3.0, 5.0, "assumed", source="published of x86-64: 3 to 5"),
+    "divide": Quantity(14.0, 10.0, 20.0, "assumed", source="published of x86-64: 10 to 20"),
+}
 
 LEAST_OVERLAP = -2.0
 """Of `core.overlap_with`: a core whose arithmetic keeps it from asking ahead for data, so that the
@@ -70,6 +76,19 @@ REGISTER: tuple[Parameter, ...] = (
         short="r_instr",
         changes="arithmetic",
         shown="instructions",
+    ),
+    *(
+        Parameter(
+            f"core.{operation}_cycles",
+            "cycle",
+            "core",
+            f"cycles from a floating-point {noun} to one that waits for it",
+            short=f"c_{operation}",
+            changes="operations",
+            assumed=_PUBLISHED[operation],
+            shown=f"latency of {noun}",
+        )
+        for operation, noun in OPERATIONS.items()
     ),
     Parameter(
         "core.window",

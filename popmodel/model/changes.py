@@ -40,6 +40,7 @@ class Group:
 _LABELS: Mapping[str, str] = {
     "clock": "clock",
     "arithmetic": "arithmetic per cycle",
+    "operations": "latency of arithmetic",
     "data": "loads and stores per cycle",
     "loops": "loop-control cycles",
     "memory": "memory bandwidth",

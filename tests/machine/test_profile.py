@@ -13,6 +13,7 @@ import pytest
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.machine import profile
 from popmodel.machine.checks import ProfileError
+from popmodel.machine.parameter import OPERATIONS
 from popmodel.machine.profile import MissingQuantity
 
 Document = dict[str, Any]
@@ -159,13 +160,14 @@ def test_what_is_assumed_is_not_of_the_profile() -> None:
     assert overlap.origin == "assumed"
     assert "core.overlap" not in loaded.quantities
     lines = "memory.line_takeover.any"
-    ends = {"core.branch_miss", "core.predicted_trip"}
-    assert loaded.assumed.keys() == {"core.overlap", lines, *ends}  # it knows memory.q
+    names = ["branch_miss", "predicted_trip", *(f"{name}_cycles" for name in OPERATIONS)]
+    of_core = {f"core.{name}" for name in names}
+    assert loaded.assumed.keys() == {"core.overlap", lines, *of_core}  # it knows memory.q
     for stated in ("ecm", q(0.25)):
         document = minimal()
         document["core"] = {"overlap": stated}
-        assert profile.from_document(document).assumed.keys() == {lines, *ends}
-    document["core"] |= {"branch_miss": q(20.0), "predicted_trip": q(50.0)}
+        assert profile.from_document(document).assumed.keys() == {lines, *of_core}
+    document["core"] |= {name: q(20.0) for name in names}
     document["memory"]["line_takeover"] = {"far": q(1e-8)}
     assert not profile.from_document(document).assumed
     del document["memory"]["line_takeover"]

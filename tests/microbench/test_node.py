@@ -252,6 +252,21 @@ def test_instructions_of_a_core(measure: Callable[..., list[Line]]) -> None:
     assert statistics.median(under_way["reference"]) > 1.5 * median(under_way)
 
 
+@measuring()
+def test_operations_that_wait_for_each_other(measure: Callable[..., list[Line]]) -> None:
+    names = ("add", "multiply", "divide")
+    clock, *lines = measure("clock threads=1", *(f"dependent operation={name}" for name in names))
+    cycle = median(clock) / clock["work"]
+    cycles = []
+    for line in lines:
+        check_result(line)
+        cycles.append(median(line) / line["work"] / cycle)
+    add, multiply, divide = cycles
+    assert 1.5 < add < 12
+    assert 1.5 < multiply < 12
+    assert divide > 1.5 * max(add, multiply)
+
+
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump (Debian: binutils)")
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="reads assembly of x86-64")
 def test_the_loop_of_instructions_has_as_many_as_it_says(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from popmodel.bench.calibration.intervals import quantities
 from popmodel.bench.calibration.measured import Measured
 from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
 from popmodel.bench.samples import Result
+from popmodel.machine.parameter import OPERATIONS
 
 
 def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
@@ -58,6 +59,13 @@ def _per_cycle(measured: Measured) -> dict[str, Series]:
             lambda some, clock: some.facts["work"] / median(some.seconds) / _rate(clock),
             "instructions of a plain loop per cycle of the measured clock, median",
         )
+    for operation in OPERATIONS:
+        if pairs := measured.together(("dependent", {"operation": operation}), clock):
+            series[f"{operation}_cycles"] = of_groups(
+                pairs,
+                lambda chain, clock: _rate(clock) / _rate(chain),
+                "chain of operations, each of which waits for the one before, p10",
+            )
     if results := measured.results("in_flight"):
         series["window"] = of_results(
             results,

@@ -16,7 +16,8 @@ from popmodel.host.system_files import AFFINITY, parse_cpu_list
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "core": (
-        *("clock", "fma", "loads", "stores", "loop", "instructions", "in_flight", "row", "smt"),
+        *("clock", "fma", "loads", "stores", "loop", "instructions", "dependent"),
+        *("in_flight", "row", "smt"),
         *("mixed", "issue"),
     ),
     "memory": (
