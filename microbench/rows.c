@@ -3,11 +3,14 @@
  *   row turns=T       a row of T vectors of two doubles to which a multiple of another is added,
  *                     again and again, all in the first-level cache. What rows of different
  *                     lengths take beside their turns is what their ends cost: cores foresee the
- *                     end of a loop of few turns, and lose what they began where they do not
+ *                     end of a loop of few turns, and lose what they began where they do not.
+ *                     work = instructions of a turn, where they have been counted
  *   issue bytes=B     such rows of a matrix of B bytes, each added to one row that stays in the
  *                     first-level cache: how far transfers hide behind instructions. Three times,
  *                     as of the job `mixed`: "seconds" of both, "reference" of reading the matrix
- *                     alone, "arithmetic" of rows in the first-level cache. moved = bytes read
+ *                     alone, "arithmetic" of rows in the first-level cache. moved = bytes read.
+ *                     Some cores are slower for most of a millisecond after the wide vectors that
+ *                     read: before its time is taken, as much of the rows in the cache goes by
  *   narrow_update bytes=B
  *                     every element of an array of B bytes is read, added to, and written back:
  *                     where a cache ends for such loops, which feel each line that is lost more than
@@ -29,6 +32,14 @@ typedef double pair __attribute__((vector_size(16)));
  * that a core does not foresee, it asks for what it needs next later than it could. */
 enum { ISSUE_TURNS = 512, WORDS = 2 * ISSUE_TURNS };
 enum { MOST_TURNS = 512 };
+/* Two loads, a multiplication, an addition, a store; two sums, comparison and jump, of which one
+ * load is part of the addition. */
+#ifdef __x86_64__
+enum { TURN_INSTRUCTIONS = 8 };
+#else
+enum { TURN_INSTRUCTIONS = 0 };
+#endif
+static const double SETTLED = 1e-3; /* seconds */
 
 struct rows {
     struct vectors vectors;
@@ -65,9 +76,17 @@ static const pair *next_row(struct rows *rows)
     return row;
 }
 
+/* Rows in the cache until the core has forgotten the wide vectors of what came before. */
+static void settle(struct rows *rows)
+{
+    for (double start = clock_now(); clock_now() - start < SETTLED;)
+        add_row(rows->sum, rows->small, FACTOR, ISSUE_TURNS);
+}
+
 static double matrix_batch(void *state, long inner)
 {
     struct rows *rows = state;
+    settle(rows);
     double start = clock_now();
     for (long i = 0; i < inner; i++)
         add_row(rows->sum, next_row(rows), FACTOR, ISSUE_TURNS);
@@ -134,8 +153,10 @@ static struct result run_row(const struct job *job, const struct plan *plan, voi
     (void)context;
     struct rows rows;
     struct result result = {0};
-    if (!reserve(&rows, job_integer(job, "turns", 0), 0, &result))
+    if (!reserve(&rows, job_integer(job, "turns", 0), 0, &result)) {
         result.batches = measure(plan, row_batch, NULL, &rows);
+        result.work = TURN_INSTRUCTIONS;
+    }
     release(&rows);
     return result;
 }

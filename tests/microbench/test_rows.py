@@ -15,6 +15,7 @@ def test_longer_rows_take_longer(measure: Callable[..., list[Line]]) -> None:
     short, long = measure("row turns=16", "row turns=256")
     for line in (short, long):
         check_result(line)
+        assert line.get("work", 8) == 8
     # 16 times as many turns, and one end
     assert 4 < median(long) / median(short) < 32
 

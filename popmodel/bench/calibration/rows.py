@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from popmodel.arrays import quantiles
 from popmodel.bench.calibration.intervals import LEVEL
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import p10
+from popmodel.bench.calibration.series import median, p10
 from popmodel.bench.samples import Result
 
 Array = NDArray[np.float64]
@@ -36,12 +36,7 @@ def calibrate(measured: Measured) -> dict[str, Any]:
     measured : Measured
         Results; of the clock as well.
     """
-    turns = measured.values("row", "turns")
-    threads = measured.values("clock", "threads")
-    if len(turns) < _FEWEST or not threads:
-        return {}
-    jobs = [("clock", {"threads": threads[0]}), *(("row", {"turns": count}) for count in turns)]
-    groups = measured.together(*jobs)
+    turns, groups = of_launches(measured)
     if not groups:
         return {}
     each = np.array([_cycles(results) for results in groups])
@@ -74,6 +69,35 @@ def calibrate(measured: Measured) -> dict[str, Any]:
     return section
 
 
+def of_launches(measured: Measured) -> tuple[list[int], list[tuple[Result, ...]]]:
+    """Return the lengths of rows, and the clock and the rows of these lengths of every launch.
+
+    No launch where too few lengths were measured.
+    """
+    turns = measured.values("row", "turns")
+    threads = measured.values("clock", "threads")
+    if len(turns) < _FEWEST or not threads:
+        return turns, []
+    jobs = [("clock", {"threads": threads[0]}), *(("row", {"turns": count}) for count in turns)]
+    return turns, measured.together(*jobs)
+
+
+def instructions_per_cycle(turns: Sequence[int], results: Sequence[Result]) -> float:
+    """Return the instructions of rows per cycle between their ends.
+
+    Parameters
+    ----------
+    turns : sequence of int
+        Turns of a row, rising.
+    results : sequence of Result
+        The clock, and rows of so many turns, whose instructions have been counted.
+    """
+    clock, *rows = results
+    counted = float(rows[0].facts["work"])
+    rate = float(clock.facts["work"]) / p10(clock.seconds)
+    return counted / _fitted(turns, np.array([median(row.seconds) * rate for row in rows]))[0]
+
+
 def _cycles(results: Sequence[Result]) -> Array:
     """Cycles of a row, by the clock of the same launch: the first of the results."""
     clock, *rows = results
@@ -94,17 +118,23 @@ def loss(turns: Sequence[int], cycles: Array) -> tuple[float, int]:
     cycles : ndarray of float64
         Time of a row of each.
     """
+    _, lost, last = _fitted(turns, cycles)
+    return max(lost, 0.0), last
+
+
+def _fitted(turns: Sequence[int], cycles: Array) -> tuple[float, float, int]:
+    """Cycles of a turn, those that longer rows lose, and the longest that does not; see `loss`."""
     lengths = np.asarray(turns, np.float64)
     weights = 1 / np.sqrt(cycles)
 
-    def fitted(last: int) -> tuple[float, float, int]:
+    def fitted(last: int) -> tuple[float, tuple[float, float, int]]:
         longer = (lengths > turns[last]).astype(np.float64)
         terms = np.stack([lengths, np.ones_like(lengths), longer], axis=1) * weights[:, None]
         law, *_ = np.linalg.lstsq(terms, cycles * weights, rcond=None)
         misses = terms @ law - cycles * weights
-        return float(misses @ misses), float(law[2]), last
+        return float(misses @ misses), (float(law[0]), float(law[2]), last)
 
     # two lengths at least on either side: one alone would be met exactly
     tried = [fitted(last) for last in range(1, len(turns) - 2)]
-    _, lost, last = min([one for one in tried if one[1] >= 0] or tried)
-    return max(lost, 0.0), last
+    _, best = min([one for one in tried if one[1][1] >= 0] or tried)
+    return best

@@ -18,10 +18,16 @@ def row_cycles(lost: float, last: int) -> list[float]:
     return [1.2 * turns + 4 + (lost if turns > last else 0.0) for turns in TURNS]
 
 
-def jobs(lost: float, last: int) -> list[Job]:
+def jobs(lost: float, last: int, counted: dict[str, float] | None = None) -> list[Job]:
     clock = Job("clock", {"threads": 1}, 300 / CLOCK, facts={"work": 300})
     times = zip(TURNS, row_cycles(lost, last), strict=True)
-    return [clock, *(Job("row", {"turns": turns}, cycles / CLOCK) for turns, cycles in times)]
+    return [
+        clock,
+        *(
+            Job("row", {"turns": turns}, cycles / CLOCK, quantile=0.5, facts=counted or {})
+            for turns, cycles in times
+        ),
+    ]
 
 
 @pytest.mark.parametrize("last", [24, 48, 192])
@@ -74,3 +80,12 @@ def test_launches_without_all_lengths_tell_nothing() -> None:
 def test_they_are_of_the_core() -> None:
     section, _ = core.calibrate(measured(jobs(20, 48), 3, QUIET))
     assert {"freq", "branch_miss", "predicted_trip"} <= section.keys()
+
+
+@pytest.mark.parametrize(("rate", "slower"), [(8.0, 5.0), (3.0, 3.0)])
+def test_instructions_are_those_of_the_slower_of_two_loops(rate: float, slower: float) -> None:
+    plain = Job("instructions", {}, 100 / CLOCK, quantile=0.5, facts={"work": 100 * rate})
+    section, _ = core.calibrate(measured([*jobs(20, 48, {"work": 6}), plain], 3, QUIET))
+    assert section["instructions_per_cycle"]["value"] == pytest.approx(slower, rel=1e-2)
+    section, _ = core.calibrate(measured([*jobs(20, 48), plain], 3, QUIET))  # nobody counted them
+    assert section["instructions_per_cycle"]["value"] == pytest.approx(rate, rel=1e-2)
