@@ -19,6 +19,7 @@ BEYOND_CACHE = 4
 _SHARES = (50, 100, 200)  # % of a loop's transfers that its arithmetic takes
 _MORE_SHARES = (70, 140)
 _CLEAR = 2  # times the cache below, so that next to nothing of a loop is found there
+_SETS = (3, 8)  # times the cache below: the addresses of large sets take time to look up as well
 _HELD = 128 * KIB
 """Bytes that one core writes and another takes over: they stay in the caches of a core."""
 _FEW_DOMAINS = 4  # all pairs of more are too many
@@ -58,11 +59,12 @@ def working_sets(topology: Topology) -> list[int]:
     return sets
 
 
-def loop_sets(topology: Topology, threads: int) -> list[int]:
+def loop_sets(topology: Topology, threads: int, *, full: bool) -> list[int]:
     """Bytes that loops of several cores go over: within every level that has room, and in memory.
 
     Every core has an equal part. In its share of a cache it must be clear of the cache below, which
-    it is not where there are many cores for a cache that is hardly larger than theirs.
+    it is not where there are many cores for a cache that is hardly larger than theirs. In a large
+    one full mode has two sets: a core knows the addresses of all pages of a small one only.
 
     Parameters
     ----------
@@ -70,14 +72,15 @@ def loop_sets(topology: Topology, threads: int) -> list[int]:
         The node.
     threads : int
         Cores of one memory domain.
+    full : bool
+        Whether in full mode.
     """
     sets: list[int] = []
     below = 0.0
     for cache in topology.caches:
         own = cache.bytes / min(threads, cache.shared_by)
-        size = min(own / 2, 8 * below)
-        if below and size >= _CLEAR * below:
-            sets.append(int(size) // KIB * KIB * threads)
+        room = {int(min(own / 2, times * below)) // KIB * KIB for times in _SETS[: 1 + full]}
+        sets += [size * threads for size in sorted(room) if below and size >= _CLEAR * below]
         below = own
     memory = array_bytes(topology)
     return [*(size for size in sets if size < memory), memory]
@@ -91,10 +94,10 @@ def loop_jobs(topology: Topology, *, full: bool) -> list[Job]:
     mixed = [
         job("mixed", threads=count, bytes=size, arithmetic=share)
         for count in sorted(counts)
-        for size in loop_sets(topology, count)
+        for size in loop_sets(topology, count, full=full)
         for share in shares
     ]
-    return [*mixed, *(job("issue", bytes=size) for size in loop_sets(topology, 1))]
+    return [*mixed, *(job("issue", bytes=size) for size in loop_sets(topology, 1, full=full))]
 
 
 def domain_pairs(topology: Topology, *, full: bool) -> list[tuple[int, int]]:

@@ -44,7 +44,7 @@ def test_working_sets_lie_inside_their_cache_and_clear_of_the_one_below() -> Non
             below = cache.bytes
 
 
-def levels(topology: Topology, threads: int) -> list[str]:
+def levels(topology: Topology, threads: int, *, full: bool = False) -> list[str]:
     """What the loops of some cores go over, as their results are named."""
     caches = [
         {"level": cache.level, "bytes": cache.bytes, "shared_by": cache.shared_by}
@@ -52,15 +52,24 @@ def levels(topology: Topology, threads: int) -> list[str]:
     ]
     return [
         level_of(size, threads, {"caches": caches})
-        for size in memory_jobs.loop_sets(topology, threads)
+        for size in memory_jobs.loop_sets(topology, threads, full=full)
     ]
 
 
 def test_loops_go_over_every_level_beyond_the_first() -> None:
-    assert levels(SMALL, 1) == levels(SMALL, 2) == ["L2", "L3", "MEM"]
-    assert levels(LARGE, 1) == levels(LARGE, 6) == ["L2", "L3", "MEM"]
-    assert memory_jobs.loop_sets(SMALL, 1) == [384 * KIB, 16 * MIB, 256 * MIB]
-    assert memory_jobs.loop_sets(SMALL, 2) == [768 * KIB, 32 * MIB, 256 * MIB]
+    for topology, cores in ((SMALL, 2), (LARGE, 6)):
+        for full in (False, True):
+            found = levels(topology, 1, full=full)
+            assert set(found) == set(levels(topology, cores, full=full))
+            assert list(dict.fromkeys(found)) == ["L2", "L3", "MEM"]
+
+
+def test_loops_go_over_a_small_and_in_full_mode_a_large_set_of_a_cache() -> None:
+    small, large = [144 * KIB, 6 * MIB], [384 * KIB, 16 * MIB]
+    assert memory_jobs.loop_sets(SMALL, 1, full=False) == [*small, 256 * MIB]
+    both = sorted(small + large)
+    assert memory_jobs.loop_sets(SMALL, 1, full=True) == [*both, 256 * MIB]
+    assert memory_jobs.loop_sets(SMALL, 2, full=True) == [*(2 * size for size in both), 256 * MIB]
 
 
 def test_a_cache_that_is_shared_until_nothing_is_left_of_it_has_no_loop() -> None:
@@ -84,7 +93,7 @@ def test_rows_come_from_every_level_beyond_the_first() -> None:
     rows = [
         one.get("bytes") for one in memory_jobs.loop_jobs(LARGE, full=False) if one.name == "issue"
     ]
-    assert rows == memory_jobs.loop_sets(LARGE, 1)
+    assert rows == memory_jobs.loop_sets(LARGE, 1, full=False)
 
 
 @pytest.mark.parametrize(

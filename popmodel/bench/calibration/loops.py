@@ -7,6 +7,10 @@ other, 1 where the longer one hides the shorter (the roofline). It shows best wh
 same length; where one is much shorter, their sum and the longer one hardly differ. It is
 below 0 where arithmetic between its loads keeps a core from asking ahead, so that the transfers of
 the loop take longer than alone.
+
+Of a cache a small and a large set are measured: a core knows the addresses of the pages of a small
+one, those of a large one it has to look up, which hides less. The small one is what a core has of a
+cache that all of them use, so the value is of it; the interval holds both.
 """
 
 from __future__ import annotations
@@ -53,6 +57,8 @@ class Loop:
         What its data comes from: a cache, such as ``L2``, or ``MEM``.
     threads : int
         Cores that ran it at the same time.
+    each : int
+        Bytes that one of them went over.
     seconds, transfer, arithmetic : ndarray of float64, shape (launches,)
         Time of an operation as it is, and of its parts alone, s.
     samples : int
@@ -61,6 +67,7 @@ class Loop:
 
     level: str
     threads: int
+    each: int
     seconds: Array
     transfer: Array
     arithmetic: Array
@@ -104,8 +111,9 @@ def calibrate(
     -------
     section : dict
         ``overlap``, of all loops and at least 0, ``overlap_with`` by level, and ``overlap_issue``
-        of loops that take as long as their instructions: medians of the loops; the interval holds
-        90 % of these loops and their launches. Empty if nothing was measured that tells them.
+        of loops that take as long as their instructions: medians of the loops, by level of those
+        with the smallest set; the interval holds 90 % of all loops and their launches. Empty if
+        nothing was measured that tells them.
     fit : dict
         ``residual`` and ``worst``: median and largest part of a loop's time that the form with the
         value of its level misses; ``loops``: the loops, each with its factor.
@@ -149,15 +157,20 @@ def _levels(loops: list[Loop]) -> list[str]:
 
 
 def _by_level(loops: list[Loop]) -> dict[str, Any]:
-    return {
-        level: _quantity([one for one in loops if one.level == level], LEAST_OVERLAP)
-        for level in _levels(loops)
-    }
+    found = {}
+    for level in _levels(loops):
+        alike = [one for one in loops if one.level == level]
+        smallest = min(one.each for one in alike)
+        found[level] = _quantity(
+            alike, LEAST_OVERLAP, [one for one in alike if one.each == smallest]
+        )
+    return found
 
 
-def _quantity(loops: list[Loop], least: float) -> dict[str, Any]:
-    """The factor that stands for some loops, and at least ``least``."""
-    value = max(float(np.median([np.mean(loop.shares) for loop in loops])), least)
+def _quantity(loops: list[Loop], least: float, typical: list[Loop] | None = None) -> dict[str, Any]:
+    """The factor that stands for some loops, and at least ``least``: that of the typical ones."""
+    typical = typical or loops
+    value = max(float(np.median([np.mean(loop.shares) for loop in typical])), least)
     every = np.maximum(np.concatenate([loop.shares for loop in loops]), least)
     low, high = (quantile(every, share) for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     return {
@@ -166,8 +179,8 @@ def _quantity(loops: list[Loop], least: float) -> dict[str, Any]:
         "high": _rounded(max(high, value)),
         "origin": "measured",
         "n": sum(loop.samples for loop in loops),
-        "source": f"median of {len(loops)} loops with arithmetic and transfers "
-        f"({', '.join(_levels(loops))}); the interval holds the loops",
+        "source": f"median of {len(typical)} loops with arithmetic and transfers "
+        f"({', '.join(_levels(loops))}); the interval holds {len(loops)} loops",
     }
 
 
@@ -200,6 +213,7 @@ def _loops(results: list[Result], topology: Mapping[str, Any]) -> Iterator[Loop]
         yield Loop(
             level=level_of(size, threads, topology),
             threads=threads,
+            each=size // threads,
             seconds=np.array([p10(result.seconds) for result in found]),
             transfer=np.array([_transfer(result) for result in found]),
             arithmetic=np.array([_arithmetic(result) for result in found]),

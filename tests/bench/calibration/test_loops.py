@@ -25,7 +25,13 @@ CORE = {"freq": {"1": {"value": 2e9}}, "flop_per_cycle": {"value": 8.0}}
 
 
 def loop(
-    omega: float, *, level: str = "MEM", share: int = 100, threads: int = 1, rate: float = 1.6e10
+    omega: float,
+    *,
+    level: str = "MEM",
+    share: int = 100,
+    threads: int = 1,
+    rate: float = 1.6e10,
+    size: int = 0,
 ) -> Job:
     """A loop that follows the form exactly; its arithmetic runs at a rate, flop/s."""
     transfer = 1e-6 if level == "L2" else 1e-5
@@ -33,7 +39,7 @@ def loop(
     both = (1 - omega) * (transfer + arithmetic) + omega * max(transfer, arithmetic)
     return Job(
         "mixed",
-        {"threads": threads, "bytes": SIZES[level], "arithmetic": share},
+        {"threads": threads, "bytes": size or SIZES[level], "arithmetic": share},
         both,
         transfer,
         facts={"moved": 12288.0, "work": rate * arithmetic * threads},
@@ -71,6 +77,19 @@ def test_levels_have_factors_of_their_own() -> None:
     assert found == pytest.approx(by_level)
     assert {one["level"]: one["overlap"] for one in fit["loops"]} == pytest.approx(by_level)
     assert [one["misfit"] for one in fit["loops"]] == pytest.approx([0, 0, 0], abs=1e-4)
+
+
+def test_the_small_set_of_a_level_stands_for_it_and_the_interval_holds_both() -> None:
+    small, large = 3 << 20, 8 << 20
+    jobs = [
+        *(loop(0.9, level="L3", size=small, share=share) for share in (50, 100)),
+        *(loop(0.5, level="L3", size=large, share=share) for share in (50, 100, 200)),
+    ]
+    section, _, _ = loops.calibrate(measured(jobs), TOPOLOGY, CORE, {})
+    quantity = section["overlap_with"]["L3"]
+    assert (quantity["low"], quantity["value"], quantity["high"]) == pytest.approx((0.5, 0.9, 0.9))
+    assert quantity["source"].startswith("median of 2 loops")
+    assert quantity["source"].endswith("the interval holds 5 loops")
 
 
 def test_arithmetic_that_makes_transfers_longer_is_an_overlap_below_zero() -> None:
