@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from popmodel.machine import profile
+from popmodel.machine.parameter import OPERATIONS
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PROFILE = EXAMPLES / "profiles" / "two-core-vm.json"
@@ -58,14 +60,33 @@ def test_the_profile_of_a_shared_processor_is_what_its_readme_says() -> None:
     assert taken.low < 1.7e-9 < 5.7e-9 < taken.high
 
 
-def test_the_profile_of_the_xeon_is_what_its_readme_says() -> None:
-    path = PROFILE.with_name("two-core-xeon.json")
-    document = json.loads(path.read_text())
+def of_five_rounds(path: Path) -> dict[str, Any]:
+    """Read a profile of five full measurements, of whose jobs its README says how many they are."""
+    document: dict[str, Any] = json.loads(path.read_text())
     runs = document["provenance"]["measurements"]
     readme = " ".join((path.parent / "README.md").read_text().split()).partition(path.name)[2]
     jobs, launches = (sum(one[key] for one in runs) for key in ("jobs", "launches"))
     assert f"{jobs:,} jobs in {launches} launches" in readme
     assert [(one["mode"], one["without_sample"]) for one in runs] == [("full", 0)] * 5
+    return document
+
+
+def test_the_profile_of_the_older_xeon_is_what_its_readme_says() -> None:
+    path = PROFILE.with_name("two-core-cascadelake.json")
+    of_five_rounds(path)
+    core = profile.load(path)
+    found = [core.get(f"core.{name}_cycles").value for name in OPERATIONS]
+    assert found == pytest.approx((4, 4, 14), abs=0.01)
+    assert core.get("core.window").value == pytest.approx(117, abs=0.5)
+    assert core.get("core.instructions_per_cycle").value == pytest.approx(4, abs=0.05)
+    near, last = (core.get(f"core.overlap_issue.{level}") for level in ("L2", "L3"))
+    assert (near.value, last.value) == pytest.approx((0.99, 0.77), abs=0.005)
+    assert (last.low, last.high) == pytest.approx((0.2, 0.9), abs=0.02)
+
+
+def test_the_profile_of_the_xeon_is_what_its_readme_says() -> None:
+    path = PROFILE.with_name("two-core-xeon.json")
+    document = of_five_rounds(path)
     core = document["quality"]["core"]
     assert not core["noisy"]
     assert "shared the cores in 9 % of the batches" in " ".join(core["why"])
