@@ -345,7 +345,7 @@ def load(source: str | os.PathLike[str]) -> Profile:
     >>> import popmodel
     >>> machine = popmodel.load_machine("sandybridge-fdr")
     >>> machine
-    <Profile sandybridge-fdr: 64 nodes of 16 cores, 44 parameters, preset>
+    <Profile sandybridge-fdr: 64 nodes of 16 cores, 47 parameters, preset>
     >>> machine.get("memory.bsat").value  # B/s
     39400000000.0
     """

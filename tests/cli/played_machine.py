@@ -33,7 +33,8 @@ FILES = {
 # Plays both measuring programs: a header, a sample for every job, and trouble where asked.
 PROGRAM = """\
 import json, os, signal, sys
-WITH_WORK = (*("clock", "fma", "loads", "stores", "instructions", "in_flight"), "line_takeover")
+RATES = ("clock", "fma", "loads", "stores", "instructions", "in_flight")
+WITH_WORK = (*RATES, "dependent", "line_takeover")
 program = os.path.basename(sys.argv[0]).partition("-")[2]
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 if os.environ.get("DUMB") == program:

@@ -54,7 +54,7 @@ def test_without_a_file_the_samples_are_kept_in_the_cache(popmodel: Call, tmp_pa
     folder = tmp_path / "cache" / "bench" / f"{os.uname().nodename}.core.samples"
     before = calls(str(folder))
     assert err.splitlines() == [
-        f"popmodel: 57 jobs in 3 launches; samples go to {folder}",
+        f"popmodel: 66 jobs in 3 launches; samples go to {folder}",
         f"popmodel: to save this profile: popmodel bench collect {folder} -o machine.json",
     ]
     # Measured again, not taken from there, when asked again; and what was there is kept.
@@ -63,12 +63,12 @@ def test_without_a_file_the_samples_are_kept_in_the_cache(popmodel: Call, tmp_pa
         aside = folder.with_name(f"{os.uname().nodename}.core.{number}.samples")
         assert err.splitlines()[:2] == [
             f"popmodel: the samples of the previous measurement are now in {aside}",
-            f"popmodel: 57 jobs in 3 launches; samples go to {folder}",
+            f"popmodel: 66 jobs in 3 launches; samples go to {folder}",
         ]
         assert calls(str(aside)) == before
         assert popmodel("bench", "collect", str(aside), "-o", f"{number}.json")[0] == 0
     err = popmodel("bench", "--only", "core", "--force")[2]
-    assert err.startswith("popmodel: 57 jobs in 3 launches")
+    assert err.startswith("popmodel: 66 jobs in 3 launches")
     # Other parts go to a place of their own.
     err = popmodel("bench", "--only", "noise")[2]
     assert "now in" not in err
@@ -202,5 +202,5 @@ def test_a_measurement_that_takes_longer_than_its_mode_says_so(
     monkeypatch.setattr(plan, "MODES", {"quick": short})
     err = popmodel("bench", "--only", "core", "-o", "m.json")[2]
     assert err.splitlines()[1:] == [
-        "popmodel: this may take up to 1.4 s on so many cores; --only measures fewer parts"
+        "popmodel: this may take up to 1.6 s on so many cores; --only measures fewer parts"
     ]

@@ -193,7 +193,8 @@ def samples_of(launch: plan.PlannedLaunch) -> list[dict[str, Any]]:
     return [*lines, {"end": "complete", "left": 0, "wall": 1.0, "foreign": 0.1}]
 
 
-WITH_WORK = (*("clock", "fma", "loads", "stores", "instructions", "in_flight"), "line_takeover")
+RATES = ("clock", "fma", "loads", "stores", "instructions", "in_flight")
+WITH_WORK = (*RATES, "dependent", "line_takeover")
 """Jobs whose lines say what an operation holds."""
 
 

@@ -40,8 +40,9 @@ def test_the_page_tells_what_the_machine_is_and_does() -> None:
     assert line(lines, "clock, 1 active core") == "clock, 1 active core 3 GHz 2.85 .. 3.15"
     assert line(lines, "floating-point") == ("floating-point operations 16 per cycle 15.2 .. 16.8")
     assert line(lines, "bandwidth, 1 core") == "bandwidth, 1 core 12 GB/s 11.4 .. 12.6"
-    assert line(lines, "latency 2") == "latency 250 ns 237 .. 262"
-    assert "bandwidth 20 GB/s 19 .. 21.1" in [" ".join(each.split()) for each in lines]
+    messages = [" ".join(each.split()) for each in lines]
+    assert "latency 250 ns 237 .. 262" in messages
+    assert "bandwidth 20 GB/s 19 .. 21.1" in messages
     assert line(lines, "eager threshold") == "eager threshold 4 KiB 4 .. 4"
     assert line(lines, "spread between launches") == "spread between launches 1.2 %"
 
