@@ -34,6 +34,8 @@ SIZES = {
     ("cannon", "two-core-xeon", "two-core-xeon"): (12, 6, 2, 98),
     ("stencil3d", "two-core-cascadelake", "two-core-cascadelake"): (9, 7, 3, 100),
     ("cannon", "two-core-cascadelake", "two-core-cascadelake"): (7, 9, 5, 100),
+    ("stencil3d", "two-core-cascadelake-launches", "two-core-cascadelake"): (16, 0, 8, 92),
+    ("cannon", "two-core-cascadelake-launches", "two-core-cascadelake"): (19, 6, 7, 88),
 }
 LARGE = {(1, 1): 5, (1, 2): 3, (2, 1): -1}
 
