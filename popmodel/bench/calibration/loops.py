@@ -27,6 +27,7 @@ from popmodel.bench.calibration.measured import Measured
 from popmodel.bench.calibration.series import p10
 from popmodel.bench.samples import Result
 from popmodel.machine.parameters import LEAST_OVERLAP
+from popmodel.units import plural
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -179,8 +180,8 @@ def _quantity(loops: list[Loop], least: float, typical: list[Loop] | None = None
         "high": _rounded(max(high, value)),
         "origin": "measured",
         "n": sum(loop.samples for loop in loops),
-        "source": f"median of {len(typical)} loops with arithmetic and transfers "
-        f"({', '.join(_levels(loops))}); the interval holds {len(loops)} loops",
+        "source": f"median of {plural(len(typical), 'loop')} with arithmetic and transfers "
+        f"({', '.join(_levels(loops))}); the interval holds {plural(len(loops), 'loop')}",
     }
 
 
