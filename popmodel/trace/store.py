@@ -120,7 +120,7 @@ def usable_folder() -> Path | None:
     Raises
     ------
     OSError
-        Its disk is full: that deserves to be said, unlike a folder that is not ours to write.
+        Its disk is full: that deserves a note, unlike a folder that is not ours to write.
     """
     if doubt():
         return None
@@ -206,19 +206,15 @@ def _origin(path: Path) -> Path | None:
 
 
 @contextmanager
-def explained(path: Path, where: Path, *, cached: bool) -> Iterator[None]:
-    """Turn a failure to write into an error that tells what to do."""
+def explained(path: Path, where: Path) -> Iterator[None]:
+    """Turn a failure to write to the folder of temporary files into an error with a way out."""
     try:
         yield
     except OSError as error:
-        way_out = (
-            "use --no-cache (cache=False) or set POPMODEL_CACHE_DIR to another directory"
-            if cached
-            else "set TMPDIR to another directory"
-        )
+        hint = "set TMPDIR to another directory"
         if error.errno in _FULL:
             why = os.strerror(error.errno).lower()
             problem = f"not enough space for its records in {where}: {why}"
-            raise TraceError(path, problem, hint=f"free some space there, {way_out}") from None
+            raise TraceError(path, problem, hint=f"free some space there, {hint}") from None
         problem = f"its records cannot be written to {where}: {error.strerror or error}"
-        raise TraceError(path, problem, hint=way_out) from None
+        raise TraceError(path, problem, hint=hint) from None

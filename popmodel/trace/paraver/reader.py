@@ -6,7 +6,7 @@ import io
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
     """
     source_path = Path(path)
     try:
-        facts, arrays = _stored(source_path, application, cache)
+        (facts, arrays), unkept = _stored(source_path, application, cache)
     except MemoryError:
         raise TraceError(
             path, "not enough memory to read it", hint="use a machine with more memory"
@@ -94,6 +94,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
             *(TraceWarning(*each) for each in facts["warnings"]),
             *unlabelled,
             *unnamed,
+            *unkept,
             *(_distrust() if cache else ()),
         ),
     )
@@ -105,12 +106,34 @@ def _distrust() -> list[TraceWarning]:
     return [TraceWarning(f"the cache {why} and is not used")] if why else []
 
 
-def _stored(path: Path, application: int, cache: bool) -> Stored:
-    """Take a trace from the cache, or scan it and put it there."""
-    key = store.key_of(path, application) if cache else None
+def _stored(path: Path, application: int, cache: bool) -> tuple[Stored, list[TraceWarning]]:
+    """Take a trace from the cache, or scan it and put it there, with a warning where that fails."""
+    if not cache:
+        return _scanned(path, application, None), []
+    key = store.key_of(path, application)
     if key is not None and (found := store.load(key)) is not None and _is_whole(*found):
-        return found
-    with _Scratch(path, cache=cache) as scratch:
+        return found, []
+    try:
+        where = store.usable_folder()
+        if where is not None:
+            return _scanned(path, application, where, key), []
+        warnings = []
+    except OSError as error:  # the cache only saves time: the trace is read without it
+        warnings = [TraceWarning(f"the cache {folder()} is not used: {error.strerror or error}")]
+    return _scanned(path, application, None), warnings
+
+
+def _scanned(
+    path: Path, application: int, where: Path | None, key: store.Key | None = None
+) -> Stored:
+    """Scan a trace, with its files in the cache, or else (None) in the folder of the moment.
+
+    Raises
+    ------
+    OSError
+        The cache cannot be written.
+    """
+    with _Scratch(path, where) as scratch:
         with open_source(path) as source:
             header, scanner = scan(source, path, application, scratch)
         facts, extra = _facts(header, application, scanner)
@@ -130,20 +153,16 @@ def _stored(path: Path, application: int, cache: bool) -> Stored:
             return columns.sort_locations(arrays, scanner)
 
         with scratch.explained():
-            kept_as = key if scratch.is_cache else None
-            return facts, store.keep(scratch.folder, kept_as, facts, shapes, fill, finish)
+            return facts, store.keep(scratch.folder, key, facts, shapes, fill, finish)
 
 
 class _Scratch:
     """Where files are made while a trace is read: the cache, or else the folder of the moment."""
 
-    def __init__(self, path: Path, *, cache: bool) -> None:
+    def __init__(self, path: Path, cache: Path | None) -> None:
         self._path = path
-        self._folder: Path | None = None
-        if cache:
-            with store.explained(path, folder(), cached=True):
-                self._folder = store.usable_folder()
-        self.is_cache = self._folder is not None
+        self._folder = cache
+        self.is_cache = cache is not None
         self._file: io.FileIO | None = None
         self.spill: Spill | None = None
 
@@ -157,11 +176,15 @@ class _Scratch:
     @property
     def folder(self) -> Path:
         if self._folder is None:
-            self._folder = Path(tempfile.gettempdir())
+            try:
+                self._folder = Path(tempfile.gettempdir())
+            except FileNotFoundError as error:
+                hint = "set TMPDIR to a directory that you can write to"
+                raise TraceError(self._path, str(error), hint=hint) from None
         return self._folder
 
     def explained(self) -> AbstractContextManager[None]:
-        return store.explained(self._path, self.folder, cached=self.is_cache)
+        return nullcontext() if self.is_cache else store.explained(self._path, self.folder)
 
     def is_needless(self, shapes: Mapping[str, container.Shape]) -> bool:
         """Whether columns may stay in memory: there is no cache to keep, and they are small."""
