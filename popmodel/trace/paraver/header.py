@@ -7,6 +7,8 @@ import re
 from popmodel.values import dataclass
 
 LARGEST_TIME = 2**63 - 1
+UNITS = {"_ns": 1, "_us": 1000, "_ms": 1_000_000, "": 1000}
+"""Nanoseconds of the units that a header can state; without one they are microseconds."""
 MOST_CPUS = 2**31 - 1
 MOST_THREADS = 2**24
 """Of a whole trace: each takes memory, and a damaged header may state any number."""
@@ -34,7 +36,7 @@ class Header:
     duration : int
         Nanoseconds.
     unit : int
-        Nanoseconds per unit of the times in the records: 1, or 1000 for traces in microseconds.
+        Nanoseconds per unit of the times in the records (`UNITS`).
     nodes : tuple of int
         CPUs of each node; empty where the header states 0 nodes.
     applications : tuple of Application
@@ -69,7 +71,7 @@ class _Reader:
 
     def number(self, expected: str, least: int = 0) -> int:
         column = self.at + 1
-        digits = self.take(r"\d+", expected)[0]
+        digits = self.take(r"\s*0*(\d+)", expected)[1]
         where = f"for {expected} at column {column}"
         if len(digits) > 19 or int(digits) > LARGEST_TIME:
             raise HeaderError(f"the header states a number {where} that exceeds 64 bits")
@@ -79,7 +81,11 @@ class _Reader:
 
 
 def parse_header(line: str) -> Header:
-    """Parse the first line of a trace.
+    """Parse the first line of a trace, in any form that Paraver itself accepts.
+
+    Writers differ: ovni pads the duration with zeros, nsys2prv has a colon behind the number of
+    tasks, others leave out the CPUs of nodes (then each has one), give fractions of the duration,
+    or separate applications by a comma.
 
     Parameters
     ----------
@@ -96,7 +102,8 @@ def parse_header(line: str) -> Header:
     reader.take(r"#Paraver \(", "'#Paraver ('")
     reader.take(r"[^)]*\):", "the date, closed by '):'")
     duration = reader.number("the duration")
-    unit = 1 if reader.take(r"(_ns)?:", "':' or '_ns:'")[1] else 1000
+    reader.take(r"(\.\d*)?", "")
+    unit = UNITS[reader.take(r"(_[num]s|):", "':' or '_ns:'")[1]]
     if duration * unit > LARGEST_TIME:
         raise HeaderError("the header states a duration that exceeds 64 bits in nanoseconds")
     nodes = _nodes(reader)
@@ -104,7 +111,7 @@ def parse_header(line: str) -> Header:
     count = reader.number("the number of applications", least=1)
     applications = []
     for number in range(1, count + 1):
-        reader.take(":", f"':' before application {number}")
+        reader.take("[:,]", f"':' before application {number}")
         applications.append(_application(reader, len(nodes)))
     reader.take(r"\s*$", "its end")
     header = Header(duration * unit, unit, nodes, tuple(applications))
@@ -120,9 +127,10 @@ def parse_header(line: str) -> Header:
 def _nodes(reader: _Reader) -> tuple[int, ...]:
     count = reader.number("the number of nodes")
     if count == 0:
-        reader.take(r"(\(\))?", "")
+        reader.take(r"(\([^)]*\))?", "")
         return ()
-    reader.take(r"\(", "'(' and the CPUs of each node")
+    if not reader.take(r"(\()?", "")[1]:
+        return (1,) * count
     cpus = [reader.number("the CPUs of node 1")]
     for node in range(2, count + 1):
         reader.take(",", f"',' before node {node}")
@@ -133,7 +141,7 @@ def _nodes(reader: _Reader) -> tuple[int, ...]:
 
 def _application(reader: _Reader, nodes: int) -> Application:
     count = reader.number("the number of tasks", least=1)
-    reader.take(r"\(", "'(' and the threads of each task")
+    reader.take(r":?\(", "'(' and the threads of each task")
     threads, node_of = [], []
     for task in range(1, count + 1):
         if task > 1:
@@ -145,6 +153,6 @@ def _application(reader: _Reader, nodes: int) -> Application:
             raise HeaderError(f"the header puts task {task} on node {node}, it has {nodes}")
         node_of.append(node)
     reader.take(r"\)", f"')' after task {count}")
-    listed = reader.take(r"(,)?", "")[1]
+    listed = reader.take(r"(,(?!\s*\d+:?\())?", "")[1]
     communicators = reader.number("the number of communicators") if listed else 0
     return Application(tuple(threads), tuple(node_of), communicators)

@@ -27,6 +27,43 @@ def test_several_applications() -> None:
     assert [each.communicators for each in header.applications] == [3, 1]
 
 
+@pytest.mark.parametrize(
+    ("line", "header"),
+    [
+        # ovni: a padded duration
+        ("00000000000000000020_ns:0:1:1(2:1)", Header(20, 1, (), (Application((2,), (1,), 0),))),
+        # nsys2prv: a colon behind the number of tasks
+        (
+            "53664645850_ns:0:1:2:(1:1,6:1)",
+            Header(53664645850, 1, (), (Application((1, 6), (1, 1), 0),)),
+        ),
+        ("5.0_ns:0:1:1:(1:1)", Header(5, 1, (), (Application((1,), (1,), 0),))),
+        ("5_us:0:1:1(1:1)", Header(5_000, 1000, (), (Application((1,), (1,), 0),))),
+        ("5_ms:0:1:1(1:1)", Header(5_000_000, 1_000_000, (), (Application((1,), (1,), 0),))),
+        # nodes without CPUs have one each; of no nodes nothing is told
+        ("5_ns:2:1:2(1:1,1:2)", Header(5, 1, (1, 1), (Application((1, 1), (1, 2), 0),))),
+        ("5_ns:0(0):1:1(1:0)", Header(5, 1, (), (Application((1,), (0,), 0),))),
+        # applications apart by a colon or a comma, with communicators or without
+        (
+            "5_ns:0:3:1(1:1),2(1:1,1:1),4:1(3:1)",
+            Header(
+                5,
+                1,
+                (),
+                (
+                    Application((1,), (1,), 0),
+                    Application((1, 1), (1, 1), 4),
+                    Application((3,), (1,), 0),
+                ),
+            ),
+        ),
+        (" 5_ns: 1( 4): 1: 1( 1: 1), 2", Header(5, 1, (4,), (Application((1,), (1,), 2),))),
+    ],
+)
+def test_headers_of_other_writers(line: str, header: Header) -> None:
+    assert parse_header(START + line) == header
+
+
 def test_more_than_65535_tasks() -> None:
     tasks = ",".join(["1:1"] * 70_000)
     assert (
@@ -42,11 +79,8 @@ def test_more_than_65535_tasks() -> None:
         ("#Paraver (x", "the header lacks the date, closed by '):' at column 11: found 'x'"),
         (START + "ab:1", "the header lacks the duration at column 32: found 'ab:1'"),
         (START + "-5:1", "the header lacks the duration at column 32: found '-5:1'"),
-        (START + "5_us:", "the header lacks ':' or '_ns:' at column 33: found '_us:'"),
-        (
-            START + "5:1:1",
-            "the header lacks '(' and the CPUs of each node at column 35: found ':1'",
-        ),
+        (START + "5_ps:", "the header lacks ':' or '_ns:' at column 33: found '_ps:'"),
+        (START + "5:1:", "the header lacks the number of applications at column 36: the line ends"),
         (START + "5:2(4):1", "the header lacks ',' before node 2 at column 37: found '):1'"),
         (START + "5:1(4,4):1", "the header lacks ')' after node 1 at column 37: found ',4):1'"),
         (START + "5:1(4)", "the header lacks ':' at column 38: the line ends"),
