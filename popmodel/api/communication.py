@@ -147,6 +147,7 @@ def communication(
     *,
     window: Window | None = None,
     region: str | None = None,
+    from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
     cache: bool = True,
@@ -164,7 +165,7 @@ def communication(
     ----------
     trace : path or Trace
         The run.
-    window, region, foa, application, cache
+    window, region, from_start, foa, application, cache
         As for `popmodel.analyse`; without any of them all that processes do counts.
     flop_rate : float, optional
         As for `popmodel.read`.
@@ -186,7 +187,7 @@ def communication(
     >>> popmodel.communication("tests/data/comd.4.prv.gz").to_dict()["grids"][0]["dims"]
     [2, 2]
     """
-    asked = Asked.of(window, region, False, foa)
+    asked = Asked.of(window, region, from_start, foa)
     read = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate)
     wanted = asked.of_run(read)
     part, focus = (read, None) if wanted == PROGRAM else focused(read, wanted)

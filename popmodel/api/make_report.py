@@ -186,11 +186,10 @@ def _of_traces(
         return
     found = metrics(traces, **asked)
     yield _stamped("metrics", found)
-    without_start = {name: value for name, value in asked.items() if name != "from_start"}
     for trace in traces:
         makers: Mapping[str, Callable[[Trace], Result]] = {
             "sensitivity": lambda one: sensitivity(one, machine=machine, **asked),
-            "communication": lambda one: communication(one, **without_start),
+            "communication": lambda one: communication(one, **asked),
         }
         for verb, make in makers.items():
             try:

@@ -13,6 +13,7 @@ from popmodel.cli.options import (
     FlopRateOption,
     FoaOption,
     ForceOption,
+    FromStartOption,
     RegionOption,
     TraceArgument,
     WindowOption,
@@ -39,6 +40,7 @@ def command(
     application: ApplicationOption = "1",
     window: WindowOption = None,
     region: RegionOption = None,
+    from_start: FromStartOption = False,
     foa: FoaOption = None,
 ) -> None:
     """Show who talks to whom, how much, and in which patterns.
@@ -57,6 +59,7 @@ def command(
         trace,
         window=window,
         region=region,
+        from_start=from_start,
         foa=foa,
         application=whole_number("--application", application),
         cache=not no_cache,

@@ -174,7 +174,9 @@ def _ordinal(number: int) -> str:
 
 
 def _nest(nest: Sequence[Node]) -> Section:
-    """Loops and calls as a tree."""
+    """Loops and calls as a tree; nothing of a program that only computes."""
+    if not nest:
+        return ()
     rows: list[Row] = []
     parts = _parts(nest)
     for is_small, some in groupby(parts, lambda part: part[0]["share"] < _SMALL):

@@ -98,6 +98,30 @@ def test_a_part_is_replayed(steps: str, popmodel: Call) -> None:
     assert document["measured_runtime"] == 0.025
 
 
+def test_communication_from_the_start(tmp_path: Path, popmodel: Call) -> None:
+    """What lies in MPI_Init counts with `--from-start` only."""
+    path = str(tmp_path / "init.prv")
+    writer = TraceWriter([1, 1], labels=LABELS, communicators={1: [0, 1]}, duration=100 * MS)
+    for rank in range(2):
+        for begin in (5, 45):
+            writer.event(rank, 0, begin * MS, [(REGION, 1)])
+            writer.event(rank, 0, (begin + 5) * MS, [(COLLECTIVE, BARRIER), (50100004, 1)])
+            writer.event(rank, 0, (begin + 9) * MS, [(COLLECTIVE, 0), (REGION, 0)])
+        writer.event(rank, 0, 20 * MS, [(50000003, 31)])
+        writer.event(rank, 0, 40 * MS, [(50000003, 0)])
+        writer.state(rank, 0, 0, 100 * MS, 1)
+    writer.write(path)
+    words = ("communication", path, "--region", "step", "--format", "json")
+    for options, calls in (((), 2), (("--from-start",), 4)):
+        found = json.loads(popmodel(*words, *options)[1])
+        assert [each["calls"] for each in found["calls"]] == [calls]
+    whole = json.loads(popmodel("communication", path, "--from-start", "--format", "json")[1])
+    assert whole["analysed"]["duration"] == 0.1
+    status, _, err = popmodel("communication", path, "--from-start", "--window", "1ms:")
+    assert status == 2
+    assert "--from-start cannot be combined with --window" in err
+
+
 def test_a_part_is_compared_with_a_prediction(steps: str, popmodel: Call) -> None:
     words = ("validate", "stencil3d", steps, "--set", "N=64", "--region", "step")
     document = json.loads(popmodel(*words, "--format", "json")[1])

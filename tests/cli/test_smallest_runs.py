@@ -29,14 +29,19 @@ splits = pytest.mark.parametrize(("processes", "threads"), SPLITS, ids=["1x1", "
 
 
 def check(popmodel: Call, words: Sequence[str], form: str) -> None:
-    """A command succeeds, says nothing beside its result, and its result has no broken number."""
+    """A command succeeds, says nothing beside its result, and its result has no broken number.
+
+    A table of pairs of processes has no rows where none sends anything.
+    """
     status, out, err = popmodel(*words, "--format", form)
     assert (status, err) == (0, "")
     assert not re.search(r"\bnan\b", out, re.IGNORECASE)
     if form == "json":
         assert json.loads(out)["schema"].startswith(f"popmodel/{words[0]}")
     elif form == "csv":
-        assert list(csv.DictReader(io.StringIO(out)))
+        rows = csv.DictReader(io.StringIO(out))
+        assert rows.fieldnames
+        assert list(rows) or words[0] == "communication"
     else:
         assert out.strip()
 
@@ -115,3 +120,26 @@ def test_replay(traced: str, form: str, popmodel: Call) -> None:
 @splits
 def test_validate(traced: str, form: str, shown: Call) -> None:
     check(shown, ("validate", "stencil3d", traced, *SMALL, "--family", "all"), form)
+
+
+@formats
+@splits
+@pytest.mark.parametrize("verb", ["structure", "phases", "communication", "sensitivity"])
+def test_what_shows_a_run(verb: str, traced: str, form: str, popmodel: Call) -> None:
+    check(popmodel, (verb, traced), form)
+
+
+@splits
+def test_report_and_convert(traced: str, popmodel: Call, tmp_path: Path) -> None:
+    for verb, name in (
+        ("report", "report.html"),
+        ("convert", "run.perfetto.json"),
+        ("convert", "run.ti"),
+        ("convert", "timeline.svg"),
+        ("structure", "structure.svg"),
+    ):
+        target = tmp_path / name
+        status, _, err = popmodel(verb, traced, "-o", str(target))
+        assert status == 0, (verb, name)
+        assert not err or re.fullmatch(r"popmodel: no ideal replay.*: no MPI calls\n", err), name
+        assert target.stat().st_size, (verb, name)
