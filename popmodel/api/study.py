@@ -229,12 +229,18 @@ def _signature(
     """The signature: given, or found in the traces of all runs but one."""
     folder = state.folder
     names = [run.name for run in learnt]
+    path = folder / found.SIGNATURE
+    rests = {} if request.signature is not None else _contents(state, learnt)
     before = state.steps.get("signature")
-    if before is not None and before.state == manifest.DONE and (folder / found.SIGNATURE).exists():
+    if before is not None and before.state == manifest.DONE and path.exists():
+        is_current = before.facts["runs"] == names and before.facts.get("contents") == rests
         if not is_done(state, "signature"):
-            watch.tell(f"{folder / found.SIGNATURE} was changed by hand: it is used as it is")
+            watch.tell(
+                f"{path} was changed by hand: it is used as it is"
+                + ("" if is_current else "; its runs changed since (without it, it is found anew)")
+            )
             return state
-        if before.facts["runs"] == names:
+        if is_current:
             return state
     traces = {trace_of(folder, run): run for run in learnt}
     if request.signature is not None:
@@ -254,7 +260,8 @@ def _signature(
             one = Extracted(signatures.read(source)[2])
         path = found.write(folder, one)
         signature_of(path)
-        return [path], {"runs": names, "given": source, "notes": one.notes}
+        notes = {"given": source, "notes": one.notes}
+        return [path], {"runs": names, "contents": rests, **notes}
 
     return carried_out(state, "signature", command, work)
 
@@ -288,10 +295,15 @@ def _rests(
     return {
         "popmodel": provenance.collect(()).popmodel,
         "files": [provenance.describe_input(path).head_sha256 for path in paths],
-        "runs": [run.name for run in made],
+        "contents": _contents(state, made),
         "learnt": [run.name for run in learnt],
         "budget": request.budget,
     }
+
+
+def _contents(state: Manifest, some: Sequence[Run]) -> dict[str, list[str]]:
+    """What the files of some runs hold."""
+    return manifest.contents(state, map(runs.step_of, some))
 
 
 def _keep(path: Path, one: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from datetime import UTC, datetime
@@ -34,7 +34,19 @@ from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.files import refuse_planted, write_text
 from popmodel.plain import document, plain
 from popmodel.provenance import Input, describe_input
-from popmodel.shapes import Items, Named, Optional, Plain, Real, Text, Whole, record
+from popmodel.shapes import (
+    Flag,
+    Items,
+    Named,
+    Optional,
+    Plain,
+    Real,
+    Shape,
+    Table,
+    Text,
+    Whole,
+    record,
+)
 from popmodel.values import dataclass
 
 __all__ = [
@@ -43,6 +55,7 @@ __all__ = [
     "Manifest",
     "Step",
     "carried_out",
+    "contents",
     "held",
     "is_done",
     "note",
@@ -56,6 +69,53 @@ DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
 
 _OTHER = "choose another directory with -o"
 _FILE = record({"path": Text(), "size": Whole(0), "head_sha256": Text()})
+_FACTS = {
+    "run": Table(
+        {
+            "processes": Whole(1),
+            "threads": Whole(1),
+            "settings": Named(Real()),
+            "seconds": Real(least=0),
+            "has_openmp": Flag(),
+            "has_mpi": Flag(),
+            "messages": Whole(0),
+        },
+        ("seconds", "has_openmp", "has_mpi"),
+    ),
+    "signature": Table(
+        {
+            "runs": Items(Text(), 1),
+            "contents": Named(Items(Text())),
+            "given": Optional(Text()),
+            "notes": Items(Text()),
+        },
+        ("runs", "given", "notes"),
+    ),
+    "machine": record({"failures": Items(Text())}),
+}
+"""What is known of a step that is done, by the first word of its name."""
+_STEP: dict[str, Shape] = {
+    "name": Text(),
+    "state": Text((DONE, FAILED, INTERRUPTED)),
+    "command": Text(),
+    "began": Text(),
+    "seconds": Real(least=0),
+    "files": Items(_FILE),
+    "facts": Named(Plain()),
+    "error": Optional(Text()),
+}
+
+
+class _StepShape:
+    """A step: what has to be known of one that is done depends on its name."""
+
+    def read(self, value: Any) -> dict[str, Any]:
+        """Return the step; see `Shape`."""
+        step = record(_STEP).read(value)
+        facts = _FACTS.get(step["name"].split(" ")[0]) if step["state"] == DONE else None
+        return step if facts is None else record({**_STEP, "facts": facts}).read(value)
+
+
 KIND = Kind(
     SCHEMA,
     "manifest of a study",
@@ -67,20 +127,7 @@ KIND = Kind(
             "began": Text(),
             "request": Named(Plain()),
             "inputs": Items(_FILE),
-            "steps": Items(
-                record(
-                    {
-                        "name": Text(),
-                        "state": Text((DONE, FAILED, INTERRUPTED)),
-                        "command": Text(),
-                        "began": Text(),
-                        "seconds": Real(),
-                        "files": Items(_FILE),
-                        "facts": Named(Plain()),
-                        "error": Optional(Text()),
-                    }
-                )
-            ),
+            "steps": Items(_StepShape()),
         }
     ),
     "manifests are written by popmodel study",
@@ -239,6 +286,11 @@ def is_done(manifest: Manifest, name: str) -> bool:
         except FileError:
             return False
     return True
+
+
+def contents(manifest: Manifest, names: Iterable[str]) -> dict[str, list[str]]:
+    """What the files of some steps hold: what rests on a step is made anew when they change."""
+    return {name: [one.head_sha256 for one in manifest.steps[name].files] for name in names}
 
 
 def carried_out(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from popmodel.campaign import command as commands
-from popmodel.campaign.manifest import FAILED, Manifest, Step, carried_out, is_done
+from popmodel.campaign.manifest import DONE, FAILED, Manifest, Step, carried_out, is_done
 from popmodel.campaign.plan import LEAST, Run, expected
 from popmodel.campaign.traced import RunFailed, command_of, traced, words_of
 from popmodel.errors import PopmodelError
@@ -15,7 +15,16 @@ from popmodel.tracer.commands import Command
 from popmodel.tracer.library import Library
 from popmodel.units import format_time, plural
 
-__all__ = ["Tell", "done_runs", "failure", "make", "require_enough", "step_of", "suited"]
+__all__ = [
+    "Tell",
+    "done_runs",
+    "failure",
+    "make",
+    "require_enough",
+    "step_of",
+    "suited",
+    "tell_of_loss",
+]
 
 Tell = Callable[[str], None]
 """Told what happens, a line each."""
@@ -29,6 +38,13 @@ def step_of(run: Run) -> str:
 def done_runs(manifest: Manifest, runs: Sequence[Run]) -> dict[Run, Step]:
     """Return the runs that are there, with what was noted of them, in the order of the plan."""
     return {run: manifest.steps[step_of(run)] for run in runs if is_done(manifest, step_of(run))}
+
+
+def tell_of_loss(manifest: Manifest, run: Run, tell: Tell) -> None:
+    """Tell that a run was done and its files are no longer what it left."""
+    step = manifest.steps.get(step_of(run))
+    if step is not None and step.state == DONE:
+        tell(f"run {run.name}: its files were changed or lost: it is made again")
 
 
 def failure(manifest: Manifest, run: Run) -> str | None:
@@ -135,6 +151,7 @@ def make(
         if timed and not is_told:
             is_told = True
             tell(_outlook(suited(runs[number:], words, _first(done).facts), timed))
+        tell_of_loss(manifest, run, tell)
         manifest = _made(manifest, words, command, run, library(), budget, tell, failures)
         if run in failures:
             tell(f"{failures[run].message}; {failures[run].hint}")

@@ -20,7 +20,7 @@ from popmodel.campaign.machine import PROFILE
 from popmodel.campaign.manifest import Manifest, carried_out, is_done, unwritable
 from popmodel.campaign.plan import Run
 from popmodel.campaign.request import Prepared
-from popmodel.campaign.runs import Tell, done_runs, require_enough, step_of
+from popmodel.campaign.runs import Tell, done_runs, require_enough, step_of, tell_of_loss
 from popmodel.campaign.traced import RunFailed, command_of, merged, trace_of, words_of
 from popmodel.errors import PopmodelError
 from popmodel.host import hardware
@@ -173,6 +173,7 @@ def collected(state: Manifest, about: Prepared, tell: Tell) -> Manifest:
             failures[run] = _failed(state.folder, run)
             state = _noted(state, about, run, failures[run])
         else:
+            tell_of_loss(state, run, tell)
             state = _merged(state, about, run)
     if missing:
         raise PopmodelError(

@@ -14,6 +14,7 @@ from popmodel.errors import FileError, PopmodelError, UsageError
 
 Work = tuple[Sequence[Path], Mapping[str, Any]]
 ASKED = {"command": ["mpirun", "-n", "{P}", "./app"], "cores": [64], "runs": None, "target": {}}
+FACTS = {"processes": 1, "threads": 1, "seconds": 1.5, "has_openmp": True, "has_mpi": True}
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def written(folder: Path, name: str = "a.txt") -> Manifest:
 
     def work() -> Work:
         (folder / name).write_text("result")
-        return [folder / name], {"seconds": 1.5}
+        return [folder / name], FACTS
 
     return carried_out(begun(folder), "run 1x1", "popmodel trace", work)
 
@@ -45,7 +46,7 @@ def test_what_is_done_is_known_to_the_next_command(folder: Path) -> None:
     assert after == before
     assert is_done(after, "run 1x1")
     assert not is_done(after, "run 2x1")
-    assert after.steps["run 1x1"].facts == {"seconds": 1.5}
+    assert after.steps["run 1x1"].facts == FACTS
 
 
 @pytest.mark.parametrize("change", ["other", None])
@@ -151,3 +152,28 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match="cannot be written"), held(tmp_path / "file" / "study"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "said"),
+    [
+        ("processes", -3, "must be a whole number, at least 1, not -3"),
+        ("seconds", "soon", "must be a number, at least 0, not 'soon'"),
+        ("seconds", -1.0, "must be a number, at least 0, not -1.0"),
+        ("has_mpi", None, "must be true or false, not None"),
+        ("has_mpi", ..., "is missing"),
+    ],
+)
+def test_facts_of_a_run_are_checked(folder: Path, fact: str, value: Any, said: str) -> None:
+    written(folder)
+    table = json.loads((folder / MANIFEST).read_text())
+    facts = table["steps"][0]["facts"]
+    if value is ...:
+        del facts[fact]
+    else:
+        facts[fact] = value
+    (folder / MANIFEST).write_text(json.dumps(table))
+    with pytest.raises(FileError) as told:
+        begun(folder)
+    assert told.value.message == f"{folder / MANIFEST}: steps[0].facts.{fact} {said}"
+    assert told.value.hint == "begin anew with --force"

@@ -246,6 +246,33 @@ def test_a_program_without_a_signature_is_described_by_its_traces(
 
 
 @pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("given", [(), ("--signature", "ring.toml")])
+def test_what_rests_on_a_run_that_was_lost_is_made_anew(
+    popmodel: Call, mpi: Mpi, ring: Path, given: tuple[str, ...]
+) -> None:
+    options = ("--runs", "1x1,2x1", "-o", "here", "--format", "json", *given)
+    call = arguments(mpi, ring, options=options)
+    status, first, err = popmodel(*call)
+    assert status == 0, err
+    # Each of the two: the one that the signature is found in, and the one that checks it.
+    for name in ("2x1", "1x1"):
+        trace = Path(f"here/runs/{name}.prv.gz")
+        trace.write_bytes(trace.read_bytes()[:-9])
+        before = Path("here/study.json").read_bytes()
+        status, again, err = popmodel(*call)
+        assert status == 0, err
+        assert f"run {name}: its files were changed or lost: it is made again\n" in err
+        assert ("finding the signature in" in err) == (name == "2x1" and not given)
+        runs = {run["name"]: run for run in json.loads(again)["study"]["runs"]}
+        steps = {step["name"]: step for step in manifest("here")["steps"]}
+        assert runs[name]["seconds"] == steps[f"run {name}"]["facts"]["seconds"]
+        status, measured, _ = popmodel("metrics", str(trace), "--format", "json")
+        assert runs[name]["runtime"] == json.loads(measured)["runs"][0]["runtime"]
+        assert Path("here/study.json").read_bytes() != before
+    assert json.loads(first)["study"]["runs"] != json.loads(again)["study"]["runs"]
+
+
+@pytest.mark.usefixtures("place")
 def test_an_interrupted_study_goes_on_after_the_last_run(mpi: Mpi, ring: Path) -> None:
     Path("hang").touch()
     words = [sys.executable, "-m", "popmodel", *arguments(mpi, ring, options=OF_RING)]
