@@ -79,32 +79,6 @@ class Topology:
             return 0
         return last_level_bytes(last.bytes, last.shared_by, self.cores_per_domain)
 
-    def processes_per_cache(
-        self, cache: Cache, processes: int, threads: int, reach: int | None = None
-    ) -> int:
-        """Return how many processes of a node share one instance of a cache.
-
-        Parameters
-        ----------
-        cache : Cache
-            One of this machine.
-        processes, threads : int
-            Processes of the node and threads of each; processes are spread over the caches.
-        reach : int, optional
-            Neighbouring cores that the threads of a process are on; as many as threads by default.
-        """
-        instances = max(1, self.cores_per_node // cache.shared_by)
-        return max(1, math.ceil(processes * _spanned(cache, threads, reach) / instances))
-
-    def threads_per_cache(
-        self, cache: Cache, processes: int, threads: int, reach: int | None = None
-    ) -> int:
-        """Return how many threads of a node share one instance of a cache; arguments as above."""
-        of_one = math.ceil(threads / _spanned(cache, threads, reach))
-        return min(
-            cache.shared_by, of_one * self.processes_per_cache(cache, processes, threads, reach)
-        )
-
     @property
     def levels(self) -> tuple[str, ...]:
         """Names of the caches, from the innermost outwards."""
@@ -117,11 +91,6 @@ class Topology:
         """
         below = [cache for cache in self.caches if cache.level <= level]
         return below[-1] if below else None
-
-
-def _spanned(cache: Cache, threads: int, reach: int | None) -> int:
-    """Return how many instances of a cache the threads of a process are on."""
-    return min(threads, math.ceil((reach or threads) / cache.shared_by))
 
 
 def last_level_bytes(size: int, shared_by: int, cores: int) -> int:

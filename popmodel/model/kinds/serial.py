@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value
@@ -38,6 +39,10 @@ class Serial(Varied):
     trip: Amount
     costs: Costs
     spread: Spread = Spread()
+
+    def at(self, point: Point, of: str, inside: str = "") -> Self:
+        """Return the loop with numbers; its data are not divided among the threads."""
+        return super().at(replace(point, master_alone=True), of, inside)
 
     def work(self, point: Point) -> Work:
         """Return the work of one execution."""

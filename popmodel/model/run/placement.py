@@ -118,8 +118,8 @@ class Placement:
         every process does.
     sockets_spanned, domains_spanned : int
         Sockets, and memory domains, that the threads of one process are on at most.
-    reach : int
-        Neighbouring cores from the first to the last thread of a process at most.
+    cache_threads : tuple of int
+        Threads that share the fullest instance of each cache of the machine.
     seats : tuple of Seat
         Where the processes of a full node are.
     domains : tuple of int
@@ -138,7 +138,7 @@ class Placement:
     active_serial: int
     sockets_spanned: int
     domains_spanned: int
-    reach: int
+    cache_threads: tuple[int, ...]
     seats: tuple[Seat, ...]
     domains: tuple[int, ...]
 
@@ -272,7 +272,7 @@ def _bound(
         active_serial=found.fullest(size, 1),
         sockets_spanned=int(found.spanned(topology.cores_per_socket).max()),
         domains_spanned=int(found.spanned(size).max()),
-        reach=int(found.cores[0, -1] - found.cores[0, 0]) + 1,
+        cache_threads=tuple(found.fullest(cache.shared_by) for cache in topology.caches),
         seats=tuple(
             Seat(where[0], tuple(map(where.count, range(topology.domains))), count)
             for where, count in alike.items()
@@ -287,6 +287,7 @@ def _unbound(
     """Let all memory domains be equally busy, and every thread be in any of them."""
     domains = topology.domains
     anywhere = (threads / domains,) * domains
+    busy = per_node * threads
     return Placement(
         processes,
         threads,
@@ -296,11 +297,13 @@ def _unbound(
         cores_per_process=topology.cores_per_node // per_node,
         per_socket=None,
         places="cores",
-        active=min(topology.cores_per_domain, math.ceil(per_node * threads / domains)),
+        active=min(topology.cores_per_domain, math.ceil(busy / domains)),
         active_serial=math.ceil(per_node / domains),
         sockets_spanned=min(threads, topology.sockets),
         domains_spanned=min(threads, domains),
-        reach=topology.cores_per_node,
+        cache_threads=tuple(
+            math.ceil(busy * cache.shared_by / topology.cores_per_node) for cache in topology.caches
+        ),
         seats=tuple(Seat(domain, anywhere, per_node / domains) for domain in range(domains)),
         domains=tuple(rank * domains // per_node for rank in range(per_node)),
     )

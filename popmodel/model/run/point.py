@@ -59,6 +59,8 @@ class Point:
     within : value or None
         Which part of the data of a loop is looked at, 0 to 1: that of working sets of which a cache
         loses more is lost, that of others stays. None: ``if_fits`` gives the mean.
+    master_alone : bool
+        Whether only masters work, whose data stay in one cache each.
     """
 
     application: str
@@ -73,6 +75,7 @@ class Point:
     ranked: Mapping[str, Value] = field(default_factory=dict)
     changed: Mapping[str, Value] = field(default_factory=dict)
     within: Value | None = None
+    master_alone: bool = False
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
@@ -221,7 +224,7 @@ class Point:
     def _if_fits(
         self, working_set: Value, hit: Value, miss: Value, level: str | None = None
     ) -> Value:
-        """Choose by the share of a process in the last cache, or of a thread in a given one."""
+        """Choose by what a process has of the last caches, or a thread of a given one."""
         lost = self._lost(working_set, level)
         if self.within is not None:
             return choose(self.within < lost, miss, hit)
@@ -237,8 +240,10 @@ class Point:
         cache = last if level in (None, LAST_LEVEL) else topology.cache_within(level)
         if cache is None:
             return 1.0
-        shared = topology.processes_per_cache if level is None else topology.threads_per_cache
-        sharing = shared(cache, at.per_node, at.threads, at.reach)
+        sharing: float = at.cache_threads[topology.caches.index(cache)]
+        if level is None:  # a team has as much of each thread's cache as the fullest one gives
+            sharing /= at.threads
+            sharing = max(1.0, sharing) if self.master_alone else sharing
         name, named = cache.level, self.parameters.named
         capacity = memory.cache_capacity(self.parameters.usable(name), cache.bytes, sharing)
         self._remark_threshold(working_set, capacity, name)

@@ -53,7 +53,7 @@ def cache_capacity(kappa: Value, size: Value, sharing: Value) -> Value:
     size : value
         Bytes of one cache.
     sharing : value
-        Processes, or threads, that share it.
+        Processes, or threads, that share it; below 1 for a process that is on several.
     """
     return kappa * size / sharing
 

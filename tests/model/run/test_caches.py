@@ -6,13 +6,15 @@ import copy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from model.demo import exact, machine, program
 
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.performance import prepare
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.placement import place
+from popmodel.model.run.placement import Allocation, place
 from popmodel.model.run.work import Work
 
 KIB = 1024
@@ -28,8 +30,10 @@ def levels(*caches: tuple[str, int, int], **rates: float) -> Profile:
     return from_document(document)
 
 
-def walk(text: str, profile: Profile, threads: int = 1) -> tuple[Work, Parameters]:
-    placement = place(1, threads, profile.topology)
+def walk(
+    text: str, profile: Profile, threads: int = 1, processes: int = 1, bind: str = "close"
+) -> tuple[Work, Parameters]:
+    placement = place(processes, threads, profile.topology, Allocation(bind=bind))
     parameters = Parameters(profile, lambda path: profile.get(path).value)
     signature = program(f"[[program]]\n{text}\n")
     return prepare(signature, placement, parameters, {}).work().total, parameters
@@ -60,6 +64,65 @@ def test_threads_share_what_is_shared_only() -> None:
     for level, half in (("L2", 256), ("L3", 512)):  # 4 cores share L3
         assert traffic(f"if_fits({half * KIB}, 1, 8, '{level}')", there, threads=4) == 4.5
     assert traffic(f"if_fits({2048 * KIB}, 1, 8)", there, threads=4) == 4.5  # of the process
+
+
+def node(cores: int, size: int, shared_by: int, domains: int) -> Profile:
+    """A node whose last caches are shared by some cores."""
+    document: dict[str, Any] = copy.deepcopy(dict(levels(("L3", size, shared_by)).document))
+    document["topology"] |= {"cores_per_node": cores, "sockets": 1, "domains": domains}
+    return from_document(document)
+
+
+def kept(text: str, item: str, there: Profile, split: tuple[int, int], bind: str) -> float:
+    """What a loop over data of a formula moves in one process, 1 to 8 bytes."""
+    moved = f'trip = 1, bytes.MEM = "if_fits({text}, 1, 8)"'
+    found = walk(f"{item} = {{ {moved} }}", there, split[1], split[0], bind)[0]
+    return float(found.memory_bytes)
+
+
+@pytest.mark.parametrize("bind", ["close", "spread", "none"])
+@given(
+    instances=st.integers(1, 6),
+    shared_by=st.sampled_from([1, 2, 3, 4, 8]),
+    rest=st.integers(0, 3),
+    data=st.data(),
+)
+def test_divided_data_of_a_full_node_fit_whatever_the_split(
+    bind: str, instances: int, shared_by: int, rest: int, data: st.DataObject
+) -> None:
+    cores = instances * shared_by + rest % shared_by  # the last cache may serve fewer cores
+    processes = data.draw(st.sampled_from([n for n in range(1, cores + 1) if cores % n == 0]))
+    there = node(cores, 4096, shared_by, 1)
+    half = cores * 4096 * KIB / 2 / shared_by  # of the node's data; of the last one half is of use
+    split = processes, cores // processes
+    for part, moved in ((0.5, 1), (1, 4.5), (2, 8)):
+        assert kept(f"{part * half}/P", "parallel", there, split, bind) == pytest.approx(moved)
+
+
+@pytest.mark.parametrize(
+    ("split", "bind", "caches"),
+    [
+        ((1, 8), "close", 2),  # four threads in each of two caches
+        ((1, 6), "close", 1.5),  # four share the first: what they lose they wait for
+        ((1, 3), "close", 1),  # one cache, for one team only
+        ((1, 2), "spread", 2),  # one each
+        ((3, 5), "close", 1.25),
+        ((8, 2), "close", 0.5),
+    ],
+)
+def test_a_team_has_as_many_caches_as_its_threads_are_on(
+    split: tuple[int, int], bind: str, caches: float
+) -> None:
+    there = node(16, 4096, 4, 1)
+    half = caches * 2048 * KIB
+    assert kept(f"{half}", "parallel", there, split, bind) == pytest.approx(4.5)
+
+
+def test_a_master_alone_has_one_cache() -> None:
+    there = node(16, 4096, 4, 1)
+    for split, caches in (((1, 16), 1), ((2, 8), 1), ((8, 2), 0.5)):
+        half = caches * 2048 * KIB
+        assert kept(f"{half}", "serial", there, split, "close") == pytest.approx(4.5)
 
 
 def test_a_level_that_is_not_there_holds_what_the_one_below_does() -> None:

@@ -230,11 +230,35 @@ def test_threads_that_nothing_binds_are_shared_out_evenly() -> None:
     loose = Allocation(nodes=1, bind="none")
     found = place(3, 3, NODES, loose)
     assert (found.active, found.active_serial) == (5, 2)  # 9 threads, 3 masters on 2 domains
-    assert (found.sockets_spanned, found.domains_spanned, found.reach) == (2, 2, 16)
+    assert (found.sockets_spanned, found.domains_spanned) == (2, 2)
+    assert found.cache_threads == (5,)  # 9 threads on 2 caches
     assert sum(seat.processes for seat in found.seats) == found.per_node
     assert all(sum(seat.threads) == pytest.approx(3) for seat in found.seats)
     single = place(16, 1, NODES, loose)
     assert (single.active, single.active_serial, single.domains_spanned) == (8, 8, 1)
+
+
+@pytest.mark.parametrize(
+    ("processes", "threads", "bind", "busy"),
+    [
+        (1, 1, "close", (1, 1, 1)),
+        (2, 1, "close", (1, 1, 1)),  # on two sockets
+        (4, 4, "close", (1, 2, 8)),
+        (16, 1, "close", (1, 2, 8)),
+        (1, 16, "close", (1, 2, 8)),
+        (3, 4, "close", (1, 2, 8)),  # two of them on one socket
+        (1, 12, "close", (1, 2, 6)),  # six threads on each socket
+        (1, 4, "spread", (1, 1, 2)),
+        (1, 2, "none", (1, 1, 1)),
+        (3, 3, "none", (1, 2, 5)),
+    ],
+)
+def test_threads_that_share_the_fullest_cache(
+    processes: int, threads: int, bind: str, busy: tuple[int, ...]
+) -> None:
+    caches = (Cache("L1", 2**15, 1), Cache("L2", 2**20, 2), Cache("L3", 2**24, 8))
+    node = Topology(1, 16, 2, 2, caches)
+    assert place(processes, threads, node, Allocation(bind=bind)).cache_threads == busy
 
 
 def test_seats_count_the_threads_of_processes_by_domain() -> None:
