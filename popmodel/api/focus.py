@@ -109,10 +109,11 @@ class Asked:
         if self.auto:
             focus = found.focus
             why = f"{_named(focus.first + 1, focus.last + 1)} of {count(number)}, the focus"
+            why += _doubt(found)
             return Part(focus.begin, focus.end, self.part.region, why=why)
         first, last = self._iterations(trace, number)
         begins = found.iterations.max(axis=1)
-        why = f"{_named(first, last)} of {count(number)}"
+        why = f"{_named(first, last)} of {count(number)}{_doubt(found)}"
         return Part(int(begins[first - 1]), int(begins[last]), self.part.region, why=why)
 
     def on_sequences(self, trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
@@ -146,6 +147,15 @@ def _found(trace: Trace) -> Structure:
     if found.loop is None or found.iterations.shape[0] < 2:
         raise TraceError(trace.path, _NO_ITERATIONS, hint=_INSTEAD)
     return found
+
+
+def _doubt(structure: Structure) -> str:
+    """How sure iterations are, where they are not."""
+    from popmodel.structure.structure import LIKELY, certainty
+
+    if structure.confidence >= LIKELY:
+        return ""
+    return f", confidence {certainty(structure.confidence)}"
 
 
 def structure_of(trace: Trace) -> tuple[Structure, Trace]:

@@ -23,6 +23,7 @@ from popmodel.report.blocks import (
 )
 from popmodel.report.structure_plot import picture
 from popmodel.report.views import Document, Record, Views
+from popmodel.structure.structure import certainty
 from popmodel.units import count, format_time, plural
 
 _PART_NAMES = ("initialisation", "iterations", "finalisation")
@@ -32,7 +33,6 @@ _LINES = 40
 """Lines of the loop nest on a screen."""
 _SMALL = 5e-3
 """Share of the time of a part of the nest that is not told by itself."""
-_SURE = ((0.8, "sure"), (0.5, "likely"), (0.2, "doubtful"), (0.0, "hardly more than a guess"))
 _LEVELS = 9
 _APART = 40
 """Marks of iterations that a line has room for."""
@@ -105,9 +105,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     if max(kinds, default=0) > 0:
         numbers = [sum(each == kind for each in kinds) for kind in sorted(set(kinds))]
         yield "kinds of steps", f"{count(len(numbers))} ({', '.join(map(count, numbers))} of each)"
-    sure = document["confidence"]
-    words = next(text for least_, text in _SURE if sure >= least_)
-    yield "confidence", f"{sure:.2f} ({words})"
+    yield "confidence", certainty(document["confidence"])
     yield "focus", f"{_which(document['foa'])}, {_span(document['foa'])}: {document['foa']['why']}"
 
 

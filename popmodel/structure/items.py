@@ -59,9 +59,14 @@ class Item:
         return self.place < 0
 
     @property
+    def places(self) -> list[int]:
+        """Numbers of the places in it."""
+        return [place for item in self.body for place in item.places] or [self.place]
+
+    @property
     def size(self) -> int:
-        """Places in it."""
-        return sum(each.size for each in self.body) if self.is_loop else 1
+        """Number of places in it."""
+        return len(self.places)
 
 
 def items_of(events: Events, common: Common) -> tuple[Item, ...]:

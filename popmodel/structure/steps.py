@@ -70,13 +70,34 @@ def steps_of(events: Events, common: Common) -> Steps:
     loops = [at for at, each in enumerate(items) if each.is_loop]
     if not loops:
         return Steps(common, None, np.empty(0, np.int64))
-    at = max(loops, key=lambda at: (float(items[at].time.sum()), items[at].size))
+    held = _elapsed([items[at] for at in loops], events, common)
+    at = max(zip(held, (items[at].size for at in loops), loops, strict=True))[-1]
     steps = _cut(items[at], items[:at], items[at + 1 :]) or _as_they_are(items[at])
     body = _Body.of(steps)
     ahead = _unrolled_last(items[:at][::-1], body)
     behind = _unrolled_last(items[at + 1 :], body)
     whole = _between(ahead.backwards(), steps, behind)
     return _put_together(common, _with_the_ends(whole, body))
+
+
+def _elapsed(loops: Sequence[Item], events: Events, common: Common) -> list[float]:
+    """Time from the first event to the last of each loop at the top, mean of all sequences, ns.
+
+    Not computing alone: a warm-up may compute more than iterations that wait for each other.
+    """
+    loop_at = np.full(len(common.places), -1)
+    for number, loop in enumerate(loops):
+        loop_at[loop.places] = number
+    number = loop_at[common.place]
+    inside = np.flatnonzero(number >= 0)
+    shape = len(loops), len(events.offsets) - 1
+    cells = number[inside], events.sequence[inside]
+    since = np.full(shape, np.iinfo(np.int64).max)
+    until = np.full(shape, np.iinfo(np.int64).min)
+    np.minimum.at(since, cells, events.begin[inside])
+    np.maximum.at(until, cells, events.end[inside])
+    elapsed: list[float] = np.where(until < since, 0, until - since).mean(axis=1).tolist()
+    return elapsed
 
 
 class _Run(NamedTuple):

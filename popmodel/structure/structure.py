@@ -14,7 +14,22 @@ if TYPE_CHECKING:
     from popmodel.structure.events import Events
     from popmodel.structure.nest import Loop, Nest, Place
 
-__all__ = ["Focus", "Part", "Structure"]
+__all__ = ["LIKELY", "Focus", "Part", "Structure", "certainty"]
+
+LIKELY = 0.5
+"""Confidence below which iterations are doubtful."""
+_CERTAINTY = (
+    (0.8, "sure"),
+    (LIKELY, "likely"),
+    (0.2, "doubtful"),
+    (0.0, "hardly more than a guess"),
+)
+
+
+def certainty(confidence: float) -> str:
+    """A confidence with what it means in words."""
+    words = next(words for least, words in _CERTAINTY if confidence >= least)
+    return f"{confidence:.2f}, {words}"
 
 
 @dataclass(frozen=True)
@@ -77,7 +92,7 @@ class Structure:
     parts : tuple of Part
         Initialisation, iterations, finalisation; those that there are.
     loop : Loop or None
-        The iterative part: the outermost loop with the largest share of the time.
+        The iterative part: the outermost loop that holds most of the elapsed time.
     iterations : int64[n + 1, S]
         When each iteration begins on each sequence, and when the last ends, ns.
     kinds : int64[n]

@@ -77,6 +77,21 @@ def test_the_screen_draws_the_run_and_its_loops(
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("foa", ["auto", "iterations=2..4"])
+def test_what_rests_on_doubtful_iterations_says_so(
+    foa: str, tmp_path: Path, popmodel: Call
+) -> None:
+    """A long initialisation: the iterations that were found hold little of the time."""
+    done = run(programs.jacobi((2, 2), steps=30, per_cell=1e-6, setup=20.0))
+    trace = str(done.write(tmp_path / "doubtful.prv"))
+    sure = document(popmodel, trace)["confidence"]
+    assert sure < 0.2
+    for verb in ("metrics", "phases"):
+        status, out, err = popmodel(verb, trace, "--foa", foa)
+        assert status == 0, err
+        assert f"confidence {sure:.2f}, hardly more than a guess" in " ".join(out.split())
+
+
 def test_another_focus(steps: str, popmodel: Call) -> None:
     found = document(popmodel, steps, "--foa", "iterations=3..5")["foa"]
     assert found == {"begin": 0.035, "end": 0.095, "first": 3, "last": 5, "why": "as asked for"}

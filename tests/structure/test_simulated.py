@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic import Program, programs, run
+from synthetic import Network, Program, programs, run
+from synthetic.program import Rank, Steps
 
 from popmodel.simulator.from_trace import from_trace
 from popmodel.structure.events import events_of
@@ -61,3 +62,33 @@ def test_how_many_blocks_a_sweep_has_does_not_change_its_places(tmp_path: Path) 
         nests = repeated(events_of(from_trace(trace), trace)).nests
         sizes.append([len(each.token) for each in nests])
     assert sizes[0] == sizes[1] == sizes[2]
+
+
+def solver(solves: int, warm_up: float, step: float) -> Program:
+    """A solve to warm up and some more with a norm after each; 26 products and sums in a solve."""
+
+    def solve(me: Rank, seconds: float) -> Steps:
+        for _ in range(26):
+            yield me.compute(seconds)
+            yield me.collective("Allreduce", 1 << 20)
+
+    def body(me: Rank) -> Steps:
+        yield from solve(me, warm_up)
+        yield me.collective("Barrier")
+        for _ in range(solves):
+            yield me.iteration()
+            yield from solve(me, step)
+            yield me.collective("Reduce", 8)
+        yield me.iteration()
+        yield me.collective("Barrier")
+
+    return Program(4, body)
+
+
+@pytest.mark.parametrize("warm_up", [1e-5, 1e-3, 1e-2])
+def test_a_warm_up_that_computes_more_is_no_iteration(warm_up: float, tmp_path: Path) -> None:
+    done = run(solver(15, warm_up, 1e-5), network=Network(bandwidth=1e9))
+    found = find(done.read(tmp_path))
+    assert found.loop is not None
+    assert found.loop.counts == (15,)
+    assert found.iterations.T.tolist() == done.iterations
