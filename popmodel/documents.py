@@ -17,7 +17,16 @@ from typing import Any
 from popmodel.errors import FileError, UsageError, did_you_mean
 from popmodel.shapes import Shape, ShapeError, shown
 
-__all__ = ["Bundled", "Kind", "parse_json", "parse_toml", "read_shape", "read_text"]
+__all__ = [
+    "Bundled",
+    "Kind",
+    "csv_cell",
+    "csv_text",
+    "parse_json",
+    "parse_toml",
+    "read_shape",
+    "read_text",
+]
 
 _TOO_MUCH = "is nested too deeply, or contains a number with too many digits"
 LARGEST = 256 << 20
@@ -28,6 +37,9 @@ LONGEST_NAME = 32
 """Parts of a dotted name: the time that it takes to read one grows with the square of them."""
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_NAME = rf"(?a){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{LONGEST_NAME}}}"
+
+_FORMULA = r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20]"
+"""How a cell begins that spreadsheets compute; full-width signs count in some of them."""
 
 
 class Bundled:
@@ -94,6 +106,22 @@ def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) 
         raise error(path, f"cannot be read: {reason.strerror}") from None
     except UnicodeDecodeError:
         raise error(path, "is not UTF-8 text") from None
+
+
+def csv_cell(text: str) -> str:
+    """Return a text as a cell of CSV: behind ``'`` what a spreadsheet would take for a formula."""
+    if not re.match(_FORMULA, text):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
+def csv_text(cell: str) -> str:
+    """Return the text of a cell of CSV, as `csv_cell` was given it."""
+    return cell[1:] if cell.startswith("'") and re.match(_FORMULA, cell) else cell
 
 
 def parse_toml(

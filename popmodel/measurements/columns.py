@@ -17,7 +17,10 @@ __all__ = ["COLUMNS", "INFORMATION", "REMARK", "Column", "column", "unit_of"]
 
 COLUMNS = ("processes", "threads", "runtime")
 """Columns that every table has."""
-INFORMATION = ("run", "repeat", "job", "job_id", "date", "time", "host", "comment", "note")
+INFORMATION = (
+    *("run", "repeat", "job", "job_id", "date", "time", "host", "comment", "note"),
+    *("popmodel", "command"),
+)
 """Columns that say something about a run without setting anything, whatever is in them."""
 REMARK = "#"
 """What the name of any other column of numbers begins with that sets nothing."""

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from popmodel.documents import read_text
+from popmodel.documents import csv_text, read_text
 from popmodel.measurements.place import Place, TableError
 from popmodel.measurements.rows import Row, RunTimes, read_rows
 
@@ -50,7 +50,7 @@ def read_table(
     top = Place(os.fspath(path), 1)
     lines = csv.reader(io.StringIO(read_text(path, TableError), newline=""), skipinitialspace=True)
     try:
-        heads = [name.strip() for name in next(lines, ())]
+        heads = [csv_text(name.strip()) for name in next(lines, ())]
         rows = list(_rows(lines, heads, top.path))
     except csv.Error as reason:
         raise TableError(path, f"is not CSV: {reason}", line=lines.line_num) from None
@@ -60,7 +60,7 @@ def read_table(
 def _rows(lines: Reader, heads: Sequence[str], path: str) -> Iterator[Row]:
     """Cells of each row that is not empty, by the head of their column."""
     for row in lines:
-        cells = [cell.strip() for cell in row]
+        cells = [csv_text(cell.strip()) for cell in row]
         while len(cells) > len(heads) and not cells[-1]:  # as spreadsheets pad their lines
             cells.pop()
         if not any(cells):

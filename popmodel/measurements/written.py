@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from popmodel.documents import csv_cell
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.errors import UsageError
 from popmodel.measurements.columns import AGGREGATE, COLUMNS, MAIN_FAMILY
@@ -69,7 +70,7 @@ def _csv(runs: Sequence[Measurement], _: Mapping[str, Any]) -> Written:
     heads = _heads(runs, rows)
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(heads)
+    lines.writerow(map(csv_cell, heads))
     lines.writerows([row.get(head, "") for head in heads] for row in rows)
     return Written(text.getvalue())
 

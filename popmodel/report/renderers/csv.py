@@ -6,6 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
+from popmodel.documents import csv_cell
 from popmodel.report.renderers.json import encodable
 from popmodel.report.renderers.text import clean
 
@@ -17,15 +18,17 @@ _STAMP = ("popmodel", "time", "host", "command")
 
 
 def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (no lines)
-    """One record per line; where it comes from is on every line, so that one cut out tells it."""
+    """One record per line; where all of them come from stands in the first, in the last columns."""
+    records = views.records(document)
     stamp = {name: document["provenance"][name] for name in _STAMP}
-    records = [{**record, **stamp} for record in views.records(document)]
     columns = dict.fromkeys(key for record in records for key in record if key not in stamp)
     text = io.StringIO()
-    writer = csv.DictWriter(text, [*columns, *stamp], restval="", lineterminator="\n")
-    writer.writeheader()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(_value, [*columns, *stamp]))
+    origin: list[object] = list(stamp.values())
     for record in records:
-        writer.writerow({key: _value(item) for key, item in record.items()})
+        writer.writerow(map(_value, [*map(record.get, columns), *origin]))
+        origin = [None] * len(stamp)
     return text.getvalue()
 
 
@@ -36,6 +39,7 @@ def _value(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return clean(value)  # many readers of CSV take any control character for a line end
+        # many readers of CSV take any control character for a line end
+        return csv_cell(clean(value))
     # repr keeps a float's full precision.
     return repr(value) if isinstance(value, float) else value
