@@ -36,7 +36,8 @@ LARGEST_TOML = 1 << 20
 LONGEST_NAME = 32
 """Parts of a dotted name: the time that it takes to read one grows with the square of them."""
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_NAME = rf"(?a){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{LONGEST_NAME}}}"
+# A match begins where a part does: else each place in a long word would be tried up to its end.
+_LONG_NAME = rf"(?a)(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{LONGEST_NAME}}}"
 
 _FORMULA = r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20]"
 """How a cell begins that spreadsheets compute; full-width signs count in some of them."""

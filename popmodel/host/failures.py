@@ -86,13 +86,20 @@ _REASONS = (
     ),
     _Reason(r"^popmodel(-\w+)?: ", ""),
     _Reason(
-        r"rank (?P<rank>\d+)\b[^.]*?exited\s+on\s+signal\s+(?P<signal>\d+)",
+        r"rank (?P<rank>\d{1,9})\b[^.]{0,200}?exited\s+on\s+signal\s+(?P<signal>\d{1,3})",
         "rank {rank} was killed by {signal}",
     ),
-    _Reason(r"EXIT STRING: .*\(signal (?P<signal>\d+)\)", "a rank was killed by {signal}"),
-    _Reason(r"task (?P<rank>\d+): (Segmentation|Killed|Aborted|Bus error)", "rank {rank} crashed"),
-    _Reason(r"MPI_ABORT was invoked on rank (?P<rank>\d+)", "rank {rank} called MPI_Abort"),
-    _Reason(r"\(rank (?P<rank>\d+) in comm \d+\): .*MPI_Abort", "rank {rank} called MPI_Abort"),
+    _Reason(
+        r"EXIT STRING: .{0,200}\(signal (?P<signal>\d{1,3})\)", "a rank was killed by {signal}"
+    ),
+    _Reason(
+        r"task (?P<rank>\d{1,9}): (Segmentation|Killed|Aborted|Bus error)", "rank {rank} crashed"
+    ),
+    _Reason(r"MPI_ABORT was invoked on rank (?P<rank>\d{1,9})", "rank {rank} called MPI_Abort"),
+    _Reason(
+        r"\(rank (?P<rank>\d{1,9}) in comm \d{1,9}\): .{0,200}MPI_Abort",
+        "rank {rank} called MPI_Abort",
+    ),
     # Open MPI 4 says this first, and on a busy machine nothing else.
     _Reason(r"process(es)? returned\s+a non-zero exit code", "a rank {ended}"),
     _Reason(r"exited with non-zero status|BAD TERMINATION|task \d+: Exited", "a rank failed"),

@@ -241,7 +241,7 @@ class _Reader:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        plain = re.sub(r"/\*.*?\*/", "", _text(path), flags=re.DOTALL)
+        plain = re.sub(r"/\*.*?(?:\*/|\Z)", "", _text(path), flags=re.DOTALL)
         self.records: dict[str, list[list[str]]] = {}
         for what, fields in _RECORD.findall(plain):
             self.records.setdefault(what, []).append(_fields(fields))

@@ -138,7 +138,7 @@ class ParaverRecords(Records):
 
     def _place(self, value: int) -> str:
         label = self.labels.label(_LINE, value).strip()
-        whole = _SHORTENED.fullmatch(label)
+        whole = _SHORTENED.fullmatch(label) if label.endswith("]") else None
         line = _PLACE.fullmatch(whole[1] if whole else label)
         if line is None:
             return "" if not value or label in _NOT_FOUND else label or f"line {value}"

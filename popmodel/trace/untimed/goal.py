@@ -42,6 +42,7 @@ _MESSAGE = re.compile(
 )
 _CALLS = {"send": ("Send", "Isend"), "recv": ("Recv", "Irecv")}
 """The call that an operation is if the next one needs it complete, and else."""
+_REMARK = re.compile(r"/[/*]")
 _NEEDS = re.compile(r"(\w+)\s+(i?requires)\s+(\w+)")
 _SAID = "no measured times: computation takes as many ns as the schedule says, MPI calls take none"
 _ORDERED = (
@@ -164,19 +165,18 @@ class _Schedule:
             self._inside(self.ranks[self.inside], text)
 
     def _without_remarks(self, line: str) -> str:
-        kept = ""
-        while line:
+        kept, at = [], 0
+        while at < len(line):
             if self._remark:
-                _, end, line = line.partition("*/")
-                self._remark = not end
+                end = line.find("*/", at)
+                self._remark, at = end < 0, len(line) if end < 0 else end + 2
                 continue
-            before, begin, rest = line.partition("/*")
-            plain, slashes, _ = before.partition("//")
-            kept += plain
-            if slashes:
+            begin = _REMARK.search(line, at)
+            kept.append(line[at : begin.start() if begin else len(line)])
+            if not begin or begin[0] == "//":
                 break
-            self._remark, line = bool(begin), rest
-        return kept
+            self._remark, at = True, begin.end()
+        return "".join(kept)
 
     def _outside(self, text: str) -> None:
         if found := _RANKS.fullmatch(text):

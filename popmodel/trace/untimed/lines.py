@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from popmodel.errors import TraceError
 from popmodel.trace.source import CHUNK, open_source
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ __all__ = ["MOST", "LineError", "Words", "lines", "whole"]
 MOST = 2**53
 """Bytes of a message, and ns that a process computes; beyond, numbers are not exact."""
 
+LONGEST = 1 << 26
+"""Bytes of a line; an Alltoallv of a million processes needs less."""
+
 _DIGITS = 18  # more are no number of anything, and may exceed what Python converts
 
 
@@ -24,18 +28,28 @@ class LineError(ValueError):
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file, numbered from 1; raises as `popmodel.trace.source.open_source`."""
-    count = 0
-    rest = b""
+    """Yield the lines of a file, numbered from 1; raises as `popmodel.trace.source.open_source`.
+
+    Raises
+    ------
+    TraceError
+        A line is longer than any that programs write.
+    """
+    count, line = 0, bytearray()
     with open_source(path) as source:
         view = memoryview(bytearray(CHUNK))
         while size := source.readinto(view):
-            *whole, rest = (rest + bytes(view[:size])).split(b"\n")
-            for number, line in enumerate(whole, start=count + 1):
-                yield number, line.decode("ascii", "backslashreplace")
-            count += len(whole)
-    if rest:
-        yield count + 1, rest.decode("ascii", "backslashreplace")
+            *ends, begin = bytes(view[:size]).split(b"\n")
+            for end in ends:
+                count += 1
+                yield count, (line + end).decode("ascii", "backslashreplace")
+                line.clear()
+            line += begin
+            if len(line) > LONGEST:
+                problem = f"a line is longer than {LONGEST >> 20} MiB"
+                raise TraceError(path, problem, line=count + 1)
+    if line:
+        yield count + 1, line.decode("ascii", "backslashreplace")
 
 
 def whole(digits: str) -> int:

@@ -1,0 +1,168 @@
+"""Readers of text take time in proportion to it, also where it is one long word or line.
+
+CPU times of a text and of one eight times as long are compared: in proportion gives 8, the square
+64, and 24 is refused. Sizes grow, so that a reader that fails does so before it takes minutes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from popmodel import predict, project
+from popmodel.documents import parse_json, parse_toml, read_text
+from popmodel.errors import PopmodelError
+from popmodel.expressions import parse
+from popmodel.host.failures import explain
+from popmodel.network import dimemas_cfg
+from popmodel.network.fan import read_fans
+from popmodel.trace import read
+from popmodel.trace.function_names import full_name, readable
+from popmodel.units import parse_size, parse_time
+
+SIZES = (1 << 14, 1 << 17, 1 << 20)
+MOST = 24
+NOISE = 0.1  # s; a reader that takes the square of 1 MiB takes many times as long
+PARAVER = "#Paraver (01/01/2020 at 00:00):1000_ns:1(2):1:2(1:1,1:1)\n"
+EVENT = PARAVER + "2:1:1:1:1:0:60000018:1\n2:1:1:1:1:0:70000001:1:80000001:1\n"
+
+WORDS = ("a", "1", " ", '"', "a.", '"a".', "1:", "a,", "1 ", "(", "[", "{", "/*", "/**/", "\\")
+LINES = ("a\n", "a=1\n", "1:1\n", "rank 1 ", "EXIT STRING: ", " [clone ", ") [", ".isra.1", "\t")
+
+
+def seconds(reader: Callable[[str], Any], text: str) -> float:
+    begin = time.process_time()
+    with suppress(PopmodelError, RecursionError):
+        reader(text)
+    return time.process_time() - begin
+
+
+def expect_proportion(reader: Callable[[str], Any], piece: str) -> None:
+    before = None
+    for size in SIZES:
+        text = piece * (size // len(piece))
+        took = seconds(reader, text)
+        if before is not None and took > MOST * before + NOISE:
+            # once more, for a machine that was busy with something else
+            took = min(took, seconds(reader, text))
+            assert took <= MOST * before + NOISE, (piece, size, before, took)
+        before = took
+
+
+def of_trace(path: Path, begin: str, end: str = "") -> Callable[[str], Any]:
+    def reader(text: str) -> Any:
+        path.write_text(begin + text + end)
+        return read(path, cache=False)
+
+    return reader
+
+
+@pytest.mark.parametrize("piece", [*WORDS, *LINES])
+@pytest.mark.parametrize(
+    ("name", "begin", "end"),
+    [
+        ("x.ti", "0 init\n0 send ", ""),
+        ("x.ti", "", ""),
+        ("x.goal", "num_ranks 1\nrank 0 {\n", "\n}\n"),
+        ("x.goal", "num_ranks 1\nrank 0 {\na: calc ", "\n}\n"),
+        ("x.dim", "#DIMEMAS:", ""),
+        ("x.dim", '#DIMEMAS:"a":1:1(1),1\nd:1:1:1:0\n1:0:0:', ""),
+        ("x.prv", "#Paraver ", ""),
+        ("x.prv", PARAVER, ""),
+        ("x.prv", PARAVER + "2:1:1:1:1:", ""),
+        ("x.unknown", "", ""),
+    ],
+)
+def test_traces(tmp_path: Path, name: str, begin: str, end: str, piece: str) -> None:
+    expect_proportion(of_trace(tmp_path / name, begin, end), piece)
+
+
+@pytest.mark.parametrize("suffix", ["pcf", "row"])
+def test_names_beside_a_trace(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "x.prv").write_text(EVENT)
+    begins = {
+        "pcf": (
+            "",
+            "STATES\n0 ",
+            "EVENT_TYPE\n0 60000018 x\nVALUES\n1 ",
+            "EVENT_TYPE\n0 70000001 x\n0 80000001 x\nVALUES\n1 1 (",
+        ),
+        "row": ("", "LEVEL ", "LEVEL THREAD SIZE 2\n"),
+    }[suffix]
+
+    def reader(text: str) -> None:
+        (tmp_path / f"x.{suffix}").write_text(text)
+        trace = read(tmp_path / "x.prv", cache=False)
+        trace.records.openmp()
+        trace.to_dataframe("events")
+
+    for begin in begins:
+        for piece in (*WORDS, *LINES):
+            expect_proportion(lambda text, begin=begin: reader(begin + text), piece)
+
+
+def test_documents_and_tables(tmp_path: Path) -> None:
+    def through(name: str, use: Callable[[Path], Any]) -> Callable[[str], Any]:
+        def reader(text: str) -> Any:
+            (tmp_path / name).write_text(text)
+            return use(tmp_path / name)
+
+        return reader
+
+    def projected(path: Path) -> Any:
+        return project([path], procs=[8])
+
+    readers = [
+        (through("x.json", lambda path: parse_json(read_text(path), path)), ("", '"', "[1,")),
+        (through("r.json", projected), ("", '{"schema": "popmodel/runs/1", "runs": "')),
+        (through("x.jsonl", projected), ("", '{"params": {"p": 4}, "value": 1, "metric": "')),
+        (through("x.txt", projected), ("", "PARAMETER p\nPOINTS ", "PARAMETER p\nPOINTS 1 2\n")),
+        (
+            through("x.csv", projected),
+            ("", "processes,threads,", "processes,threads,runtime\n1,1,"),
+        ),
+        (through("x.cfg", dimemas_cfg.read), ("", '"environment information" {')),
+        (lambda text: read_fans("x", text), ("",)),
+        (lambda text: parse_toml(text, "x.toml"), ("", "a = ", '[app]\nname = "')),
+        (through("x.toml", lambda path: predict(path, procs=4, threads=1)), ("", "[app]\nname = ")),
+    ]
+    for reader, begins in readers:
+        for begin in begins:
+            for piece in (*WORDS, *LINES):
+                expect_proportion(lambda text, r=reader, b=begin: r(b + text), piece)
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        parse,
+        parse_size,
+        parse_time,
+        readable,
+        full_name,
+        lambda text: readable(f"a.isra.{text}!"),
+        lambda text: explain(1, f"rank 1 {text}", ["mpirun"], 4),
+    ],
+)
+def test_words_of_users_and_programs(reader: Callable[[str], Any]) -> None:
+    for piece in (*WORDS, *LINES):
+        expect_proportion(reader, piece)
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("popmodel.trace.untimed.lines.LONGEST", 1 << 20)
+    (tmp_path / "x.ti").write_text("0 init\n0 send " + "1" * (1 << 21))
+    with pytest.raises(PopmodelError, match=r"x\.ti:2: a line is longer than 1 MiB"):
+        read(tmp_path / "x.ti")
+
+
+def test_pieces_that_compilers_make_are_cut_from_the_end_only() -> None:
+    assert readable("solve.part.0.isra.1") == "solve"
+    assert readable("solve.cold.keep.isra.0.1") == "solve.cold.keep"
+    assert readable("f(int) [clone ._omp_fn.0] [clone .cold]") == "f(int)"
+    assert readable("a.isra.5x") == "a.isra.5x"
