@@ -75,12 +75,11 @@ def sizes_at(
     place = structure.place[event].astype(np.int64)
     place = place if home is None else home[place]
     pairs = np.unique(np.stack([place, program.target[operation].astype(np.int64)]), axis=1)
-    kind = program.collectives.kind[pairs[1]].astype(np.int64)
+    kind, part = program.collectives.kind[pairs[1]].astype(np.int64), program.collectives.part
     found = {}
     for one, number in np.unique(np.stack([pairs[0], kind]), axis=1).T.tolist():
         rows = pairs[1][(pairs[0] == one) & (kind == number)]
-        op = COLLECTIVES[number]
-        found[one, op] = float(_sizes(program, rows, op).mean())
+        found[one, COLLECTIVES[number]] = float(part[rows].mean())
     return found
 
 
@@ -105,7 +104,7 @@ def _meeting(program: Program, rows: NDArray[np.int64], name: str, notes: list[s
     """One item for collectives of one kind, in all communicators."""
     many = program.collectives
     op = COLLECTIVES[int(many.kind[rows[0]])]
-    sizes = _sizes(program, rows, op)
+    sizes = many.part[rows]
     if sizes.min() != sizes.max():
         least, most = format_size(float(sizes.min())), format_size(float(sizes.max()))
         notes.append(f"{name} moves {least} to {most}: the mean is kept")
@@ -126,21 +125,6 @@ def _meeting(program: Program, rows: NDArray[np.int64], name: str, notes: list[s
         if len(roots) > 1:
             notes.append(f"{name} has {len(roots)} roots: rank {root} is kept")
     return Meeting(name, "barrier" if op == "init" else op, float(sizes.mean()), comm, root)
-
-
-def _sizes(program: Program, rows: NDArray[np.int64], op: str) -> NDArray[np.float64]:
-    """Bytes of a process as signatures say them: its part of Gather, Scatter, for one of Alltoall.
-
-    As the algorithms of collectives read a trace (`popmodel.simulator.algorithms`).
-    """
-    sent, received = program.collectives.sent[rows], program.collectives.received[rows]
-    sizes = {
-        "gather": sent,
-        "scatter": received,
-        "allgather": sent,
-        "alltoall": np.minimum(sent, received),
-    }.get(op, np.maximum(sent, received))
-    return np.asarray(sizes, dtype=np.float64)
 
 
 def _members(program: Program, rows: NDArray[np.int64], number: int) -> NDArray[np.int32]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.structure.nest import Leaf, Loop
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import lengths_in
@@ -38,6 +38,7 @@ MOST_PAIRS = 1 << 14
 _NS = 1e9
 _SENDS = Op.SEND, Op.ISEND
 _ARRIVALS = Op.COLLECTIVE, Op.ARRIVE
+_HANDS_OUT = COLLECTIVES.index("bcast"), COLLECTIVES.index("scatter")
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,9 @@ def given(program: Program) -> NDArray[np.int64]:
     rows = program.target[arrives]
     sequence = np.searchsorted(program.offsets, arrives, side="right") - 1
     is_root = every.root[rows] == sequence
-    found[arrives] = np.where(is_root, every.root_sent[rows], every.sent[rows])
+    hands_out = np.isin(every.kind[rows], _HANDS_OUT) & (every.root[rows] >= 0)
+    others = np.where(hands_out, 0, every.sent[rows])
+    found[arrives] = np.where(is_root, every.root_sent[rows], others)
     if len(program.uneven.operation):
         found[program.uneven.operation] = program.uneven.sent
     return found

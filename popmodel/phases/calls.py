@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.patterns.traffic import given
 from popmodel.simulator.program import Op
 from popmodel.values import dataclass
 
@@ -109,12 +110,7 @@ def _sent(
     program: Program, first: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Bytes that each event sends, and whether it has an operation that sends."""
-    kind, target = np.asarray(program.kind), np.asarray(program.target)
-    message = (kind == Op.SEND) | (kind == Op.ISEND)
-    collective = (kind == Op.COLLECTIVE) | (kind == Op.ARRIVE)
-    sizes = np.zeros(len(kind))
-    sizes[message] = program.messages.size[target[message]]
-    sizes[collective] = program.collectives.sent[target[collective]]
-    passed = np.concatenate([[0.0], np.cumsum(sizes)])
-    operations = np.concatenate([[0], np.cumsum(message | collective)])
+    sends = np.isin(program.kind, (Op.SEND, Op.ISEND, Op.COLLECTIVE, Op.ARRIVE))
+    passed = np.concatenate([[0.0], np.cumsum(given(program))])
+    operations = np.concatenate([[0], np.cumsum(sends)])
     return passed[first[1:]] - passed[first[:-1]], operations[first[1:]] - operations[first[:-1]]

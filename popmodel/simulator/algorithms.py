@@ -161,7 +161,7 @@ def _algorithms(
 ) -> tuple[NDArray[np.int32], list[list[tuple[Piece, int, NDArray[np.float64]]]]]:
     """Algorithm of each collective, and the parts of each with segments and sizes of messages."""
     alike = np.stack(
-        [collectives.kind.astype(np.int64), collectives.members, _whole(collectives)], axis=1
+        [collectives.kind.astype(np.int64), collectives.members, collectives.part], axis=1
     )
     rows, which = np.unique(alike, axis=0, return_inverse=True)
     found = []
@@ -177,26 +177,6 @@ def _algorithms(
             ]
         )
     return which.reshape(-1).astype(np.int32), found
-
-
-def _whole(collectives: Collectives) -> NDArray[np.int64]:
-    """Bytes m that the sizes of a collective's messages refer to.
-
-    The whole buffer of Bcast, Reduce, Allreduce, Scan and Reduce_scatter, the part of one rank of
-    Gather, Scatter and Allgather, the part for one peer of Alltoall.
-    """
-    largest = np.maximum(collectives.sent, collectives.received)
-    smallest = np.minimum(collectives.sent, collectives.received)
-    sizes = largest.copy()
-    for kind, size in (
-        ("gather", collectives.sent),
-        ("scatter", collectives.received),
-        ("allgather", collectives.sent),
-        ("alltoall", smallest),
-    ):
-        mine = collectives.kind == COLLECTIVES.index(kind)
-        sizes[mine] = size[mine]
-    return sizes
 
 
 def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int32]]:

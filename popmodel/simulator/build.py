@@ -30,7 +30,7 @@ class ProgramBuilder:
         self._ops = [Rows(3) for _ in range(processes)]  # what, on what, seconds before
         self._pending = [0.0] * processes
         self._messages = Rows(5)
-        self._collectives: list[tuple[int, int, int, int, int, int, int]] = []
+        self._collectives: list[tuple[int, ...]] = []
         self._communicators: dict[int, np.ndarray] = {0: np.arange(processes, dtype=np.int32)}
         self._nodes = np.zeros(processes, np.int32) if nodes is None else np.array(nodes, np.int32)
 
@@ -62,11 +62,15 @@ class ProgramBuilder:
         root: int = -1,
         communicator: int = 0,
         root_sent: int = 0,
+        by_peer: bool = False,
     ) -> int:
         """Describe a collective; returns its number for `do`. `root` is a process index."""
         members = len(self._communicators[communicator])
         self._collectives.append(
-            (COLLECTIVES.index(kind), communicator, members, root, sent, received, root_sent)
+            (
+                *(COLLECTIVES.index(kind), communicator, members, root),
+                *(sent, received, root_sent, by_peer),
+            )
         )
         return len(self._collectives) - 1
 
@@ -100,7 +104,7 @@ class ProgramBuilder:
         names = tuple(op.name.lower() for op in Op)
         kind = ops[0].astype(np.uint8)
         messages = self._messages.array().astype(np.int64)
-        collectives = np.array(self._collectives, dtype=np.int64).reshape(-1, 7).T
+        collectives = np.array(self._collectives, dtype=np.int64).reshape(-1, 8).T
         return Program(
             offsets=np.cumsum([0, *(mine.shape[1] for mine in every)]),
             kind=kind,
@@ -119,7 +123,8 @@ class ProgramBuilder:
                 collectives[1],
                 collectives[2].astype(np.int32),
                 collectives[3].astype(np.int32),
-                *collectives[4:],
+                *collectives[4:7],
+                collectives[7].astype(bool),
             ),
             call=np.arange(len(kind), dtype=np.int32),
             call_name=names,

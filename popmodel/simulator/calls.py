@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.simulator.mpi_calls import action_of, collective_of
+from popmodel.simulator.mpi_calls import action_of, collective_of, is_by_peer
 from popmodel.simulator.program import COLLECTIVES
 from popmodel.simulator.threads import ADDED, find_threads
 from popmodel.values import dataclass
@@ -50,6 +50,8 @@ class SequenceCalls:
         `Action` of the calls of each name.
     collective : uint8[names]
         Index into `COLLECTIVES`; of other calls any.
+    by_peer : bool[names]
+        As in `popmodel.simulator.program.Collectives`.
     location : int64[S]
         Thread of each sequence.
     owner : int32[S]
@@ -62,6 +64,7 @@ class SequenceCalls:
     offsets: NDArray[np.int64]
     action: NDArray[np.uint8]
     collective: NDArray[np.uint8]
+    by_peer: NDArray[np.bool_]
     location: NDArray[np.int64]
     owner: NDArray[np.int32]
     threads: Threads | None = None
@@ -103,6 +106,7 @@ def sequence_calls(trace: Trace) -> SequenceCalls:
         offsets,
         np.array(actions, dtype=np.uint8),
         np.array([COLLECTIVES.index(kind) if kind else 0 for kind in kinds], dtype=np.uint8),
+        np.array([is_by_peer(name) for name in calls.names], dtype=bool),
         location,
         owner,
         threads,

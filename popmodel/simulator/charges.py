@@ -18,6 +18,7 @@ from popmodel.simulator.classes import (
     SELF,
     WITHIN,
     Classes,
+    CollectiveClasses,
     Group,
     MessageClasses,
     groups_of,
@@ -185,7 +186,7 @@ def _of_collectives(
             "uneven_cost": np.zeros(len(program.uneven.operation)),
         }
     reduced = (many.kind == COLLECTIVES.index("reduce")) & many.rooted
-    at_root = np.where(reduced, many.root_sent, many.sent)
+    at_root = _recorded(np.where(reduced, many.root_sent, many.sent), many)
     rule = rules(many.kind, many.rooted, network.collectives)
     uneven, brought = program.uneven, np.zeros(len(program.uneven.operation))
     times = partial(_times, network=network, by=by)
@@ -193,7 +194,8 @@ def _of_collectives(
         rule[many.uneven] = Rule.LAST_DECIDES
         row = classes.collective[uneven.collective]
         groups = groups_of(many.kind[row], many.apart[row])
-        brought = times(groups, many.members[row], uneven.sent, uneven.received)
+        sent = _recorded(uneven.sent, many, row)
+        brought = times(groups, many.members[row], sent, uneven.received)
     # of those who wait, and of members that do not
     sent = np.stack([at_root, many.sent])
     cost, member_cost = times(many.groups, many.members, sent, np.stack([many.received, many.sent]))
@@ -207,10 +209,20 @@ def _of_collectives(
     }
 
 
+def _recorded(
+    sent: NDArray[np.int64],
+    many: CollectiveClasses,
+    row: NDArray[np.int32] | slice = slice(None),
+) -> NDArray[np.float64]:
+    """Bytes that Extrae records as sent, which Dimemas charges: of Alltoall those to one peer."""
+    one_of = (many.kind[row] == COLLECTIVES.index("alltoall")) & ~many.by_peer[row]
+    return np.asarray(sent / np.where(one_of, np.maximum(many.members[row], 1), 1))
+
+
 def _times(
     groups: Sequence[Group],
     members: NDArray[np.int32],
-    sent: NDArray[np.int64],
+    sent: NDArray[np.float64],
     received: NDArray[np.int64],
     *,
     network: Network,

@@ -80,7 +80,7 @@ class CollectiveClasses:
 
     Attributes
     ----------
-    kind, members, sent, received, root_sent
+    kind, members, sent, received, root_sent, by_peer
         As in `popmodel.simulator.program.Collectives`, of each class.
     rooted : bool[K]
         Whether somebody is known to be the root.
@@ -95,6 +95,7 @@ class CollectiveClasses:
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
     root_sent: NDArray[np.int64]
+    by_peer: NDArray[np.bool_]
     rooted: NDArray[np.bool_]
     apart: NDArray[np.bool_]
     uneven: NDArray[np.bool_]
@@ -143,7 +144,7 @@ def classes(program: Program) -> Classes:
     many = program.collectives
     flags = np.zeros(len(many), np.int64)
     flags[program.uneven.collective] = 1
-    flags += 2 * _over_nodes(program) + 4 * (many.root >= 0)
+    flags += 2 * _over_nodes(program) + 4 * (many.root >= 0) + 8 * many.by_peer
     columns = (many.kind, many.members, many.sent, many.received, many.root_sent, flags)
     rows, collective = alike(*(column.astype(np.int64) for column in columns))
     kind, members, sent, received, root_sent, flags = rows.T
@@ -153,6 +154,7 @@ def classes(program: Program) -> Classes:
         sent,
         received,
         root_sent,
+        by_peer=(flags & 8) > 0,
         rooted=(flags & 4) > 0,
         apart=(flags & 2) > 0,
         uneven=(flags & 1) > 0,

@@ -3,7 +3,8 @@
 SMPI posts all messages of a linear algorithm at once, so that those that wait for their receiver
 overlap. With its selector ``default``: Bcast by a binomial tree, Reduce, Gather and Scatter to and
 from the root at once, Allreduce as Reduce and Bcast, Barrier over rank 0, Allgather and Scan to all
-at once, Reduce_scatter as Reduce and Scatter, Alltoall by size (Bruck, all at once, pairwise). With
+at once, Reduce_scatter as Reduce and Scatter, Alltoall by size (Bruck, all at once, pairwise),
+Alltoallv at once. With
 ``rdb``: Allreduce and Barrier by recursive doubling.
 
 Source: SimGrid, ``src/smpi/colls`` (``smpi_default_selector.cpp``, ``smpi_nbc_impl.cpp``,
@@ -28,7 +29,13 @@ _AT_ONCE = 3000  # B for one peer, up to which Alltoall sends all at once
 
 
 def operations(
-    kind: str, members: int, root: int, rank: int, size: int, recursive_doubling: bool
+    kind: str,
+    members: int,
+    root: int,
+    rank: int,
+    size: int,
+    recursive_doubling: bool,
+    by_peer: bool = False,
 ) -> Iterator[Exchange]:
     """Yield the operations of a member.
 
@@ -44,6 +51,8 @@ def operations(
         Bytes: the whole vector, or the part of one rank or peer.
     recursive_doubling : bool
         Whether Allreduce and Barrier are carried out by recursive doubling (``rdb``).
+    by_peer : bool
+        Whether it is the form with amounts for each peer: Alltoallv sends all at once, of any size.
     """
     others = [other for other in range(members) if other != rank]
     if members < 2:
@@ -67,7 +76,7 @@ def operations(
         yield from _from_root(0, rank, others, 1 / members)
     elif kind == "scan":
         yield from _at_once(range(rank), range(rank + 1, members), 1.0)
-    elif kind == "allgather" or (size >= _BRUCK and size < _AT_ONCE):
+    elif kind == "allgather" or by_peer or (size >= _BRUCK and size < _AT_ONCE):
         yield from _at_once(others, others, 1.0)
     elif size >= _AT_ONCE:
         for hop in range(1, members):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.simulator.algorithms import Carried, _whole, carry_out
+from popmodel.simulator.algorithms import Carried, carry_out
 from popmodel.simulator.exchanges import operations
 from popmodel.simulator.program import (
     COLLECTIVES,
@@ -72,13 +72,16 @@ class _Template:
     target: NDArray[np.int32]
 
 
-def _template(kind: str, members: int, root: int, size: int, recursive_doubling: bool) -> _Template:
+def _template(
+    kind: str, members: int, root: int, size: int, recursive_doubling: bool, by_peer: bool
+) -> _Template:
     rows: list[tuple[int, int, float]] = []
     known: dict[tuple[int, int, int], int] = {}
     offsets, kinds, targets = [0], list[Op](), list[int]()
     for rank in range(members):
         turns: dict[tuple[bool, bool, int], int] = defaultdict(int)
-        for op, partner, part in operations(kind, members, root, rank, size, recursive_doubling):
+        mine = operations(kind, members, root, rank, size, recursive_doubling, by_peer)
+        for op, partner, part in mine:
             receives = op in _RECEIVES
             side = receives, op in _FIRST, partner
             turn = turns[side]
@@ -122,14 +125,15 @@ def lay_out(
     """
     carried, _ = carry_out(program, 0)
     collectives = program.collectives
-    sizes = _whole(collectives)
+    sizes = collectives.part
     members = np.diff(carried.group_offsets)[carried.group]
-    alike = np.stack([collectives.kind, members, carried.root_rank, sizes], axis=1)
+    by_peer = collectives.by_peer
+    alike = np.stack([collectives.kind, members, carried.root_rank, sizes, by_peer], axis=1)
     distinct, which = np.unique(alike.astype(np.int64), axis=0, return_inverse=True)
     which = which.reshape(-1)
     templates = [
-        _template(COLLECTIVES[kind], count, root, size, recursive_doubling)
-        for kind, count, root, size in distinct.tolist()
+        _template(COLLECTIVES[kind], count, root, size, recursive_doubling, bool(form))
+        for kind, count, root, size, form in distinct.tolist()
     ]
     meant = np.ones(len(collectives), bool) if only is None else only
     messages, first = _messages(program.messages, carried, sizes, templates, which, meant)

@@ -8,7 +8,15 @@ from popmodel.simulator.program import COLLECTIVES
 from popmodel.trace import states
 from popmodel.trace.calls import CallGroup
 
-__all__ = ["BUFFERED", "Action", "action_of", "collective_of", "is_modelled", "state_of"]
+__all__ = [
+    "BUFFERED",
+    "Action",
+    "action_of",
+    "collective_of",
+    "is_by_peer",
+    "is_modelled",
+    "state_of",
+]
 
 
 class Action(IntEnum):
@@ -131,6 +139,12 @@ def collective_of(name: str) -> str | None:
     base, _ = _split(name)
     kind = _VARIANTS.get(base, base)
     return kind if kind in COLLECTIVES else None
+
+
+def is_by_peer(name: str) -> bool:
+    """Whether a call takes amounts for each peer, as those do whose names end with v or w."""
+    base, _ = _split(name)
+    return base in _VARIANTS and base[-1] in "vw"
 
 
 def _split(name: str) -> tuple[str, bool]:

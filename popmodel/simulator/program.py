@@ -26,7 +26,16 @@ if TYPE_CHECKING:
 
     from popmodel.network.mapping import RankMapping
 
-__all__ = ["COLLECTIVES", "NONE_UNEVEN", "Collectives", "Messages", "Op", "Program", "Uneven"]
+__all__ = [
+    "COLLECTIVES",
+    "NONE_UNEVEN",
+    "Collectives",
+    "Messages",
+    "Op",
+    "Program",
+    "Uneven",
+    "amounts",
+]
 
 
 class Op(IntEnum):
@@ -100,9 +109,12 @@ class Collectives:
     root : int32[C]
         Process index of the root, or -1.
     sent, received : int64[C]
-        Largest number of bytes that one member sends and receives.
+        Largest number of bytes that one member sends and receives, as in
+        `popmodel.trace.calls.CollectiveArguments`.
     root_sent : int64[C]
         Bytes that the root sends; 0 where there is no root.
+    by_peer : bool[C]
+        Whether its call takes amounts for each peer, as Alltoallv does.
     """
 
     kind: NDArray[np.int8]
@@ -112,9 +124,42 @@ class Collectives:
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
     root_sent: NDArray[np.int64]
+    by_peer: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    @property
+    def part(self) -> NDArray[np.int64]:
+        """Bytes m that one process contributes, as algorithms and signatures count: int64[C].
+
+        The whole vector of Bcast, Reduce, Allreduce, Scan and Reduce_scatter, the part of one
+        member of Gather, Scatter and Allgather, the part for one peer of Alltoall.
+        """
+        found = np.maximum(self.sent, self.received)
+        for kind, size in (
+            ("gather", self.sent),
+            ("scatter", self.received),
+            ("allgather", self.sent),
+            ("alltoall", -(-found // np.maximum(self.members, 1))),
+        ):
+            mine = self.kind == COLLECTIVES.index(kind)
+            found[mine] = size[mine]
+        return found
+
+
+def amounts(kind: str, members: int, part: int) -> tuple[int, int, int]:
+    """Largest number of bytes sent and received, and those of a root: `Collectives.part` undone."""
+    every = members * part
+    return {
+        "bcast": (part, part, part),
+        "reduce": (part, part, 0),
+        "gather": (part, every, part),
+        "scatter": (every, part, every),
+        "allgather": (part, every, 0),
+        "alltoall": (every, every, 0),
+        "reduce_scatter": (part, part // members, 0),
+    }.get(kind, (part, part, 0))
 
 
 @dataclass(frozen=True)

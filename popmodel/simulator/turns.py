@@ -62,6 +62,10 @@ class MatchedCollectives:
         """
         some = members > 0
         columns = {**vars(self.collectives), "members": members, "root": root}
+        parts = self.collectives.kind == COLLECTIVES.index("alltoall")  # one for each member
+        for name in ("sent", "received"):
+            whole = columns[name] * members // np.maximum(self.collectives.members, 1)
+            columns[name] = np.where(parts, whole, columns[name])
         kept = Collectives(**{name: column[some] for name, column in columns.items()})
         return kept, self.uneven[some]
 
@@ -108,6 +112,8 @@ def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
             "an event of a collective is missing from the trace, or the program is wrong",
         )
     number, turns = found["number"], found["turns"]
+    by_peer = np.zeros(len(found["kind"]), bool)
+    by_peer[found["collective"]] = calls.by_peer[calls.calls.name[found["call"]]]
     sizes = [
         trace.processes if each == 0 else len(trace.communicators.get(each, range(callers)))
         for each, callers in zip(number.tolist(), found["callers"].tolist(), strict=True)
@@ -120,6 +126,7 @@ def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
         sent=found["sent"],
         received=found["received"],
         root_sent=found["root_sent"],
+        by_peer=by_peer,
     )
     return MatchedCollectives(
         collectives,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["replayed"]
 
-_INIT = COLLECTIVES.index("init")
+_ALLTOALL, _INIT = COLLECTIVES.index("alltoall"), COLLECTIVES.index("init")
 
 
 def replayed(
@@ -109,10 +109,21 @@ def _calls(whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np
     nothing = np.zeros(len(silent), np.int64)
     call = np.concatenate([told.call[kept], silent])
     order = np.argsort(call, kind="stable")
+    # Of an Alltoall that not all members call there, the parts for those that do.
+    here, all_ = np.ones((2, len(calls)), np.int64)
+    parts = arrive[program.collectives.kind[program.target[arrive]] == _ALLTOALL]
+    here[program.call[parts]] = program.collectives.members[program.target[parts]]
+    sizes = {each: len(ranks) for each, ranks in whole.communicators.items()}
+    members = [sizes.get(each, whole.processes) for each in told.communicator.tolist()]
+    all_[told.call] = np.where(here[told.call] > 1, members, 1)
+    sent, received = (
+        np.concatenate([column[kept], nothing]) * here[call] // all_[call]
+        for column in (told.sent, told.received)
+    )
     arguments = CollectiveArguments(
         new[call][order],
-        np.concatenate([told.sent[kept], nothing])[order],
-        np.concatenate([told.received[kept], nothing])[order],
+        sent[order],
+        received[order],
         communicator[call][order],
         np.concatenate([told.is_root[kept], nothing != 0])[order],
     )

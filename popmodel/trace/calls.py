@@ -49,7 +49,9 @@ class CollectiveArguments:
     call : int64[c]
         Rows of `Calls`, ascending; only those of which the trace tells anything.
     sent, received : int64[c]
-        Bytes that the caller sends and receives.
+        Bytes that the caller puts in for all peers, and gets from all of them, its own part
+        included. The root of Bcast receives nothing, that of Reduce sends nothing. Readers convert
+        what a format records to this.
     communicator : int64[c]
         Its number in `Trace.communicators`; 0 where it is not told.
     is_root : bool[c]

@@ -63,6 +63,7 @@ def costs(program: Program, network: Network) -> Costs:
     ):
         name = COLLECTIVES[kind]
         at_root = root_sent if name == "reduce" and root >= 0 else sent
+        at_root = sent / max(members, 1) if name == "alltoall" else at_root
         of_all.append(_fan(name, members, at_root, received, network.collective_cost))
         of_member.append(_fan(name, members, sent, sent, network.collective_cost))
         rule.append(_rule(name, root, network.collectives))

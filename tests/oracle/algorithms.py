@@ -361,22 +361,24 @@ ALGORITHMS: dict[str, dict[str, Callable[..., Schedule]]] = {
 
 def message_bytes(collectives: Collectives) -> NDArray[np.int64]:
     """Bytes that the shares of each collective's messages refer to."""
-    columns = (collectives.kind, collectives.sent, collectives.received)
+    columns = (collectives.kind, collectives.members, collectives.sent, collectives.received)
     found = [
-        _bytes(COLLECTIVES[kind], sent, received)
-        for kind, sent, received in zip(*(column.tolist() for column in columns), strict=True)
+        _bytes(COLLECTIVES[kind], members, sent, received)
+        for kind, members, sent, received in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
     ]
     return np.array(found, dtype=np.int64)
 
 
-def _bytes(kind: str, sent: int, received: int) -> int:
+def _bytes(kind: str, members: int, sent: int, received: int) -> int:
     match kind:
         case "gather" | "allgather":
             return sent  # what one rank contributes
         case "scatter":
             return received  # what one rank gets
         case "alltoall":
-            return min(sent, received)  # what one rank has for one peer
+            return math.ceil(max(sent, received) / members)  # what one rank has for one peer
         case _:
             return max(
                 sent, received

@@ -66,7 +66,8 @@ def _collectives(lines: list[list[str]], program: ProgramBuilder) -> tuple[list[
     found, sizes = [], {}
     for n in range(len(calls)):
         what = KINDS[calls[n][0][1][0]]
-        amounts = {task: (fields[4], fields[5]) for task, fields in calls[n]}
+        ways = len(calls[n]) if what == "alltoall" else 1  # what is sent to one is recorded
+        amounts = {task: (fields[4] * ways, fields[5]) for task, fields in calls[n]}
         if what == "reduce":
             root = calls[n][0][1][2]
         else:

@@ -308,7 +308,11 @@ def from_trace(trace: Trace) -> dict[str, list]:
             "sent": max(0, *(member.sent for member in who)),
             "received": max(0, *(member.received for member in who)),
             "root_sent": 0 if root is None else root.sent,
+            "by_peer": run.calls[who[0].call].name[-1] in "vw",
         }
+        if row["kind"] == COLLECTIVES.index("alltoall"):  # a part for each member
+            for name in ("sent", "received"):
+                row[name] = row[name] * row["members"] // everyone
         differ = len({(member.sent, member.received) for member in who}) > 1
         for member in arriving:
             blocking = run.calls[member.call].action == Action.COLLECTIVE

@@ -30,7 +30,8 @@ def send_and_receive(script: Script, size: int = 8, send: str = "Send") -> None:
 def alone(kind: str, processes: int, sent: int, received: int, root: int = 0) -> Program:
     """A program of one collective that all enter at time 0."""
     program = ProgramBuilder(processes)
-    c = program.collective(kind, sent, received, root=root)
+    ways = processes if kind == "alltoall" else 1  # sent to one, as Extrae records it
+    c = program.collective(kind, sent * ways, received, root=root)
     for p in range(processes):
         program.do(p, Op.COLLECTIVE, c)
     return program.build()

@@ -166,6 +166,7 @@ def structure(
             rows[:, 2],
             rows[:, 2],
             rows[:, 2],
+            np.zeros(len(rows), bool),
         ),
         call=np.zeros(total, np.int32),
         call_name=("MPI_Call",),

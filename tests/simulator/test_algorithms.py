@@ -116,7 +116,7 @@ def test_every_message_of_a_collective_goes_its_own_distance(
 def test_charges_do_not_grow_with_the_square_of_the_members() -> None:
     program = ProgramBuilder(2000)
     for _ in range(3):
-        c = program.collective("alltoall", 8, 8)
+        c = program.collective("alltoall", 16000, 16000)
         for p in range(2000):
             program.do(p, Op.COLLECTIVE, c)
     carried, sizes = algorithms.carry_out(program.build(), 0)

@@ -178,7 +178,7 @@ def test_members_of_different_amounts_bring_them_where_nobody_is_the_root(tmp_pa
     script = Script(2)
     for p in range(2):
         script.collective(p, "Alltoall")
-        script.collective(p, "Alltoall", sent=8 + p, received=16)
+        script.collective(p, "Alltoallv", sent=8 + p, received=16)
         script.collective(p, "Gather", sent=8 + p, root=p == 0)
     script.end()
     uneven = from_trace(script.read(tmp_path)).uneven

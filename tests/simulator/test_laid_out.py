@@ -25,6 +25,7 @@ LATENCY, TIME_PER_BYTE, HEADER = 1e-6, 1e-10, 16
 def collective(kind: str, members: int, size: int = 0, root: int = 0) -> Program:
     """One collective of all processes."""
     program = ProgramBuilder(members)
+    size *= members if kind == "alltoall" else 1
     made = program.collective(kind, size, size, root if kind in ROOTED else -1)
     for p in range(members):
         program.do(p, Op.COLLECTIVE, made)

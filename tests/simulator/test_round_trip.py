@@ -96,7 +96,11 @@ def runs(draw: st.DrawFn, shortest: int = 1) -> tuple[Script, Program]:
             root = draw(ranks)
             sizes = {"sent": draw(st.integers(0, 999)), "received": draw(st.integers(0, 999))}
             blocking = kind != "allreduce" or draw(st.booleans())
-            c = program.collective(kind, **sizes, root=root, root_sent=sizes["sent"])
+            made = dict(sizes)
+            if kind == "alltoall":  # sent to one is recorded
+                made = dict.fromkeys(sizes, sizes["sent"] * processes)
+                sizes["received"] = made["received"]
+            c = program.collective(kind, **made, root=root, root_sent=made["sent"])
             for p in range(processes):
                 name = NAMES[kind] if blocking else "Iallreduce"
                 op = Op.COLLECTIVE if blocking else Op.ARRIVE

@@ -190,6 +190,7 @@ def program(plan: Plan, priced: Priced) -> tuple[Program, Charges]:
             none,
             none,
             none,
+            none.astype(bool),
         ),
         call=np.arange(plan.operations, dtype=np.int32),
         call_name=names,

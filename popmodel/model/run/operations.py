@@ -22,7 +22,7 @@ from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.charges import Charges, rules
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, amounts
 from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]
@@ -194,9 +194,9 @@ class OperationsBuilder:
     ) -> None:
         """Let some processes take part in a collective; none leaves before ``cost`` is paid."""
         self._collectives.append(nominal(cost))
-        sent = round(size)
         communicator = 0 if len(team) == self.processes else self._builder.communicator(team)
-        row = self._builder.collective(kind, sent, sent, root, communicator, sent)
+        sent, received, root_sent = amounts(kind, len(team), round(size))
+        row = self._builder.collective(kind, sent, received, root, communicator, root_sent)
         for rank in team:
             self._builder.do(rank, Op.COLLECTIVE, row)
 

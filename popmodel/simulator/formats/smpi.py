@@ -113,12 +113,14 @@ def _collective(program: Program, row: int, amounts: tuple[int, int] | None) -> 
         if sent % count:
             return f"scatterv {_parts(sent, count)} {received} {root} {_BYTE} {_BYTE}"
         return f"scatter {sent // count} {received} {root} {_BYTE} {_BYTE}"
-    if kind == "alltoall" and (amounts or received % count):
+    if kind == "alltoall" and (every.by_peer[row] or amounts or most % count):
         counts = _parts(sent, count), _parts(received, count)
         return f"alltoallv {sent} {counts[0]} {received} {counts[1]} {_BYTE} {_BYTE}"
+    if kind == "alltoall":
+        return f"alltoall {most // count} {most // count} {_BYTE} {_BYTE}"
     if received % count:
         return f"allgatherv {sent} {_parts(received, count)} {_BYTE}"
-    return f"{kind} {sent} {received // count} {_BYTE} {_BYTE}"
+    return f"allgather {sent} {received // count} {_BYTE} {_BYTE}"
 
 
 def _parts(size: int, count: int) -> str:

@@ -17,6 +17,7 @@ from popmodel.trace.paraver.numbers import (
     MPI_CALLS,
     MPI_TYPES,
     NUMBERS,
+    SENT_TO_ONE,
 )
 from popmodel.trace.records import NamedCall, by_frequency
 from popmodel.trace.tables import TraceWarning
@@ -79,12 +80,15 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
             hint="its events of MPI are damaged: copy the trace again, or merge it again (mpi2prv)",
         )
     sent, received, is_root, communicator = found["arguments"]
+    names = tuple(labels.mpi_name(*kind) for kind in kinds)
+    to_one = np.isin(names, SENT_TO_ONE)[found["name"][found["call"]]] & (sent > 0)
+    sent = np.where(to_one, np.maximum(sent, received), sent)
     return Calls(
         offsets=found["offsets"],
         entry=found["entry"],
         exit=found["exit"],
         name=found["name"],
-        names=tuple(labels.mpi_name(*kind) for kind in kinds),
+        names=names,
         group=tuple(MPI_TYPES[type_] for type_, _ in kinds),
         collectives=CollectiveArguments(found["call"], sent, received, communicator, is_root != 0),
         warnings=_warnings(found["unclosed"], found["orphans"]),

@@ -106,6 +106,11 @@ MPI_CALLS: Mapping[int, str] = {
 }
 """Name of each MPI call by the value of its event, whatever the type of the event."""
 
+SENT_TO_ONE = tuple(
+    f"MPI_{name}" for name in ("Alltoall", "Ialltoall", "Neighbor_alltoall", "Ineighbor_alltoall")
+)
+"""Calls of which the bytes sent to one peer are recorded, and those received from all."""
+
 # Newer Extrae versions write the second number of each.
 PARALLEL = (NUMBERS[Event.PARALLEL], 60002)
 """Event types of a parallel construct on the master."""

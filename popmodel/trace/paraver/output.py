@@ -20,7 +20,7 @@ from popmodel.errors import TraceError, UsageError
 from popmodel.trace.event import Event
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.legend import legend
-from popmodel.trace.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS
+from popmodel.trace.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS, SENT_TO_ONE
 from popmodel.trace.paraver.packing import packed
 from popmodel.trace.paraver.render import Renderer
 from popmodel.trace.paraver.tables import ParaverRecords
@@ -175,6 +175,18 @@ def _messages(trace: Trace) -> NDArray[np.void]:
     return rows
 
 
+def _sent_to_one(trace: Trace, calls: Calls) -> NDArray[np.int64]:
+    """Bytes sent as Extrae records them: of Alltoall those to one peer."""
+    told = calls.collectives
+    name = calls.name[told.call]
+    found = told.sent.copy()
+    for number in np.unique(told.communicator).tolist():
+        members = len(trace.communicators.get(number, range(trace.processes)))
+        mine = np.isin(calls.names, SENT_TO_ONE[:2])[name] & (told.communicator == number)
+        found[mine] //= max(members, 1)
+    return found
+
+
 # Of events at one time: what the calls before are about, the begin of a call with what it tells of
 # itself, what is told inside it; first of all the begin of a process, last of all its end.
 _ENTRY, _ARGUMENT, _OTHER, _EXIT = 0, 1, 2, -1
@@ -195,7 +207,7 @@ def _events(
     told = calls.collectives
     of = location[told.call], turn[told.call], _ARGUMENT, calls.entry[told.call]
     for event, column in (
-        (Event.BYTES_SENT, told.sent),
+        (Event.BYTES_SENT, _sent_to_one(trace, calls)),
         (Event.BYTES_RECEIVED, told.received),
         (Event.COMMUNICATOR, told.communicator),
     ):

@@ -178,6 +178,8 @@ class _Program:
         root = told.whole(2)  # of a Reduce the task, else whether this one is it
         is_root = mine.rank == root if name == "Reduce" else root > 0
         sent, received = told.whole(4, most=MOST), told.whole(5, most=MOST)
+        if name == "Alltoall":  # as Extrae records it: sent to one
+            sent *= len(self.communicators[communicator])
         starts = synchronises == _START or operation >= len(_OPERATIONS)
         mine.collective(
             f"I{name.lower()}" if starts else name,

@@ -223,6 +223,7 @@ class _Processes:
             received *= self.count * is_root if action == "gather" else 1
         elif action in ("allgather", "alltoall"):
             sent, received = told.size(0, 2), told.size(1, 3) * self.count
+            sent *= self.count if action == "alltoall" else 1
         elif action != "barrier":
             work, sent, received, is_root = self._uneven(mine.rank, action, told)
         if max(sent, received) > MOST:
@@ -244,8 +245,8 @@ class _Processes:
         if action == "allgatherv":
             return 0.0, told.size(0, 1 + count), told.sizes(1, count, 1 + count), False
         if action == "reducescatter":
-            whole = told.sizes(0, count, 1 + count)
-            return told.amount(count), whole, whole // max(count, 1), False
+            whole, own = told.sizes(0, count, 1 + count), told.sizes(rank, 1, 1 + count)
+            return told.amount(count), whole, own, False
         datatypes = 2 + 2 * count  # of alltoallv
         sent = told.sizes(1, count, datatypes)
         return 0.0, sent, told.sizes(2 + count, count, datatypes + 1), False

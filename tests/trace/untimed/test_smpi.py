@@ -88,7 +88,7 @@ def test_amounts_of_collectives(tmp_path: Path) -> None:
         "gather 10 20 1 1 2": ([(40, 0), (40, 60), (40, 0)], True),
         "scatter 10 20 1 1 2": ([(0, 20), (120, 20), (0, 20)], True),
         "allgather 10 20 1 2": ([(40, 60)] * 3, False),
-        "alltoall 10 20 1 2": ([(40, 60)] * 3, False),
+        "alltoall 10 20 1 2": ([(120, 60)] * 3, False),
     }
     lines = [f"{rank} {action}" for rank in range(3) for action in actions]
     calls = read(written(tmp_path, *lines)).calls()
@@ -108,7 +108,7 @@ def test_amounts_of_collectives_with_parts_that_differ(tmp_path: Path) -> None:
         "scatterv 1 2 3 10 1 1 2": [(0, 10), (24, 10), (0, 10)],
         "allgatherv 10 1 2 3": [(10, 6)] * 3,
         "alltoallv 9 1 2 3 9 4 5 6 1 2": [(24, 15)] * 3,
-        "reducescatter 1 2 3 7 1": [(24, 8)] * 3,
+        "reducescatter 1 2 3 7 1": [(24, 4), (24, 8), (24, 12)],
         "exscan 10 5 1": [(40, 40)] * 3,
     }
     lines = [f"{rank} {action}" for rank in range(3) for action in actions]
