@@ -27,8 +27,6 @@ _STEP = 0.05  # of a score, for derivatives
 _ROUNDS = 12
 _DONE = 0.01  # of a score: a step that is shorter changes nothing
 _LONGEST = 2.0  # of a score, in one step
-_SETS = 10  # active sets per score: seldom more than one
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -119,10 +117,16 @@ def log_runtimes(found: Fit, configurations: Sequence[Configuration]) -> tuple[A
     float64[configurations], float64[configurations, names]
     """
     count = len(found.means)
-    points = np.concatenate([found.means[None], found.means[None] + _STEP * np.eye(count)])
+    steps = _steps(found.setting, found.means)
+    points = found.means + np.concatenate([np.zeros((1, count)), np.diag(steps)])
     values = [one[RUNTIME] for one in found.setting.modelled(points, configurations)]
     logs = np.log(np.array(values).reshape(len(configurations), count + 1))
-    return logs[:, 0], (logs[:, 1:] - logs[:, :1]) / _STEP
+    return logs[:, 0], (logs[:, 1:] - logs[:, :1]) / steps
+
+
+def _steps(setting: Setting, means: Array) -> Array:
+    """Steps of the scores for derivatives, away from the largest that they may be."""
+    return np.where(means + _STEP > setting.bounds[1], -_STEP, _STEP)
 
 
 def linear(setting: Setting, means: Array, noise: float) -> Linear:
@@ -131,7 +135,8 @@ def linear(setting: Setting, means: Array, noise: float) -> Linear:
     Times of the runtime and of what is computed are compared by their logarithm, losses, which may
     be nothing, as parts of the runtime.
     """
-    points = np.concatenate([means[None], means[None] + _STEP * np.eye(len(means))])
+    steps = _steps(setting, means)
+    points = means + np.concatenate([np.zeros((1, len(means))), np.diag(steps)])
     rows, gaps, slopes, units, wholes = [], [], [], [], []
     for configuration, values in zip(setting.configurations, setting.modelled(points), strict=True):
         for number in configuration.runs:
@@ -142,14 +147,14 @@ def linear(setting: Setting, means: Array, noise: float) -> Linear:
                 if part.absolute == 0:  # the runtime and useful time: never 0
                     deviation, whole = noise * part.relative, 1.0
                     gap = math.log(part.seconds / modelled[0])
-                    slope = np.log(modelled[1:] / modelled[0]) / _STEP
+                    slope = np.log(modelled[1:] / modelled[0]) / steps
                 else:
                     # relative to what is larger, so that a wrong model is not a sure one
                     larger = max(part.seconds, float(modelled[0]))
                     share = part.relative * larger / runtime
                     deviation = noise * math.hypot(share, part.absolute)
                     gap = (part.seconds - modelled[0]) / runtime
-                    slope = (modelled[1:] - modelled[0]) / (_STEP * runtime)
+                    slope = (modelled[1:] - modelled[0]) / (steps * runtime)
                     whole = float(modelled[0]) / runtime
                 deviation *= WILD / noise if number in setting.in_part else 1.0
                 rows.append(number)
@@ -163,7 +168,7 @@ def linear(setting: Setting, means: Array, noise: float) -> Linear:
 
 
 def solved(
-    at: Linear, means: Array, prior: Array, positive: NDArray[np.bool_]
+    at: Linear, means: Array, prior: Array, bounds: tuple[Array, Array]
 ) -> tuple[Array, Array]:
     """Return the most likely scores of a linear model, and the covariance around them.
 
@@ -175,44 +180,24 @@ def solved(
         These scores.
     prior : float64[n]
         Standard deviations before anything was measured.
-    positive : bool[n]
-        Scores that cannot be below 0; those that would be are 0.
+    bounds : (float64[n], float64[n])
+        The least and the largest that scores may be.
 
     Notes
     -----
-    Bounds by active sets (C. Lawson, R. Hanson, Solving Least Squares Problems, 1974, ch. 23).
     The covariance is that without bounds: a score that is held at 0 may be above.
     """
     precision = at.slope.T @ at.slope + np.diag(prior**-2.0)
     covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     aim = at.slope.T @ (at.gap + at.slope @ means)
     found: Array = covariance @ aim
-    if (found[positive] < 0).any():
-        found = _bounded(precision, aim, positive)
+    low, high = bounds
+    if ((found < low) | (found > high)).any():
+        from scipy.optimize import lsq_linear
+
+        root = np.linalg.cholesky(precision)  # exact by active sets
+        found = lsq_linear(root.T, np.linalg.solve(root, aim), bounds, "bvls", 1e-14).x
     return found, covariance
-
-
-def _bounded(precision: Array, aim: Array, positive: NDArray[np.bool_]) -> Array:
-    """Return the minimum of ``x @ precision @ x / 2 - aim @ x`` with some of x not below 0."""
-    held = positive.copy()
-    found = np.zeros(len(aim))
-    for _ in range(_SETS * len(aim)):
-        free = ~held
-        wanted = np.zeros(len(aim))
-        wanted[free] = np.linalg.solve(precision[np.ix_(free, free)], aim[free])
-        below = positive & free & (wanted < 0)
-        if below.any():  # go as far as the first bound
-            part = found[below] / (found[below] - wanted[below])
-            found += part.min() * (wanted - found)
-            held[np.flatnonzero(below)[part.argmin()]] = True
-            found[held] = 0.0
-            continue
-        found = wanted
-        pull = np.where(held, aim - precision @ found, 0.0)
-        if pull.max(initial=0.0) <= _ROUNDING * np.abs(aim).max(initial=1.0):
-            break
-        held[pull.argmax()] = False
-    return found
 
 
 def evidence(at: Linear, means: Array, prior: Array) -> float:
@@ -248,18 +233,18 @@ def fit(setting: Setting, noise: float, start: Array | None = None) -> Fit:
     start : float64[n], optional
         Scores to begin with.
     """
-    means = np.zeros(len(setting.names)) if start is None else start
+    means = np.clip(np.zeros(len(setting.names)) if start is None else start, *setting.bounds)
     at = linear(setting, means, noise)
     for number in range(_ROUNDS):
         if number < _SIZED:
             setting, at, means = sized(setting, at, means)
-        aim, _covariance = solved(at, means, setting.prior, setting.positive)
+        aim, _covariance = solved(at, means, setting.prior, setting.bounds)
         step = np.clip(aim - means, -_LONGEST, _LONGEST)
         means = means + step
         at = linear(setting, means, noise)
         if np.abs(step).max(initial=0.0) < _DONE:
             break
-    _, covariance = solved(at, means, setting.prior, setting.positive)
+    _, covariance = solved(at, means, setting.prior, setting.bounds)
     total = evidence(at, means, setting.prior) + _likely(setting.sizes)
     return Fit(setting, means, covariance, noise, at, total)
 

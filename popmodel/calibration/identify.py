@@ -195,12 +195,12 @@ def _moved(found: Fit, common: list[int]) -> tuple[tuple[str, float], ...]:
     largest = int(np.argmax(sizes))
     slope = slopes[largest]
     spread = float(np.sqrt(slope @ found.covariance @ slope))
-    with_all, _ = solved(at, found.means, setting.prior, setting.positive)
+    with_all, _ = solved(at, found.means, setting.prior, setting.bounds)
     moved = []
     for number in common:
         prior = setting.prior.copy()
         prior[number] *= _WEAKER
-        without, _ = solved(at, found.means, prior, setting.positive)
+        without, _ = solved(at, found.means, prior, setting.bounds)
         change = float(slope @ (with_all - without))
         if abs(change) > max(_MOVED * spread, _NOTHING):
             moved.append((setting.names[number], float(np.expm1(change))))

@@ -88,7 +88,7 @@ def _without(found: Fit, groups: Sequence[Sequence[int]], prior: Array) -> list[
     for group in groups:
         runs = [run for number in group for run in found.setting.configurations[number].runs]
         others = found.linear.only(~np.isin(found.linear.run, runs))
-        scores, covariance = solved(others, found.means, prior, found.setting.positive)
+        scores, covariance = solved(others, found.means, prior, found.setting.bounds)
         results += _foretold(found, group, scores, covariance)
     return results
 

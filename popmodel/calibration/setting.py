@@ -25,7 +25,7 @@ from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import FIRST, Draws, deviation_of
+from popmodel.model.uncertainty import FIRST, Draws, deviation_of, score_bounds
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -149,6 +149,20 @@ class Setting:
     def positive(self) -> NDArray[np.bool_]:
         """Which scores cannot be below 0: those of residual terms, which take time."""
         return np.array([name in self.residuals for name in self.names])
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """The least and the largest that the scores may be: numbers keep to what their keys allow.
+
+        float64[names] each.
+        """
+        quantities = self.configurations[0].study.quantities
+        ends = [
+            score_bounds(quantities[name]) if name in quantities else (-math.inf, math.inf)
+            for name in self.names
+        ]
+        low, high = np.array(ends).reshape(-1, 2).T
+        return np.where(self.positive, 0.0, low), high
 
     @property
     def hull(self) -> dict[str, tuple[float, float]]:

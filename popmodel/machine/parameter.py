@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from popmodel.machine.quantity import Quantity
 from popmodel.values import dataclass
@@ -129,6 +130,11 @@ class Parameter:
         return tuple(
             self.changes.replace("_TIER", "" if tier == "inter" else f"_{tier}") for tier in TIERS
         )
+
+    def bounded(self, quantity: Quantity) -> Quantity:
+        """Return a quantity with the bounds of the parameter."""
+        least = -math.inf if self.least is None else self.least
+        return replace(quantity, least=least, most=math.inf if self.most is None else self.most)
 
     def in_tier(self, tier: str) -> str:
         """Return the path for messages of a tier."""

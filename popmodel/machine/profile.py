@@ -33,7 +33,7 @@ ANY = "any"
 """Stands for all pairs of memory domains, caches or distances, in paths of what is assumed."""
 
 _ASSUMED = {
-    re.sub("PAIR|LEVEL|DISTANCE", ANY, one.path): one.assumed
+    re.sub("PAIR|LEVEL|DISTANCE", ANY, one.path): one.bounded(one.assumed)
     for one in REGISTER
     if one.assumed is not None
 }

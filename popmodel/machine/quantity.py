@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from popmodel.shapes import Real, ShapeError, shown
@@ -39,6 +38,8 @@ class Quantity:
         File with the raw samples.
     source : str or None
         Publication or benchmark that the value comes from.
+    least, most : float
+        Bounds of what the number means, such as 0 and 1 of a share: draws do not leave them.
     """
 
     value: float
@@ -48,6 +49,8 @@ class Quantity:
     n: int | None = None
     samples: str | None = None
     source: str | None = None
+    least: float = -math.inf
+    most: float = math.inf
 
     @property
     def is_uncertain(self) -> bool:
@@ -56,7 +59,8 @@ class Quantity:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is known as JSON types."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
+        known = {key: getattr(self, key, None) for key in FIELDS}
+        return {key: value for key, value in known.items() if value is not None}
 
 
 def read_quantity(
@@ -128,7 +132,15 @@ def read_quantity(
         if not isinstance(entry.get(key, ""), str):
             raise ValueError(f"{key} must be text, not {shown(entry[key])}")
     return Quantity(
-        numbers["value"], low, high, origin, count, entry.get("samples"), entry.get("source")
+        numbers["value"],
+        low,
+        high,
+        origin,
+        count,
+        entry.get("samples"),
+        entry.get("source"),
+        -math.inf if least is None else least,
+        math.inf if most is None else most,
     )
 
 

@@ -315,6 +315,7 @@ class Study:
             drawn.__getitem__,
             across_sockets=placement.sockets_spanned > 1,
             unchanged=drawn.unchanged if drawn.factors else None,
+            are_drawn=drawn.count > 0,
         )
         params = {name: drawn[path] for name, path in self._paths.items()}
         changed = {name: drawn.factor(f"imbalance.{name}") for name in _own_spreads(self.signature)}

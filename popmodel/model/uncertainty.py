@@ -215,12 +215,27 @@ def spread(quantity: Quantity, scores: Array) -> Array:
     if quantity.low <= 0 or quantity.value <= 0:  # no logarithm of 0
         below, above = quantity.value - quantity.low, quantity.high - quantity.value
         step = np.where(relative < 0, below, above)
-        linear: Array = np.maximum(quantity.value + relative * step, min(quantity.low, 0.0))
-        return linear
+        linear = np.maximum(quantity.value + relative * step, min(quantity.low, 0.0))
+        return np.clip(linear, quantity.least, quantity.most)
     below = np.log(quantity.value / quantity.low)
     above = np.log(quantity.high / quantity.value)
-    result: Array = quantity.value * np.exp(relative * np.where(relative < 0, below, above))
-    return result
+    result = quantity.value * np.exp(relative * np.where(relative < 0, below, above))
+    return np.clip(result, quantity.least, quantity.most)
+
+
+def score_bounds(quantity: Quantity) -> tuple[float, float]:
+    """Return the scores at which an uncertain quantity reaches its bounds."""
+    assert quantity.low is not None and quantity.high is not None
+    value, least, most = quantity.value, quantity.least, quantity.most
+    if quantity.low <= 0 or value <= 0:
+        below, above = value - quantity.low, quantity.high - value
+        to_least, to_most = value - max(least, min(quantity.low, 0.0)), most - value
+    else:
+        below, above = math.log(value / quantity.low), math.log(quantity.high / value)
+        to_least = math.log(value / least) if least > 0 else math.inf
+        to_most = math.log(most / value)
+    low = -END * to_least / below if below else -math.inf
+    return low, END * to_most / above if above else math.inf
 
 
 def nominal(value: Value) -> float:

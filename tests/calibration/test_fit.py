@@ -123,8 +123,11 @@ def test_the_covariance_is_the_inverse_of_the_curvature() -> None:
     )
 
 
+Bounds = tuple[np.ndarray, np.ndarray]
+
+
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[Linear, np.ndarray, np.ndarray, np.ndarray]:
+def problems(draw: st.DrawFn) -> tuple[Linear, np.ndarray, np.ndarray, Bounds]:
     """Linear models with random runs, priors and bounds."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     rows, columns = draw(st.integers(1, 12)), draw(st.integers(1, 8))
@@ -134,31 +137,41 @@ def problems(draw: st.DrawFn) -> tuple[Linear, np.ndarray, np.ndarray, np.ndarra
     ones = np.ones(rows)
     at = Linear(np.zeros(rows, np.int64), 3 * rng.normal(size=rows), slope, ones, ones)
     prior = np.exp(rng.normal(size=columns))
-    return at, rng.normal(size=columns), prior, rng.random(columns) < 0.6
+    low = np.where(rng.random(columns) < 0.6, 0.0, -np.inf)
+    high = np.where(rng.random(columns) < 0.4, rng.exponential(size=columns), np.inf)
+    return at, rng.normal(size=columns), prior, (low, high)
 
 
 @given(problems())
 @settings(max_examples=150, deadline=None)
 def test_bounded_scores_are_those_of_another_solver(
-    problem: tuple[Linear, np.ndarray, np.ndarray, np.ndarray],
+    problem: tuple[Linear, np.ndarray, np.ndarray, Bounds],
 ) -> None:
-    at, means, prior, positive = problem
-    found, covariance = solved(at, means, prior, positive)
+    at, means, prior, bounds = problem
+    found, covariance = solved(at, means, prior, bounds)
     whole = np.concatenate([at.slope, np.diag(1 / prior)])
     aim = np.concatenate([at.gap + at.slope @ means, np.zeros(len(prior))])
-    there = scipy.optimize.lsq_linear(
-        whole, aim, (np.where(positive, 0.0, -np.inf), np.inf), method="bvls", tol=1e-14
+    there = scipy.optimize.minimize(
+        lambda x: 0.5 * np.sum((whole @ x - aim) ** 2),
+        np.clip(np.zeros(len(prior)), *bounds),
+        jac=lambda x: whole.T @ (whole @ x - aim),
+        bounds=list(zip(*bounds, strict=True)),
+        method="L-BFGS-B",
+        options={"ftol": 0, "gtol": 1e-10, "maxiter": 100_000, "maxfun": 100_000},
     )
 
-    np.testing.assert_allclose(found, there.x, atol=1e-6)
-    assert (found[positive] >= 0).all()
+    assert (found >= bounds[0]).all()
+    assert (found <= bounds[1]).all()
+    cost = 0.5 * np.sum((whole @ found - aim) ** 2)
+    assert cost <= there.fun * (1 + 1e-9) + 1e-12
+    np.testing.assert_allclose(found, there.x, atol=1e-4)
     np.testing.assert_allclose(covariance @ (whole.T @ whole), np.eye(len(prior)), atol=1e-6)
 
 
 @given(problems())
 @settings(max_examples=30, deadline=None)
 def test_evidence_is_the_density_of_all_that_was_measured(
-    problem: tuple[Linear, np.ndarray, np.ndarray, np.ndarray],
+    problem: tuple[Linear, np.ndarray, np.ndarray, Bounds],
 ) -> None:
     at, means, prior, _ = problem
     at = replace(at, unit=np.full(len(at.gap), 0.02))

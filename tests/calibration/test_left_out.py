@@ -45,7 +45,7 @@ def test_it_is_what_a_fit_without_its_runs_says(found: Fit, number: int) -> None
     means = found.means
     for _ in range(8):
         at = linear(there, means, found.noise)
-        means, covariance = solved(at, means, setting.prior, setting.positive)
+        means, covariance = solved(at, means, setting.prior, setting.bounds)
     refitted = replace(found, setting=there, means=means, covariance=covariance, linear=at)
     (log,), (slope,) = log_runtimes(refitted, [asked])
     deviation = math.sqrt(float(slope @ covariance @ slope) + found.noise**2)
@@ -62,7 +62,7 @@ def test_in_a_linear_model_it_is_exactly_that(found: Fit) -> None:
     for one, configuration in zip(said, setting.configurations, strict=True):
         # runs that vary without end are not there
         nothing = at.blurred(np.isin(at.run, configuration.runs), 1e9)
-        scores, covariance = solved(nothing, means, setting.prior, setting.positive)
+        scores, covariance = solved(nothing, means, setting.prior, setting.bounds)
         slope = slopes[one.configuration]
         value = runtimes[one.configuration] * math.exp(float(slope @ (scores - means)))
         assert one.value == pytest.approx(value)
@@ -75,7 +75,7 @@ def test_density_is_that_of_the_normal_distribution(found: Fit) -> None:
     for one, configuration in zip(left_out(found), setting.configurations, strict=True):
         mine = np.isin(at.run, configuration.runs)
         precision = np.diag(setting.prior**-2.0) + at.slope[~mine].T @ at.slope[~mine]
-        scores, _ = solved(at.only(~mine), means, setting.prior, setting.positive)
+        scores, _ = solved(at.only(~mine), means, setting.prior, setting.bounds)
         gap = at.gap[mine] - at.slope[mine] @ (scores - means)
         inside = at.slope[mine] @ np.linalg.inv(precision) @ at.slope[mine].T + np.eye(mine.sum())
         density = stats.multivariate_normal.logpdf(gap, cov=inside)
@@ -147,7 +147,7 @@ def test_a_size_that_is_left_out_is_what_a_fit_without_it_says() -> None:
     there, means = replace(setting, configurations=kept), one.means
     for _ in range(8):
         at = linear(there, means, one.noise)
-        means, covariance = solved(at, means, setting.prior, setting.positive)
+        means, covariance = solved(at, means, setting.prior, setting.bounds)
     refitted = replace(one, setting=there, means=means, covariance=covariance, linear=at)
     logs, _ = log_runtimes(refitted, [setting.configurations[n] for n in group])
     said = {each.configuration: each for each in sizes_left_out(one)}

@@ -95,7 +95,7 @@ def test_an_answer_becomes_as_much_narrower_as_was_said(
         new = at.run == len(SPLITS)
         at = at.blurred(new, math.hypot(given_fit.noise, own) / given_fit.noise)
         _, (slope,) = log_runtimes(given_fit, [asked])
-        _, covariance = solved(at, given_fit.means, more.prior, more.positive)
+        _, covariance = solved(at, given_fit.means, more.prior, more.bounds)
         before.append(math.sqrt(slope @ given_fit.covariance @ slope))
         after.append(math.sqrt(slope @ covariance @ slope))
     refitted = [1 - there / here for here, there in zip(before, after, strict=True)]

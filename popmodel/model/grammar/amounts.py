@@ -54,8 +54,9 @@ def check(
     expression: Expression,
     values: Mapping[str, Value],
     what: str,
-) -> None:
-    """Refuse a value outside the domain of its formula.
+    outside: Callable[[str, float], None] | None = None,
+) -> Value:
+    """Refuse a value outside the domain of its formula, or leave draws of it at its ends.
 
     Parameters
     ----------
@@ -65,22 +66,30 @@ def check(
         The values that make sense; None if all do.
     expression, values, what
         As in `evaluate`.
+    outside : callable, optional
+        What is told the words of the domain and the share of the draws that leave it, where the
+        elements of an array are draws, the first the best estimate.
 
     Raises
     ------
     UsageError
-        If a value is outside; that of the best estimate is shown, else the first of the draws.
+        If a value is outside; if draws may be, the best estimate.
     """
     if domain is None:
-        return
-    holds = domain.holds(value)
-    if np.asarray(holds).all():
-        return
-    bad = numbers(value).flat[np.flatnonzero(~np.ravel(holds))[0]]
-    drawn = "" if not np.ravel(holds)[0] else ", in a draw of the uncertain inputs"
+        return value
+    holds = np.ravel(domain.holds(value))
+    if holds.all():
+        return value
+    if outside is not None and holds[0]:
+        outside(domain.text, float(1 - holds.mean()))
+        return domain.nearest(numbers(value))
+    bad = numbers(value).flat[np.flatnonzero(~holds)[0]]
+    where = ", in a draw of the uncertain inputs"
+    if "rank" in expression.names:
+        where = ", on some ranks"
     raise UsageError(
-        f"{what} is {_text(expression)} = {bad:g} at {_point(values)}{drawn}; must be "
-        f"{domain.text}",
+        f"{what} is {_text(expression)} = {bad:g} at {_point(values)}{where * bool(holds[0])}; "
+        f"must be {domain.text}",
         _advice(expression, values),
     )
 

@@ -11,9 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Condition, Value
 from popmodel.values import dataclass
+
+_NEAR = 1e-3  # of the way to the best estimate: where draws end that an open end leaves out
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ class Domain:
         above = value > self.least if self.is_open else value >= self.least
         within: Condition = np.logical_and(above, value <= self.most)
         return within
+
+    def nearest(self, draws: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return draws with those outside at the end of the domain, the first of them inside."""
+        least = self.least + self.is_open * _NEAR * (draws[0] - self.least)
+        return np.clip(draws, least, self.most)
 
 
 POSITIVE = Domain("above 0", 0.0, is_open=True)

@@ -67,6 +67,8 @@ class Reading(ABC):
         Recorded times by name.
     unknown : list of path
         Places of what is written as unknown.
+    domains : list of (str, Domain)
+        Names that are the whole formula of a key, and what its values may be.
     """
 
     path: str
@@ -78,6 +80,7 @@ class Reading(ABC):
     has_cells: bool = False
     recorded: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     unknown: list[Path] = field(default_factory=list)
+    domains: list[tuple[str, Domain]] = field(default_factory=list)
     _known: dict[tuple[str, frozenset[str]], Expression] = field(default_factory=dict)
 
     def note(self, mistake: SignatureError) -> None:
@@ -184,6 +187,8 @@ class Reading(ABC):
     def within(self, domain: Domain | None, expression: Expression, where: Path) -> Expression:
         """Refuse a formula without names whose value makes no sense; others depend on the run."""
         if expression.names or expression.calls & EXTRA_FUNCTIONS.keys():
+            if domain is not None and (name := expression.text.strip()) in expression.names:
+                self.domains.append((name, domain))
             return expression
         try:
             value = expression.evaluate({})

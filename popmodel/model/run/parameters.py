@@ -67,6 +67,8 @@ class Parameters:
     named : callable
         Gives what a law of the machine finds a name in formulas: (name, value, unit, meaning) ->
         value.
+    are_drawn : bool
+        Whether arrays of values are draws of uncertain inputs, the best estimate first.
     """
 
     profile: Profile
@@ -77,6 +79,7 @@ class Parameters:
     used: set[Use] = field(default_factory=set)
     unchanged: Callable[[str], Value] | None = None
     named: Callable[[str, Value, str, str], Value] = _unnamed
+    are_drawn: bool = False
 
     def use(self, subject: str, argument: str, value: Value) -> None:
         """Note what a table or law is asked for."""

@@ -125,7 +125,16 @@ class Point:
             }
         about = f"{self.application}: {what}"
         value = amounts.evaluate(expression, values, about, {"if_fits": self._if_fits})
-        amounts.check(value, key.domain, expression, values, about)
+
+        def outside(domain: str, share: float) -> None:
+            self.parameters.remarks.add(
+                f"{what} is {domain}: its formula is not in {100 * share:.2g} % of the draws, "
+                "which end there"
+            )
+
+        may_leave = self.parameters.are_drawn and "rank" not in expression.names
+        told = outside if may_leave else None
+        value = amounts.check(value, key.domain, expression, values, about, told)
         return self._whole(value, expression, about) if key.is_whole else value
 
     def best(self, name: str) -> float:

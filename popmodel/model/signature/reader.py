@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -89,6 +90,7 @@ class SignatureReader(ProgramReader):
         first_touch = self.section(document, "memory", self.first_touch, "threads")
         self.recorded |= self.section(document, "recorded", self.recordings, nothing)
         program = self.part(lambda: self.body(document["program"], ("program",)), no_entries)
+        params, constants = self.bounded(params), self.bounded(constants)
         unknown = tuple(Unknown(label_of(path), line_of(self.lines, path)) for path in self.unknown)
         before = (name, self.path, is_bundled, params, constants, let, limits, grid, imbalance)
         inputs = {"params": params, "constants": constants, "imbalance": imbalance}
@@ -275,8 +277,18 @@ class SignatureReader(ProgramReader):
         """Read a number of ``imbalance``."""
         where = ("imbalance", key.name)
         quantity = self.quantity(value, where)
-        is_known = math.isfinite(quantity.value)
-        if is_known and key.domain is not None and not key.domain.holds(quantity.value):
+        assert key.domain is not None
+        if math.isfinite(quantity.value) and not key.domain.holds(quantity.value):
             problem = f"{key.name} must be {key.domain.text}, not {quantity.value:g}"
             raise self.error(where, problem)
-        return quantity
+        return replace(quantity, least=key.domain.least, most=key.domain.most)
+
+    def bounded(self, table: Mapping[str, Quantity]) -> dict[str, Quantity]:
+        """Bound numbers by what the keys allow of which they are the whole formula."""
+        found = dict(table)
+        for name, domain in self.domains:
+            if name in found and domain.holds(found[name].value):
+                one = found[name]
+                least, most = max(one.least, domain.least), min(one.most, domain.most)
+                found[name] = replace(one, least=least, most=most)
+        return found

@@ -12,12 +12,19 @@ from popmodel.errors import UsageError
 from popmodel.expressions import parse
 from popmodel.machine.profile import from_document
 from popmodel.model.grammar.amounts import check, evaluate
-from popmodel.model.grammar.keys import POSITIVE
+from popmodel.model.grammar.keys import POSITIVE, SHARE
 from popmodel.model.performance import Model, prepare
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 
-DEMO = '[params]\nN = 64\nk = 1\n[decomp]\nglobal = ["N", "N", "N"]\n[[program]]\n'
+DEMO = """[params]
+N = 64
+k = 1
+b = { value = 8, unit = "B" }
+[decomp]
+global = ["N", "N", "N"]
+[[program]]
+"""
 
 
 def demo(item: str, processes: int = 16, threads: int = 4, **params: object) -> Model:
@@ -26,8 +33,8 @@ def demo(item: str, processes: int = 16, threads: int = 4, **params: object) -> 
     document["openmp"]["critical"] = document["openmp"]["barrier"]
     profile = from_document(document)
     signature = program(DEMO + item)
-    parameters = Parameters(profile, lambda path: profile.get(path).value)
-    values = {"N": 64.0, "k": 1.0, **params}
+    parameters = Parameters(profile, lambda path: profile.get(path).value, are_drawn=True)
+    values = {"N": 64.0, "k": 1.0, "b": 8.0, **params}
     return prepare(signature, place(processes, threads, profile.topology), parameters, values)
 
 
@@ -191,14 +198,28 @@ def test_memory_is_checked() -> None:
     assert prepare(plain, placement, parameters, {}).memory_per_rank() is None
 
 
-def test_a_draw_outside_the_domain_says_that_it_is_one() -> None:
-    drawn = np.array([64.0, 30.0, 80.0])
-    with pytest.raises(UsageError) as caught:
-        demo("parallel = { trip = 'N - 40' }", N=drawn).work()
-    assert caught.value.message == (
-        "demo: trip of 'parallel' is 'N - 40' = -10 at P=16 T=4, in a draw of the uncertain "
-        "inputs; must be above 0"
-    )
+def test_draws_end_where_the_domain_does_and_a_remark_says_so() -> None:
+    ends = demo("parallel = { trip = 'N - 40' }", N=np.array([64.0, 30.0, 80.0, 52.0]))
+    inside = demo("parallel = { trip = 'N - 40' }", N=np.array([64.0, 40.024, 80.0, 52.0]))
+    np.testing.assert_allclose(ends.work().total.parallel, inside.work().total.parallel)
+    assert ends.point.parameters.remarks == {
+        "trip of 'parallel' is above 0: its formula is not in 25 % of the draws, which end there"
+    }
+    assert not inside.point.parameters.remarks
+    share = np.array([0.5, -0.25, 1.5, 1.0])
+    kept = check(share, SHARE, parse("s"), {"P": 1.0, "T": 1.0, "s": share}, "", lambda *_: None)
+    assert np.array_equal(kept, [0.5, 0.0, 1.0, 1.0])
+
+
+def test_the_best_estimate_is_in_the_domain() -> None:
+    with pytest.raises(UsageError, match="trip of 'parallel' is 'N - 40' = -10 at P=16 T=4; must"):
+        demo("parallel = { trip = 'N - 40' }", N=np.array([30.0, 64.0])).work()
+
+
+def test_ranks_are_no_draws() -> None:
+    calls = "messages = { calls = [{ do = 'send', to = 'rank + 1', bytes = 'b*(9 - rank)' }] }"
+    with pytest.raises(UsageError, match="= -8 at P=16 T=4, on some ranks; must be at least"):
+        demo(calls).work()
 
 
 def test_a_long_formula_is_cut() -> None:
