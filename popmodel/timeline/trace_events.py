@@ -234,20 +234,22 @@ def _flows(
 ) -> Iterator[str]:
     """Messages as flows, whose numbers begin behind those before; `pid` and `tid` by location.
 
-    A flow leads to the slice that holds its time: the receiving call ends a nanosecond later.
+    A flow leads to the slice that holds its time: the receiving call ends a nanosecond later. One
+    that takes no time ends where it begins.
     """
+    received = np.maximum(arrows.received - 1, arrows.sent)
     columns: Iterable[np.ndarray[Any, Any]] = (
         pid[arrows.sender] + 1, tid[arrows.sender] + 1, arrows.sent,
-        pid[arrows.receiver] + 1, tid[arrows.receiver] + 1, arrows.received - 1, arrows.size,
+        pid[arrows.receiver] + 1, tid[arrows.receiver] + 1, received, arrows.size,
     )  # fmt: skip
     rows = zip(*(each.tolist() for each in columns), strict=True)
-    for number, (pid_, tid_, sent, other, thread, received, size) in enumerate(rows, before):
+    for number, (pid_, tid_, sent, other, thread, end, size) in enumerate(rows, before):
         head = f'"cat":"message","name":"message","id":{number}'
         yield (
             f'{{"ph":"s",{head},"pid":{pid_},"tid":{tid_},"ts":{_time(sent)},'
             f'"args":{{"bytes":{size}}}}}'
         )
-        yield (f'{{"ph":"f","bp":"e",{head},"pid":{other},"tid":{thread},"ts":{_time(received)}}}')
+        yield (f'{{"ph":"f","bp":"e",{head},"pid":{other},"tid":{thread},"ts":{_time(end)}}}')
 
 
 def _time(nanoseconds: int) -> str:
