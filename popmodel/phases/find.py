@@ -15,6 +15,8 @@ from popmodel.phases.settled import settled
 from popmodel.phases.stretches import Stretches, bursts, regions
 from popmodel.phases.teams import measured
 from popmodel.simulator.calls import sequence_calls
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.states import TRACING_DISABLED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,6 +65,8 @@ def phases(
     begin, end = limits_of(structure, part) if limits is None else limits
     if limits is not None or window is not None:
         serial, parallel = (each.within(begin, end) for each in (serial, parallel))
+        if trace.timed:
+            serial = _recounted(structure, trace, serial)
     useful = useful_times(part) if trace.timed else None
     found, notes = _serial(structure, part, serial, useful)
     others, more = _parallel(structure, part, parallel, useful)
@@ -76,6 +80,20 @@ def phases(
         end,
         tuple(dict.fromkeys((*notes, *more))),
     )
+
+
+def _recounted(structure: Structure, trace: Trace, rows: Stretches) -> Stretches:
+    """Bursts of which those that are cut have what is computed inside: calls may lie in them."""
+    cut = np.flatnonzero(rows.cut)
+    calls, disabled = trace.calls(), trace.records.in_state(TRACING_DISABLED)
+    outside = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    if len(disabled):
+        outside = alone([outside, disabled], [])
+    begin, end = rows.begin[cut], rows.end[cut]
+    held = outside.inside(_locations(structure, trace)[rows.sequence[cut]], begin, end)
+    wall = rows.wall.copy()
+    wall[cut] = (end - begin - held) / _NS
+    return replace(rows, wall=wall)
 
 
 def _serial(

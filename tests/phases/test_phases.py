@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from synthetic import Counters, Program, Rank, Run, programs, run
 from synthetic.program import Steps
 
@@ -15,6 +18,8 @@ from popmodel.structure import find
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
 from popmodel.trace.part import Part
+from popmodel.trace.runtime import state_times
+from popmodel.trace.states import TRACING_DISABLED
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -98,6 +103,45 @@ def test_phases_of_a_window_add_up_to_the_window(part: Part) -> None:
     measured = analyse(trace, part=part).observables
     by_process = sum(phase.by_sequence(phase.useful) for phase in found.phases)
     assert by_process == pytest.approx(measured.useful, abs=1e-8)
+
+
+def computed(trace: Trace, begin: int, end: int) -> list[float]:
+    """What each process computes between two times, call by call, s."""
+    calls, disabled = trace.calls(), trace.records.in_state(TRACING_DISABLED)
+    seconds = []
+    for process, until in enumerate(trace.ends().tolist()):
+        master, last = int(trace.process_offsets[process]), min(end, max(until, begin))
+        held = [
+            (entry, exit_)
+            for spans in (
+                (calls.offsets, calls.entry, calls.exit),
+                (disabled.offsets, disabled.begin, disabled.end),
+            )
+            for row in range(*spans[0][master : master + 2])
+            for entry, exit_ in [(int(spans[1][row]), int(spans[2][row]))]
+        ]
+        total, reached = last - begin, begin
+        for entry, exit_ in sorted(held):
+            entry, exit_ = max(entry, reached), min(exit_, last)
+            total -= max(exit_ - entry, 0)
+            reached = max(reached, exit_)
+        seconds.append(total / 1e9)
+    return seconds
+
+
+@settings(max_examples=25)
+@given(name=st.sampled_from(["ft.S.4", "is.S.4", "mix.4", "mg.S.4"]), edges=st.data())
+def test_what_a_window_holds_of_calls_is_no_computing(
+    real_trace: Callable[[str], Path], name: str, edges: st.DataObject
+) -> None:
+    """Calls of which nothing is modelled lie inside bursts, wherever a window cuts these."""
+    trace = read(real_trace(name), cache=False)
+    times = st.integers(0, trace.end)
+    begin, end = sorted(edges.draw(st.lists(times, min_size=2, max_size=2, unique=True)))
+    assume(state_times(trace.window(begin, end))[0].any())
+    found = phases(find(trace), trace, trace.window(begin, end))
+    walls = sum((phase.by_sequence(phase.wall) for phase in found.phases), np.zeros(4))
+    assert walls.tolist() == pytest.approx(computed(trace, begin, end), abs=1e-12)
 
 
 def test_executions_that_a_window_cuts_are_marked(uneven: Run, tmp_path: Path) -> None:
