@@ -99,7 +99,7 @@ WindowOption: TypeAlias = Annotated[
     typer.Option(
         metavar="BEGIN:END",
         help="Analyse a window of time, for example 1.5s:3s, :2s or 500ms:. Times count from the "
-        "start of the trace; plain numbers are seconds.",
+        "first record of the trace; plain numbers are seconds.",
     ),
 ]
 RegionOption: TypeAlias = Annotated[

@@ -190,14 +190,10 @@ void bind_scan(nb::module_ &module) {
                  return tables;
              },
              "The locations whose states, events or messages are out of time order.")
-        .def("ends",
-             [](const scan::Scanner &self) {
-                 std::vector<std::int64_t> ends;
-                 for (std::size_t at = 0; at < self.streams().locations(); ++at)
-                     ends.push_back(self.end(at));
-                 return numpy(std::move(ends));
-             },
-             "When the last state or event of each location ends, in the order of the file.")
+        .def_prop_ro("first_time", &scan::Scanner::first_time,
+                     "The earliest time of a record of the application; 0 without any.")
+        .def_prop_ro("last_time", &scan::Scanner::last_time,
+                     "The latest time of a record of the application; 0 without any.")
         .def_prop_ro("end_elsewhere", &scan::Scanner::end_elsewhere,
                      "When the last state or event of another application ends.")
         .def("communicators",

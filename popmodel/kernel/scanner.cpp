@@ -224,6 +224,7 @@ inline const char *Scanner::state(const char *line) {
     }
 
     const auto index = static_cast<std::size_t>(location);
+    reach(begin, end);
     if (POPMODEL_UNLIKELY(end > layout_.duration)) note(kAfterEnd);
     if (POPMODEL_UNLIKELY(begin < streams_[index].last[kStates])) {
         if (begin < last_begin_[index]) {
@@ -245,6 +246,7 @@ inline const char *Scanner::event(const char *line) {
     const bool kept = location != kElsewhere;
     const auto index = static_cast<std::size_t>(location);
     if (POPMODEL_LIKELY(kept)) {
+        reach(time, time);
         if (POPMODEL_UNLIKELY(time > layout_.duration)) note(kAfterEnd);
         if (POPMODEL_UNLIKELY(time < streams_[index].last[kEvents])) {
             disorder_[index] |= 1 << kEvents;
@@ -291,6 +293,9 @@ inline const char *Scanner::message(const char *line) {
         if (sender != receiver) note(kForeignMessage);
         return at + 1;
     }
+    const auto [first, last] =
+        std::minmax({logical_send, physical_send, logical_receive, physical_receive});
+    reach(first, last);
     if (POPMODEL_UNLIKELY(std::max(physical_send, physical_receive) > layout_.duration))
         note(kAfterEnd);
     const auto index = static_cast<std::size_t>(sender);

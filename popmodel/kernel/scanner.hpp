@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -68,12 +69,11 @@ class Scanner {
     const Streams &streams() const { return streams_; }
     Streams &streams() { return streams_; }
     const std::vector<Communicator> &communicators() const { return communicators_; }
-    // When the last record ends: of each location, in the order of the file, and of all records of
-    // other applications.
-    std::int64_t end(std::size_t location) const {
-        return std::max(streams_[location].last[kStates], streams_[location].last[kEvents]);
-    }
+    // When the last record of another application ends.
     std::int64_t end_elsewhere() const { return end_elsewhere_; }
+    // The earliest and the latest time of a record that is kept; 0 where there is none.
+    std::int64_t first_time() const { return std::min(first_time_, last_time_); }
+    std::int64_t last_time() const { return last_time_; }
     const Tally &tally(int notice) const { return tallies_[notice]; }
     bool disordered(int table, std::size_t location) const {
         return (disorder_[location] >> table) & 1;
@@ -101,11 +101,16 @@ class Scanner {
     [[noreturn]] void fail_count(const char *line) const;
     [[noreturn]] void fail_field(const char *line, int field, const std::string &problem) const;
     void note(int notice);
+    void reach(std::int64_t first, std::int64_t last) {
+        first_time_ = std::min(first_time_, first);
+        last_time_ = std::max(last_time_, last);
+    }
 
     Layout layout_;
     std::vector<std::int64_t> first_location_;  // of each task of the chosen application
     std::int64_t latest_;                       // the largest time that still fits in nanoseconds
     std::int64_t end_elsewhere_ = 0;
+    std::int64_t first_time_ = std::numeric_limits<std::int64_t>::max(), last_time_ = 0;
     std::uint64_t line_;
     std::string carry_;
     Streams streams_;

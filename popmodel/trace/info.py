@@ -71,6 +71,7 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
         "timed": trace.timed,
         "runtime": runtime,
         "duration": trace.duration / NANOSECONDS,
+        "origin": trace.origin,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "analysed": analysed.to_dict(),
         "caveats": [*said, *crowding(trace), *untraced(trace), *left_out(trace)],

@@ -55,7 +55,7 @@ class Part:
         ----------
         window : str or pair, optional
             ``"1.5s:3s"``, ``":2s"`` or ``(1.5, None)``; numbers are seconds. Times count from the
-            start of the trace.
+            first record of the trace.
         region : str, optional
             Name of a region.
         from_start : bool

@@ -1,7 +1,8 @@
 """A measured run: its processes and threads, and what is recorded of them.
 
 A *location* is one thread of one process. Locations are process-major: those of process ``p`` are
-``process_offsets[p]`` up to ``process_offsets[p + 1]``. All times are integers in nanoseconds.
+``process_offsets[p]`` up to ``process_offsets[p + 1]``. All times are integers in nanoseconds since
+the first record, whatever the clock of the file says then (`Trace.origin`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Trace:
     applications : int
         How many the trace holds.
     begin, end : int
-        The window of analysis in nanoseconds; by default 0 and the duration in the header.
+        The window of analysis in nanoseconds; by default from the first record to the end that the
+        header states.
     nodes : tuple of int
         CPUs of each node; empty where the header does not state them.
     process_offsets : int64[P + 1]
@@ -62,6 +64,9 @@ class Trace:
         Of a part of a run, the trace it was cut from.
     pieces : Pieces or None
         Of a part of a run, which stretches of the whole it consists of.
+    origin : int
+        Time of the first record by the clock of the file, ns: what times of a trace are less than
+        those in its file.
     """
 
     path: str
@@ -79,6 +84,7 @@ class Trace:
     timed: bool = True
     whole: Trace | None = None
     pieces: Pieces | None = None
+    origin: int = 0
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:

@@ -68,6 +68,7 @@ def write_path(
     process, time, value = path_events(path, program, trace)
     label = f"Critical path of a replay ({network}), at measured times"
     thread = np.zeros_like(process)
+    time = time + trace.origin
     added = Added(
         Event.CRITICAL_PATH, label, _VALUES, trace.application, process, thread, time, value
     )

@@ -46,7 +46,7 @@ def compiled(text: bytes, layout: plain.Layout, cuts: Sequence[int] = ()) -> tup
         {number: ranks.tolist() for number, ranks in found.communicators().items()},
         [list(tally) for tally in found.tallies()],
         [set(each.tolist()) for each in found.disordered()],
-        found.ends().tolist(),
+        (found.first_time, found.last_time),
         found.end_elsewhere,
     )
 
@@ -65,6 +65,6 @@ def expected(text: bytes, layout: plain.Layout) -> tuple:
         result.communicators,
         result.tallies,
         result.disordered,
-        result.ends(),
+        result.times(),
         result.end_elsewhere,
     )

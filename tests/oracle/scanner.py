@@ -75,12 +75,12 @@ class Result:
     disordered: list[set[int]] = field(default_factory=lambda: [set(), set(), set()])
     end_elsewhere: int = 0
 
-    def ends(self) -> list[int]:
-        """When the last state or event of each location ends."""
-        return [
-            max(states[-1][1] if states else 0, events[-1][0] if events else 0)
-            for states, events in zip(self.states, self.events, strict=True)
-        ]
+    def times(self) -> tuple[int, int]:
+        """The earliest and the latest time of all records; 0 without any."""
+        found = [time for rows in self.states for row in rows for time in row[:2]]
+        found += [row[0] for rows in self.events for row in rows]
+        found += [time for rows in self.messages for row in rows for time in row[2:6]]
+        return min(found, default=0), max(found, default=0)
 
 
 def scan(text: bytes, layout: Layout) -> Result:

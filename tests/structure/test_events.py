@@ -43,6 +43,7 @@ class Run:
 
     def read(self, folder: Path, end: int):
         for process in self.ranks:
+            self.writer.event(process, 0, 0, [(40000001, 1)])
             self.writer.event(process, 0, end, [(40000001, 0)])
         self.writer.write(folder / "run.prv")
         return read(folder / "run.prv", cache=False)

@@ -28,7 +28,8 @@ def told(rank: int, begin: int, end: int, type_: int, value: int) -> str:
 
 
 def test_calls_show_where_no_states_are_recorded(tmp_path: Path) -> None:
-    found = of(tmp_path, "".join(told(rank, 100, 300, 50000002, 8) for rank in (0, 1)))
+    calls = "".join(told(rank, 100, 300, 50000002, 8) for rank in (0, 1))
+    found = of(tmp_path, "2:1:1:1:1:0:40000001:1\n" + calls)
     assert found.axis.step == 1
     assert found.measured.kind[0, 99:301].tolist() == [0, *[5] * 200, 0]
     assert found.measured.spent[0, :6].tolist() == [800, 0, 0, 0, 0, 200]

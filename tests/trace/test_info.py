@@ -90,6 +90,7 @@ def test_the_runtime_is_that_of_the_metrics(
     writer = TraceWriter([1], duration=950, labels=Labels({}, {1: "x"}))
     for state in states:
         writer.state(0, 0, *state)
+    writer.event(0, 0, 0, [(99_000_001, 1)])
     writer.event(0, 0, 950, [(1, 1)])
     writer.write(tmp_path / "x.prv")
     trace = read(tmp_path / "x.prv")

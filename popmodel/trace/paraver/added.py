@@ -47,7 +47,7 @@ class Added:
     process, thread : int64[n]
         From 0.
     time : int64[n]
-        ns.
+        By the clock of the file, ns.
     value : int64[n]
         Of each event.
     """

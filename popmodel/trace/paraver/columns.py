@@ -31,6 +31,14 @@ SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
 TIME_ORDER = {"states": "begin", "events": "time", "messages": "physical_send"}
 """The column by which the rows of a location are ordered."""
 
+TIMES = (
+    "states.begin",
+    "states.end",
+    "events.time",
+    *(f"messages.{each}_{way}" for each in ("logical", "physical") for way in ("send", "receive")),
+)
+"""The columns of times."""
+
 ROWS = 1 << 14
 """Rows decoded at a time when columns go to a file."""
 BLOCK = 1 << 23
@@ -60,13 +68,22 @@ def empty(rows: Mapping[str, int]) -> Arrays:
     }
 
 
+def _decoded(decoder: _kernel.Decoder, block: Arrays, origin: int) -> tuple[int, ...]:
+    """Fill columns with the next rows, times less the origin; how many rows each table has."""
+    filled = decoder.fill(*block.values())
+    if origin:
+        for name in TIMES:
+            block[name] -= origin
+    return filled
+
+
 def in_memory(scanner: _kernel.Scanner) -> Arrays:
     """Columns and offsets of all that the scanner holds."""
     offsets = {
         table: offsets_of(each) for table, each in zip(SCHEMA, scanner.counts(), strict=True)
     }
     arrays = empty({table: int(each[-1]) for table, each in offsets.items()})
-    scanner.decoder().fill(*arrays.values())
+    _decoded(scanner.decoder(), arrays, scanner.first_time)
     arrays |= {f"{table}.offsets": each for table, each in offsets.items()}
     sort_locations(arrays, scanner)
     return arrays
@@ -77,16 +94,17 @@ def write(scanner: _kernel.Scanner, spill: Spill | None, writer: Writer) -> None
     for table, each in zip(SCHEMA, scanner.counts(), strict=True):
         writer.append(f"{table}.offsets", offsets_of(each))
     block = empty(dict.fromkeys(SCHEMA, ROWS))
+    origin = scanner.first_time
     if spill is None:
-        _write_decoded(scanner.decoder(), block, writer)
+        _write_decoded(scanner.decoder(), block, origin, writer)
         return
     decoder = _kernel.Decoder()
     for _ in spill.blocks(decoder, BLOCK):
-        _write_decoded(decoder, block, writer)
+        _write_decoded(decoder, block, origin, writer)
 
 
-def _write_decoded(decoder: _kernel.Decoder, block: Arrays, writer: Writer) -> None:
-    while any(filled := decoder.fill(*block.values())):
+def _write_decoded(decoder: _kernel.Decoder, block: Arrays, origin: int, writer: Writer) -> None:
+    while any(filled := _decoded(decoder, block, origin)):
         for (table, columns), rows in zip(SCHEMA.items(), filled, strict=True):
             for name in columns:
                 writer.append(f"{table}.{name}", block[f"{table}.{name}"][:rows])

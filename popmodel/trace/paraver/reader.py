@@ -25,6 +25,7 @@ from popmodel.trace.paraver.tables import ParaverRecords
 from popmodel.trace.source import CHUNK, Source, open_source
 from popmodel.trace.tables import Int32, TraceWarning, offsets_of
 from popmodel.trace.trace import Trace
+from popmodel.units import format_time
 
 LONGEST_HEADER = 1 << 26
 HELD = 56 << 20
@@ -37,6 +38,8 @@ DAMAGED = "the line is damaged: copy the trace again, or merge it again (mpi2prv
 DAMAGED_GZIP = (
     "check with gzip -t: copy the file again if it is damaged, else merge it again (mpi2prv)"
 )
+_NS = 1e9
+_ORIGIN = "times count from the first record, which the file has at {}"
 TRUNCATED = "the file ends in the middle of a record"
 
 Stored = tuple[dict[str, Any], columns.Arrays]
@@ -78,25 +81,38 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
     labels, unlabelled = read_labels(source_path)
     names, unnamed = read_names(source_path, *facts["threads"])
     shown = os.fspath(path).encode(errors="backslashreplace").decode()
+    origin = facts["origin"]
+    end = max(facts["duration"], facts["last"]) - origin  # as Paraver does
+    records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
+    cut = completeness.lacking(
+        records,
+        masters=arrays["process_offsets"][:-1],
+        origin=origin,
+        last=facts["last_of_all"],
+        stated=facts["duration"],
+    )
     return Trace(
         path=shown,
         application=application,
         applications=facts["applications"],
         begin=0,
-        end=facts["duration"],
+        end=end,
         nodes=tuple(facts["nodes"]),
         process_offsets=arrays["process_offsets"],
         node_of_location=arrays["node_of_location"],
         communicators=_communicators(arrays),
-        records=ParaverRecords(*columns.as_records(arrays), labels, facts["duration"], shown),
+        records=records,
         names=names,
         warnings=(
+            *([TraceWarning(_ORIGIN.format(format_time(origin / _NS)))] if origin else []),
             *(TraceWarning(*each) for each in facts["warnings"]),
+            *cut,
             *unlabelled,
             *unnamed,
             *unkept,
             *(_distrust() if cache else ()),
         ),
+        origin=origin,
     )
 
 
@@ -278,7 +294,10 @@ def _facts(
     }
     facts: dict[str, Any] = {
         "applications": len(header.applications),
+        "origin": scanner.first_time,
         "duration": header.duration,
+        "last": scanner.last_time,
+        "last_of_all": max(scanner.last_time, scanner.end_elsewhere),
         "nodes": list(header.nodes),
         "threads": [
             sum(sum(each.threads) for each in header.applications[: number - 1]),
@@ -293,7 +312,10 @@ def _facts(
 _FACTS = record(
     {
         "applications": Whole(1),
+        "origin": Whole(0),
         "duration": Whole(0),
+        "last": Whole(0),
+        "last_of_all": Whole(0),
         "nodes": Items(Whole(0)),
         "threads": Row(Whole(0), Whole(0), Whole(0)),
         "warnings": Items(Row(Text(), Whole(0), Optional(Whole(0)))),
@@ -425,6 +447,4 @@ def _warnings(
     listed = len(scanner.communicators()) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
     if lacking := max(0, application.communicators - listed):
         found.append(("communicators counted in the header but not listed", lacking, None))
-    if cut := completeness.lacking(header.duration, application.threads, scanner):
-        found.append((*cut, None))
     return found
