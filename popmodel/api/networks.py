@@ -34,6 +34,7 @@ _PARSERS: Mapping[str, Callable[[str], float]] = {
     "latency": parse_time,
     "bandwidth": parse_bandwidth,
     "eager_threshold": parse_size,
+    "send_is_detached_thresh": parse_size,
     "send_overhead": parse_time,
     "receive_overhead": parse_time,
     "cpu_factor": float,
@@ -91,6 +92,13 @@ def networks(
 
 
 def _changed(base: Network | Machine, change: dict[str, Any]) -> Network | OnMachine:
+    smpi = isinstance(base, Network) and base.rules == "smpi"
+    if "send_is_detached_thresh" in change and not smpi:
+        name = base.name if isinstance(base, Network) else base.path
+        raise UsageError(
+            f"send-is-detached-thresh: no option of {name}, only of SimGrid SMPI",
+            "use --network smpi (network='smpi' in Python)",
+        )
     if isinstance(base, Network):
         return base.with_(**change)
     for name in ("latency", "bandwidth", "mapping", "collective_cost"):

@@ -162,17 +162,22 @@ class Replays(Result):
     def _records(self) -> list[Record]:
         """The records, in which no limit, for which documents have null, is infinity."""
         return [
-            {**one, **{name: math.inf for name in _LIMITS if one[name] is None}}
+            {**one, **{name: math.inf for name in _LIMITS if one.get(name, 0) is None}}
             for one in super()._records()
         ]
 
 
 _SHOWN = 8
-_LIMITS = ("network_bandwidth", "network_eager_threshold")
+_LIMITS = (
+    "network_bandwidth",
+    "network_eager_threshold",
+    "network_send_is_detached_thresh",
+)
 _OF_NETWORKS = (
     "latency",
     "bandwidth",
     "eager_threshold",
+    "send_is_detached_thresh",
     "send_overhead",
     "receive_overhead",
 )  # what the profile of a machine says
@@ -186,6 +191,7 @@ def replay(
     latency: float | str | Iterable[float | str] | None = None,
     bandwidth: float | str | Iterable[float | str] | None = None,
     eager_threshold: float | str | Iterable[float | str] | None = None,
+    send_is_detached_thresh: float | str | Iterable[float | str] | None = None,
     send_overhead: float | str | Iterable[float | str] | None = None,
     receive_overhead: float | str | Iterable[float | str] | None = None,
     collectives: str | Iterable[str] | None = None,
@@ -239,6 +245,9 @@ def replay(
     eager_threshold : float or str, or several, optional
         Smallest message whose blocking send waits for its receive: bytes, or text such as
         ``"32KiB"``.
+    send_is_detached_thresh : float or str, or several, optional
+        Of the network ``smpi``, as SMPI's option: smallest message whose sender waits for the
+        receive, of those whose transfer does.
     send_overhead, receive_overhead : float or str, or several, optional
         CPU time to send and to receive a message, beside the latency: seconds, or text.
     collectives : str or several, optional
@@ -336,6 +345,7 @@ def replay(
         "latency": latency,
         "bandwidth": bandwidth,
         "eager_threshold": eager_threshold,
+        "send_is_detached_thresh": send_is_detached_thresh,
         "send_overhead": send_overhead,
         "receive_overhead": receive_overhead,
         "cpu_factor": cpu_factor,

@@ -214,6 +214,7 @@ def sensitivity(
     latency: float | str | None = None,
     bandwidth: float | str | None = None,
     eager_threshold: float | str | None = None,
+    send_is_detached_thresh: float | str | None = None,
     send_overhead: float | str | None = None,
     receive_overhead: float | str | None = None,
     collectives: str | None = None,
@@ -251,6 +252,7 @@ def sensitivity(
         processes on nodes as traced. Latency and bandwidth change between nodes, or inside the
         node of a run on one.
     latency, bandwidth, eager_threshold, send_overhead, receive_overhead : optional
+    send_is_detached_thresh : optional
     collectives, collective_cost, algorithm, mapping, cpu_factor, rank_speed : optional
         What is different on the network, one value each; as for `popmodel.replay`.
     latency_range : pair or str, optional
@@ -298,6 +300,7 @@ def sensitivity(
         "latency": latency,
         "bandwidth": bandwidth,
         "eager_threshold": eager_threshold,
+        "send_is_detached_thresh": send_is_detached_thresh,
         "send_overhead": send_overhead,
         "receive_overhead": receive_overhead,
     }

@@ -32,7 +32,12 @@ _OPTIONS = {
     "bandwidth": ("RATE", "Bandwidth, for example 1GB/s, or inf."),
     "eager_threshold": (
         "SIZE",
-        "A blocking send of at least this size waits for its receive. Default: 32KiB.",
+        "A blocking send of at least this size waits for its receive. Default: 32KiB; smpi: 0.",
+    ),
+    "send_is_detached_thresh": (
+        "SIZE",
+        "Of smpi: a sender does not wait for the receive of a smaller message, whose transfer "
+        "does. Default: 64KiB.",
     ),
     "send_overhead": ("TIME", "CPU time to send a message, beside the latency."),
     "receive_overhead": ("TIME", "CPU time to receive a message, likewise."),
@@ -54,8 +59,10 @@ _OPTIONS = {
 def network_option(name: str, more: str = "", *, several: bool = False) -> Any:
     """An option of the network: what it says, and `more` where a verb has something to add."""
     metavar, help = _OPTIONS[name]
+    names = ("--eager-threshold", "--async-small-thresh") if name == "eager_threshold" else ()
     several = several and name != "algorithm"  # which is repeated instead
     return typer.Option(
+        *names,
         metavar=f"{metavar},..." if several else metavar,
         help=f"{help} {more}".rstrip(),
         show_default=False,

@@ -75,6 +75,9 @@ def command(
         str | None, network_option("bandwidth", "Or a range, as of latency.", several=True)
     ] = None,
     eager_threshold: Annotated[str | None, network_option("eager_threshold", several=True)] = None,
+    send_is_detached_thresh: Annotated[
+        str | None, network_option("send_is_detached_thresh", several=True)
+    ] = None,
     send_overhead: Annotated[str | None, network_option("send_overhead", several=True)] = None,
     receive_overhead: Annotated[
         str | None, network_option("receive_overhead", several=True)
@@ -216,6 +219,9 @@ def command(
         latency=ranges("--latency", latency, parse_time),
         bandwidth=ranges("--bandwidth", bandwidth, parse_bandwidth),
         eager_threshold=ranges("--eager-threshold", eager_threshold, parse_size),
+        send_is_detached_thresh=ranges(
+            "--send-is-detached-thresh", send_is_detached_thresh, parse_size
+        ),
         send_overhead=ranges("--send-overhead", send_overhead, parse_time),
         receive_overhead=ranges("--receive-overhead", receive_overhead, parse_time),
         collectives=each("--collectives", collectives, reading),

@@ -56,6 +56,9 @@ def command(
     latency: Annotated[str | None, network_option("latency")] = None,
     bandwidth: Annotated[str | None, network_option("bandwidth")] = None,
     eager_threshold: Annotated[str | None, network_option("eager_threshold")] = None,
+    send_is_detached_thresh: Annotated[
+        str | None, network_option("send_is_detached_thresh")
+    ] = None,
     send_overhead: Annotated[str | None, network_option("send_overhead")] = None,
     receive_overhead: Annotated[str | None, network_option("receive_overhead")] = None,
     collectives: Annotated[str | None, network_option("collectives")] = None,
@@ -124,6 +127,9 @@ def command(
         latency=one("--latency", latency, parse_time),
         bandwidth=one("--bandwidth", bandwidth, parse_bandwidth),
         eager_threshold=one("--eager-threshold", eager_threshold, parse_size),
+        send_is_detached_thresh=one(
+            "--send-is-detached-thresh", send_is_detached_thresh, parse_size
+        ),
         collectives=one("--collectives", collectives, reading),
         send_overhead=one("--send-overhead", send_overhead, parse_time),
         receive_overhead=one("--receive-overhead", receive_overhead, parse_time),

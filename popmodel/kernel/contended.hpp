@@ -33,7 +33,7 @@ struct Prices {
     const double *transfer;      // per class
     const double *busy;          // per class: of that, while links are held
     const double *bytes;         // per class
-    const uint8_t *rendezvous;   // per class: does the sender wait for the receive?
+    const uint8_t *rendezvous;   // per class: does the transfer wait for the receive?
     const double *send_overhead; // per class, before the message leaves
     const double *receive_before; // per class, before a receive is posted or waited for
     const double *receive_after;  // per class, of a message that has arrived
@@ -177,7 +177,7 @@ template <typename Links> class Engine {
         case POST: post(m, which, t); return true;
         case WAIT_RECEIVE: return receive(p, m, charge, t);
         default:
-            return !prices_.rendezvous[charge] || !prices_.sender_waits_for_transfer ||
+            return !holds_sender(charge) || !prices_.sender_waits_for_transfer ||
                    wait_for_receiver(p, m, t);
         }
     }
@@ -197,14 +197,17 @@ template <typename Links> class Engine {
     // Messages.
 
     bool send(int32_t p, Message &m, const Which &which, double &t, bool begun, bool blocking) {
-        const bool rendezvous = prices_.rendezvous[which.charge];
         if (!begun) {
             t += prices_.send_overhead[which.charge];
             m.sent = t;
             m.turn = turns_[size_t(p)]++;
             start(m, which);
         }
-        return !blocking || !rendezvous || wait_for_receiver(p, m, t);
+        return !blocking || !holds_sender(which.charge) || wait_for_receiver(p, m, t);
+    }
+
+    bool holds_sender(int64_t charge) const {
+        return prices_.rendezvous[charge] && prices_.rendezvous[charge] != DETACHED;
     }
 
     void post(Message &m, const Which &which, double t) {

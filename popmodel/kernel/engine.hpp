@@ -30,6 +30,7 @@ enum Rule : uint8_t {
 };
 
 constexpr int32_t NOBODY = -1;
+constexpr uint8_t DETACHED = 2; // of a class's `rendezvous`: the sender does not wait for it
 
 // What messages of one class cost.
 template <typename Time> struct MessageCost {
@@ -37,7 +38,10 @@ template <typename Time> struct MessageCost {
     Duration<Time> send_overhead;  // ns, before the message leaves
     Duration<Time> receive_before; // ns, before a receive is posted or waited for
     Duration<Time> receive_after;  // ns, of a message that has arrived
-    bool rendezvous;               // does the sender wait for the receive?
+    bool rendezvous;               // does the transfer wait for the receive?
+    bool detached;                 // does the sender go on meanwhile?
+
+    bool holds_sender() const { return rendezvous && !detached; }
 };
 
 // What collectives of one class cost.
@@ -354,7 +358,7 @@ template <typename Time, typename Asked = Nothing> class Engine {
             const Cost &cost = cost_of(x);
             if (!send(at, under_way_[x], cost, t, begun, op == SEND))
                 return false;
-            if (op == SEND && cost.rendezvous)
+            if (op == SEND && cost.holds_sender())
                 under_way_.through(x, true);
             return true;
         }
@@ -434,12 +438,12 @@ template <typename Time, typename Asked = Nothing> class Engine {
             m.sent = t;
             wake(m.receiver);
         }
-        return !blocking || !cost.rendezvous || wait_posted(at, m, cost, t);
+        return !blocking || !cost.holds_sender() || wait_posted(at, m, cost, t);
     }
 
     bool wait_send(const At &at, int32_t x, Time &t) {
         const Cost &cost = cost_of(x);
-        if (!cost.rendezvous || !net_.sender_waits_for_transfer)
+        if (!cost.holds_sender() || !net_.sender_waits_for_transfer)
             return true;
         if (!wait_posted(at, under_way_[x], cost, t))
             return false;
@@ -451,7 +455,7 @@ template <typename Time, typename Asked = Nothing> class Engine {
         const Cost &cost = cost_of(x);
         if (!receive(at, under_way_[x], cost, t))
             return false;
-        under_way_.through(x, cost.rendezvous);
+        under_way_.through(x, cost.holds_sender());
         return true;
     }
 

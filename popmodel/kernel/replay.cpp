@@ -55,7 +55,8 @@ template <typename Time> Network<Time> network(const Costs &costs) {
                                  duration<D>(costs.send_overhead, k),
                                  duration<D>(costs.receive_before, k),
                                  duration<D>(costs.receive_after, k),
-                                 costs.rendezvous.data()[k] != 0});
+                                 costs.rendezvous.data()[k] != 0,
+                                 costs.rendezvous.data()[k] == DETACHED});
     for (size_t k = 0; k < costs.collective_rule.size(); k++)
         found.collective.push_back({duration<D>(costs.collective_cost, k),
                                     duration<D>(costs.member_cost, k),

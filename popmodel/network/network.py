@@ -36,7 +36,8 @@ __all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe"
 #:     collective costs the latency in its call and again in its wait.
 #: ``smpi``
 #:     As ``alpha-beta``, but a message takes latency + (size + 16 B) / bandwidth, and one of a
-#:     process to itself (size + 16 B) / (10 GB/s).
+#:     process to itself (size + 16 B) / (10 GB/s). Below `send_is_detached_thresh` the sender
+#:     goes on although the transfer starts when the receive is posted.
 RULES = ("alpha-beta", "dimemas", "smpi")
 
 #: Who waits for whom in a collective.
@@ -53,8 +54,8 @@ RULES = ("alpha-beta", "dimemas", "smpi")
 #: ``algorithm``
 #:     Collectives are carried out as point-to-point messages.
 #: ``smpi``, ``smpi-rdb``
-#:     Likewise, with the algorithms of SimGrid SMPI: those of its selector ``default``, and these
-#:     with Allreduce and Barrier by recursive doubling.
+#:     Likewise, with the algorithms of SimGrid SMPI from 3.32: those of its selector ``default``,
+#:     and these with Allreduce and Barrier by recursive doubling.
 READINGS = ("dimemas", "synchronising", "rooted", "algorithm", "smpi", "smpi-rdb")
 
 AT_ONCE = ("smpi", "smpi-rdb")
@@ -80,7 +81,11 @@ class Network:
     bandwidth : float
         Bandwidth of one message, B/s; infinite: the size costs nothing.
     eager_threshold : float
-        Smallest message, B, whose blocking send waits for its receive to be posted.
+        Smallest message, B, whose blocking send waits for its receive to be posted; by the rules
+        ``smpi`` SMPI's option ``smpi/async-small-thresh``.
+    send_is_detached_thresh : float
+        By the rules ``smpi``: smallest message, B, whose sender waits, of those whose transfer
+        starts when the receive is posted. SMPI's option of that name.
     send_overhead, receive_overhead : float
         CPU time to send a message, before it leaves, and to receive it, after it has arrived, s
         (LogGP's o); beside the latency.
@@ -130,6 +135,7 @@ class Network:
     latency: float = 0.0
     bandwidth: float = math.inf
     eager_threshold: float = 32 * 1024
+    send_is_detached_thresh: float = 0.0
     collectives: str = "dimemas"
     collective_cost: str | Fans = "logarithmic"
     cpu_factor: float = 1.0
@@ -161,6 +167,9 @@ class Network:
             raise UsageError(f"bandwidth must be above 0, not {self.bandwidth:g} B/s")
         if not self.eager_threshold >= 0:
             raise UsageError(f"eager threshold must be at least 0, not {self.eager_threshold:g} B")
+        thresh = self.send_is_detached_thresh
+        if not thresh >= 0:
+            raise UsageError(f"send-is-detached-thresh must be at least 0, not {thresh:g} B")
         for name in ("send_overhead", "receive_overhead"):
             if not 0 <= (value := getattr(self, name)) < math.inf:
                 what = name.replace("_", " ")
@@ -250,11 +259,13 @@ class Network:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: infinite values are None.
 
-        Overheads, ``algorithms``, ``mapping``, ``speeds``, ``tiers`` and what messages share are
-        there only where there are some.
+        Overheads, ``send_is_detached_thresh``, ``algorithms``, ``mapping``, ``speeds``, ``tiers``
+        and what messages share are there only where there are some.
         """
         left_out = {"algorithms", "mapping", "speeds", "tiers", "topology"}
         left_out |= {name for name in ("send_overhead", "receive_overhead") if not vars(self)[name]}
+        if self.rules != "smpi":
+            left_out.add("send_is_detached_thresh")
         if not self.contended:
             left_out |= {*_COUNTS, "sharing"}
         plain = {key: value for key, value in vars(self).items() if key not in left_out}
@@ -289,7 +300,8 @@ PRESETS = {
         rules="smpi",
         latency=1e-6,
         bandwidth=10e9,
-        eager_threshold=64 * 1024,
+        eager_threshold=0,
+        send_is_detached_thresh=64 * 1024,
         collectives="smpi",
     ),
 }

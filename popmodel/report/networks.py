@@ -18,6 +18,7 @@ _OF_TIERS = (
     "latency",
     "bandwidth",
     "eager_threshold",
+    "send_is_detached_thresh",
     "send_overhead",
     "receive_overhead",
 )  # which tiers say by distance and size
@@ -26,6 +27,7 @@ _USUAL = {
     "mapping": TRACED,
     "algorithms": "the first of each operation",
     "speeds": "as traced",
+    "send_is_detached_thresh": 0.0,
     "send_overhead": 0.0,
     "receive_overhead": 0.0,
     "sharing": "fifo",
@@ -48,6 +50,7 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "latency": lambda value: format_time(value, trim=True),
     "bandwidth": lambda value: format_bandwidth(_finite(value)),
     "eager_threshold": lambda value: format_size(_finite(value)),
+    "send_is_detached_thresh": lambda value: format_size(_finite(value)),
     "send_overhead": lambda value: format_time(value, trim=True),
     "receive_overhead": lambda value: format_time(value, trim=True),
     "cpu_factor": lambda value: f"{value:g}",

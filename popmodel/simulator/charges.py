@@ -72,7 +72,8 @@ class Charges:
     transfer : float64[K]
         From the departure of a message to its arrival.
     rendezvous : uint8[K]
-        Whether a blocking send waits for its receive to be posted.
+        0: eager, 1: the transfer and a blocking send wait for the receive to be posted, 2: the
+        transfer does, the sender goes on (detached).
     send_overhead : float64[K]
         Busy time of the sender before the message leaves.
     receive_before : float64[K]
@@ -146,13 +147,17 @@ def with_sizes(messages: MessageClasses, sizes: Sizes) -> MessageClasses:
 
 
 def rendezvous(messages: MessageClasses, network: Network) -> NDArray[np.uint8]:
-    """Tell of each class of messages whether a blocking send waits for its receive."""
+    """Tell of each class of messages whether it waits for its receive: `Charges.rendezvous`."""
     if network.tiers is None:
         waits = np.asarray(waits_for_receiver(messages.size, network.eager_threshold))
     else:
         waits = network.tiers.waits(messages.size, messages.distance == BETWEEN)
-    found: NDArray[np.uint8] = (waits & (messages.mode == 0)).astype(np.uint8)
-    return found
+    buffered = messages.mode != 0
+    if network.rules == "smpi":
+        detached = waits & (buffered | (messages.size < network.send_is_detached_thresh))
+        found: NDArray[np.uint8] = waits.astype(np.uint8) + detached
+        return found
+    return np.asarray(waits & ~buffered, np.uint8)
 
 
 def _of_messages(messages: MessageClasses, network: Network, by: Price) -> dict[str, Any]:

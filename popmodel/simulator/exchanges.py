@@ -3,17 +3,19 @@
 SMPI posts all messages of a linear algorithm at once, so that those that wait for their receiver
 overlap. With its selector ``default``: Bcast by a binomial tree, Reduce, Gather and Scatter to and
 from the root at once, Allreduce as Reduce and Bcast, Barrier over rank 0, Allgather and Scan to all
-at once, Reduce_scatter as Reduce and Scatter, Alltoall by size (Bruck, all at once, pairwise),
-Alltoallv at once. With
-``rdb``: Allreduce and Barrier by recursive doubling.
+at once, Reduce_scatter as Reduce and Scatter, Alltoall by members and size as its selector ``ompi``
+(all at once, pairwise, Bruck), Alltoallv at once. With ``rdb``: Allreduce and Barrier by recursive
+doubling.
 
-Source: SimGrid, ``src/smpi/colls`` (``smpi_default_selector.cpp``, ``smpi_nbc_impl.cpp``,
-``smpi_openmpi_selector.cpp``); its runtimes are in ``tests/simulator/test_simgrid.py``.
+Source: SimGrid 3.32 to 4.1, ``src/smpi/colls`` (``smpi_default_selector.cpp``,
+``smpi_nbc_impl.cpp``, ``smpi_openmpi_selector.cpp``); its runtimes are in
+``tests/simulator/test_simgrid.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from popmodel.simulator.program import Op
@@ -23,9 +25,20 @@ __all__ = ["Exchange", "operations"]
 Exchange: TypeAlias = tuple[Op, int, float]
 """An operation, the rank of its partner, and which part of the collective's bytes it moves."""
 
-_BRUCK = 200  # B for one peer, and processes from which on Alltoall is Bruck's
-_BRUCK_PROCESSES = 12
-_AT_ONCE = 3000  # B for one peer, up to which Alltoall sends all at once
+# Members below which a row holds, and the sizes, B for one peer, from and below which Alltoall is
+# pairwise and Bruck's; else all messages are sent at once.
+_ALLTOALL = (
+    (8, (2**19, 2**20), (0, 0)),
+    (16, (0, 0), (0, 0)),
+    (32, (0, 0), (4, 512)),
+    (64, (0, 0), (0, 512)),
+    (256, (2**18, math.inf), (0, 1024)),
+    (512, (2**15, math.inf), (0, 1024)),
+    (1024, (2**18, math.inf), (0, 512)),
+    (2048, (0, 0), (0, 512)),
+    (4096, (0, 0), (0, 1024)),
+    (math.inf, (0, 0), (0, 2048)),
+)
 
 
 def operations(
@@ -58,7 +71,7 @@ def operations(
     if members < 2:
         return
     if kind in ("init", "allreduce", "barrier") and recursive_doubling:
-        yield from _doubling(members, rank, 1.0)
+        yield from _doubling(members, rank, 1.0, adjacent=kind == "allreduce")
     elif kind in ("init", "barrier"):
         yield from _to_root(0, rank, others, 0.0)
         yield from _from_root(0, rank, others, 0.0)
@@ -76,15 +89,24 @@ def operations(
         yield from _from_root(0, rank, others, 1 / members)
     elif kind == "scan":
         yield from _at_once(range(rank), range(rank + 1, members), 1.0)
-    elif kind == "allgather" or by_peer or (size >= _BRUCK and size < _AT_ONCE):
+    elif kind == "allgather" or by_peer:
         yield from _at_once(others, others, 1.0)
-    elif size >= _AT_ONCE:
-        for hop in range(1, members):
-            yield from _shift(members, rank, hop, 1.0)
-    elif members > _BRUCK_PROCESSES:
+    else:
+        yield from _alltoall(members, rank, others, size)
+
+
+def _alltoall(members: int, rank: int, others: list[int], size: int) -> Iterator[Exchange]:
+    pairwise, bruck = next(row[1:] for row in _ALLTOALL if members < row[0])
+    if bruck[0] <= size < bruck[1]:
         for log in range((members - 1).bit_length()):
             parts = sum(peer >> log & 1 for peer in range(members))
             yield from _shift(members, rank, 1 << log, float(parts))
+    elif pairwise[0] <= size < pairwise[1]:
+        for hop in range(1, members):
+            if members & (members - 1):  # SMPI has none for these, and ends with an error
+                yield from _shift(members, rank, hop, 1.0)
+            else:
+                yield from _swap(rank ^ hop, rank ^ hop, 1.0)
     else:
         yield from _at_once(others, others, 1.0)
 
@@ -130,22 +152,33 @@ def _down_the_tree(members: int, root: int, rank: int) -> Iterator[Exchange]:
             yield Op.SEND, (place + hop + root) % members, 1.0
 
 
-def _doubling(members: int, rank: int, part: float) -> Iterator[Exchange]:
-    """Recursive doubling; ranks beyond the largest power of two fold in and out."""
+def _doubling(members: int, rank: int, part: float, adjacent: bool) -> Iterator[Exchange]:
+    """Recursive doubling; the surplus over a power of two folds into the first places and out.
+
+    The surplus is every other one of the first ranks, beside its partner (adjacent), or the last.
+    """
     power = 1 << (members.bit_length() - 1)
-    if rank >= power:
-        yield Op.SEND, rank - power, part
-        yield Op.RECEIVE, rank - power, part
+    surplus = members - power
+    places: Sequence[int] = range(power)
+    folded = range(power, members)
+    if adjacent:
+        places = [*range(1, 2 * surplus, 2), *range(2 * surplus, members)]
+        folded = range(0, 2 * surplus, 2)
+    if rank in folded:
+        partner = places[folded.index(rank)]
+        yield Op.SEND, partner, part
+        yield Op.RECEIVE, partner, part
         return
-    folded = rank + power < members
-    if folded:
-        yield Op.RECEIVE, rank + power, part
+    place = places.index(rank)
+    if place < surplus:
+        yield Op.RECEIVE, folded[place], part
     hop = 1
     while hop < power:
-        yield from _swap(rank ^ hop, rank ^ hop, part)
+        partner = places[place ^ hop]
+        yield from _swap(partner, partner, part)
         hop <<= 1
-    if folded:
-        yield Op.SEND, rank + power, part
+    if place < surplus:
+        yield Op.SEND, folded[place], part
 
 
 def _shift(members: int, rank: int, hop: int, part: float) -> Iterator[Exchange]:

@@ -255,3 +255,16 @@ def test_a_page_says_why_it_has_no_sliders(started: str, popmodel: Call, tmp_pat
     (left_out,) = found["left_out"]
     assert left_out["what"] == "sensitivity"
     assert "messages share links or buses" in left_out["why"]
+
+
+def test_options_of_smpi_have_its_names(trace: str, popmodel: Call) -> None:
+    words = ("--async-small-thresh", "1KiB", "--send-is-detached-thresh", "inf")
+    out = popmodel("replay", trace, "--network", "smpi", *words, "--format", "json")[1]
+    network = json.loads(out)["runs"][0]["network"]
+    assert network["eager_threshold"] == 1024
+    assert network["send_is_detached_thresh"] is None
+    status, _, err = popmodel("replay", trace, *words)
+    assert status == 2
+    assert err.startswith(
+        "popmodel: error: send-is-detached-thresh: no option of ideal, only of SimGrid SMPI"
+    )

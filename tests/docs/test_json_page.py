@@ -43,6 +43,7 @@ COMMANDS = (
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --metrics",
     "replay tests/data/comd.4.prv.gz --machine sandybridge-fdr --mapping block:2 "
     "--algorithm allreduce=ring --rank-speed 0=2",
+    "replay tests/data/comd.4.prv.gz --network smpi --send-is-detached-thresh 1KiB",
     "replay tests/data/comd.4.prv.gz --send-overhead 1us --receive-overhead 1us",
     "replay tests/data/comd.4.prv.gz --machine examples/profiles/two-core-vm.json",
     "replay tests/data/comd.4.prv.gz --latency 1us --mapping block:1 --links 1 --intra-links 1",

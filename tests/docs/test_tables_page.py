@@ -34,6 +34,7 @@ VERBS: dict[str, Callable[[], list[Any]]] = {
             algorithm="bcast=linear",
             rank_speed="0=2",
         ),
+        popmodel.replay(TRACE, "smpi"),
         popmodel.replay(TRACE, send_overhead=1e-6, receive_overhead=1e-6),
         popmodel.replay(TRACE, mapping="block:1", topology="tests/data/fat_tree.toml"),
     ],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from oracle.replay import WAITS
 from popmodel.simulator.program import Op, Program
 
 
@@ -208,7 +209,7 @@ class Replay:
         if op in (Op.RECEIVE, Op.WAIT_RECEIVE):
             return m.arrived
         rendezvous, ends = self.costs["rendezvous"][x], self.costs["sender_waits_for_transfer"]
-        if rendezvous and (op == Op.SEND or (op == Op.WAIT_SEND and ends)):
+        if rendezvous == WAITS and (op == Op.SEND or (op == Op.WAIT_SEND and ends)):
             if ends:
                 return m.arrived
             return None if m.posted is None else max(m.posted, m.sent or 0.0)

@@ -72,8 +72,10 @@ def with_uneven_members(draw: st.DrawFn, program: Program) -> Program:
 
 @st.composite
 def networks(draw: st.DrawFn):
+    rules = draw(st.sampled_from(["alpha-beta", "dimemas", "smpi"]))
     return PRESETS["ideal"].with_(
-        rules=draw(st.sampled_from(["alpha-beta", "dimemas"])),
+        rules=rules,
+        send_is_detached_thresh=draw(st.sampled_from([0, 2000])) if rules == "smpi" else 0,
         latency=draw(st.sampled_from([0.0, 1e-7, 1e-6])),
         bandwidth=draw(st.sampled_from([1e9, math.inf])),
         eager_threshold=draw(st.sampled_from([0, 1000, math.inf])),

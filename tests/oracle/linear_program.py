@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from oracle import affine, algorithms
 from oracle.derivatives import Derivatives
+from oracle.replay import WAITS
 from popmodel.network.network import Network
 from popmodel.simulator.program import Op, Program
 
@@ -113,7 +114,7 @@ def _add(rows: _Rows, program: Program, network: Network) -> None:
                 now = plus(now, "request_cost", x)
             if op in (Op.COLLECTIVE, Op.ARRIVE):
                 arrived.setdefault(x, {})[p] = now
-            waits = charges.rendezvous[x] if op in (Op.SEND, Op.WAIT_SEND) else 0
+            waits = op in (Op.SEND, Op.WAIT_SEND) and charges.rendezvous[x] == WAITS
             if op in (Op.RECEIVE, Op.WAIT_RECEIVE):
                 now = rows.after(now)
                 waiting.append(("arrival", now.variable, x, p))

@@ -11,6 +11,7 @@ from popmodel.simulator.charges import charge
 from popmodel.simulator.classes import classes
 from popmodel.simulator.program import Op, Program
 
+WAITS = 1  # of a rendezvous: the sender does, unless it is detached
 _OF_MESSAGES = ("transfer", "rendezvous", "send_overhead", "receive_before", "receive_after")
 SYNCHRONISING, FROM_ROOT, TO_ROOT, TO_ROOT_PAID, _, LAST_DECIDES = range(6)
 
@@ -105,9 +106,10 @@ def replay(program: Program, cpu: float, **costs) -> tuple[list[float], list[int
         if op in (Op.RECEIVE, Op.WAIT_RECEIVE):
             there = arrival(x)
             return None if there is None else max(t, there) + cost["receive_after"][x]
-        if op == Op.SEND and cost["rendezvous"][x]:
+        if op == Op.SEND and cost["rendezvous"][x] == WAITS:
             return sender_end(x, t)
-        if op == Op.WAIT_SEND and cost["rendezvous"][x] and cost["sender_waits_for_transfer"]:
+        ends = op == Op.WAIT_SEND and cost["sender_waits_for_transfer"]
+        if ends and cost["rendezvous"][x] == WAITS:
             return sender_end(x, t)
         if op in (Op.COLLECTIVE, Op.WAIT_COLLECTIVE):
             return leave(p, x, t)

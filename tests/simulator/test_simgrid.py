@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oracle import smpi
+from oracle.smpi_cells import cell
 
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
@@ -16,6 +17,7 @@ from popmodel.simulator.engine import ends
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
+CELLS = json.loads((DATA / "cells.json").read_text())
 ROWS = json.loads((DATA / "reference.json").read_text())
 
 
@@ -53,9 +55,69 @@ def test_the_rules_of_smpi_give_what_smpi_says(row: dict) -> None:
     network = PRESETS["smpi"].with_(
         latency=latency,
         bandwidth=bandwidth,
+        eager_threshold=smpi.EAGER,
         collectives="smpi-rdb" if row["collectives"] == "rdb" else "smpi",
     )
     trace = read(DATA / f"{row['app']}.ti.txt.gz", flop_rate=smpi.FLOPS)
     execution = replay(from_trace(trace), network)
     assert execution.end == pytest.approx(row["ends"], rel=1e-11)
     assert execution.runtime == pytest.approx(row["runtime"], rel=1e-11)
+
+
+@pytest.mark.parametrize("kind", sorted({row[0] for row in CELLS}))
+def test_every_collective_takes_what_smpi_says(kind: str, tmp_path: Path) -> None:
+    path, wrong = tmp_path / "cell.ti", {}
+    for _, processes, size, name, selector, expected in (row for row in CELLS if row[0] == kind):
+        path.write_text(cell(kind, processes, size))
+        latency, bandwidth = smpi.NETWORKS[name]
+        network = PRESETS["smpi"].with_(
+            latency=latency,
+            bandwidth=bandwidth,
+            collectives="smpi-rdb" if selector == "rdb" else "smpi",
+        )
+        runtime = replay(from_trace(read(path, flop_rate=smpi.FLOPS)), network).runtime
+        if runtime != pytest.approx(expected, rel=1e-9):
+            wrong[processes, size, name, selector] = runtime, expected
+    assert not wrong
+
+
+def late_receives(count: int, size: int) -> str:
+    """A process sends without waiting, to one that receives later."""
+    lines = ["0 init", "1 init"]
+    for tag in range(count):
+        lines += [f"0 send 1 {tag} {size}", "0 compute 20000"]
+        lines += ["1 compute 20000", f"1 recv 0 {tag} {size}"]
+    return "\n".join([*lines, "0 finalize", "1 finalize"]) + "\n"
+
+
+# ``smpirun -replay`` by sizes and smpi/async-small-thresh (else as in `oracle.smpi_cells`).
+@pytest.mark.parametrize(
+    ("size", "small", "runtime"),
+    [
+        (1000, 0, 0.0031016),
+        (1000, 65536, 0.002),
+        (1000, 1000, 0.0031016),
+        (1000, 1001, 0.002),
+        (65535, 0, 0.0095551),
+        (65536, 0, 0.0095752),
+    ],
+)
+def test_a_message_waits_for_its_receive_from_async_small_thresh(
+    size: int, small: int, runtime: float, tmp_path: Path
+) -> None:
+    (tmp_path / "late.ti").write_text(late_receives(100, size))
+    network = PRESETS["smpi"].with_(latency=1e-5, bandwidth=1e9, eager_threshold=small)
+    program = from_trace(read(tmp_path / "late.ti", flop_rate=1e9))
+    assert replay(program, network).runtime == pytest.approx(runtime, rel=1e-9)
+
+
+def test_the_sender_of_a_detached_message_goes_on(tmp_path: Path) -> None:
+    """Below smpi/send-is-detached-thresh: SimGrid lets rank 0 end at 2 ms."""
+    (tmp_path / "late.ti").write_text(late_receives(100, 1000))
+    program = from_trace(read(tmp_path / "late.ti", flop_rate=1e9))
+    network = PRESETS["smpi"].with_(latency=1e-5, bandwidth=1e9)
+    assert replay(program, network).end == pytest.approx([0.002, 0.0031016], rel=1e-9)
+    blocking = network.with_(send_is_detached_thresh=1000)
+    assert replay(program, blocking).end == pytest.approx([0.0031216, 0.0031016], rel=1e-9)
+    links = network.with_(output_links=1, input_links=1)
+    assert replay(program, links).end == pytest.approx([0.002, 0.0031016], rel=1e-9)
