@@ -1,0 +1,28 @@
+"""Every verb prints what its transcript says: screens, documents, and the answers to wrong input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from golden.transcript import differences, names, run, stored
+
+
+@pytest.mark.parametrize("name", names())
+def test_transcript(name: str, tmp_path: Path) -> None:
+    cases = stored(name)
+    printed = run([case.command for case in cases], tmp_path)
+    wrong = [
+        f"$ {case.command}\n" + "\n".join(lines)
+        for case, now in zip(cases, printed, strict=True)
+        if (lines := differences(case.text, now.text, 1e-6))
+    ]
+    assert not wrong, "\n\n".join(
+        [*wrong, "if this is wanted: python tests/golden/transcript.py update"]
+    )
+
+
+def test_numbers_are_compared_and_words_are_not_forgiven() -> None:
+    assert not differences("a 1.0 b\n", "a 1.0000000000001 b\n", 1e-12)
+    assert differences("a 1.0 b\n", "a 1.00001 b\n", 1e-6)
+    assert differences("a 1.0 b\n", "a 1.0 c\n", 1e-6)
