@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from hypothesis import settings
 from surroundings import Leftovers, neutral_environment, signals_as_at_a_terminal
 
 # The same examples in every run, however busy the machine is: a failure here is a failure
-# everywhere. HYPOTHESIS_PROFILE=default tries new ones.
-settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+# everywhere. HYPOTHESIS_PROFILE=thorough tries more of them, default tries new ones.
+for profile, examples in (("repeatable", 20), ("thorough", 100)):
+    settings.register_profile(
+        profile, derandomize=True, database=None, deadline=None, max_examples=examples
+    )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +26,19 @@ MOST_WORKERS = 8
 
 signals_as_at_a_terminal()
 neutral_environment(os.environ)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the first cases of a test that is marked ``long(after=N)`` in the default run."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("long")
+        if mark is not None and "after" in mark.kwargs:
+            name = item.nodeid.partition("[")[0]
+            cases[name] += 1
+            if cases[name] <= mark.kwargs["after"]:
+                item.own_markers.remove(mark)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -10,6 +10,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -76,6 +78,7 @@ NUMBERS = (
 )
 
 
+@pytest.mark.long
 def test_numbers_of_events_stand_in_the_room_of_paraver_only() -> None:
     found, elsewhere = 0, []
     for path in sorted((ROOT / "popmodel").rglob("*.py")):

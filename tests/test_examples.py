@@ -63,6 +63,7 @@ def validated(
     return call
 
 
+@pytest.mark.long(after=6)
 @pytest.mark.parametrize(("example", "command"), COMMANDS, ids=[c for _, c in COMMANDS])
 def test_a_command_of_an_example(
     example: str,
@@ -103,6 +104,7 @@ def test_the_validation_is_as_far_off_as_its_readme_says(
     assert f"within {abs(most)} % of the runs" in _readme("stencil3d")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("program", "table", "profile"), SIZES)
 def test_other_sizes_are_as_far_off_as_the_readmes_say(
     program: str, table: str, profile: str, validated: Callable[..., dict[str, Any]]
@@ -159,6 +161,7 @@ def test_what_is_far_off_on_the_xeon_is_what_the_readmes_name(
     assert {case for case, off in cannon.items() if abs(off) > 10} == {(1, 2, 512)}
 
 
+@pytest.mark.long
 def test_small_blocks_are_less_far_off_if_the_cores_are_as_near_as_in_the_fastest_runs(
     validated: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:

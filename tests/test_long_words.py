@@ -62,6 +62,7 @@ def of_trace(path: Path, begin: str, end: str = "") -> Callable[[str], Any]:
     return reader
 
 
+@pytest.mark.long(after=38)
 @pytest.mark.parametrize("piece", [*WORDS, *LINES])
 @pytest.mark.parametrize(
     ("name", "begin", "end"),
@@ -82,6 +83,7 @@ def test_traces(tmp_path: Path, name: str, begin: str, end: str, piece: str) -> 
     expect_proportion(of_trace(tmp_path / name, begin, end), piece)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", ["pcf", "row"])
 def test_names_beside_a_trace(tmp_path: Path, suffix: str) -> None:
     (tmp_path / "x.prv").write_text(EVENT)
@@ -106,6 +108,7 @@ def test_names_beside_a_trace(tmp_path: Path, suffix: str) -> None:
             expect_proportion(lambda text, begin=begin: reader(begin + text), piece)
 
 
+@pytest.mark.long
 def test_documents_and_tables(tmp_path: Path) -> None:
     def through(name: str, use: Callable[[Path], Any]) -> Callable[[str], Any]:
         def reader(text: str) -> Any:
@@ -137,6 +140,7 @@ def test_documents_and_tables(tmp_path: Path) -> None:
                 expect_proportion(lambda text, r=reader, b=begin: r(b + text), piece)
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize(
     "reader",
     [

@@ -25,6 +25,7 @@ def test_a_trace_may_be_a_path_or_an_object(measured: Metrics) -> None:
     assert from_path.runs[0].observables.runtime == measured.runs[0].observables.runtime
 
 
+@pytest.mark.long
 def test_an_application_and_a_machine_may_be_names_or_objects() -> None:
     named = popmodel.predict("stencil3d", "sandybridge-fdr", 16, 4)
     loaded = popmodel.predict(
@@ -80,6 +81,7 @@ def test_weak_scaling_compares_with_another_problem_size() -> None:
     assert weak.to_dict()["reference"]["settings"]["N"] == 256
 
 
+@pytest.mark.long
 def test_validation_takes_nodes_and_cores_as_predictions_do() -> None:
     table = {"machine": "sandybridge-fdr", "settings": {"N": 256}}
     alone = popmodel.predict("stencil3d", procs=2, nodes=2, cores_per_node=1, **table)

@@ -31,6 +31,7 @@ from .conftest import CG, HYBRID, RUNS, VM
 LINES = 5
 
 
+@pytest.mark.long(after=2)
 def test_repr_is_short_and_says_what_it_is(result: Result) -> None:
     shown = repr(result)
     assert len(shown) <= LONGEST
@@ -38,6 +39,7 @@ def test_repr_is_short_and_says_what_it_is(result: Result) -> None:
     assert " s" in shown or " ms" in shown or "%" in shown
 
 
+@pytest.mark.long(after=3)
 def test_print_shows_the_screen_of_the_command(
     capsys: pytest.CaptureFixture[str], result: Result
 ) -> None:
@@ -65,6 +67,7 @@ OTHERS: dict[str, Callable[[], Result]] = {
 """Functions that return a result, other than those of `result`."""
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_result_is_a_table_and_elements_of_a_notebook(name: str) -> None:
     one = OTHERS[name]()

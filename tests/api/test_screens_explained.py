@@ -94,6 +94,7 @@ def _labels(screen: str) -> Iterator[str]:
         yield from cells
 
 
+@pytest.mark.long(after=10)
 @pytest.mark.parametrize("name", SCREENS)
 def test_every_label_can_be_explained(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

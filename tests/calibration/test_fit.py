@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy
 from calibration.small import NOISE, SPLITS, drawn, fitted, program, ready, runs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from truth.judged import binomial
 
@@ -48,6 +48,7 @@ def errors(rng: np.random.Generator) -> dict[str, float]:
     return {name: float(rng.standard_normal()) for name in (*laws, *own)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metrics", [False, True], ids=["runtimes", "metrics"])
 def test_intervals_of_constants_hold_them_as_often_as_they_say(metrics: bool) -> None:
     off: list[float] = []
@@ -64,6 +65,7 @@ def test_intervals_of_constants_hold_them_as_often_as_they_say(metrics: bool) ->
     assert abs(np.mean(off)) < 3 / math.sqrt(len(off))
 
 
+@pytest.mark.long
 def test_without_errors_of_laws_constants_come_back_closer_than_laws_allow() -> None:
     off: list[float] = []
     for seed in range(DRAWS // 3):
@@ -89,6 +91,7 @@ def misfit(found: Fit, scores: np.ndarray) -> np.ndarray:
     return np.concatenate([at.gap * at.unit / found.linear.unit, scores / found.setting.prior])
 
 
+@pytest.mark.long
 def test_the_most_likely_scores_are_those_of_another_solver() -> None:
     found = given_fit()
     ends = np.where(found.setting.positive, 0.0, -np.inf)
@@ -105,6 +108,7 @@ def test_the_most_likely_scores_are_those_of_another_solver() -> None:
     assert gap.max() < 0.1
 
 
+@pytest.mark.long
 def test_the_covariance_is_the_inverse_of_the_curvature() -> None:
     found = given_fit()
     slopes = np.empty((len(misfit(found, found.means)), len(found.means)))
@@ -143,7 +147,6 @@ def problems(draw: st.DrawFn) -> tuple[Linear, np.ndarray, np.ndarray, Bounds]:
 
 
 @given(problems())
-@settings(max_examples=150, deadline=None)
 def test_bounded_scores_are_those_of_another_solver(
     problem: tuple[Linear, np.ndarray, np.ndarray, Bounds],
 ) -> None:
@@ -169,7 +172,6 @@ def test_bounded_scores_are_those_of_another_solver(
 
 
 @given(problems())
-@settings(max_examples=30, deadline=None)
 def test_evidence_is_the_density_of_all_that_was_measured(
     problem: tuple[Linear, np.ndarray, np.ndarray, Bounds],
 ) -> None:

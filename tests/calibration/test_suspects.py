@@ -51,6 +51,7 @@ def disturbed() -> list[tuple[Fit, tuple[Suspect, ...]]]:
     return [robustly(poisoned(given_runs(seed), seed % 6)) for seed in range(DRAWS)]
 
 
+@pytest.mark.long
 def test_a_run_that_took_twice_as_long_is_named(
     disturbed: list[tuple[Fit, tuple[Suspect, ...]]],
 ) -> None:
@@ -67,6 +68,7 @@ def test_its_factor_and_its_probability_are_told(
     assert all(1 / 3 <= one.probability <= 1 for one in found)
 
 
+@pytest.mark.long
 def test_it_moves_the_answer_by_less_than_its_interval(
     clean: list[tuple[Fit, tuple[Suspect, ...]]],
     disturbed: list[tuple[Fit, tuple[Suspect, ...]]],

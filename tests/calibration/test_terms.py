@@ -53,10 +53,12 @@ def taken(found: Offered) -> list[str]:
     return [one.name for one in found[1] if one.is_taken]
 
 
+@pytest.mark.long
 def test_a_collective_that_the_signature_lacks_is_taken(missing: list[Offered]) -> None:
     assert [taken(one) for one in missing] == [[LOG]] * DRAWS
 
 
+@pytest.mark.long
 def test_nothing_is_taken_where_nothing_is_missing(complete: list[Offered]) -> None:
     assert np.mean([len(taken(one)) > 0 for one in complete]) <= 0.1
 

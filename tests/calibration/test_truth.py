@@ -70,6 +70,7 @@ def most_are_below(bound: float, found: Sequence[float]) -> bool:
     return binomial([one < bound for one in found])[1] >= 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_errors_inside_are_small(family: str, verdicts: Judge) -> None:
     found = rows(verdicts(family), "inside")
@@ -172,6 +173,7 @@ def disturbed(verdicts: Judge, tmp_path_factory: pytest.TempPathFactory) -> list
     return [poisoned(one.truth, folder, one.calibrated) for one in verdicts("moderate")]
 
 
+@pytest.mark.long
 def test_run_that_took_twice_as_long_is_named(disturbed: Sequence[Poisoned]) -> None:
     assert binomial([one.named for one in disturbed])[1] >= 0.8
 

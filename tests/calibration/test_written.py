@@ -108,8 +108,9 @@ def written(seed: int = 0, digest: str = "") -> str:
     return text_of(TEXT, signatures.from_text(TEXT), after, values, DAY)
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 def test_predictions_from_the_file_are_those_of_the_calibration(seed: int) -> None:
     profile = load("sandybridge-fdr")
     after, _ = calibrated(seed, profile.digest)

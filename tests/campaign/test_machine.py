@@ -61,6 +61,7 @@ def test_measuring_again_improves_the_profile_of_this_machine(tmp_path: Path) ->
     assert found.profile.path == str(EXAMPLE)
 
 
+@pytest.mark.long
 @measuring()
 def test_this_machine_is_measured_into_the_directory_of_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

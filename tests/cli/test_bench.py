@@ -46,6 +46,7 @@ def test_it_measures_and_writes_profile_and_page(popmodel: Call, machine: Path) 
     assert machine.joinpath("m.core-p2p.samples", "plan.json").exists()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("machine")
 def test_without_a_file_the_samples_are_kept_in_the_cache(popmodel: Call, tmp_path: Path) -> None:
     status, out, err = popmodel("bench", "--only", "core", "--format", "json")
@@ -92,6 +93,7 @@ def test_other_formats_of_the_page(popmodel: Call) -> None:
     assert popmodel("bench", "--only", "core", "--format", "csv")[1].startswith("path,value,low")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("machine")
 def test_parts_measured_anew_replace_those_of_the_profile(popmodel: Call) -> None:
     assert popmodel("bench", "--only", "core,p2p,noise", "-o", "m.json")[0] == 0
@@ -109,6 +111,7 @@ def test_parts_measured_anew_replace_those_of_the_profile(popmodel: Call) -> Non
     assert popmodel("machine", "diff", "m.json", "m.json")[0] == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("machine")
 def test_a_profile_is_as_old_as_its_oldest_part(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch

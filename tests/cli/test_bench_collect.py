@@ -13,6 +13,7 @@ Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("machine")
 def test_samples_of_several_directories_make_one_profile(popmodel: Call) -> None:
     popmodel("bench", "--only", "core", "-o", "a.json")

@@ -55,6 +55,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tiny")
 @measuring()
 def test_the_real_programs_measure_this_machine(popmodel: Call, mpi: Mpi) -> None:
@@ -97,6 +98,7 @@ def test_the_real_programs_fill_every_part(popmodel: Call, monkeypatch: pytest.M
     assert full_support or "net.multiple_overhead" in document["absent"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tiny")
 def test_a_measurement_beside_busy_programs_is_noisy(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
@@ -131,6 +133,7 @@ exec {launcher} -n "$ranks" "$@"
 """
 
 
+@pytest.mark.long
 @measuring()
 def test_the_job_script_measures_with_the_real_programs(
     popmodel: Call, mpi: Mpi, tiny: Path

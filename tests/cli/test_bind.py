@@ -21,6 +21,7 @@ def predicted(popmodel: Call, *words: str) -> Any:
     return json.loads(popmodel(*words, "--format", "json")[1])
 
 
+@pytest.mark.long
 def test_the_layout_is_in_the_document(shown: Call) -> None:
     close, spread, loose = (
         predicted(shown, *ONE, "--bind", bind)["placement"] for bind in ("close", "spread", "none")
@@ -52,6 +53,7 @@ def test_close_is_the_default(popmodel: Call) -> None:
     assert runtimes[0] == runtimes[1]
 
 
+@pytest.mark.long
 def test_the_screen_and_the_launch_lines_say_what_binds_threads(shown: Call) -> None:
     out = shown(*RUN, "--bind", "none")[1]
     assert "grid 1x1x2, threads not bound" in out

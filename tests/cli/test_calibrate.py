@@ -254,6 +254,7 @@ def test_options_that_contradict_each_other(
 # -- constants of which nothing is known
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("formula", "truth"), [("rate", RATE), ("1/rate", 1 / RATE), ("rate*1e-9", RATE * 1e9)]

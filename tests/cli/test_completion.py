@@ -115,6 +115,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return dict(zip(lines, found, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("line", "expected"), VALUES)
 def test_values(line: str, expected: list[str], told: dict[str, list[str]]) -> None:
     assert told[line] == expected

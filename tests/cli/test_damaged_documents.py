@@ -80,6 +80,7 @@ def prediction(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(path.read_text())
 
 
+@pytest.mark.long
 @often(80)
 @damaged
 def test_predictions(
@@ -93,6 +94,7 @@ def test_predictions(
     check(capsys, "validate", str(saved), str(measured), "--format", dice.choice(["json", "table"]))
 
 
+@pytest.mark.long
 @often(100)
 @damaged
 def test_tables_of_run_times(
@@ -104,6 +106,7 @@ def test_tables_of_run_times(
     check(capsys, "validate", str(saved), str(runs), "--format", dice.choice(["json", "table"]))
 
 
+@pytest.mark.long
 @often(150)
 @damaged
 def test_profiles(tmp_path: Path, capsys: pytest.CaptureFixture[str], dice: random.Random) -> None:
@@ -121,6 +124,7 @@ def test_profiles(tmp_path: Path, capsys: pytest.CaptureFixture[str], dice: rand
     check(capsys, "machine", *words, "--format", dice.choice(["json", "table", "csv", "markdown"]))
 
 
+@pytest.mark.long
 @often(60)
 @damaged
 def test_predictions_with_profiles(

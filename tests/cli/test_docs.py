@@ -29,6 +29,7 @@ def test_pages_for_new_users_come_first() -> None:
     assert NAMES[: len(known)] == known
 
 
+@pytest.mark.long(after=8)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("width", [40, 80])
 def test_text_fits_the_terminal_and_code_is_never_cut(

@@ -49,7 +49,6 @@ def signature(path: Path, name: str, item: str = "work") -> Path:
 
 
 @given(NAMES)
-@settings(max_examples=200)
 def test_a_name_becomes_one_word_or_is_refused(name: str) -> None:
     from popmodel.machine.topology import Topology
     from popmodel.model.run.launch import launch_line, mpirun_line
@@ -97,6 +96,7 @@ def test_other_words_of_a_signature_are_shown_harmless(
         assert shlex.quote("./it's; `id`") in out
 
 
+@pytest.mark.long
 @given(NAMES, NAMES)
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_names_of_traces_and_in_them_are_shown_harmless(

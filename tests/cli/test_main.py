@@ -192,6 +192,7 @@ def test_ctrl_c_while_reading(tmp_path: Path) -> None:
     assert answer == (130, "", "popmodel: interrupted\n")
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_is_no_error(trace: str, shell: Shell) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -203,6 +204,7 @@ def test_a_reader_that_goes_away_is_no_error(trace: str, shell: Shell) -> None:
     assert finished.stderr == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [[], ["--format", "json", "--family", "all"]])
 def test_a_threshold_is_checked_although_the_reader_went_away(
     more: list[str], trace: str, shell: Shell
@@ -221,6 +223,7 @@ def test_a_threshold_is_checked_although_the_reader_went_away(
     assert line.startswith("popmodel: error: mpi.load_balance of two is 0.875, less than 0.99")
 
 
+@pytest.mark.long
 def test_a_threshold_is_checked_in_a_pipe_that_closes_early(trace: str) -> None:
     program = f"{shlex.quote(sys.executable)} -m popmodel"
     command = f"{program} metrics {trace} --fail-under load_balance=0.99 | head -1 >/dev/null"
@@ -298,6 +301,7 @@ def test_names_that_an_encoding_lacks_are_written_as_escapes(trace: str, shell: 
     assert "trace      gr\\xf6\\xdfe-\\u8a08\\u7b97.prv\n" in finished.stdout
 
 
+@pytest.mark.long
 def test_file_names_may_hold_any_bytes(trace: str, shell: Shell) -> None:
     name = os.fsdecode(b"bad-\xff.prv")
     Path(name).write_bytes(Path(trace).read_bytes())
@@ -317,6 +321,7 @@ def _cpu(command: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.long
 @measuring()
 def test_the_help_costs_little_more_than_typer_itself() -> None:
     """Loading numpy, rich or a verb's work, or building all verbs' options, would break this."""

@@ -121,6 +121,7 @@ def test_a_folder_that_does_not_exist_is_named(trace: str, popmodel: Call) -> No
     )
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_the_old_file_and_no_other(trace: str, shell: Shell) -> None:
     """The limit on the size of files stands in for a full disk; both fail in the write."""
     Path("out.json").write_text("precious")
@@ -209,6 +210,7 @@ def test_every_format_carries_its_provenance(trace: str, popmodel: Call) -> None
         assert f"popmodel info two.prv --format {form}" in out
 
 
+@pytest.mark.long
 def test_colours_are_for_terminals_only(trace: str, shell: Shell) -> None:
     colours = {"TERM": "xterm-256color", "COLORTERM": "", "NO_COLOR": "", "FORCE_COLOR": ""}
     assert "\x1b" not in shell("metrics", trace, env=colours).stdout
@@ -218,6 +220,7 @@ def test_colours_are_for_terminals_only(trace: str, shell: Shell) -> None:
     assert "\x1b" not in refused
 
 
+@pytest.mark.long
 def test_a_terminal_sees_colours_unless_it_refuses(trace: str) -> None:
     assert "\x1b[38;5;16;48;5;" in _on_terminal("metrics", trace)
     assert "\x1b" not in _on_terminal("metrics", trace, NO_COLOR="1")
@@ -272,6 +275,7 @@ def test_a_terminal_sees_the_whole_command(trace: str) -> None:
     assert shlex.split(command) == ["popmodel", "info", name]
 
 
+@pytest.mark.long
 def test_a_log_behind_standard_error_is_written_to(trace: str) -> None:
     call = f"{shlex.quote(sys.executable)} -m popmodel info {trace} -o /dev/stderr --format csv"
     with Path("log").open("w") as log:

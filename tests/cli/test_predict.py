@@ -115,6 +115,7 @@ def test_a_narrow_screen_has_the_tree_once(shown: Call, monkeypatch: pytest.Monk
     assert "#" not in "".join(lines)
 
 
+@pytest.mark.long
 def test_a_run_can_be_spread_over_more_nodes(popmodel: Call) -> None:
     document = json.loads(popmodel(*RUN, "--nodes", "8", "--format", "json")[1])
     assert document["placement"]["nodes"] == 8
@@ -302,6 +303,7 @@ def test_numbers_too_large_to_compute_with_are_one_line(
     assert hint.startswith("hint: ")
 
 
+@pytest.mark.long
 def test_the_imbalance_can_be_set(popmodel: Call) -> None:
     words = ("predict", "--procs", "16", "--format", "json")
     document = json.loads(popmodel(*words, "--imbalance", "persistent=5%, transient=0.02")[1])

@@ -19,6 +19,7 @@ RUNS = [
 MACHINE = ("--machine", str(RECORD / "machine.json"))
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("verb", "section", "words"),
     [

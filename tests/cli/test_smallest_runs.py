@@ -122,6 +122,7 @@ def test_validate(traced: str, form: str, shown: Call) -> None:
     check(shown, ("validate", "stencil3d", traced, *SMALL, "--family", "all"), form)
 
 
+@pytest.mark.long(after=20)
 @formats
 @splits
 @pytest.mark.parametrize("verb", ["structure", "phases", "communication", "sensitivity"])

@@ -143,6 +143,7 @@ def manifest(folder: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("place")
 def test_a_study_ends_with_a_validated_recommendation(
     popmodel: Call, mpi: Mpi, programs: dict[str, Path]
@@ -204,6 +205,7 @@ def test_a_program_without_openmp_is_run_with_one_thread(
     assert not list(Path("ring.study/runs").glob("*.raw"))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
     ("program", "words", "options", "out"),
@@ -245,6 +247,7 @@ def test_a_program_without_a_signature_is_described_by_its_traces(
     assert described.read_text().endswith("# checked by hand\n")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("given", [(), ("--signature", "ring.toml")])
 def test_what_rests_on_a_run_that_was_lost_is_made_anew(
@@ -295,6 +298,7 @@ def test_an_interrupted_study_goes_on_after_the_last_run(mpi: Mpi, ring: Path) -
     assert "check: 1 x 1 was left out and predicted from the others" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("place")
 def test_a_run_that_fails_is_named_with_its_output(popmodel: Call, mpi: Mpi, ring: Path) -> None:
     Path("fail").touch()
@@ -318,6 +322,7 @@ def test_a_run_that_fails_is_named_with_its_output(popmodel: Call, mpi: Mpi, rin
     assert "here: contains another study (command: " in err
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("place")
 def test_a_study_goes_on_without_a_run_that_the_program_refuses(
     popmodel: Call, mpi: Mpi, ring: Path
@@ -353,6 +358,7 @@ def test_only_runs_that_the_signature_allows_are_planned(
     assert "error: ring takes 1 run on 2 cores, and a study needs two: one to learn from" in err
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("place")
 def test_a_run_that_takes_too_long_is_ended(popmodel: Call, mpi: Mpi, ring: Path) -> None:
     Path("hang").touch()
@@ -387,6 +393,7 @@ exec MPIRUN "${given[@]}" -n "$ranks" "$@"
 """
 
 
+@pytest.mark.long
 def test_the_runs_can_be_made_by_a_job(
     popmodel: Call, mpi: Mpi, ring: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,6 +250,7 @@ def test_several_numbers_of_cores(shown: Call) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_largest_number_of_cores_that_keeps_an_efficiency(
     popmodel: Call, few_nodes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,6 +382,7 @@ def test_another_machine_can_be_tried(popmodel: Call) -> None:
     assert "what if  latency 0.5x, bandwidth 2x\n" in out
 
 
+@pytest.mark.long(after=14)
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [

@@ -15,6 +15,7 @@ from popmodel.host.toolchain import find_compiler
 from .traced_programs import Call, environment
 
 
+@pytest.mark.long
 def test_nothing_is_overwritten_unasked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, popmodel: Call
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_static_program_is_refused(popmodel: Call, tmp_path: Path) -> None:
     assert err.startswith(f"popmodel: error: {program}: cannot be traced: it is statically linked")
 
 
+@pytest.mark.long
 def test_what_is_behind_the_command_is_its_own(
     programs: dict[str, Path], tmp_path: Path, mpi: Mpi
 ) -> None:

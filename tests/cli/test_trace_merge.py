@@ -16,6 +16,7 @@ from popmodel.errors import TraceError
 from .traced_programs import Call, Traced
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("merges", [False, True], ids=["after the run", "merge"])
 def test_a_merge_that_a_signal_ends_says_how_to_go_on(
     programs: dict[str, Path],
@@ -80,6 +81,7 @@ def test_records_are_kept_where_no_trace_can_be_made_of_them(
         assert list((tmp_path / "x.raw").glob("*.meta"))
 
 
+@pytest.mark.long
 def test_merging_names_the_trace_after_the_directory(
     programs: dict[str, Path],
     traced: Traced,
@@ -115,6 +117,7 @@ def test_a_directory_without_records_cannot_be_merged(popmodel: Call, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_program_may_be_called_merge(
     programs: dict[str, Path], traced: Traced, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ def test_the_library_is_built_ahead(
     assert (status, out.splitlines()[0]) == (0, document["library"])
 
 
+@pytest.mark.long
 def test_variables_for_a_script_of_ones_own(
     mpi: Mpi,
     programs: dict[str, Path],

@@ -81,6 +81,7 @@ def test_the_stencil_is_in_its_trace(
     assert 0 < replayed["runtime"] <= run["runtime"]
 
 
+@pytest.mark.long
 def test_cannon_is_in_its_trace(
     mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path, popmodel: Call
 ) -> None:
@@ -98,6 +99,7 @@ def test_cannon_is_in_its_trace(
     assert run["runtime"] > 0
 
 
+@pytest.mark.long
 def test_what_was_traced_is_told(
     mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path
 ) -> None:
@@ -116,6 +118,7 @@ def test_what_was_traced_is_told(
     assert left == {"stencil3d.prv.gz", "stencil3d.pcf", "stencil3d.row"}
 
 
+@pytest.mark.long
 def test_an_openmp_program_is_traced(
     programs: dict[str, Path], traced: Traced, tmp_path: Path, popmodel: Call
 ) -> None:
@@ -127,6 +130,7 @@ def test_an_openmp_program_is_traced(
     assert run["runtime"] > 0
 
 
+@pytest.mark.long
 def test_openmp_can_be_left_out(
     mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path, popmodel: Call
 ) -> None:
@@ -136,6 +140,7 @@ def test_openmp_can_be_left_out(
     assert info["threads"] == 1
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("way", "status"),
     [("exit", 7), ("_exit", 8), ("return", 10), ("output", 11), ("finalize", 0),
@@ -157,6 +162,7 @@ def test_the_status_is_the_programs_and_its_records_are_kept(
     assert (tmp_path / "ends.prv.gz").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["abort", "MPI_Abort", "kill", "exit", "return"])
 def test_a_launcher_that_reports_a_failure_does_so_traced_as_well(
     way: str, mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path, popmodel: Call
@@ -169,6 +175,7 @@ def test_a_launcher_that_reports_a_failure_does_so_traced_as_well(
     assert 20 <= told["calls"]["MPI_Barrier"] <= 40
 
 
+@pytest.mark.long
 def test_forked_children_and_helpers_leave_nothing(
     mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path, popmodel: Call
 ) -> None:
@@ -180,6 +187,7 @@ def test_forked_children_and_helpers_leave_nothing(
     assert len(list((tmp_path / "ends.raw").glob("*.meta"))) == 2
 
 
+@pytest.mark.long
 def test_threads_that_communicate_at_once(
     mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path, popmodel: Call
 ) -> None:
@@ -198,6 +206,7 @@ def test_threads_that_communicate_at_once(
     assert any("threads besides masters replayed on their own" in n for n in replayed["notes"])
 
 
+@pytest.mark.long
 def test_the_threads_of_a_team_that_communicates(
     mpi: Mpi, programs: dict[str, Path], traced: Traced, tmp_path: Path, popmodel: Call
 ) -> None:
@@ -220,6 +229,7 @@ def test_the_threads_of_a_team_that_communicates(
     assert "not only masters call MPI" in json.dumps(measured)
 
 
+@pytest.mark.long
 def test_a_closed_standard_output_harms_nobody(
     mpi: Mpi, programs: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -237,6 +247,7 @@ def test_a_closed_standard_output_harms_nobody(
     assert (tmp_path / "ends.prv.gz").exists()
 
 
+@pytest.mark.long
 def test_an_interrupted_run_is_merged(
     mpi: Mpi, programs: dict[str, Path], tmp_path: Path, popmodel: Call
 ) -> None:
@@ -264,6 +275,7 @@ def test_an_interrupted_run_is_merged(
     assert merged(tmp_path, popmodel, "sleeps")["calls"]["MPI_Barrier"] == 2
 
 
+@pytest.mark.long
 def test_a_run_of_which_nothing_is_recorded(traced: Traced, tmp_path: Path) -> None:
     done = traced("sh", "-c", "echo hello")
     assert (done.returncode, done.stdout) == (1, "hello\n")
@@ -301,6 +313,7 @@ def test_a_program_that_brings_its_runtime_along_is_told_so(traced: Traced, tmp_
     )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("openmp", "why"),
     [
@@ -321,6 +334,7 @@ def test_a_choice_of_openmp_that_leaves_nothing_is_named(
     )
 
 
+@pytest.mark.long
 def test_an_interface_that_shows_no_openmp_is_told(
     mpi: Mpi, programs: dict[str, Path], traced: Traced
 ) -> None:
@@ -331,6 +345,7 @@ def test_an_interface_that_shows_no_openmp_is_told(
     assert "no OpenMP: the program does not use it, or its runtime has no tools interface" in told
 
 
+@pytest.mark.long
 def test_a_script_that_runs_mpi_several_times_gives_a_trace_of_each(
     traced: Traced,
     programs: dict[str, Path],

@@ -80,6 +80,7 @@ def sizes(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.long
 def test_columns_set_parameters_run_by_run(shown: Call, sizes: str) -> None:
     def predicted(n: int) -> str:
         options = ("--procs", "2", "--threads", "2", "--set", f"N={n}", "--format", "json")
@@ -169,6 +170,7 @@ def test_a_value_that_no_run_can_have_is_refused(popmodel: Call, tmp_path: Path)
     assert f"{path}:2: cannon cannot run with 3 processes" in err
 
 
+@pytest.mark.long
 def test_a_wrong_problem_size_is_recognised(popmodel: Call, sizes: str) -> None:
     Path(sizes).write_text("processes,threads,runtime\n2,2,0.02\n4,1,0.019\n")
     out = " ".join(popmodel("validate", "stencil3d", sizes)[1].split())

@@ -35,6 +35,7 @@ def words(fit: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]
     return ("validate", "stencil3d", str(path), "--set", "N=256", "--trained-on", fit)
 
 
+@pytest.mark.long
 def test_runs_of_the_fit_are_shown_and_not_counted(shown: Call, words: tuple[str, ...]) -> None:
     status, out, _ = shown(*words)
     assert status == 0
@@ -77,6 +78,7 @@ def test_what_is_doubtful_about_runs_of_the_fit_is_said_once(shown: Call, tmp_pa
     assert len([line for line in document["warnings"] if "another problem size" in line]) == 1
 
 
+@pytest.mark.long
 def test_plain_extrapolations_see_the_runs_of_the_fit(shown: Call, words: tuple[str, ...]) -> None:
     out = shown(*words)[1]
     assert "extrapolated, %: from the runs of the fit\n" in out
@@ -119,6 +121,7 @@ def test_where_all_runs_were_used_nothing_is_tested(shown: Call, fit: str) -> No
     assert "the limits cannot be checked: no run is a test, all are of configurations" in err
 
 
+@pytest.mark.long
 def test_a_calibrated_file_knows_its_runs(popmodel: Call, tmp_path: Path) -> None:
     rows = ["1,1,3.9", "2,1,2.15", "4,1,1.15", "2,2,1.2", "8,1,0.82"]
     few, every = tmp_path / "few.csv", tmp_path / "every.csv"

@@ -30,6 +30,7 @@ def rows(popmodel: Call, *sources: str) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if key != "source"} for row in found]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".txt", ".extrap.json"])
 def test_all_formats_of_tables_give_the_same(
     shown: Call, tmp_path: Path, runs: str, suffix: str

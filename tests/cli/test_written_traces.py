@@ -65,6 +65,7 @@ def test_a_folder_that_is_a_file_is_told_before_the_work(
     )
 
 
+@pytest.mark.long(after=1)
 def test_a_full_disk_leaves_the_old_file_and_no_other(
     writing: tuple[str, str], run_: str, shell: Shell
 ) -> None:
@@ -100,6 +101,7 @@ def test_an_interrupt_leaves_the_old_file_and_no_other(
     assert set(Path().iterdir()) == before
 
 
+@pytest.mark.long(after=1)
 def test_the_file_is_whole_though_nobody_reads_the_result(
     writing: tuple[str, str], run_: str, popmodel: Call, shell: Shell
 ) -> None:

@@ -13,6 +13,7 @@ outputs = cache(printed)
 """Some commands stand in several documents."""
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("step", STEPS, ids=map(str, STEPS))
 def test_a_command_prints_what_is_shown(step: Step) -> None:
     assert not differences(outputs(step.command), step.shown), "python tests/update_documents.py"
@@ -40,6 +41,7 @@ def test_an_update_replaces_outputs_and_nothing_else() -> None:
     assert updated(text) == text.replace("old\n", version)
 
 
+@pytest.mark.long
 def test_a_command_that_fails_is_reported() -> None:
     with pytest.raises(RuntimeError, match=r"popmodel explain nothing: exit status 2: .*'nothing'"):
         printed("popmodel explain nothing")

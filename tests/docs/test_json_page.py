@@ -196,6 +196,7 @@ def document(source: str) -> dict[str, Any]:
     return dict(json.loads(printed.getvalue()))
 
 
+@pytest.mark.long(after=11)
 @pytest.mark.parametrize("source", [*COMMANDS, TWO_CORES, PRESET])
 def test_every_key_of_a_document_is_on_the_page(source: str) -> None:
     made = document(source)

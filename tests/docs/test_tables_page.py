@@ -88,6 +88,7 @@ def test_every_verb_has_a_section() -> None:
     assert list(sections()) == list(VERBS)
 
 
+@pytest.mark.long(after=8)
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_columns_are_those_of_the_tables(verb: str, regions: str) -> None:
     found = VERBS[verb]()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sympy
 from efficiency.builders import observables, runs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from symbolic import symbolic
 
@@ -98,7 +98,6 @@ def test_global_efficiency_is_speedup_per_core() -> None:
     assert sympy.simplify(speedup - expressions["speedup"]) == 0
 
 
-@settings(max_examples=150, deadline=None)
 @given(runs(), st.sampled_from(["everywhere", "not-in-mpi"]))
 def test_every_run_keeps_identities_and_bounds(run: Observables, reading: Any) -> None:
     aggregates = run.aggregates(reading)
@@ -126,7 +125,6 @@ def test_every_run_keeps_identities_and_bounds(run: Observables, reading: Any) -
             assert not [note for note in evaluation.notes if "contradict" in note]
 
 
-@settings(max_examples=100, deadline=None)
 @given(runs())
 def test_aggregates_of_any_run_are_in_order(run: Observables) -> None:
     values = run.aggregates()
@@ -146,7 +144,6 @@ def test_aggregates_of_any_run_are_in_order(run: Observables) -> None:
     assert other["outside_mpi_mean"] >= values["outside_mpi_mean"] - slack
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(runs(), min_size=1, max_size=4), st.sampled_from([None, "strong", "weak"]))
 def test_computation_scaling_is_the_product_of_its_parts(
     several: list[Observables], mode: Any
@@ -162,7 +159,6 @@ def test_computation_scaling_is_the_product_of_its_parts(
     assert at_reference["computation_scaling"] == pytest.approx(1.0)
 
 
-@settings(max_examples=50, deadline=None)
 @given(runs(), st.floats(1e-3, 1e3))
 def test_efficiencies_do_not_depend_on_the_unit_of_time(run: Observables, factor: float) -> None:
     values = run.aggregates()
@@ -175,7 +171,6 @@ def test_efficiencies_do_not_depend_on_the_unit_of_time(run: Observables, factor
         assert family.evaluate(scaled).values == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(runs(), min_size=1, max_size=5))
 def test_samples_give_the_same_as_runs_one_by_one(several: list[Observables]) -> None:
     aggregates = [run.aggregates() for run in several]

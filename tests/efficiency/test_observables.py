@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from efficiency.builders import observables, runs
-from hypothesis import given, settings
+from hypothesis import given
 
 from popmodel.efficiency.aggregates import AGGREGATES, REASONS
 from popmodel.efficiency.observables import Observables
@@ -106,7 +106,6 @@ def test_every_aggregate_is_described() -> None:
     assert observables([[1.0]], 2).aggregates().keys() <= AGGREGATES.keys()
 
 
-@settings(max_examples=30, deadline=None)
 @given(runs())
 def test_observables_survive_json(run: Observables) -> None:
     table = json.loads(json.dumps(run.to_dict(), allow_nan=False))

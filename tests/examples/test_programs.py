@@ -42,6 +42,7 @@ def run(mpi: Mpi, ranks: int, program: Path, *words: str, threads: int = 1) -> t
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("ranks", "threads"), [(1, 2), (2, 1), (3, 2), (8, 1)])
 def test_the_stencil_is_correct(mpi: Mpi, built: dict[str, Path], ranks: int, threads: int) -> None:
     status, shown = run(mpi, ranks, built["stencil3d"], "17", "10", threads=threads)
@@ -52,6 +53,7 @@ def test_the_stencil_is_correct(mpi: Mpi, built: dict[str, Path], ranks: int, th
     assert f"grid {grid}\n" in shown  # the one that the model expects
 
 
+@pytest.mark.long
 def test_the_stencil_allows_for_the_rounding_of_many_steps(
     mpi: Mpi, built: dict[str, Path]
 ) -> None:
@@ -69,6 +71,7 @@ def test_the_phases_of_the_stencil_make_up_its_runtime(mpi: Mpi, built: dict[str
     assert 0.9 * runtime < sum(times.values()) <= 1.01 * runtime
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("ranks", "threads"), [(1, 2), (4, 1), (9, 1)])
 def test_cannon_is_correct(mpi: Mpi, built: dict[str, Path], ranks: int, threads: int) -> None:
     status, shown = run(mpi, ranks, built["cannon"], "36", threads=threads)
@@ -83,6 +86,7 @@ def test_a_tenth_of_the_products_take_no_longer_than_all(mpi: Mpi, built: dict[s
     assert 0 < times["tenth"] <= times["runtime"] + 1e-6  # which is their mean, rounded
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("program", "ranks", "words", "message"),
     [

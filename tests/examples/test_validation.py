@@ -31,6 +31,7 @@ def _numbers(document: Any, path: str = "") -> dict[str, float]:
     return {path: document}
 
 
+@pytest.mark.long
 def test_the_stored_runs_give_the_stored_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

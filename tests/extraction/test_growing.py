@@ -34,6 +34,7 @@ def document(runs: Sequence[Trace]) -> Mapping[str, Any]:
     return tomllib.loads(signature_from(runs).text)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("exponent", [0.1, 0.45])
 def test_the_growth_of_imbalance_is_within_its_interval(exponent: float, tmp_path: Path) -> None:
     runs = [

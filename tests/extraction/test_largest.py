@@ -43,6 +43,7 @@ def replayed(one: Extracted, folder: Path, processes: int) -> float:
     return float(again.to_dict()["runs"][0]["runtime"])
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("blocks", [BLOCKS, GRADED])
 @pytest.mark.parametrize("runs", [(2, 4, 8), (2, 8), (8,)])
 def test_a_block_that_more_processes_wait_for_is_foreseen(

@@ -14,6 +14,7 @@ from popmodel.trace.focus import focused
 DATA = Path(__file__).parents[1] / "data"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["cg.S.2", "comd.4", "is.S.4", "mix.4"])
 def test_every_message_has_both_ends(name: str) -> None:
     trace, _ = focused(read(DATA / f"{name}.prv.gz"))

@@ -52,6 +52,7 @@ def compared(real_trace):
     return of
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_signature_takes_as_long_as_its_trace(name, compared):
     _, found = compared(name)
@@ -59,6 +60,7 @@ def test_a_signature_takes_as_long_as_its_trace(name, compared):
     assert found.worst <= 0.02
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", ["cg.W.4", "cg.W.16", "mg.W.8", "bt-mz.W.16"])
 def test_so_does_one_of_calls_that_a_network_gives_times(name, tmp_path):
     path = str(tmp_path / f"{name}.prv.gz")

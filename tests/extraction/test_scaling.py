@@ -21,6 +21,7 @@ WITHIN = {
 }
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", WITHIN)
 def test_a_larger_run_is_predicted_from_smaller_ones(name: str, tmp_path: Path) -> None:
     if name not in names():
@@ -32,6 +33,7 @@ def test_a_larger_run_is_predicted_from_smaller_ones(name: str, tmp_path: Path) 
     assert abs(row.replayed / row.measured - 1) < best_plain + 0.03
 
 
+@pytest.mark.long
 def test_a_zone_that_runs_do_not_tell_is_in_the_interval(tmp_path: Path) -> None:
     """Runs on 2 and 4 are balanced: the largest of 16 zones is all that 8 wait for."""
     row = predicted(made("NAS BT-MZ 2, 4 -> 8", tmp_path), tmp_path)

@@ -35,6 +35,7 @@ def likely(traces: Sequence[Trace]) -> tuple[str, ...]:
     return likely_forms([beside(one, {}, first, structure, outline) for one in traces], "1/P")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("per_row", [2e-7, 1e-6, 4e-6])
 def test_work_of_rows_halves_with_every_other_doubling(per_row: float, tmp_path: Path) -> None:
     found = signature_from([traced(tmp_path, grid, per_row) for grid in GRIDS])

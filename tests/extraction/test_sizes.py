@@ -61,6 +61,7 @@ def moves_the_same(compared: Agreement) -> bool:
     return len(pairs) == 2 and all(one.signature == one.trace for one in pairs)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("how", ["nonblocking", "blocking"])
 def test_faces_of_blocks_are_exact(how: str, periodic: bool, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def totals(pairs):
     return {pair.name: (pair.signature, pair.trace) for pair in pairs}
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("how", ["nonblocking", "blocking", "sendrecv"])
 @pytest.mark.parametrize(
     ("dims", "other"), [((6,), (9,)), ((4, 4), (6, 6)), ((2, 2), (4, 4)), ((2, 2, 2), (3, 3, 3))]
@@ -97,6 +98,7 @@ def test_one_run_says_what_it_assumes(jacobi):
     assert "# assumed: surface" in text or "assumed" in text
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "program",
     [
@@ -116,6 +118,7 @@ def test_other_programs_take_as_long_as_their_traces(tmp_path, program):
     assert found.worst <= 0.02
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
     "program",

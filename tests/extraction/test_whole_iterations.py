@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.extraction.listable import listable
@@ -78,7 +78,6 @@ LEVELS = st.lists(
 
 
 @given(LEVELS, st.integers(1, 4))
-@settings(max_examples=25)
 def test_every_event_stays_in_its_order(levels: list[tuple[int, int]], cycles: int) -> None:
     found = whole_iterations(exchanges(*levels, cycles=cycles))
     assert spelled(found) == in_order(found)
@@ -88,7 +87,6 @@ def test_every_event_stays_in_its_order(levels: list[tuple[int, int]], cycles: i
 
 
 @given(LEVELS, st.integers(1, 4))
-@settings(max_examples=25)
 def test_what_is_posted_in_a_list_is_received_in_it(
     levels: list[tuple[int, int]], cycles: int
 ) -> None:

@@ -54,6 +54,7 @@ def held(stated: bool, noise: float, far: int) -> dict[str, float]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("stated", "noise", "far", "least", "most"),
     [

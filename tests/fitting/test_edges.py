@@ -61,6 +61,7 @@ def test_a_size_beyond_the_edge_is_foretold(slower: float, shared: bool) -> None
         assert there.value == pytest.approx(truth(split, cache, slower, shared), rel=0.15)
 
 
+@pytest.mark.long
 def test_intervals_hold_what_was_left_out() -> None:
     """Where at least two sizes lie beyond the edge: one alone may be anything."""
     held = 0
@@ -72,6 +73,7 @@ def test_intervals_hold_what_was_left_out() -> None:
     assert held >= 13
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("slower", [0.0, 0.05])
 def test_work_that_all_fits_has_none(slower: float) -> None:
     for seed in range(5):
@@ -95,6 +97,7 @@ def measured(name: str, parameter: str) -> dict[Split, float]:
     return {split: median(values) for split, values in found.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "parameter"), [("stencil3d.csv", "N"), ("hpccg.csv", "n")])
 def test_measured_programs_are_foretold_across_an_edge(name: str, parameter: str) -> None:
     """Without an edge the law of the work is off by 25 and 38 % in the middle."""

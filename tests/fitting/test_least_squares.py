@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
@@ -19,7 +19,6 @@ def misfit_of(
     return float(np.sum(np.log(y / (coefficients[0] * first + coefficients[1] * second)) ** 2))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from([(-1, 0), (-1, 1), (-2 / 3, 0), (0, 1), (-1, -0.5)]),
     st.floats(1e-3, 1e3),

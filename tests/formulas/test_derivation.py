@@ -68,6 +68,7 @@ def evaluate(document: Mapping[str, object]) -> float:
     return value(document["parts"][0]["name"])  # type: ignore[index]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "split"),
     [("stencil3d", (16, 4)), ("cannon", (1, 16))],
@@ -87,6 +88,7 @@ def test_the_text_gives_the_value_of_every_metric(name: str, split: tuple[int, i
             assert evaluate(document) == pytest.approx(float(expected), rel=1e-9), metric
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("name", "rows", "split"),
     [("stencil3d", 32, (2, 1)), ("stencil3d", 128, (1, 2)), ("cannon", 256, (1, 2))],
@@ -170,6 +172,7 @@ def complete() -> Profile:
     return profile.from_document(document)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("split", "overlap"),
     [

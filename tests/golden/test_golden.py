@@ -1,4 +1,4 @@
-"""Every verb prints what its transcript says: screens, documents, and the answers to wrong input."""
+"""Every verb prints what its transcript says: screens, documents, answers to wrong input."""
 
 from __future__ import annotations
 

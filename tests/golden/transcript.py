@@ -11,11 +11,11 @@ A transcript (``*.txt`` beside this file) is a list of commands, each with what 
 writes the files of the case. All run in one folder that has the repository's ``data`` (of tests)
 and ``examples``. Host, time and version are replaced.
 
-    python tests/golden/transcript.py update [NAME...]     # write what is printed now
-    python tests/golden/transcript.py compare PYTHON ...   # two installed versions, on this machine
+    python tests/golden/transcript.py update [NAME...]    # write what is printed now
+    python tests/golden/transcript.py compare PYTHON...   # two installed versions
 
-`compare` runs all commands with two interpreters (or one and this one), and prints each command whose
-text differs, or whose numbers differ by more than 1e-12.
+`compare` runs all commands with two interpreters (or one and this one), and prints each command
+whose text differs, or whose numbers differ by more than 1e-12.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROOT = HERE.parent.parent
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _VARIABLE = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
-    (re.compile(r"(popmodel(?:\": \"| | \|))\d+\.\d+\.\d+\S*?(?=[\" ,|]|$)", re.MULTILINE), r"\1<version>"),
+    (re.compile(r"(popmodel(?:\": \"| ))\d+\.\d+\.\d+[^\s\",|]*"), r"\1<version>"),
     (re.compile(rf"(\bon |\"host\": \"){re.escape(os.uname().nodename)}\b"), r"\1<host>"),
 )
 
@@ -102,19 +102,14 @@ def differences(expected: str, printed: str, tolerance: float) -> list[str]:
     """Lines that differ; numbers may by a relative tolerance."""
     if expected == printed:
         return []
-    words, numbers = (
-        list(pair)
-        for pair in zip(
-            *((_NUMBER.split(text), _NUMBER.findall(text)) for text in (expected, printed)), strict=True
-        )
-    )
+    words = [_NUMBER.split(text) for text in (expected, printed)]
+    numbers = [map(float, _NUMBER.findall(text)) for text in (expected, printed)]
     if words[0] == words[1] and all(
-        math.isclose(float(one), float(other), rel_tol=tolerance)
-        for one, other in zip(*numbers, strict=True)
+        math.isclose(one, other, rel_tol=tolerance) for one, other in zip(*numbers, strict=True)
     ):
         return []
     both = (text.splitlines() for text in (expected, printed))
-    return [line for line in difflib.unified_diff(*both, "expected", "printed", lineterm="", n=1)]
+    return list(difflib.unified_diff(*both, "expected", "printed", lineterm="", n=1))
 
 
 def update(chosen: list[str]) -> None:

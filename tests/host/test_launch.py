@@ -329,6 +329,7 @@ def test_processes_that_cannot_be_ended_are_named(
     assert error.hint == ("they wait for a device or belong to another user: ps -fp 11,12")
 
 
+@pytest.mark.long
 def test_a_launch_that_cannot_be_ended_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,6 +381,7 @@ def test_a_real_rank_that_dies(tmp_path: Path, real: Mpi) -> None:
     assert not [pid for pid in pids if is_alive(pid)]
 
 
+@pytest.mark.long
 def test_real_ranks_that_hang(tmp_path: Path, real: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = clock_that_leaps(lambda: len(words_in(tmp_path / "pids")) == 2)
     monkeypatch.setattr(launch, "time", clock)

@@ -187,6 +187,7 @@ def test_a_thread_may_run_programs_too() -> None:
     assert done == [Finished(0, "")]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("number", _ENDING)
 def test_whoever_ends_popmodel_ends_what_it_started(tmp_path: Path, number: signal.Signals) -> None:
     polite = STUBBORN.replace("signal.SIG_IGN", "signal.SIG_DFL")

@@ -44,6 +44,7 @@ def divided_lines(program: Path, *jobs: str) -> list[Line]:
     return [json.loads(line) for line in done.stdout.splitlines()][1:-1]
 
 
+@pytest.mark.long
 @measuring()
 def test_arithmetic_transfers_and_both(measure: Callable[..., list[Line]]) -> None:
     (line,) = measure(f"mixed threads=1 bytes={MIB} arithmetic=100")
@@ -83,6 +84,7 @@ def test_arithmetic_beside_transfers_of_two_threads(measure: Callable[..., list[
     assert two["moved"] == 2 * one["moved"]
 
 
+@pytest.mark.long
 @two_cpus
 @measuring()
 def test_memory_of_a_domain_is_used_from_another(divided: Path) -> None:

@@ -293,6 +293,7 @@ def test_threads_need_the_thread_level(program: Path, mpi: Mpi) -> None:
     )
 
 
+@pytest.mark.long
 def test_more_ranks_than_processors_end_and_pairs_measure_alone(program: Path, mpi: Mpi) -> None:
     ranks = max(CPUS + 2, 4)
     jobs = (
@@ -311,6 +312,7 @@ def test_more_ranks_than_processors_end_and_pairs_measure_alone(program: Path, m
     assert results[1]["moved"] == 2 * 2 * 64 * 4096
 
 
+@pytest.mark.long
 @two_cpus
 @measuring()
 def test_ranks_that_do_not_measure_sleep(program: Path, mpi: Mpi) -> None:
@@ -354,6 +356,7 @@ def test_ranks_on_two_nodes(program: Path, mpi: Mpi, tmp_path: Path) -> None:
     assert window["absent"] == "2 pairs of ranks requested, the launch has 3 ranks"
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -409,6 +412,7 @@ def test_the_limit_leaves_jobs_undone(program: Path, mpi: Mpi) -> None:
     assert results == [] or results[0]["job"] == "ping_pong"
 
 
+@pytest.mark.long
 def test_failures_of_mpi_and_of_memory_end_the_launch_with_their_words(
     program: Path, mpi: Mpi, tmp_path: Path
 ) -> None:

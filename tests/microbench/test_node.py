@@ -142,6 +142,7 @@ def test_batches_are_long_against_the_clock(measure: Callable[..., list[Line]]) 
     assert line["inner"] * median(line) > 15e-6
 
 
+@pytest.mark.long
 def test_foreign_work_is_seen(node: Path) -> None:
     if not Path("/proc/stat").exists():
         pytest.skip("needs /proc/stat")
@@ -161,6 +162,7 @@ def test_foreign_work_is_seen(node: Path) -> None:
 # --- Every job -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=two_cpus)])
 def test_constructs(measure: Callable[..., list[Line]], threads: int) -> None:
     jobs = [f"construct name={name} threads={threads}" for name in (*PLAIN, *SCHEDULES)]
@@ -267,6 +269,7 @@ def test_operations_that_wait_for_each_other(measure: Callable[..., list[Line]])
     assert divide > 1.5 * max(add, multiply)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump (Debian: binutils)")
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="reads assembly of x86-64")
 @pytest.mark.parametrize("function", ["instructions_batch", "row_batch"])

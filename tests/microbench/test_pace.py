@@ -84,6 +84,7 @@ def test_a_core_that_is_shared_all_the_time_is_measured_as_it_is(
     assert 0.05 < float(seconds) <= 0.1
 
 
+@pytest.mark.long
 def test_every_batch_has_the_pace_of_its_cores(measure: Callable[..., list[Line]]) -> None:
     jobs = ["loop", "construct name=barrier threads=1"]
     jobs += ["construct name=barrier threads=2"] if CPUS > 1 else []

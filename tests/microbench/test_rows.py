@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from microbench.node_program import Line, check_result, median
 from patience import measuring
 
 MIB = 1024 * 1024
 
 
+@pytest.mark.long
 @measuring()
 def test_longer_rows_take_longer(measure: Callable[..., list[Line]]) -> None:
     short, long = measure("row turns=16", "row turns=256")

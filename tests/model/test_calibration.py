@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine
 from model.test_form import WORK
@@ -32,7 +32,6 @@ def known(seed: int = 0, **changes: object) -> Calibration:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(0, 8))
-@settings(max_examples=60, deadline=None)
 def test_a_root_is_lower_triangular_and_gives_the_covariance(
     seed: int, size: int, rank: int
 ) -> None:
@@ -55,7 +54,6 @@ def test_nothing_has_a_root_of_nothing() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sets(st.sampled_from(NAMES)))
-@settings(max_examples=60, deadline=None)
 def test_what_is_kept_is_as_it_was(seed: int, kept: set[str]) -> None:
     whole = known(seed)
     part = whole.only(kept)

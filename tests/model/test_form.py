@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 from model.strategies import machines, programs
@@ -198,7 +198,6 @@ def open_overlap(profile: Profile) -> Profile:
     return from_document(document)
 
 
-@settings(max_examples=60, deadline=None)
 @given(programs(), machines(), st.integers(1, 16), st.integers(1, 8), st.integers(0, 3))
 def test_no_interval_is_narrower_than_the_spread_between_the_forms_that_are_open(
     signature: Signature, machine: Profile, processes: int, threads: int, seed: int

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from model.strategies import machines, programs
 
@@ -44,7 +44,7 @@ def check_family(family: Family, modelled: Modelled) -> dict[str, Any]:
     return dict(sampled.values)
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.long
 @given(
     programs(),
     machines(),
@@ -69,7 +69,6 @@ def test_metrics_of_any_prediction_fit_together_in_every_draw(
     check_everything(modelled)
 
 
-@settings(max_examples=40, deadline=None)
 @given(programs(most_steps=20, talks=True), machines(), st.integers(2, 12), st.integers(1, 4))
 def test_they_fit_together_in_what_a_replay_says(
     signature: Signature, profile: Profile, processes: int, threads: int

@@ -91,6 +91,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return seen
 
 
+@pytest.mark.long
 def test_what_predictions_read_is_what_the_register_calls_used(used: set[str]) -> None:
     read = {(one.path, path.split(".")[1]) for path in used if (one := register.find(path))}
     read = {(path, tier if "TIER" in path else "") for path, tier in read}

@@ -57,6 +57,7 @@ def divisible(processes: int, size: int) -> int:
     return size * processes * 2 ** (processes.bit_length() - 1)
 
 
+@pytest.mark.long(after=20)
 @pytest.mark.parametrize("size", [1, 125, 15625])
 @pytest.mark.parametrize(("operation", "algorithm"), SCHEDULES)
 def test_closed_forms_equal_the_messages(operation: str, algorithm: str, size: int) -> None:
@@ -77,6 +78,7 @@ def test_every_algorithm_has_a_schedule_or_a_test_of_its_own() -> None:
     assert named == set(SCHEDULES) | {("bcast", "chain")}
 
 
+@pytest.mark.long(after=8)
 @pytest.mark.parametrize("processes", [p for p in PROCESSES if p > 1])
 def test_a_chain_takes_what_its_segments_take(processes: int) -> None:
     size = 10**6

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from patterns.scripts import Repeat, Step, structure
 from patterns.strategies import programs
 
@@ -105,6 +105,7 @@ GRIDS = [
 ]
 
 
+@pytest.mark.long(after=19)
 @pytest.mark.parametrize("exchange", [at_once, one_after_another])
 @pytest.mark.parametrize(("dims", "periodic"), GRIDS)
 def test_a_halo_is_found_with_its_grid(dims, periodic, exchange):
@@ -445,7 +446,6 @@ def test_of_requests_that_cross_iterations_the_messages_are_read():
 
 
 @given(programs())
-@settings(max_examples=60, deadline=None)
 def test_patterns_have_all_messages_once(made):
     found = find(made)
     assert sum(pattern.messages for pattern in found.patterns) == len(made.program.messages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.expressions import parse
@@ -55,7 +55,6 @@ def test_ranks_whose_partner_would_be_outside_may_take_part():
         )
     )
 )
-@settings(max_examples=150, deadline=None)
 def test_formulas_give_what_was_asked_for(case):
     processes, listed = case
     partner = np.array(listed)
@@ -68,7 +67,6 @@ def test_formulas_give_what_was_asked_for(case):
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=40).filter(any))
-@settings(max_examples=150, deadline=None)
 def test_conditions_hold_on_the_ranks_that_are_meant(listed):
     ranks = np.array(listed)
     found = who(ranks)

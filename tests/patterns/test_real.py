@@ -66,6 +66,7 @@ def structure_of(path: Path):
     return find_structure(popmodel.read(path, flop_rate=1e9 if ".ti." in path.name else None))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_is_found(name, shared_traces):
     made = structure_of(path_of(shared_traces, name))
@@ -121,6 +122,7 @@ def test_the_exchanges_of_is_and_ft_are_collectives(shared_traces):
     assert all(one.exact for one in transposes)
 
 
+@pytest.mark.long(after=4)
 @pytest.mark.parametrize("name", KNOWN)
 def test_lists_of_calls_send_the_same_messages(name, shared_traces):
     made = structure_of(path_of(shared_traces, name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from patterns.expand import carried_out
 from patterns.scripts import Repeat, Step, structure
 from patterns.strategies import programs
@@ -245,7 +245,6 @@ def event_waits_all(made, event):
 
 
 @given(programs())
-@settings(max_examples=60, deadline=None)
 def test_a_list_does_what_was_done(made):
     found = rows(made, range(len(made.places)), compute=())
     assert found.exact

@@ -42,6 +42,7 @@ def found_in(program, tmp_path):
     return find(find_structure(trace))
 
 
+@pytest.mark.long(after=8)
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_written_is_found_exactly(name, tmp_path):
     program, dims, kinds = CASES[name]

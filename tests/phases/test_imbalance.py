@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.phases.imbalance import split
@@ -47,7 +47,6 @@ def test_noise_is_not_taken_for_persistence() -> None:
     assert found.transient == pytest.approx(0.1, rel=0.05)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     persistent=st.floats(0.02, 0.3),
     transient=st.floats(0.01, 0.3),

@@ -99,6 +99,7 @@ def test_what_was_changed_by_hand_is_told(machine: Profile) -> None:
     assert text.endswith("constants.rate")
 
 
+@pytest.mark.long
 def test_beyond_the_runs_is_said_and_far_beyond_there_is_no_interval(machine: Profile) -> None:
     signature = known(machine)
     near = made(signature, machine, 16)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, program
 
@@ -174,7 +174,6 @@ works = st.builds(
     st.floats(0, 0.3),
     st.floats(0, 0.3),
 )
-@settings(max_examples=60)
 def test_thread_time_is_useful_in_mpi_or_idle(
     work: Work, uneven: float, processes: int, threads: int, persistent: float, transient: float
 ) -> None:
@@ -257,6 +256,7 @@ def test_exact_inputs_leave_the_errors_of_the_laws() -> None:
     assert "laws" in run.included
 
 
+@pytest.mark.long
 def test_intervals_hold_nine_in_ten_of_runs_that_are_drawn_anew(preset: Profile) -> None:
     stencil = signature.load("stencil3d")
     for split in ((16, 4), (64, 1), (1, 8)):
@@ -304,6 +304,7 @@ FASTER = {
 }
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("path", FASTER)
 def test_a_better_part_never_slows_the_run(path: str) -> None:
     reference = machine()
@@ -383,6 +384,7 @@ def test_refusals(
     assert (caught.value.hint or "").startswith(hint or "")
 
 
+@pytest.mark.long
 def test_a_prediction_needs_neither_sympy_nor_scipy() -> None:
     code = """
 import sys

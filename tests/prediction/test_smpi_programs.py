@@ -94,6 +94,7 @@ def predicted() -> Callable[[Mapping[str, Any]], Prediction]:
     return of
 
 
+@pytest.mark.long(after=6)
 @by_row
 def test_the_runtime_is_that_of_smpi(row: dict[str, Any], predicted: Any) -> None:
     assert predicted(row).runtime.value == pytest.approx(row["runtime"], rel=0.04)

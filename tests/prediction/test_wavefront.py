@@ -127,6 +127,7 @@ collective = {{ op = "allreduce", bytes = 40, every = 2 }}
 """
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("extent", [(2, 2), (4, 2), (4, 4), (8, 4), (8, 8)], ids=str)
 def test_a_solver_with_forward_and_backward_sweeps(extent: tuple[int, int]) -> None:
     document = copy.deepcopy(dict(machine().document))

@@ -31,9 +31,10 @@ def linear(x: Any, x0: float, f: float) -> Any:
     return x0 + f * x
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("law", [amdahl, pipe])
 @given(x0=st.floats(0.5, 1.0), f=st.floats(0.55, 0.999))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_exact_values_give_their_law_back(law: object, x0: float, f: float) -> None:
     assert callable(law)
     values = law(np.array(PLACES, dtype=float), x0, f).tolist()

@@ -219,6 +219,7 @@ def share(truth: Callable[[int], Truth], places: tuple[int, ...], target: int) -
     return {metric: float(np.mean(held)) for metric, held in inside.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("places", [(4, 8, 16), (4, 16)])
 def test_intervals_hold_for_laws_with_noise(places: tuple[int, ...]) -> None:
     found = share(drawn, places, 64)
@@ -226,6 +227,7 @@ def test_intervals_hold_for_laws_with_noise(places: tuple[int, ...]) -> None:
     assert min(found.values()) >= 0.8
 
 
+@pytest.mark.long
 def test_intervals_hold_for_powers_that_are_no_law_here() -> None:
     found = share(powers, (4, 8, 16), 64)
     assert found["runtime"] >= 0.85

@@ -32,6 +32,7 @@ def test_epoch_on_16_processes_from_1_and_4() -> None:
         assert row.value == pytest.approx(value, abs=0.03)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("name", "off"),
     [

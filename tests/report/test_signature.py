@@ -116,6 +116,7 @@ def items(path: Path, kind: str, entries: dict[str, str]) -> list[dict[str, Any]
     return list(found.explained["program"][0]["body"])
 
 
+@pytest.mark.long(after=21)
 @pytest.mark.parametrize(
     ("kind", "key"), [(kind, key.name) for kind in KINDS for key in KEYS[kind]]
 )

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle.algorithms import carry_out
 from oracle.drawn import programs_with_collectives
@@ -40,6 +40,7 @@ NETWORK = PRESETS["alpha-beta"].with_(
 # -- the plain layout as the oracle ----------------------------------------------------------------
 
 
+@pytest.mark.long(after=84)
 @pytest.mark.parametrize(("kind", "name"), EVERY)
 @pytest.mark.parametrize("processes", [*range(1, 18), 31, 32, 33])
 def test_every_step_is_that_of_the_plain_layout(kind: str, name: str, processes: int) -> None:
@@ -70,7 +71,6 @@ def assert_same(
         assert found.end.tolist() == pytest.approx(plain.end.tolist(), rel=1e-13, abs=1e-18)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     programs_with_collectives(),
     st.sampled_from(["alpha-beta", "dimemas"]),
@@ -98,7 +98,6 @@ NEAR = Tier((SizeClass(None, 3e-7, 2e-10),), 2000, 1e-7, 2e-7)
 FAR = Tier((SizeClass(500.0, 2e-6, 1e-9), SizeClass(None, 3e-6, 5e-10)), 100, 4e-7)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     programs_with_collectives(),
     st.lists(st.integers(0, 3), min_size=9, max_size=9),

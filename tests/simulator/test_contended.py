@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import contended as oracle
 from oracle import dim
@@ -131,7 +131,6 @@ def test_dimemas_runtimes_with_links_and_buses(
 
 
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])
-@settings(max_examples=200, deadline=None)
 @given(program=programs(), network=networks())
 def test_without_limits_it_is_the_replay_without_contention(
     sharing: str, program: Program, network: Network
@@ -148,7 +147,6 @@ def test_without_limits_it_is_the_replay_without_contention(
     assert (found.last / 1e9).tolist() == expected
 
 
-@settings(max_examples=100, deadline=None)
 @given(programs(), networks(), st.sampled_from(["fifo", "fair"]))
 def test_more_links_than_messages_change_nothing(
     program: Program, network: Network, sharing: str
@@ -268,7 +266,6 @@ def plain(
 
 
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])
-@settings(max_examples=120, deadline=None)
 @given(program=exchanges(), network=limits())
 def test_the_compiled_engine_agrees_with_the_plain_one(
     sharing: str, program: Program, network: Network
@@ -298,7 +295,6 @@ def test_the_compiled_engine_agrees_with_the_plain_one(
 
 
 @pytest.mark.parametrize("sharing", ["fifo", "fair"])
-@settings(max_examples=100, deadline=None)
 @given(program=exchanges(), network=limits(), data=st.data())
 def test_the_numbers_of_ranks_do_not_matter(
     sharing: str, program: Program, network: Network, data: st.DataObject

@@ -33,6 +33,7 @@ def up_and_down(nodes: int, bandwidth: float) -> Routes:
     )
 
 
+@pytest.mark.long(after=8)
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r['app']}-{r['network']}-{r['collectives']}")
 def test_every_rank_ends_when_smpi_says(row: dict) -> None:
     program = smpi.read(DATA / f"{row['app']}.ti.txt.gz", row["collectives"] == "rdb")

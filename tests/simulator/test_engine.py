@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import replay as oracle
 from oracle.drawn import networks, programs, renumbered
@@ -173,7 +173,6 @@ def test_the_compiled_engine_refuses_an_arrival_without_its_cost() -> None:
 # -- the plain replay as the oracle ----------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
 @given(programs(), networks())
 def test_the_compiled_engine_agrees_with_the_plain_one(program: Program, network) -> None:
     calls = len(program.call_code)
@@ -196,7 +195,6 @@ def test_the_compiled_engine_agrees_with_the_plain_one(program: Program, network
     assert found.spent * 1e9 == pytest.approx(spent, rel=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
 @given(programs(), networks())
 def test_a_slower_network_never_ends_earlier(program: Program, network) -> None:
     # A slower network can let another member be the last, whose amounts then decide.
@@ -209,7 +207,6 @@ def test_a_slower_network_never_ends_earlier(program: Program, network) -> None:
     assert (replay(program, slower).end >= fast.end - 1e-15).all()
 
 
-@settings(max_examples=100, deadline=None)
 @given(programs(uneven=False), networks(), st.data())
 def test_the_numbers_of_ranks_do_not_matter(
     program: Program, network: Network, data: st.DataObject
@@ -224,7 +221,6 @@ def test_the_numbers_of_ranks_do_not_matter(
     assert np.array_equal(replay(renumbered(program, order), network).end[order], end)
 
 
-@settings(max_examples=100, deadline=None)
 @given(programs(), networks())
 def test_no_process_ends_before_its_own_work(program: Program, network) -> None:
     try:

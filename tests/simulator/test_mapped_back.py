@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.network.network import PRESETS
@@ -52,7 +52,6 @@ def programs(draw: st.DrawFn) -> Program:
     return builder.build()
 
 
-@settings(deadline=None)
 @given(programs())
 def test_moments_are_those_of_the_operations(program: Program) -> None:
     replayer = Replayer(program)
@@ -68,7 +67,6 @@ def test_moments_are_those_of_the_operations(program: Program) -> None:
         assert np.all(told.end[mine] >= told.begin[mine] - 1e-9)
 
 
-@settings(deadline=None)
 @given(programs())
 def test_paths_name_what_the_program_has(program: Program) -> None:
     path = Replayer(program).path(SMPI)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle.drawn import networks, programs, programs_with_collectives
 
@@ -50,7 +50,6 @@ SIDES = st.sampled_from(["right", "left"])
 
 # Members of different amounts are left out: the last to arrive decides, so that a little more
 # latency can change what is paid by leaps.
-@settings(max_examples=200, deadline=None)
 @given(programs(uneven=False), networks(), SIDES)
 def test_it_adds_up_and_its_latencies_are_the_slope(
     program: Program, network: Network, side: str
@@ -58,7 +57,6 @@ def test_it_adds_up_and_its_latencies_are_the_slope(
     assert_explains(program, network.with_(latency=network.latency + 1e-7), side)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     programs_with_collectives(),
     st.sampled_from(["alpha-beta", "dimemas"]),
@@ -127,7 +125,6 @@ def test_moments_are_when_operations_begin_and_end() -> None:
     assert moments.last == pytest.approx([5000, 9000])
 
 
-@settings(max_examples=100, deadline=None)
 @given(programs(), st.lists(networks(), max_size=19))
 def test_many_networks_at_once_give_what_each_gives_alone(
     program: Program, several: list[Network]
@@ -146,7 +143,6 @@ def test_many_networks_at_once_give_what_each_gives_alone(
         assert np.array_equal(one.compute, other.compute)
 
 
-@settings(max_examples=100, deadline=None)
 @given(programs(uneven=False), st.lists(networks(), max_size=11), SIDES)
 def test_slopes_of_many_networks_are_those_of_their_paths(
     program: Program, several: list[Network], side: str

@@ -50,6 +50,7 @@ CLOSED_FORMS: dict[str, Callable[[int, int], float]] = {
 }
 
 
+@pytest.mark.long(after=94)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("processes", PROCESSES)
 @pytest.mark.parametrize("kind", CLOSED_FORMS)
@@ -192,6 +193,7 @@ POWERS_ONLY = {("bcast", "scatter_allgather"), ("reduce", "rabenseifner"), ("all
 WITHOUT = {"linear_posted", "chain"}  # of these there is none, or one of the best segments
 
 
+@pytest.mark.long(after=80)
 @pytest.mark.parametrize("processes", [1, 2, 3, 4, 5, 8, 12, 16, 31])
 @pytest.mark.parametrize(
     ("kind", "name"), [(k, n) for k, n in EVERY if k != "init" and n not in WITHOUT]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import from_trace as plain
 from oracle.script import Call, Script
@@ -160,7 +160,6 @@ class Run:
             return self.script.read(Path(folder))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_random_runs_and_parts_of_them(seed: int) -> None:
     run = Run(seed)
@@ -176,6 +175,7 @@ def test_random_runs_and_parts_of_them(seed: int) -> None:
         agree(part.window(part.begin + 1, part.end))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", ["cg.S.2", "comd.4", "mix.4", "mixnbc.4", "mixpers.4", "mixrma.4"])
 def test_real_runs_and_parts_of_them(name: str, real_trace: Callable[[str], Path]) -> None:
     trace = read(real_trace(name))

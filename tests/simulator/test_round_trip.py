@@ -122,9 +122,7 @@ def runs(draw: st.DrawFn, shortest: int = 1) -> tuple[Script, Program]:
     return script, program.build()
 
 
-@settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.sampled_from(sorted(PRESETS)), st.sampled_from(["dimemas", "rooted"]))
 def test_a_trace_gives_back_the_program_it_was_written_from(
     tmp_path: Path, run: tuple[Script, Program], name: str, reading: str
@@ -143,9 +141,7 @@ def test_a_trace_gives_back_the_program_it_was_written_from(
     assert replay(program, network).end == pytest.approx(expected, abs=1e-15)
 
 
-@settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(shortest=0))
 def test_a_coarse_clock_changes_the_order_of_calls_at_one_time_only(
     tmp_path: Path, run: tuple[Script, Program]
@@ -228,9 +224,7 @@ def test_a_real_trace_in_microseconds(
     assert abs(replay(program, IDEAL).runtime - replay(fine, IDEAL).runtime) < bound
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.floats(0, 0.9), st.floats(0.05, 1))
 def test_any_window_can_be_replayed_and_keeps_its_time_outside_mpi(
     tmp_path: Path, run: tuple[Script, Program], start: float, share: float
@@ -253,9 +247,7 @@ def test_any_window_can_be_replayed_and_keeps_its_time_outside_mpi(
         assert program.compute()[p] == pytest.approx(max(passed - in_mpi, 0), abs=1e-6)
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.lists(st.floats(0, 1), min_size=4, max_size=12))
 def test_any_stretches_can_be_replayed_and_have_the_time_outside_mpi_of_their_windows(
     tmp_path: Path, run: tuple[Script, Program], edges: list[float]

@@ -48,6 +48,7 @@ def test_every_rank_ends_when_smpi_says(row: dict) -> None:
     assert end.max() == pytest.approx(row["runtime"], rel=1e-12)
 
 
+@pytest.mark.long(after=10)
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r['app']}-{r['network']}-{r['collectives']}")
 def test_the_rules_of_smpi_give_what_smpi_says(row: dict) -> None:
     """Through what a user has: the reader and the network."""

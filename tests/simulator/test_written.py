@@ -47,6 +47,7 @@ def written(trace: Trace, network: Network, folder: Path) -> Trace:
     return read(folder / "replayed.prv.gz", cache=False)
 
 
+@pytest.mark.long(after=7)
 @pytest.mark.parametrize("network", [IDEAL, DIMEMAS, WHOLE], ids=["ideal", "dimemas", "whole"])
 @pytest.mark.parametrize("part", [Part(), ALL], ids=["program", "all"])
 @pytest.mark.parametrize("name", REAL)
@@ -110,9 +111,7 @@ def test_scaled_bursts_are_exact_to_a_nanosecond_in_all(
     assert runtime(found) * 1e9 == pytest.approx(execution.runtime * 1e9, abs=1.5)
 
 
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.sampled_from([IDEAL, WHOLE, WHOLE.with_(collectives="rooted")]))
 def test_any_run_is_read_again_as_it_was_replayed(
     tmp_path: Path, run: tuple[Script, Program], network: Network

@@ -49,6 +49,7 @@ def efficiencies(of: Signature, on: Profile) -> dict[int, float]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("application", [STENCIL, CANNON], ids=lambda one: one.name)
 def test_on_few_nodes_the_largest_number_of_cores_is_that_of_a_search_through_all(
     application: Signature,
@@ -68,6 +69,7 @@ def test_on_few_nodes_the_largest_number_of_cores_is_that_of_a_search_through_al
             assert found.beyond is None
 
 
+@pytest.mark.long
 def test_on_many_nodes_numbers_between_powers_of_two_are_tried() -> None:
     every = efficiencies(CANNON, FORTY_NODES)
     for target in (0.95, 0.9):

@@ -54,8 +54,9 @@ def on_64_cores(draws: int = DEFAULT_COUNT) -> Sweep:
     return sweep(STENCIL, PRESET, [64], draws=draws)
 
 
+@pytest.mark.long
 @given(st.sampled_from([1, 2, 6, 12, 16, 48, 64, 96]))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_every_split_is_a_candidate_or_refused(cores: int) -> None:
     found = sweep(STENCIL, PRESET, [cores], SHORT, draws=20)
     splits = [(one.placement.processes, one.placement.threads) for one in found.candidates]
@@ -64,7 +65,7 @@ def test_every_split_is_a_candidate_or_refused(cores: int) -> None:
 
 
 @given(st.sampled_from([4, 16, 64]), st.integers(0, 3))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_probabilities_and_regret(cores: int, seed: int) -> None:
     found = sweep(STENCIL, PRESET, [cores], SHORT, draws=100, seed=seed)
     assert sum(one.probability_best for one in found.candidates) == pytest.approx(1)
@@ -106,12 +107,14 @@ def test_a_candidate_is_what_predict_says(application: Signature, cores: list[in
     check_each_is_predicted_alike(found, application, PRESET)
 
 
+@pytest.mark.long
 def test_a_candidate_on_more_nodes_is_what_predict_says() -> None:
     spread = Allocation(nodes=8, cores_per_node=8)
     found = sweep(STENCIL, PRESET, [64], {"N": 128.0}, allocation=spread, draws=50)
     check_each_is_predicted_alike(found, STENCIL, PRESET, settings={"N": 128.0}, allocation=spread)
 
 
+@pytest.mark.long
 @given(
     programs(most_steps=50),
     machines(),
@@ -119,7 +122,6 @@ def test_a_candidate_on_more_nodes_is_what_predict_says() -> None:
     st.integers(0, 2),
     st.sampled_from([None, 1, 20_000]),
 )
-@settings(max_examples=25, deadline=None)
 def test_a_sweep_of_any_program_says_what_predict_says(
     signature: Signature, machine: Profile, cores: int, seed: int, most: int | None
 ) -> None:
@@ -156,8 +158,9 @@ def check_order(found: Sweep) -> None:
         assert choice.taken in mine
 
 
+@pytest.mark.long
 @given(programs(most_steps=20), machines(), st.sampled_from(sorted(WHAT_IF)))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_changed_machine_is_predicted_like_a_profile_with_these_values(
     signature: Signature, machine: Profile, word: str
 ) -> None:
@@ -352,6 +355,7 @@ def test_more_cores_are_compared_with_fewer() -> None:
     assert 1 < low < value < 2 < high < 2 * value / low
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", sorted(WHAT_IF))
 def test_a_better_machine_is_no_slower(name: str) -> None:
     better = {"latency": 0.5, "openmp": 0.5, "imbalance": 0.5}.get(name, 2.0)

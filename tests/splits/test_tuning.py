@@ -28,6 +28,7 @@ def tuned(of: Signature, name: str, cores: int = 8, **settings: float) -> Tuned:
     return found
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("blocks", [1, 8, 1000])
 def test_blocks_of_a_pipeline_are_those_of_the_closed_form(blocks: int) -> None:
     """The message volume is the same for all: only the latency of every block counts."""
@@ -87,6 +88,7 @@ def test_a_parameter_that_changes_the_work_is_refused() -> None:
     assert "number of blocks" in caught.value.hint
 
 
+@pytest.mark.long
 def test_values_too_large_for_a_replay_are_judged_by_like_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -108,6 +110,7 @@ def test_values_too_large_for_a_replay_are_judged_by_like_ones(
     assert (closed.source, closed.tried[1]) == ("closed form", 2000)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("sender", [None, 1e-7])
 @pytest.mark.parametrize("cores", [2, 4])
 def test_many_blocks_on_few_processes(cores: int, sender: float | None) -> None:

@@ -40,6 +40,7 @@ def strays(structure):
     return int(np.count_nonzero(~same))
 
 
+@pytest.mark.long(after=6)
 @pytest.mark.parametrize("dims", [(4, 2), (2, 4), (3, 3), (2, 2, 2), (5,)])
 @pytest.mark.parametrize("norm", [0, 1, 3])
 def test_sweeps_of_all_ranks_are_laid_beside_one_another(tmp_path, dims, norm):

@@ -35,6 +35,7 @@ def inner(loop):
     return [each for each in loop.body if isinstance(each, Loop)]
 
 
+@pytest.mark.long(after=13)
 @pytest.mark.parametrize(
     ("name", "iterations", "places"),
     [

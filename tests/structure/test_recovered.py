@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from structure.programs import Call, Repeat, write
 
@@ -52,7 +52,6 @@ def same_places(written, found):
     return len(set(place_of.values())) == len(place_of) == len(found.places)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(2, 5), bodies())
 def test_nests_of_constant_counts(processes, body):
     step = Call("ring", 41, seconds=0.1)
@@ -71,7 +70,6 @@ def _counts(body):
             yield from _counts(item.body)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(2, 4),
     st.lists(st.integers(2, 9), min_size=5, max_size=9).filter(lambda c: len(set(c[1:-1])) > 1),
@@ -198,7 +196,6 @@ def test_partners_that_take_turns_do_not_hide_the_iterations():
     assert found.loop.counts == (20,)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 4),
     st.lists(st.builds(Call, st.sampled_from(KINDS), st.integers(0, 2)), max_size=60),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import repetition as oracle
 
@@ -50,7 +50,6 @@ def test_nests(text, nest):
     assert shown(text) == nest
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=60), st.sampled_from(Way))
 def test_as_the_reference_finds_it(tokens, way):
     tokens = np.array(tokens, np.int32)
@@ -73,7 +72,6 @@ NESTS = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(NESTS, st.sampled_from(Way))
 def test_unrolled_nests_as_the_reference_finds_them(text, way):
     tokens = tokens_of(text[:200])
@@ -82,7 +80,6 @@ def test_unrolled_nests_as_the_reference_finds_them(text, way):
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
 
 
-@settings(max_examples=200, deadline=None)
 @given(NESTS, st.sampled_from(Way))
 def test_executed_it_is_the_sequence(text, way):
     found = repetition(tokens_of(text), way)

@@ -37,6 +37,7 @@ EXACT = {
 }
 
 
+@pytest.mark.long(after=8)
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("program", EXACT.values(), ids=EXACT)
 def test_iterations_begin_when_they_did(program: Program, seed: int, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def slices(events: list[Event]) -> dict[int, list[tuple[int, int, str, str]]]:
     return found
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_calls_are_those_of_the_trace(name: str, tmp_path: Path) -> None:
     trace, _ = focused(read(DATA / f"{name}.prv.gz"))
@@ -69,6 +70,7 @@ def test_calls_are_those_of_the_trace(name: str, tmp_path: Path) -> None:
         assert sorted(there) == sorted(wanted)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_slices_nest_and_do_not_contradict_each_other(name: str, tmp_path: Path) -> None:
     trace, _ = focused(read(DATA / f"{name}.prv.gz"))
@@ -159,6 +161,7 @@ def test_processes_and_threads_have_names_and_numbers_of_their_own(tmp_path: Pat
     }
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_replay_is_beside_the_run(name: str, tmp_path: Path) -> None:
     trace, _ = focused(read(DATA / f"{name}.prv.gz"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.errors import TraceError, UsageError
@@ -104,7 +104,6 @@ def vectorised(trace: Trace) -> tuple[list[tuple], int, int]:
     return list(rows), counts.get("MPI calls", 0), counts.get("MPI exit", 0)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 2), st.integers(0, 50), st.sampled_from(TYPES), st.integers(0, 2)),
@@ -143,7 +142,6 @@ def test_tables_for_pandas() -> None:
     assert caught.value.hint == "choose one of states, events, messages, calls"
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 0, 1, 2, 41])), max_size=30))
 def test_the_tally_is_that_of_the_paired_calls(
     tmp_path_factory: pytest.TempPathFactory, events: list[tuple[int, int]]

@@ -227,6 +227,7 @@ else:
 """
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("whose", "status", "said"),
     [
@@ -274,6 +275,7 @@ def test_what_is_no_longer_mapped_is_no_longer_watched(
 DISORDERED = TEXT + "1:1:1:1:1:20:30:2\n1:1:1:1:1:10:20:1\n2:1:1:1:1:1:50000001:0\n"
 
 
+@pytest.mark.long
 def test_every_damaged_byte_is_noticed(folder: Path, path: Path, scans: list[str]) -> None:
     path.write_text(DISORDERED)
     wanted = {name: each.tolist() for name, each in arrays_of(read(path)).items()}
@@ -375,6 +377,7 @@ print(peak * 1024, size, len(trace.states.begin))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc/self/status")
 @pytest.mark.parametrize("kind", ["cached", "not cached"])
 def test_memory_does_not_grow_with_the_trace(tmp_path: Path, folder: Path, kind: str) -> None:

@@ -85,6 +85,7 @@ read(sys.argv[1])
 """
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("kind", ["nameless", "named"])
 def test_a_killed_process_leaves_nothing_for_long(folder: Path, path: Path, kind: str) -> None:
     done = subprocess.run(

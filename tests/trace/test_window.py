@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle.window import cut as cut_by_columns
 
@@ -203,7 +203,7 @@ def tables(trace: Trace) -> dict[str, object]:
     }
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.long
 @given(traces(), st.lists(times, min_size=4, max_size=4, unique=True))
 def test_cutting_again_changes_nothing_and_cuts_compose(
     tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, edges: list[int]
@@ -217,7 +217,6 @@ def test_cutting_again_changes_nothing_and_cuts_compose(
     assert tables(outer.window(b, d)) == tables(trace.window(b, d))
 
 
-@settings(max_examples=100, deadline=None)
 @given(traces(), times)
 def test_two_halves_make_the_whole(
     tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, middle: int
@@ -243,7 +242,6 @@ def test_two_halves_make_the_whole(
     assert abs(whole - parts) <= 6
 
 
-@settings(max_examples=150, deadline=None)
 @given(traces(), st.lists(times, min_size=2, max_size=2, unique=True))
 def test_a_cut_is_what_looking_at_all_events_gives(
     tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, edges: list[int]
@@ -304,7 +302,6 @@ def columns_of(spans: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     return begin, end
 
 
-@settings(max_examples=100, deadline=None)
 @given(traces(), st.lists(times, min_size=2, max_size=5, unique=True))
 def test_stretches_that_touch_are_one_window(
     tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, edges: list[int]
@@ -315,7 +312,6 @@ def test_stretches_that_touch_are_one_window(
     assert tables(part) == tables(trace.window(edges[0], edges[-1]))
 
 
-@settings(max_examples=150, deadline=None)
 @given(traces(), stretches)
 def test_stretches_are_windows_put_behind_one_another(
     tmp_path_factory: pytest.TempPathFactory, writer: TraceWriter, spans: list[list[int]]
@@ -345,7 +341,6 @@ def test_stretches_are_windows_put_behind_one_another(
     assert useful[0] == sum(useful[1:])
 
 
-@settings(max_examples=100, deadline=None)
 @given(traces(), stretches, st.tuples(times, times).map(sorted))
 def test_a_window_of_stretches_knows_where_it_lies_in_the_run(
     tmp_path_factory: pytest.TempPathFactory,

@@ -117,6 +117,7 @@ def test_collectives(run: Run, program: Callable[..., Path], ranks: int) -> None
         assert sorted(started) == sorted(ended) == list(range(1, len(started) + 1))
 
 
+@pytest.mark.long
 def test_communicators(run: Run, program: Callable[..., Path]) -> None:
     """Both ends of a message are in one communicator, and different ones are told apart."""
     done = run.start(4, program("communicators"))
@@ -124,6 +125,7 @@ def test_communicators(run: Run, program: Callable[..., Path]) -> None:
     check_communicators(run)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", ["completion", "collectives", "communicators", "timed"])
 def test_second_names(run: Run, program: Callable[..., Path], tmp_path: Path, name: str) -> None:
     """What is called PMPI_Send and so on: Fortran comes that way. Each call is seen once."""
@@ -156,6 +158,7 @@ def test_timed_calls(run: Run, program: Callable[..., Path], tmp_path: Path) -> 
 BARRIERS = 5000  # more than a window holds
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("way", "reason"),
     [
@@ -182,6 +185,7 @@ def test_ends(run: Run, program: Callable[..., Path], way: str, reason: str | No
     assert (process.threads[0].tail > 0) == (reason is None)
 
 
+@pytest.mark.long
 def test_an_exit_that_interrupts_the_tracer(run: Run, program: Callable[..., Path]) -> None:
     """A handler calls exit() while its thread takes more room: nobody waits for ever."""
     done = run.start(1, program("interrupted", "-rdynamic"))
@@ -381,6 +385,7 @@ def test_nothing_is_recorded_outside_of_the_window(
     assert process.of("TRACING")["a"].tolist()[-1] == 0
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("window", ["5", "2:1", "a:b", "1:2:3", "-1:2", "nan:"])
 def test_window_in_other_words(run: Run, program: Callable[..., Path], window: str) -> None:
     shell = f"export POPMODEL_TRACE_WINDOW={window};"

@@ -115,6 +115,7 @@ def test_tasks(run: Run, build: Build, compiler: str) -> None:
     assert number(process, "TASKGROUP") in (counts["taskgroups"], groups)
 
 
+@pytest.mark.long
 def test_more_tasks_than_a_stack_holds(run: Run, build: Build) -> None:
     process, counts = traced(run, build("gcc"), "many")
     check_regions(process, counts)

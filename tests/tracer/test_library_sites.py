@@ -30,6 +30,7 @@ needs_lines = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long(after=1)
 @needs_lines
 @pytest.mark.parametrize(
     "flags", [["-O0"], ["-O2", "-fomit-frame-pointer"], ["-O2", "-no-pie"]], ids=" ".join

@@ -14,7 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tracer.builder import Run, group_hash, post, receive, send
 from tracer.plan import BEGIN, Plan, plans
@@ -63,7 +63,6 @@ def rows_of(table, *names: str) -> list[tuple[int, ...]]:
     return list(zip(*(getattr(table, name).tolist() for name in names), strict=True))
 
 
-@settings(max_examples=60, deadline=None)
 @given(plans())
 def test_everything_of_a_random_program_is_there_once(plan: Plan) -> None:
     with merged(plan.run) as (trace, told):
@@ -144,7 +143,6 @@ def check_times(trace: Trace, plan: Plan) -> None:
     assert sent == plan.collective_bytes
 
 
-@settings(max_examples=25, deadline=None)
 @given(plans(), st.integers(1, 40))
 def test_the_trace_does_not_depend_on_how_many_rows_are_held(plan: Plan, size: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -19,6 +19,7 @@ TRUNCATED = 70
 """Tag of a message that is longer than its receive: it arrives, but is not counted."""
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("name", "ranks"),
     [("messages", 2), ("completion", 2), ("collectives", 4), ("communicators", 4), ("timed", 2)],

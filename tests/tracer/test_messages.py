@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.tracer import messages
@@ -161,7 +161,6 @@ def test_sizes_and_times_that_contradict_each_other_are_counted() -> None:
         assert +made.counts == {messages.EARLY: 1, messages.UNEQUAL: 1}
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     kinds=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=60),
     order=st.randoms(use_true_random=False),

@@ -199,7 +199,7 @@ def test_arguments_of_several_lines_stay_on_one(work: Path) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_program_is_called_no_other_command_runs(
     tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:

@@ -95,6 +95,7 @@ def test_identities_hold_of_rounded_values(family: str, seed: int) -> None:
             )
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("seed", [0, 2, 4, 8])
 def test_signature_with_known_constants_predicts_what_it_describes(
     seed: int, tmp_path: Path
@@ -109,6 +110,7 @@ def test_signature_with_known_constants_predicts_what_it_describes(
     assert max(abs(time) for time, _ in far) < 0.15
 
 
+@pytest.mark.long
 def test_terms_that_nobody_stated_are_missed(tmp_path: Path) -> None:
     missed: dict[str, list[float]] = {}
     for family in ("moderate", "hard"):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from whatif.programs import networks, programs
 
 from popmodel.errors import UsageError
@@ -46,7 +46,6 @@ def found_of(program, network, **options):
     return dependence(program, network, Replayer(program).path(network), **options)
 
 
-@settings(deadline=None, max_examples=60)
 @given(programs(), networks())
 def test_gains_are_replays_of_a_changed_program(program, network) -> None:
     for one in found_of(program, network).regions:
@@ -61,7 +60,6 @@ def test_gains_are_replays_of_a_changed_program(program, network) -> None:
             assert gain.runtime == pytest.approx(expected, rel=1e-9, abs=1e-18)
 
 
-@settings(deadline=None, max_examples=60)
 @given(programs(), networks())
 def test_gains_are_bounded_by_the_critical_path_and_convex(program, network) -> None:
     runtime = carry_out(program, network).runtime
@@ -76,7 +74,6 @@ def test_gains_are_bounded_by_the_critical_path_and_convex(program, network) -> 
         assert one.slowest.gain[-1].runtime >= one.gain[-1].runtime - slack
 
 
-@settings(deadline=None, max_examples=60)
 @given(programs(), networks())
 def test_the_derivative_lies_between_the_differences_of_both_sides(program, network) -> None:
     replayer = Replayer(program)
@@ -93,7 +90,6 @@ def test_the_derivative_lies_between_the_differences_of_both_sides(program, netw
             assert time <= (more - runtime) / step + 1e-8 * runtime
 
 
-@settings(deadline=None, max_examples=60)
 @given(programs(), networks())
 def test_every_table_of_the_path_adds_up(program, network) -> None:
     path = Replayer(program).path(network)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial import HalfspaceIntersection
@@ -41,7 +41,6 @@ def some_planes(draw: st.DrawFn, dimensions: int) -> list[Plane]:
     return draw(st.lists(one, min_size=1, max_size=12, unique=True))
 
 
-@settings(max_examples=100)
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @given(data=st.data())
 def test_corners_are_those_of_qhull(dimensions: int, data: st.DataObject) -> None:
@@ -54,7 +53,6 @@ def test_corners_are_those_of_qhull(dimensions: int, data: st.DataObject) -> Non
     assert apart.min(axis=0).max() < 1e-9
 
 
-@settings(max_examples=50)
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @given(data=st.data())
 def test_heights_are_those_of_the_greatest_plane(dimensions: int, data: st.DataObject) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import derivatives, linear_program
 
@@ -44,6 +44,7 @@ def program_of(real_trace: Callable[[str], Path]) -> Callable[[str], Program]:
     return find
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("rules", ["alpha-beta", "dimemas"])
 @pytest.mark.parametrize("name", [*OWN, *SHARED])
 def test_runtime_and_derivatives_are_those_of_the_linear_program(
@@ -60,6 +61,7 @@ def test_runtime_and_derivatives_are_those_of_the_linear_program(
             assert one == pytest.approx(solved, rel=1e-9), reading
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", ["comd.4", "cg.S.2", "mixnbc.4", "lu.S.4"])
 def test_the_envelope_of_breakpoints_is_the_runtime_at_1000_latencies(
     name: str, program_of: Callable[[str], Program]
@@ -247,7 +249,6 @@ NETWORKS = st.builds(
 )
 
 
-@settings(max_examples=150)
 @given(programs(), NETWORKS, POINTS, POINTS, st.floats(0, 1))
 def test_the_runtime_is_convex_and_does_not_fall(
     program: Program,
@@ -264,7 +265,6 @@ def test_the_runtime_is_convex_and_does_not_fall(
     assert max(first, second) <= most * (1 + 1e-12)
 
 
-@settings(max_examples=100)
 @given(programs(), NETWORKS, POINTS, POINTS)
 def test_a_tangent_lies_nowhere_above_the_runtime(
     program: Program,
@@ -278,7 +278,6 @@ def test_a_tangent_lies_nowhere_above_the_runtime(
     assert plane(*elsewhere) <= runtimes.heights([elsewhere])[0] * (1 + 1e-11)
 
 
-@settings(max_examples=50)
 @given(programs(), NETWORKS)
 def test_pieces_of_random_programs_are_their_runtime(program: Program, network: Network) -> None:
     replayer = Replayer(program)
@@ -294,7 +293,6 @@ def test_pieces_of_random_programs_are_their_runtime(program: Program, network: 
             assert found(at) == pytest.approx(run.runtime, rel=1e-9, abs=1e-15)
 
 
-@settings(max_examples=50)
 @given(programs(), NETWORKS, POINTS)
 def test_planes_of_random_programs_are_their_runtime(
     program: Program, network: Network, point: tuple[float, float, float]
@@ -307,7 +305,6 @@ def test_planes_of_random_programs_are_their_runtime(
     assert found(*point) >= runtime * (1 - found.error - 1e-11)
 
 
-@settings(max_examples=100)
 @given(programs(), NETWORKS.filter(lambda one: one.tiers is None))
 def test_random_programs_agree_with_the_linear_program(program: Program, network: Network) -> None:
     odd = network.with_(latency=2.7183e-6, bandwidth=3.1416e9)

@@ -122,7 +122,7 @@ def times(regions, program) -> dict[tuple[str, int], float]:
     return {(names[r], p): cells[r, p] for r, p in zip(*np.nonzero(cells), strict=True)}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(processes=st.integers(1, 3), steps=runs())
 def test_every_nanosecond_of_computing_belongs_to_one_region(folder, processes, steps):
     trace = script(processes, steps).read(folder)
@@ -130,7 +130,7 @@ def test_every_nanosecond_of_computing_belongs_to_one_region(folder, processes, 
     assert times(regions_of(program, trace), program) == painted(processes, steps)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=runs(), begin=st.integers(0, 39), length=st.integers(1, 300))
 def test_parts_of_a_burst_add_up_to_it_in_any_window(folder, steps, begin, length):
     whole = script(2, [Step("compute", 40), *steps]).read(folder)

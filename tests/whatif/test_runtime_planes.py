@@ -41,6 +41,7 @@ def replayer_of() -> Callable[[Path], Replayer]:
     return find
 
 
+@pytest.mark.long(after=10)
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
 @pytest.mark.parametrize("name", [*OWN, *UNTIMED])
 def test_planes_are_as_near_as_they_say_at_fresh_points(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from bench.calibration.synthetic import Job, Noise, launches
 
 from popmodel.bench.calibration import core, memory, openmp, point_to_point
@@ -65,6 +66,7 @@ def assert_nominal(found: Mapping[str, list[list[bool]]]) -> None:
         assert 0.85 - room <= values.mean() <= 0.95 + room, (name, values.mean(), found.keys())
 
 
+@pytest.mark.long
 def test_messages_and_the_switch_of_the_protocol() -> None:
     sizes = (
         0,
@@ -113,6 +115,7 @@ def test_messages_and_the_switch_of_the_protocol() -> None:
     assert_nominal(held(jobs, measure))
 
 
+@pytest.mark.long
 def test_overheads_and_their_law() -> None:
     counts = (1, 2, 4, 8, 16, 32, 64)
     law = {"a": 5e-7, "b": 4e-7, "d": 6e-8}
@@ -135,6 +138,7 @@ def test_overheads_and_their_law() -> None:
     assert_nominal(held(jobs, measure))
 
 
+@pytest.mark.long
 def test_the_saturation_of_memory() -> None:
     counts = (1, 2, 3, 4, 6, 8, 12, 16)
     b1, bsat, q = 1.5e10, 6e10, 4.0
@@ -168,6 +172,7 @@ def test_the_saturation_of_memory() -> None:
     assert_nominal(held(jobs, measure))
 
 
+@pytest.mark.long
 def test_rates_per_cycle() -> None:
     hertz = 3e9
     truths = {"1": hertz, "8": hertz, "flop_per_cycle": 16, "load_per_cycle": 4, "loop_cycles": 1}
@@ -190,6 +195,7 @@ def test_rates_per_cycle() -> None:
     assert_nominal(held(jobs, measure))
 
 
+@pytest.mark.long
 def test_fits_to_a_single_launch() -> None:
     """Where launches do not differ, one tells how uncertain a fit is from the noise of its batches.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.efficiency.advice import Advised, advise
@@ -101,7 +101,6 @@ def test_scaling_alone_is_advised_on_where_there_are_several_runs() -> None:
     assert cause.metric == "computation_scaling"
 
 
-@settings(max_examples=25)
 @given(runs(), runs(), st.sampled_from([None, *load_families()]), st.integers(1, 2))
 def test_any_runs_get_finite_costs_and_whole_sentences(
     one: Observables, other: Observables, family: str | None, number: int

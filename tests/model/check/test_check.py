@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
@@ -350,7 +350,6 @@ loop = { count = "n0 + n5", body = [
     assert found.remarks == ()  # what is left out may be what they are about
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.integers(0, 10_000),
     st.integers(0, 12),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.documents import parse_toml
@@ -332,7 +332,6 @@ serial = {{ trip = "N" }}
 """
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from([("bytes", BYTE), ("count", NUMBER), ("seconds", SECOND)]).flatmap(
         lambda key: st.tuples(st.just(key[0]), formulas(key[1], depth=2))
@@ -349,7 +348,6 @@ def test_a_well_formed_formula_never_clashes(case: tuple[str, str]) -> None:
     assert dimensions(text).clashes == ()
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(-3, 3), st.integers(-3, 3))
 def test_a_product_of_names_clashes_unless_its_unit_is_right(b: int, s: int) -> None:
     item = f"collective = {{ op = 'bcast', bytes = 'N*w**{b}*t**{s}' }}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import exact, machine, program
 from scipy.optimize import brentq
@@ -135,7 +135,6 @@ bytes.MEM = "if_fits(16*N**3, 0, if_fits(32*N**2, 24, 40, 'last'), 'last')"
 """
 
 
-@settings(max_examples=60)
 @given(
     st.floats(10, 300),
     st.floats(0.3, 2.0),

@@ -405,6 +405,7 @@ def test_a_list_is_said_in_words() -> None:
     )
 
 
+@pytest.mark.long
 def test_a_long_list_is_carried_out_in_well_under_a_second() -> None:
     rows = [
         f'{{ do = "irecv", from = "rank + 1", tag = {number % 3} }}, '

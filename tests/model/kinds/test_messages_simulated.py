@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, program
 
@@ -130,7 +130,6 @@ def chains(draw: st.DrawFn) -> list[Row]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(shifts(), chains()), min_size=1, max_size=6), st.integers(1, 7))
 def test_ranks_end_when_the_simulation_says(parts: list[list[Row]], processes: int) -> None:
     rows = [row for part in parts for row in part]

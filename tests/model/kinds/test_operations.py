@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, program
 
@@ -190,7 +190,6 @@ def anywhere(draw: st.DrawFn) -> tuple[int, str]:
 
 
 @given(anywhere(), st.sampled_from(["send", "sendrecv"]), st.sampled_from([8, 10**6]))
-@settings(max_examples=100, deadline=None)
 def test_any_pattern_of_messages_ends(where: tuple[int, str], mode: str, size: int) -> None:
     processes, to = where
     body = f'[[program]]\np2p = {{ to = "{to}", bytes = {size}, mode = "{mode}" }}\n'

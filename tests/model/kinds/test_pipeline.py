@@ -90,6 +90,7 @@ def corner(kind: int, dims: int) -> tuple[int, ...]:
     return (kind,) * dims if kind else (F,) * (dims - 1) + (B,)
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("extent", EXTENTS, ids=str)
 @pytest.mark.parametrize("ratio", [0.01, 0.1, 1.0])
 @pytest.mark.parametrize(
@@ -133,6 +134,7 @@ def test_a_port_that_is_the_bottleneck(extent: tuple[int, ...], gap: float, bloc
         assert abs(found) < 0.001
 
 
+@pytest.mark.long
 def test_different_sweeps_in_random_orders() -> None:
     """Blocks of all lengths, corners and dimensions in turn, messages that wait or do not."""
     random = Random(1)

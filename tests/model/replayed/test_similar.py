@@ -59,6 +59,7 @@ def gains(found: list[Agreement]) -> list[float]:
 PROGRAMS = [WORK + HALO, WORK + HALO + SUM + SUM, WORK + PAIRS, SWEEP, SWEEP + WORK + HALO]
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("body", "quarter"),
     list(zip(PROGRAMS, [20_000, 28_000, 7_500, 410_000, 430_000], strict=True)),
@@ -74,6 +75,7 @@ def test_a_quarter_of_a_run_tells_nearly_what_the_run_itself_tells(
     assert part.replay.runtime == pytest.approx(whole.replay.runtime, rel=0.05)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("body", PROGRAMS)
 def test_there_is_no_jump_to_runs_with_too_many_processes(
     body: str, many_nodes: Profile, monkeypatch: pytest.MonkeyPatch
@@ -101,7 +103,7 @@ def test_there_is_no_jump_to_runs_with_too_many_blocks(
 
 
 @given(st.floats(19.5, 60))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_a_count_that_is_no_whole_number_is_between_its_neighbours(count: float) -> None:
     signature = steps(WORK + HALO, repr(count))
     around = [steps(WORK + HALO, str(edge)) for edge in (math.floor(count), math.ceil(count))]

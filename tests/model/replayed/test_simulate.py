@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, program
 from model.kinds.test_operations import PERIODIC, model_of, steps
@@ -70,6 +70,7 @@ def balanced_work(processes: int) -> float:
     return float(work.serial + work.share)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("persistent", "transient"), PAIRS)
 @pytest.mark.parametrize("processes", [4, 16, 64])
 def test_balance_and_serialisation_are_those_of_random_programs(
@@ -83,6 +84,7 @@ def test_balance_and_serialisation_are_those_of_random_programs(
     assert closed.computing / closed.ideal == pytest.approx(serialisation, abs=0.007)
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(("persistent", "transient"), PAIRS)
 @pytest.mark.parametrize("processes", [4, 16, 64])
 def test_one_replay_says_what_many_random_programs_say(
@@ -156,6 +158,7 @@ def monte_carlo_of_regions(
     return float(np.mean(balance)), float(np.mean(serialisation))
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("loops", ["one", "each"])
 @pytest.mark.parametrize("processes", [4, 64])
 @pytest.mark.parametrize(
@@ -423,7 +426,6 @@ def test_a_prediction_without_replay_says_why(text: str, processes: int, reason:
     st.sampled_from([GLOBAL, NEIGHBOURS, 'collective = { op = "reduce", bytes = 100 }']),
     st.integers(0, 3),
 )
-@settings(max_examples=40, deadline=None)
 def test_neither_transfer_nor_serialisation_exceeds_one(
     processes: int, persistent: float, transient: float, body: str, seed: int
 ) -> None:

@@ -73,6 +73,7 @@ def clocks(
     return float(now.max(axis=1).mean())
 
 
+@pytest.mark.long(after=4)
 @pytest.mark.parametrize("exchange", EXCHANGES)
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("size", SIZES)

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from model.demo import machine, program
 
@@ -45,6 +45,7 @@ def sized(nodes: int, cores: int, domains: int, memory: int) -> Profile:
     return from_document(document)
 
 
+@pytest.mark.long
 @given(
     st.sampled_from([CANNON, STENCIL, FIXED, EVEN]),
     st.integers(1, 3000),
@@ -56,7 +57,6 @@ def sized(nodes: int, cores: int, domains: int, memory: int) -> Profile:
     st.none() | st.integers(1, 60),
     st.none() | st.integers(1, 64),
 )
-@settings(max_examples=150, deadline=None)
 def test_what_a_hint_offers_works(
     application: Signature,
     processes: int,
@@ -85,7 +85,6 @@ def test_what_a_hint_offers_works(
 
 
 @given(st.integers(1, 1100))
-@settings(deadline=None)
 def test_the_choices_of_a_square_are_its_neighbours(processes: int) -> None:
     study = Study(CANNON, PRESET, {}, 0, 0)
     try:

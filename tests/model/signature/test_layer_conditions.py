@@ -75,6 +75,7 @@ def stated(name: str, values: dict[str, float], size: int, level: str) -> float:
     return float(loop.costs.bytes[level].evaluate(values, fits))
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("level", ["L2", "L3", "MEM"])
 @pytest.mark.parametrize(
     ("size", "per_cell"),
@@ -103,6 +104,7 @@ def test_stencil_whose_rows_do_not_stay() -> None:
     assert seen == pytest.approx(7 * WORD, rel=0.1)
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("level", "size"),
     [(level, size) for level in ("L2", "L3", "MEM") for size in (40_960, 2**14, 2**12)]

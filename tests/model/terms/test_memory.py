@@ -167,6 +167,7 @@ def fitted(reference: Callable[[float], Array], streaming: float) -> float:
     return float(candidates[int(np.argmin(errors))])
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("name", "longest", "sharpness", "most", "median", "constant"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model.wavefronts import Sweep, runtime
 
@@ -60,7 +60,6 @@ EXTENTS = st.sampled_from([(2, 3, 2), (4, 1, 3), (1, 5, 1)])
 
 
 @given(ORDERS, EXTENTS, st.sampled_from([0.0, 0.2]))
-@settings(max_examples=60, deadline=None)
 def test_successive_sweeps_in_any_order(
     order: list[tuple[tuple[int, ...], int]], extent: tuple[int, ...], latency: float
 ) -> None:
@@ -70,7 +69,6 @@ def test_successive_sweeps_in_any_order(
 
 
 @given(ORDERS, EXTENTS)
-@settings(max_examples=60, deadline=None)
 def test_senders_that_are_busy_take_at_most_as_long(
     order: list[tuple[tuple[int, ...], int]], extent: tuple[int, ...]
 ) -> None:
@@ -87,7 +85,6 @@ def test_senders_that_are_busy_take_at_most_as_long(
         max_size=6,
     )
 )
-@settings(max_examples=60, deadline=None)
 def test_of_blocks_that_differ_the_longest_fill(order: list[tuple[int, int, float]]) -> None:
     sweeps = [Sweep((way,), blocks, seconds, 0.0) for way, blocks, seconds in order]
     assert modelled((5,), sweeps) == pytest.approx(runtime((5,), sweeps), rel=1e-9)

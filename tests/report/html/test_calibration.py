@@ -41,6 +41,7 @@ def drawn(*found: Document) -> Node:
     return documents.drawn(calibration, *found)
 
 
+@pytest.mark.long
 def test_every_configuration_left_out_has_its_errors_before_and_after(document: Document) -> None:
     (found,) = drawn(document).all("table", id="calibration-0-left-out")
     rows = found.all("tbody")[0].all("tr")

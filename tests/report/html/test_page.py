@@ -73,6 +73,7 @@ def whole() -> str:
     return popmodel.make_report([STENCIL, popmodel.sweep("stencil3d", cores=8)]).page()
 
 
+@pytest.mark.long
 def test_all_elements_are_closed(whole: str) -> None:
     read = Reader(whole)
     assert read.wrong == []

@@ -23,6 +23,7 @@ def sixteen(real_trace: Find) -> Report:
     return popmodel.make_report(real_trace("epoch_16proc"))
 
 
+@pytest.mark.long
 def test_a_report_of_sixteen_processes_over_time_is_small(sixteen: Report) -> None:
     assert len(sixteen.page()) <= 500 * KB
 
@@ -33,12 +34,14 @@ def test_a_report_without_a_timeline_is_smaller(sixteen: Report, tmp_path: Path)
     assert len(popmodel.make_report(path).page()) <= 150 * KB
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("verb", ["metrics", "sensitivity", "communication", "replay"])
 def test_the_page_of_one_result_is_small(verb: str, real_trace: Find) -> None:
     result = getattr(popmodel, verb)(real_trace("epoch_16proc"))
     assert len(page(alone(result._stamped()))) <= 150 * KB
 
 
+@pytest.mark.long
 def test_a_report_of_a_thousand_processes_can_be_sent(tmp_path: Path) -> None:
     path = tmp_path / "run.prv"
     run(programs.jacobi((10, 10, 10), 5), persistent=0.1, transient=0.05).write(path)

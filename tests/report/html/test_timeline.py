@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from timeline.window import Window
 
@@ -94,6 +94,7 @@ def edges(made: Section) -> int:
     return len(made.data["runs"][0]["window"]["edges"]) - 1
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 def test_windows_have_the_metrics_of_that_part_of_the_trace(path: Path) -> None:
     trace, _, made = shown(path)
@@ -104,7 +105,6 @@ def test_windows_have_the_metrics_of_that_part_of_the_trace(path: Path) -> None:
     assert sum(compared) > 60
 
 
-@settings(max_examples=25)
 @given(ends=st.tuples(st.integers(0, 512), st.integers(0, 512)), path=st.sampled_from(TRACES))
 def test_any_two_edges_will_do(ends: tuple[int, int], path: Path) -> None:
     trace, _, made = shown(path)
@@ -129,6 +129,7 @@ def test_of_the_whole_run_estimates_are_exact(path: Path) -> None:
             assert value == pytest.approx(wanted[id], rel=1e-9, abs=1e-9), (family, id)
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 def test_estimates_are_near_a_replay_of_the_window_where_it_is_long(path: Path) -> None:
     trace, _, made = shown(path)
@@ -220,6 +221,7 @@ def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_thousand_processes_take_little_room_and_time(thousand: Path) -> None:
     trace, _ = focused(read(thousand, cache=False))
     before = process_time()

@@ -48,6 +48,7 @@ def drawn(*found: Document) -> Node:
     return documents.drawn(validation, *found)
 
 
+@pytest.mark.long
 def test_every_configuration_has_its_runtimes(fitted: Document) -> None:
     (found,) = drawn(fitted).all("table", id="validation-0-runtimes")
     rows = found.all("tbody")[0].all("tr")
@@ -107,6 +108,7 @@ def test_baselines_terms_and_metrics_have_tables(fitted: Document) -> None:
         assert told in text
 
 
+@pytest.mark.long
 def test_the_choice_of_the_split_is_judged(plain: Document) -> None:
     assert "Would the right split have been taken?" in drawn(plain).text
     assert "Would the right split" not in drawn({**plain, "decisions": []}).text

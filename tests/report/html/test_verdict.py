@@ -142,6 +142,7 @@ def test_many_runs_on_as_many_threads_have_a_range() -> None:
     assert trend(runs) == "3 runs on 4 threads take 1.000 s (b) to 3.000 s (c)."
 
 
+@pytest.mark.long
 def test_every_kind_of_result_has_its_sentence() -> None:
     runs = ROOT / "examples" / "stencil3d" / "two-core-vm.csv"
     profile = ROOT / "examples" / "profiles" / "two-core-vm.json"

@@ -34,6 +34,7 @@ def ends(program: Program, network: Network) -> list[float]:
     return replay(program, network).end.tolist()
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("suffix", [".ti.gz", ".goal.gz"])
 @pytest.mark.parametrize("name", TRACES)
 def test_what_is_written_and_read_replays_alike(name: str, suffix: str, tmp_path: Path) -> None:

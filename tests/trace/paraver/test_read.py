@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from trace_files import DATA, HEADER, STATE, same, write
 
@@ -330,7 +330,6 @@ def written(draw: st.DrawFn) -> tuple[TraceWriter, dict]:
     return writer, wanted
 
 
-@settings(max_examples=60, deadline=None)
 @given(written(), st.sampled_from([".prv", ".prv.gz"]))
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[TraceWriter, dict], suffix: str

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fuzz.fuzz_scanner import compare
 from fuzz.mutate import FIELDS, mutate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle.compare import compiled, expected
 from oracle.scanner import Layout
@@ -48,7 +48,6 @@ def records(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from([b"# comment", b"", b"i:1:3:1:1:2:2"]))
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(records(), max_size=30),
     st.sampled_from([b"\n", b"\r\n"]),
@@ -65,7 +64,6 @@ def test_right_text_gives_the_same_records_however_it_is_cut(
     assert compiled(text, layout, sorted(int(cut * len(text)) for cut in cuts)) == wanted
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(records(), min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_damaged_text_gives_the_same_result_or_error(
     lines: list[bytes], dice: random.Random
@@ -76,6 +74,7 @@ def test_damaged_text_gives_the_same_result_or_error(
     assert compiled(text, layout, cuts) == expected(text, layout)
 
 
+@pytest.mark.long
 def test_fuzzing_in_short_finds_no_difference() -> None:
     assert compare(seconds=20, iterations=3000) == 3000
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.errors import PopmodelError
@@ -61,7 +61,6 @@ def damaged(text: str, damage: list[tuple[float, int, str]]) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=200, deadline=None)
 @given(damage=DAMAGE)
 def test_programs(
     name: str, damage: list[tuple[float, int, str]], tmp_path_factory: pytest.TempPathFactory
