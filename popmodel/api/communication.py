@@ -16,7 +16,7 @@ from popmodel.patterns.find import find
 from popmodel.plain import document
 from popmodel.report.communication import VIEWS
 from popmodel.structure import find as find_structure
-from popmodel.structure.nest import Leaf, Loop
+from popmodel.structure.nest import Leaf
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import count, format_size, plural
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from popmodel.patterns.pattern import Pattern
     from popmodel.report.views import Views
     from popmodel.structure import Structure
+    from popmodel.structure.nest import Nest
 
 __all__ = ["Communication", "communication"]
 
@@ -86,6 +87,7 @@ class Communication(OfTrace):
         partners = np.bincount(pairs.sender[pairs.sender != pairs.receiver], minlength=1)
         partners = np.concatenate([partners, np.zeros(program.processes, np.int64)])
         neighbours = partners[: program.processes]
+        loops = _loops(self.structure.nest)
         return document(
             SCHEMA,
             trace=self.trace,
@@ -134,7 +136,7 @@ class Communication(OfTrace):
                 for grid in self.meaning.grids
             ],
             grid_note=self.meaning.why or None,
-            patterns=[_described(self.structure, one) for one in self.meaning.patterns],
+            patterns=[_described(self.structure, loops, one) for one in self.meaning.patterns],
             notes=[*program.notes, *self.structure.notes],
         )
 
@@ -219,7 +221,9 @@ def _per_iteration(structure: Structure) -> dict[str, float] | None:
     }
 
 
-def _described(structure: Structure, pattern: Pattern) -> dict[str, Any]:
+def _described(
+    structure: Structure, loops: Mapping[int, list[float]], pattern: Pattern
+) -> dict[str, Any]:
     """A pattern, and where it stands: calls, loops around it, and the region or call site."""
     places = [structure.places[place] for place in pattern.places]
     inside = list(dict.fromkeys(place.inside for place in places if place.inside))
@@ -228,7 +232,7 @@ def _described(structure: Structure, pattern: Pattern) -> dict[str, Any]:
         "places": [place.number for place in places],
         "calls": _in_words([place.name for place in places]),
         "inside": inside,
-        "loops": _loops(structure, pattern.places[0]),
+        "loops": loops.get(pattern.places[0], []),
         "executions": pattern.executions,
         "messages": pattern.messages,
         "bytes": pattern.bytes,
@@ -244,16 +248,16 @@ def _in_words(names: Sequence[str]) -> str:
     return ", ".join(name if number == 1 else f"{count(number)} {name}" for name, number in runs)
 
 
-def _loops(structure: Structure, place: int) -> list[float]:
-    """Iterations of the loops around a place, the outermost first."""
+def _loops(nest: Nest) -> dict[int, list[float]]:
+    """Iterations of the loops around each place, the outermost first."""
+    found: dict[int, list[float]] = {}
 
-    def walk(nodes: Sequence[Loop | Leaf], path: list[float]) -> list[float] | None:
+    def walk(nodes: Nest, path: list[float]) -> None:
         for node in nodes:
             if isinstance(node, Leaf):
-                if place in node.places:
-                    return path
-            elif (found := walk(node.body, [*path, node.count])) is not None:
-                return found
-        return None
+                found.update(dict.fromkeys(node.places, path))
+            else:
+                walk(node.body, [*path, node.count])
 
-    return walk(structure.nest, []) or []
+    walk(nest, [])
+    return found

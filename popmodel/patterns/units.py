@@ -188,7 +188,7 @@ def _unit(
     order: NDArray[np.int64],
     bounds: NDArray[np.int64],
     event: NDArray[np.int64],
-    chains: set[tuple[int, int]],
+    chains: dict[int, set[int]],
 ) -> Unit:
     leaves = {structure.places[place].leaf for place in group}
     depth = _common([paths[place] for place in group])
@@ -206,7 +206,7 @@ def _unit(
         leaf=leaves.pop() if len(leaves) == 1 else None,
         passes=int(path[-1][-1]) if path else 1,
         classes=_classes(structure, np.concatenate(rows), np.concatenate(execution)),
-        chained=any(a in group and b in group for a, b in chains),
+        chained=any(not chains[place].isdisjoint(group) for place in group if place in chains),
     )
 
 
@@ -250,8 +250,8 @@ def _classes(
     return tuple(classes)
 
 
-def _chains(structure: Structure, event: NDArray[np.int64]) -> set[tuple[int, int]]:
-    """Places where a process has received, and where it sends next, at the same execution.
+def _chains(structure: Structure, event: NDArray[np.int64]) -> dict[int, set[int]]:
+    """Where a process sends next after each place where it received, at the same execution.
 
     What it sends may depend on what it has received: the sign of a pipeline.
     """
@@ -275,5 +275,9 @@ def _chains(structure: Structure, event: NDArray[np.int64]) -> set[tuple[int, in
         & (leaf[here] == leaf[there])
         & (there < here)
     )
-    pairs = np.unique(np.stack([there[linked], here[linked]], axis=1), axis=0)
-    return {(int(a), int(b)) for a, b in pairs}
+    found: dict[int, set[int]] = {}
+    for received, sent in np.unique(
+        np.stack([there[linked], here[linked]], axis=1), axis=0
+    ).tolist():
+        found.setdefault(received, set()).add(sent)
+    return found

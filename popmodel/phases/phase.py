@@ -7,6 +7,7 @@ Rows are kept sparse: a place that few processes pass often costs what it holds.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -237,7 +238,7 @@ class Phases:
     def __len__(self) -> int:
         return len(self.phases)
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """Computing of all sequences, s: bursts, and regions by their time on the master."""
         return float(sum(phase.wall.sum() for phase in self.phases))

@@ -28,28 +28,50 @@ __all__ = ["with_tails"]
 
 def with_tails(events: Events, ends: Ends, common: Common) -> Common:
     """The same nest with cut iterations where they belong."""
-    number = 0
-    while number < len(known := list(loops(common.nest))):
-        common = _with_tails_of(known[number], events, ends, common)
+    number, known, sorted_events = 0, list(loops(common.nest)), _by_place(common)
+    while number < len(known):
+        found = _with_tails_of(known[number], events, ends, common, *sorted_events)
+        if found is not common:
+            common, known, sorted_events = found, list(loops(found.nest)), _by_place(found)
         number += 1
     return common
 
 
-def _with_tails_of(loop: Loop, events: Events, ends: Ends, common: Common) -> Common:
+def _by_place(common: Common) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Events by place, and the places of these."""
+    order = np.argsort(common.place, kind="stable")
+    return order, common.place[order]
+
+
+def _with_tails_of(
+    loop: Loop,
+    events: Events,
+    ends: Ends,
+    common: Common,
+    order: NDArray[np.int64],
+    places: NDArray[np.int32],
+) -> Common:
     """The same where what stands behind one loop is in it, if that leaves no loop behind."""
     first: dict[int, NDArray[np.int64]] = {}
     until = np.cumsum(np.array(loop.counts, np.int64))
     _firsts(loop.body, np.arange(until[-1] + 1), first)
-    turn = np.full(len(events), -1, np.int64)
     low, high = min(first), max(first)
-    inside = np.flatnonzero((common.place >= low) & (common.place <= high))
-    order = inside[np.argsort(common.place[inside], kind="stable")]
-    bounds = np.searchsorted(common.place[order], np.arange(low, high + 2)).tolist()
+    bounds = np.searchsorted(places, np.arange(low, high + 2)).tolist()
+    turn = np.empty(bounds[-1] - bounds[0], np.int64)
     for place, (begin, end) in enumerate(pairwise(bounds), low):
-        rows = order[begin:end]
-        turn[rows] = np.searchsorted(first[place], common.execution[rows], side="right") - 1
-    tails = _that_fit(_tails(until, events, turn), ends, turn)
-    return _moved(common, first, turn, tails) if tails else common
+        execution = common.execution[order[begin:end]]
+        found = np.searchsorted(first[place], execution, side="right") - 1
+        turn[begin - bounds[0] : end - bounds[0]] = found
+    rows = order[bounds[0] : bounds[-1]]
+    of_program = np.argsort(rows)
+    rows, turn = rows[of_program], turn[of_program]
+    tails = _tails(until, events, rows, turn)
+    if not tails:
+        return common
+    turns = np.full(len(events), -1, np.int64)
+    turns[rows] = turn
+    tails = _that_fit(tails, ends, turns)
+    return _moved(common, first, turns, tails) if tails else common
 
 
 def _firsts(body: Nest, begins: NDArray[np.int64], found: dict[int, NDArray[np.int64]]) -> None:
@@ -66,26 +88,32 @@ def _firsts(body: Nest, begins: NDArray[np.int64], found: dict[int, NDArray[np.i
 
 
 def _tails(
-    until: NDArray[np.int64], events: Events, turn: NDArray[np.int64]
+    until: NDArray[np.int64], events: Events, rows: NDArray[np.int64], turn: NDArray[np.int64]
 ) -> dict[int, NDArray[np.int64]]:
     """What ends a sequence like the begin of its last iteration, though others have another one.
 
-    The loop ends after so many iterations (``until``, at each of its executions).
+    The loop has these events (``rows``, in order, each in an iteration, ``turn``) and ends after so
+    many iterations (``until``, at each of its executions).
     The first event of each such tail, and those of that iteration that its events are like.
     """
-    found = {}
-    bounds = events.offsets.tolist()
-    for begin, end in pairwise(bounds):
-        inside = np.flatnonzero(turn[begin:end] >= 0)
-        if not len(inside):
-            continue
-        last = begin + int(inside[-1])
-        like = begin + np.flatnonzero(turn[begin:end] == turn[last])
-        length = end - last - 1
-        if not 0 < length <= len(like) or turn[last] + 1 in until:
-            continue
-        if np.array_equal(events.exact[last + 1 : end], events.exact[like[:length]]):
-            found[last + 1] = like[:length]
+    found: dict[int, NDArray[np.int64]] = {}
+    if not len(rows):
+        return found
+    sequence = np.searchsorted(events.offsets, rows, side="right") - 1
+    last = np.append(np.flatnonzero(np.diff(sequence)), len(rows) - 1)
+    end = events.offsets[sequence[last] + 1]
+    cut = (end > rows[last] + 1) & ~np.isin(turn[last] + 1, until)
+    begin = 0
+    for at, stop, is_cut in zip(last.tolist(), end.tolist(), cut.tolist(), strict=True):
+        if is_cut:
+            like = rows[begin : at + 1][turn[begin : at + 1] == turn[at]]
+            tail = int(rows[at]) + 1
+            length = stop - tail
+            if length <= len(like) and np.array_equal(
+                events.exact[tail:stop], events.exact[like[:length]]
+            ):
+                found[tail] = like[:length]
+        begin = at + 1
     return found
 
 
