@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.arrays import quantiles
 from popmodel.phases.calls import calls
 from popmodel.phases.causes import Causes, causes
 from popmodel.phases.interrupted import idle_regions, interruptions, remark
@@ -147,7 +148,7 @@ def _of_phase(
         "part": phase.part or None,
         "small": phase.small,
         "executions": phase.executions,
-        "processes": int(np.unique(owner[phase.sequence]).size),
+        "processes": int(np.count_nonzero(np.bincount(owner[phase.sequence]))),
         "time": float(phase.wall.sum()),
         "share": found.share(phase),
         "useful": float(phase.useful.sum()),
@@ -193,11 +194,13 @@ def _team(phase: Phase) -> dict[str, Any] | None:
 
 def _histogram(phase: Phase) -> dict[str, list[float]]:
     """How often executions take how long; the outermost thousandths are in the outer bins."""
-    values = phase.wall[~phase.cut] if not phase.cut.all() else phase.wall
-    low, high = np.quantile(values, (0.001, 0.999))
+    values = phase.uncut
+    if len(values) == 1:
+        return {"edges": [float(values[0])] * 2, "counts": [1]}
+    low, high = quantiles(values, (0.001, 0.999))
     bins = min(_BINS, max(2, math.ceil(2 * math.sqrt(len(values)))))
     if not high > low:
-        return {"edges": [float(low), float(high)], "counts": [len(values)]}
+        return {"edges": [low, high], "counts": [len(values)]}
     logarithmic = low > 0 and high > 10 * low
     edges = (np.geomspace if logarithmic else np.linspace)(low, high, bins + 1)
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]

@@ -72,6 +72,8 @@ def split(
     by_rank = np.full(ranks, np.nan)
     if not len(values):
         return Imbalance(None, None, None, by_rank)
+    if execution.min() == execution.max():
+        return _of_one_execution(rank, values, by_rank)
     which = np.unique(execution, return_inverse=True)[1]
     rows, columns = np.bincount(rank, minlength=ranks), np.bincount(which)
     some = rows > 0
@@ -82,11 +84,8 @@ def split(
     by_rank[some] = own[some] / mean
     many, often = int(some.sum()), len(columns)
     if many < 2:
-        alone = float(np.std(values, ddof=1)) / mean if often > 1 else None
-        return Imbalance(None, None, alone, by_rank)
+        return Imbalance(None, None, float(np.std(values, ddof=1)) / mean, by_rank)
     between = float(np.var(own[some], ddof=1))
-    if often < 2:
-        return Imbalance(np.sqrt(between) / mean, None, None, by_rank)
     free = len(values) - many - often + 1
     left = values - own[rank] - common[which]
     transient = float(left @ left) / free if free > 0 else 0.0
@@ -98,6 +97,18 @@ def split(
         float(np.sqrt(alike)) / mean,
         by_rank,
     )
+
+
+def _of_one_execution(
+    rank: NDArray[np.int32], values: NDArray[np.float64], by_rank: NDArray[np.float64]
+) -> Imbalance:
+    """All of it counts as persistent; many phases are passed once."""
+    mean = float(values.mean())
+    if mean > 0:
+        by_rank[rank] = values / mean
+    if mean <= 0 or len(values) < 2:
+        return Imbalance(None, None, None, by_rank)
+    return Imbalance(float(values.std(ddof=1)) / mean, None, None, by_rank)
 
 
 def _effects(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from popmodel.arrays import quantiles
 from popmodel.phases.imbalance import Imbalance, split
 from popmodel.trace.pieces import spread
 from popmodel.trace.tables import offsets_of
@@ -208,10 +209,16 @@ class Phase:
         """Useful time of the busiest threads over that of mean ones, minus 1."""
         return 0.0 if self.team is None else self.team.imbalance
 
+    @property
+    def uncut(self) -> NDArray[np.float64]:
+        """Time of executions, s; cut ones are left out where there are others."""
+        if self.cut.any() and not self.cut.all():
+            return self.wall[~self.cut]
+        return self.wall
+
     def quantiles(self, shares: tuple[float, ...]) -> tuple[float, ...]:
         """Quantiles of the time of executions, s; cut ones are left out where there are others."""
-        values = self.wall[~self.cut] if not self.cut.all() else self.wall
-        return tuple(float(each) for each in np.quantile(values, shares))
+        return tuple(quantiles(self.uncut, shares))
 
 
 @dataclass(frozen=True, eq=False)
