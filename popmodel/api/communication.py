@@ -17,6 +17,7 @@ from popmodel.plain import document
 from popmodel.report.communication import VIEWS
 from popmodel.structure import find as find_structure
 from popmodel.structure.nest import Leaf
+from popmodel.trace.caveats import devices
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import count, format_size, plural
@@ -194,7 +195,7 @@ def communication(
     wanted = asked.of_run(read)
     part, focus = (read, None) if wanted == PROGRAM else focused(read, wanted)
     structure = find_structure(part)
-    told = () if focus is None else focus.caveats
+    told = (*devices(read), *(() if focus is None else focus.caveats))
     program = structure.program
     nodes = len(np.unique(program.nodes[: program.processes])) if read.nodes else None
     return Communication(
@@ -202,7 +203,7 @@ def communication(
         structure,
         find(structure),
         focus,
-        tuple(told),
+        told,
         nodes,
         traffic.times(part),
     )

@@ -20,6 +20,7 @@ from popmodel.files import expect_writable, refuse_planted
 from popmodel.measurements.written import FORMATS, form_of
 from popmodel.simulator import from_trace
 from popmodel.simulator.formats import Format, format_of, write
+from popmodel.trace.caveats import devices
 from popmodel.trace.focus import focused
 from popmodel.trace.part import Window
 from popmodel.units import count, plural
@@ -134,9 +135,10 @@ def convert(
         given[0], application=application, cache=cache, flop_rate=flop_rate, rated=rated
     )
     source, focus = focused(whole, asked.of_run(whole))
+    said = (*devices(whole), *focus.caveats)
     names = path_of(given[0]), os.fspath(output)
     if form is None:
-        return write_timeline(source, *names, focus.caveats, arguments)
+        return write_timeline(source, *names, said, arguments)
     program = from_trace(source)
     notes = write(program, goal)
     return Converted(
@@ -144,7 +146,7 @@ def convert(
         form.name,
         program.processes,
         program.operations,
-        focus.caveats,
+        said,
         (*program.notes, *notes),
     )
 

@@ -10,6 +10,7 @@ from popmodel.api.results import OfTrace
 from popmodel.api.structure_document import described
 from popmodel.report.structure import VIEWS
 from popmodel.structure.structure import Focus, Structure
+from popmodel.trace.caveats import devices
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.part import PROGRAM
 from popmodel.trace.processors import crowding
@@ -100,7 +101,7 @@ def find_structure(
     given = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
     structure, whole = structure_of(given)
     lost = losses(whole)
-    caveats = [*crowding(whole), *([describe(lost)] if lost else [])]
+    caveats = [*devices(whole), *crowding(whole), *([describe(lost)] if lost else [])]
     document = described(path_of(trace), structure, whole, _focus(asked, structure, whole), caveats)
     return FoundStructure(path_of(trace), structure, document)
 

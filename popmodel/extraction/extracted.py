@@ -26,6 +26,7 @@ from popmodel.extraction.whole_iterations import whole_iterations
 from popmodel.extraction.written import Noted, number
 from popmodel.model.signatures import from_text
 from popmodel.structure.find import find
+from popmodel.trace.caveats import devices
 from popmodel.trace.formats import FORMATS
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -184,7 +185,7 @@ def signature_from(
     fidelity = kept(structure.program, sized, structure.events, outline.points)
     processes = structure.program.processes
     found = amounts(outline, fidelity.descriptions, processes, scaling)
-    notes = [*structure.notes, *outline.notes]
+    notes = [*devices(trace), *structure.notes, *outline.notes]
     laws: tuple[dict[str, Any], ...] = ()
     factors = let(outline, processes, threads, scaling)
     if len(every) > 1:

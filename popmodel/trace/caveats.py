@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from popmodel.trace.focus import Focus
     from popmodel.trace.trace import Trace
 
-__all__ = ["ENOUGH", "FEW", "MEASURABLE", "caveats", "too_small", "untraced"]
+__all__ = ["ENOUGH", "FEW", "MEASURABLE", "caveats", "devices", "too_small", "untraced"]
 
 MEASURABLE = 0.01
 """Seconds below which a measurement is mostly noise: a tick of the system's scheduler lasts 1 to
@@ -26,6 +26,8 @@ FEW = 10
 ENOUGH = 1.0
 """Seconds from which on so few calls and regions are no matter."""
 
+_NAMED = 3
+"""Rows that are named."""
 _NOTEWORTHY = 0.001  # of the time of the master threads
 
 
@@ -40,12 +42,24 @@ def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
         Which part that is.
     """
     return (
+        *devices(trace),
         *crowding(trace),
         *window.caveats,
         *untraced(trace),
         *too_small(trace),
         *left_out(trace),
     )
+
+
+def devices(trace: Trace) -> list[str]:
+    """Say which rows of the trace are of devices, and not analysed."""
+    if not trace.devices:
+        return []
+    shown = ", ".join(trace.devices[:_NAMED]) + (", ..." if len(trace.devices) > _NAMED else "")
+    rows = plural(len(trace.devices), "row is", "rows are")
+    return [
+        f"{rows} left out, as streams of GPUs are no threads ({shown}): all else is of the host"
+    ]
 
 
 def untraced(trace: Trace) -> list[str]:

@@ -11,7 +11,7 @@ from popmodel.arrays import distinct
 from popmodel.errors import TraceError
 from popmodel.trace import focus
 from popmodel.trace.blocks import walk
-from popmodel.trace.caveats import untraced
+from popmodel.trace.caveats import devices, untraced
 from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.part import PROGRAM, Part
@@ -74,7 +74,7 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
         "origin": trace.origin,
         "window": {"begin": trace.begin / NANOSECONDS, "end": trace.end / NANOSECONDS},
         "analysed": analysed.to_dict(),
-        "caveats": [*said, *crowding(trace), *untraced(trace), *left_out(trace)],
+        "caveats": [*devices(trace), *said, *crowding(trace), *untraced(trace), *left_out(trace)],
         "records": {
             "states": len(trace.states.begin),
             "events": len(trace.records.events.time),

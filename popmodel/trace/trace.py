@@ -67,6 +67,8 @@ class Trace:
     origin : int
         Time of the first record by the clock of the file, ns: what times of a trace are less than
         those in its file.
+    devices : tuple of str
+        Rows of the file that are left out because they are no threads: streams of GPUs.
     """
 
     path: str
@@ -85,6 +87,7 @@ class Trace:
     whole: Trace | None = None
     pieces: Pieces | None = None
     origin: int = 0
+    devices: tuple[str, ...] = ()
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:

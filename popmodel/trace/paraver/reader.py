@@ -18,6 +18,7 @@ from popmodel.kernel import _kernel
 from popmodel.shapes import Items, Optional, Plain, Row, ShapeError, Text, Whole, record
 from popmodel.trace import container, store
 from popmodel.trace.paraver import columns, completeness
+from popmodel.trace.paraver.devices import device_rows, left_out
 from popmodel.trace.paraver.header import Application, Header, HeaderError, parse_header
 from popmodel.trace.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
 from popmodel.trace.paraver.spill import Spill
@@ -84,6 +85,12 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
     origin = facts["origin"]
     end = max(facts["duration"], facts["last"]) - origin  # as Paraver does
     records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
+    device = device_rows(names, records)
+    devices = _named(names, arrays["process_offsets"], device)
+    if devices:
+        arrays = left_out(shown, arrays, device)
+        records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
+        names = names and tuple(name for name, each in zip(names, device, strict=True) if not each)
     cut = completeness.lacking(
         records,
         masters=arrays["process_offsets"][:-1],
@@ -113,6 +120,21 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
             *(_distrust() if cache else ()),
         ),
         origin=origin,
+        devices=devices,
+    )
+
+
+def _named(
+    names: tuple[str, ...] | None, process_offsets: np.ndarray, rows: np.ndarray
+) -> tuple[str, ...]:
+    """Names of some locations; those without are numbered as Paraver does."""
+    found = np.flatnonzero(rows).tolist()
+    if names is not None:
+        return tuple(names[row] for row in found)
+    process = (np.searchsorted(process_offsets, found, side="right") - 1).tolist()
+    return tuple(
+        f"THREAD {each + 1}.{row - int(process_offsets[each]) + 1}"
+        for each, row in zip(process, found, strict=True)
     )
 
 

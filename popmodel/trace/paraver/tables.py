@@ -116,7 +116,7 @@ class ParaverRecords(Records):
 
     def sites(self) -> CallSites:
         """Where MPI is called: the first events of callers behind the entry, at its time."""
-        if not self._types & {_CALLER, _LINE}:
+        if not self.types & {_CALLER, _LINE}:
             return super().sites()
         number: dict[tuple[int, int], int] = {}
         sites = [np.empty(0, np.int32)]
@@ -176,7 +176,7 @@ class ParaverRecords(Records):
 
     def counter_names(self) -> list[str]:
         """All hardware counters of which there are readings."""
-        counters = sorted(type_ for type_ in self._types if type_ in COUNTER_RANGE)
+        counters = sorted(type_ for type_ in self.types if type_ in COUNTER_RANGE)
         return [self.labels.event_type(type_) for type_ in counters]
 
     def marks(self) -> Mapping[Event, Instants]:
@@ -200,13 +200,13 @@ class ParaverRecords(Records):
         return ends
 
     @cached_property
-    def _types(self) -> set[int]:
+    def types(self) -> set[int]:
         """Types of events that occur: of most kinds a trace has none."""
         return types_of(self.events)
 
     def _having(self, *types: int) -> Events:
         """All events if there are any of these types, else none: nobody has to look for them."""
-        return Events.none(self.locations) if self._types.isdisjoint(types) else self.events
+        return Events.none(self.locations) if self.types.isdisjoint(types) else self.events
 
 
 def _beside(found: Selected, entries: NDArray[np.int64], type_: int) -> NDArray[np.int64]:
