@@ -18,6 +18,7 @@ namespace {
 constexpr int32_t NONE = -1;
 // MPI_Init comes before any communicator: a turn of its own, over all processes. No trace has it.
 constexpr int64_t OF_INIT = INT64_MIN;
+constexpr uint8_t SENT = 1, RECEIVED = 2;
 constexpr uint8_t INIT = 0; // index in popmodel.simulator.program.COLLECTIVES
 
 // What some calls recorded at their entry, by call; of others nothing is known.
@@ -72,7 +73,7 @@ struct Collectives {
     std::vector<int8_t> kind;
     std::vector<int32_t> root;
     std::vector<int64_t> sent, received, root_sent;
-    std::vector<uint8_t> uneven; // whether members have different amounts
+    std::vector<uint8_t> uneven; // which amounts of members differ: SENT, RECEIVED
     std::vector<int64_t> entered, left; // by the last to enter and the first to leave, if blocking
 };
 
@@ -181,7 +182,8 @@ class Matcher {
             }
         });
         for (size_t x = 0; x < count; x++)
-            made.uneven[x] = least_sent[x] != made.sent[x] || least_received[x] != made.received[x];
+            made.uneven[x] = uint8_t((least_sent[x] != made.sent[x] ? SENT : 0) |
+                                     (least_received[x] != made.received[x] ? RECEIVED : 0));
         return different;
     }
 

@@ -87,7 +87,7 @@ class CollectiveClasses:
     apart : bool[K]
         Whether there are members on several nodes.
     uneven : bool[K]
-        Whether members have different amounts.
+        Whether members have different amounts, and none is the root.
     """
 
     kind: NDArray[np.int8]
@@ -143,7 +143,8 @@ def classes(program: Program) -> Classes:
     messages = MessageClasses(own.size[first], own.mode[first], distance.astype(np.int8))
     many = program.collectives
     flags = np.zeros(len(many), np.int64)
-    flags[program.uneven.collective] = 1
+    uneven = program.uneven.collective
+    flags[uneven[many.root[uneven] < 0]] = 1
     flags += 2 * _over_nodes(program) + 4 * (many.root >= 0) + 8 * many.by_peer
     columns = (many.kind, many.members, many.sent, many.received, many.root_sent, flags)
     rows, collective = alike(*(column.astype(np.int64) for column in columns))

@@ -3,9 +3,9 @@
 SMPI posts all messages of a linear algorithm at once, so that those that wait for their receiver
 overlap. With its selector ``default``: Bcast by a binomial tree, Reduce, Gather and Scatter to and
 from the root at once, Allreduce as Reduce and Bcast, Barrier over rank 0, Allgather and Scan to all
-at once, Reduce_scatter as Reduce and Scatter, Alltoall by members and size as its selector ``ompi``
-(all at once, pairwise, Bruck), Alltoallv at once. With ``rdb``: Allreduce and Barrier by recursive
-doubling.
+at once, Reduce_scatter as Reduce and Scatter, of different parts pairwise or by recursive doubling,
+Alltoall by members and size as its selector ``ompi`` (all at once, pairwise, Bruck), Alltoallv at
+once. With ``rdb``: Allreduce and Barrier by recursive doubling.
 
 Source: SimGrid 3.32 to 4.1, ``src/smpi/colls`` (``smpi_default_selector.cpp``,
 ``smpi_nbc_impl.cpp``, ``smpi_openmpi_selector.cpp``); its runtimes are in
@@ -39,6 +39,7 @@ _ALLTOALL = (
     (4096, (0, 0), (0, 1024)),
     (math.inf, (0, 0), (0, 2048)),
 )
+_DOUBLED = 1 << 19  # B of a Reduce_scatter of different parts, up to which it doubles
 
 
 def operations(
@@ -49,6 +50,7 @@ def operations(
     size: int,
     recursive_doubling: bool,
     by_peer: bool = False,
+    parts: Sequence[int] = (),
 ) -> Iterator[Exchange]:
     """Yield the operations of a member.
 
@@ -66,6 +68,8 @@ def operations(
         Whether Allreduce and Barrier are carried out by recursive doubling (``rdb``).
     by_peer : bool
         Whether it is the form with amounts for each peer: Alltoallv sends all at once, of any size.
+    parts : sequence of int
+        Bytes for each member of a Reduce_scatter, where they differ; by default they do not.
     """
     others = [other for other in range(members) if other != rank]
     if members < 2:
@@ -84,6 +88,8 @@ def operations(
     elif kind == "allreduce":
         yield from _to_root(0, rank, others, 1.0)
         yield from _down_the_tree(members, 0, rank)
+    elif kind == "reduce_scatter" and parts:
+        yield from _reduce_scatter(rank, parts)
     elif kind == "reduce_scatter":
         yield from _to_root(0, rank, others, 1.0)
         yield from _from_root(0, rank, others, 1 / members)
@@ -181,12 +187,43 @@ def _doubling(members: int, rank: int, part: float, adjacent: bool) -> Iterator[
         yield Op.SEND, folded[place], part
 
 
+def _reduce_scatter(rank: int, parts: Sequence[int]) -> Iterator[Exchange]:
+    """Of different parts: to each its own, or all but their own by recursive doubling.
+
+    SMPI counts elements where it decides; they are taken to have one byte.
+    """
+    members, whole = len(parts), sum(parts)
+    if whole > _DOUBLED:
+        for hop in range(1, members):
+            to, source = (rank + hop) % members, (rank - hop) % members
+            yield from _swap(to, source, parts[to] / whole, parts[rank] / whole)
+        return
+    mask = 1
+    while mask < members:
+        other = rank ^ mask
+        mine, theirs = rank // mask * mask, other // mask * mask
+        out, back = (1 - sum(parts[each : each + mask]) / whole for each in (mine, theirs))
+        if other < members:
+            yield from _swap(other, other, out, back)
+        # Of a group without all of its partners, those that heard of theirs tell the rest.
+        known, half = members - mine - mask, mask >> 1
+        while theirs + mask > members and half:
+            edge = rank // (2 * half) * (2 * half) + known
+            if rank < edge <= rank ^ half:
+                yield Op.SEND, rank ^ half, back
+            elif rank ^ half < edge <= rank:
+                yield Op.RECEIVE, rank ^ half, back
+            half >>= 1
+        mask <<= 1
+
+
 def _shift(members: int, rank: int, hop: int, part: float) -> Iterator[Exchange]:
     return _swap((rank + hop) % members, (rank - hop) % members, part)
 
 
-def _swap(to: int, source: int, part: float) -> Iterator[Exchange]:
+def _swap(to: int, source: int, part: float, back: float | None = None) -> Iterator[Exchange]:
     """A Sendrecv: the receive is posted, the send blocks."""
-    yield Op.POST, source, part
+    back = part if back is None else back
+    yield Op.POST, source, back
     yield Op.SEND, to, part
-    yield Op.WAIT_RECEIVE, source, part
+    yield Op.WAIT_RECEIVE, source, back

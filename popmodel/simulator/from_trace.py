@@ -35,7 +35,7 @@ from popmodel.simulator.callers import communicators_of_callers
 from popmodel.simulator.calls import SequenceCalls, sequence_calls
 from popmodel.simulator.messages import match_messages
 from popmodel.simulator.mpi_calls import Action
-from popmodel.simulator.program import NONE_UNEVEN, Program
+from popmodel.simulator.program import Program
 from popmodel.simulator.turns import match_collectives, uneven_arrivals
 from popmodel.trace.blocks import give_back
 from popmodel.trace.intervals import Intervals
@@ -102,10 +102,9 @@ def from_trace(trace: Trace) -> Program:
         ends=whole.ends() if calls.threads is None else calls.threads.ends,
     )
     give_back(matched.left, 0, len(matched.left))
-    collectives, uneven = members.collectives, members.uneven
+    collectives, differ = members.collectives, members.differ
     if whole is not trace:
-        collectives, uneven = members.of_part(made["arriving"], made["root"])
-    uneven = uneven & (collectives.root < 0)  # elsewhere the root's amount is what counts
+        collectives, differ = members.of_part(made["arriving"], made["root"])
     operations = made["kind"], made["target"], made["call"]
     burst, tail = made["burst"], made["tail"]
     if whole is trace and (exact := whole.records.exact) is not None:
@@ -136,9 +135,7 @@ def from_trace(trace: Trace) -> Program:
             *_note_cut(made["cut"]),
         ),
         lost=describe(lost) if lost else "",
-        uneven=uneven_arrivals(*operations, uneven, calls.calls.collectives)
-        if uneven.any()
-        else NONE_UNEVEN,
+        uneven=uneven_arrivals(*operations, collectives, differ, calls.calls.collectives),
         threads=calls.owner[whole.processes :],
     )
     return program if calls.threads is None else _in_terms_of_the_run(program, whole, calls.threads)

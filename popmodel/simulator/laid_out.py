@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,11 +27,14 @@ from popmodel.simulator.program import (
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["LaidOut", "lay_out"]
+__all__ = ["Amounts", "LaidOut", "lay_out", "uneven_amounts"]
 
 _RECEIVES = (Op.RECEIVE, Op.POST, Op.WAIT_RECEIVE)
+_BY_MEMBER = ("alltoall", "gather", "scatter", "allgather", "reduce_scatter")
 _FIRST = (Op.SEND, Op.ISEND, Op.RECEIVE, Op.POST)  # these begin a message, others end it
 
 
@@ -57,6 +60,58 @@ class LaidOut:
     stay: NDArray[np.int32]
 
 
+class Amounts(NamedTuple):
+    """What members of a collective have that differs, by rank; and for whom, where it is told."""
+
+    kind: str
+    sent: NDArray[np.int64]
+    received: NDArray[np.int64]
+    parts: NDArray[np.int64] | None
+
+    def between(
+        self, sender: NDArray[np.integer[Any]], receiver: NDArray[np.integer[Any]]
+    ) -> NDArray[np.int64]:
+        """Bytes of some ranks for others.
+
+        Of an Alltoallv of which only sums are told, as the receivers share what all receive.
+        """
+        if self.kind in ("scatter", "reduce_scatter"):
+            return self.received[receiver]
+        if self.kind != "alltoall":
+            return self.sent[sender]
+        if self.parts is not None:
+            return self.parts[sender, receiver]
+        share = self.received / max(int(self.received.sum()), 1)
+        return np.rint(self.sent[sender] * share[receiver]).astype(np.int64)
+
+
+def uneven_amounts(program: Program, carried: Carried) -> dict[int, Amounts]:
+    """Amounts of the members of each collective where they differ and messages carry them."""
+    uneven, found = program.uneven, dict[int, Amounts]()
+    if not len(uneven.operation):
+        return found
+    process = np.searchsorted(program.offsets, uneven.operation, side="right") - 1
+    rank = _ranks(carried, uneven.collective, process)
+    order = np.argsort(uneven.collective, kind="stable")
+    rows, begins = np.unique(uneven.collective[order], return_index=True)
+    for row, mine in zip(rows.tolist(), np.split(order, begins[1:]), strict=True):
+        group = carried.group[row]
+        members = int(np.diff(carried.group_offsets)[group])
+        kind = COLLECTIVES[program.collectives.kind[row]]
+        plain = kind == "alltoall" and not program.collectives.by_peer[row]
+        if kind not in _BY_MEMBER or plain:
+            continue
+        sent, received = np.zeros((2, members), np.int64)
+        sent[rank[mine]], received[rank[mine]] = uneven.sent[mine], uneven.received[mine]
+        told = [uneven.parts.get(operation) for operation in uneven.operation[mine].tolist()]
+        parts = None
+        if len(mine) == members and all(each is not None for each in told):
+            parts = np.empty((members, members), np.int64)
+            parts[rank[mine]] = told
+        found[row] = Amounts(kind, sent, received, parts)
+    return found
+
+
 @dataclass(frozen=True)
 class _Template:
     """The messages of a collective by rank, the part of its bytes that each moves, and operations.
@@ -73,14 +128,20 @@ class _Template:
 
 
 def _template(
-    kind: str, members: int, root: int, size: int, recursive_doubling: bool, by_peer: bool
+    kind: str,
+    members: int,
+    root: int,
+    size: int,
+    recursive_doubling: bool,
+    by_peer: bool,
+    parts: Sequence[int],
 ) -> _Template:
     rows: list[tuple[int, int, float]] = []
     known: dict[tuple[int, int, int], int] = {}
     offsets, kinds, targets = [0], list[Op](), list[int]()
     for rank in range(members):
         turns: dict[tuple[bool, bool, int], int] = defaultdict(int)
-        mine = operations(kind, members, root, rank, size, recursive_doubling, by_peer)
+        mine = operations(kind, members, root, rank, size, recursive_doubling, by_peer, parts)
         for op, partner, part in mine:
             receives = op in _RECEIVES
             side = receives, op in _FIRST, partner
@@ -127,16 +188,34 @@ def lay_out(
     collectives = program.collectives
     sizes = collectives.part
     members = np.diff(carried.group_offsets)[carried.group]
-    by_peer = collectives.by_peer
-    alike = np.stack([collectives.kind, members, carried.root_rank, sizes, by_peer], axis=1)
+    uneven = uneven_amounts(program, carried)
+    parts: dict[tuple[int, ...], int] = {(): 0}
+    different = np.zeros(len(collectives), np.int64)  # parts of a Reduce_scatter
+    for row, amounts in uneven.items():
+        if amounts.kind == "reduce_scatter":
+            different[row] = parts.setdefault(tuple(amounts.received.tolist()), len(parts))
+    alike = np.stack(
+        [
+            *(collectives.kind, members, carried.root_rank, sizes),
+            *(collectives.by_peer, different),
+        ],
+        axis=1,
+    )
     distinct, which = np.unique(alike.astype(np.int64), axis=0, return_inverse=True)
     which = which.reshape(-1)
     templates = [
-        _template(COLLECTIVES[kind], count, root, size, recursive_doubling, bool(form))
-        for kind, count, root, size, form in distinct.tolist()
+        _template(
+            COLLECTIVES[kind], count, root, size, recursive_doubling, bool(form), [*parts][row]
+        )
+        for kind, count, root, size, form, row in distinct.tolist()
     ]
     meant = np.ones(len(collectives), bool) if only is None else only
     messages, first = _messages(program.messages, carried, sizes, templates, which, meant)
+    for row, amounts in uneven.items():
+        template = templates[which[row]]
+        if meant[row] and amounts.kind != "reduce_scatter":
+            rows = first[row] + np.arange(len(template.part))
+            messages.size[rows] = amounts.between(template.sender, template.receiver)
     process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
     collective = program.kind >= Op.COLLECTIVE
     collective[collective] = meant[program.target[collective]]
@@ -286,4 +365,5 @@ def _uneven(
         row[uneven.collective[kept]],
         uneven.sent[kept],
         uneven.received[kept],
+        {int(begins[operation]): each for operation, each in uneven.parts.items()},
     )

@@ -22,6 +22,8 @@ from popmodel.units import count, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from popmodel.network.mapping import RankMapping
@@ -164,7 +166,7 @@ def amounts(kind: str, members: int, part: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class Uneven:
-    """Arrivals at collectives without a root whose members have different amounts (Alltoallv).
+    """Arrivals at collectives whose members have different amounts (Alltoallv).
 
     Attributes
     ----------
@@ -174,12 +176,15 @@ class Uneven:
         Row of `Program.collectives`.
     sent, received : int64[U]
         Bytes that this member sends and receives.
+    parts : dict of int to int64 array
+        Of operations that tell it, the bytes for each member, in the order of ranks.
     """
 
     operation: NDArray[np.int64]
     collective: NDArray[np.int32]
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
+    parts: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
 
 
 NONE_UNEVEN = Uneven(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.simulator.mpi_calls import Action
-from popmodel.trace.calls import CallGroup, CollectiveArguments
+from popmodel.trace.calls import CallGroup
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -273,13 +273,7 @@ def _merged(
     place[order] = np.arange(len(order))
     told = calls.collectives
     moved = np.argsort(place[told.call], kind="stable")
-    arguments = CollectiveArguments(
-        place[told.call][moved],
-        told.sent[moved],
-        told.received[moved],
-        told.communicator[moved],
-        told.is_root[moved],
-    )
+    arguments = told.at(moved, place[told.call][moved])
     merged = replace(
         calls,
         offsets=np.searchsorted(sequence[order], np.arange(len(location) + 1)),

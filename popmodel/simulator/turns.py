@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
-from popmodel.simulator.program import COLLECTIVES, Collectives, Op, Uneven
+from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN, Collectives, Op, Uneven
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -36,8 +36,8 @@ class MatchedCollectives:
         One row each.
     call, collective : int32[n]
         Calls of collectives, and the row of `collectives` that each takes part in.
-    uneven : bool[C]
-        Whether members have different amounts.
+    differ : uint8[C]
+        Whether members send different amounts (1), or receive such (2).
     notes : tuple of str
         What of them cannot be.
     """
@@ -45,13 +45,13 @@ class MatchedCollectives:
     collectives: Collectives
     call: NDArray[np.int32]
     collective: NDArray[np.int32]
-    uneven: NDArray[np.bool_]
+    differ: NDArray[np.uint8]
     notes: tuple[str, ...]
 
     def of_part(
         self, members: NDArray[np.int32], root: NDArray[np.int32]
-    ) -> tuple[Collectives, NDArray[np.bool_]]:
-        """Those that some members call in a part of the run, and which of them are uneven.
+    ) -> tuple[Collectives, NDArray[np.uint8]]:
+        """Those that some members call in a part of the run, and whether their amounts differ.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class MatchedCollectives:
             whole = columns[name] * members // np.maximum(self.collectives.members, 1)
             columns[name] = np.where(parts, whole, columns[name])
         kept = Collectives(**{name: column[some] for name, column in columns.items()})
-        return kept, self.uneven[some]
+        return kept, self.differ[some]
 
 
 def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
@@ -111,6 +111,9 @@ def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
             f"{calls.where(first)}, {calls.where(call)}",
             "an event of a collective is missing from the trace, or the program is wrong",
         )
+    told, differ = calls.calls.collectives, found["uneven"]
+    by_part = [call for call, each in told.parts.items() if each.min() != each.max()]
+    differ[found["collective"][np.searchsorted(found["call"], by_part)]] |= 1
     number, turns = found["number"], found["turns"]
     by_peer = np.zeros(len(found["kind"]), bool)
     by_peer[found["collective"]] = calls.by_peer[calls.calls.name[found["call"]]]
@@ -132,7 +135,7 @@ def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
         collectives,
         found["call"],
         found["collective"],
-        found["uneven"].astype(bool),
+        differ,
         tuple(
             _note_apart(collectives.kind, found["entered"], found["left"]) if trace.timed else ()
         ),
@@ -171,20 +174,32 @@ def uneven_arrivals(
     kind: NDArray[np.uint8],
     target: NDArray[np.int32],
     call: NDArray[np.int32],
-    uneven: NDArray[np.bool_],
+    collectives: Collectives,
+    differ: NDArray[np.uint8],
     told: CollectiveArguments,
 ) -> Uneven:
     """Operations that arrive at collectives whose members have different amounts.
+
+    Of Gather that is what they send, of Scatter what they receive; of others with a root, who has
+    all or gives all, there are none.
 
     Parameters
     ----------
     kind, target, call : arrays of N
         The operations of a program.
-    uneven : bool[C]
-        Which collectives are meant.
+    collectives : Collectives
+        Of it.
+    differ : uint8[C]
+        As in `MatchedCollectives`.
     told : CollectiveArguments
         Amounts of the calls; of those that tell none they are 0.
     """
+    meant = np.where(collectives.root < 0, 3, 0)
+    for name, side in (("gather", 1), ("scatter", 2)):
+        meant[(collectives.kind == COLLECTIVES.index(name)) & (collectives.root >= 0)] = side
+    uneven = (differ & meant) > 0
+    if not uneven.any():
+        return NONE_UNEVEN
     operation = np.flatnonzero((kind == Op.COLLECTIVE) | (kind == Op.ARRIVE))
     operation = operation[uneven[target[operation]]]
     row = np.searchsorted(told.call, call[operation])
@@ -192,7 +207,12 @@ def uneven_arrivals(
     known[known] = told.call[row[known]] == call[operation[known]]
     amounts = np.zeros((2, len(operation)), dtype=np.int64)
     amounts[:, known] = told.sent[row[known]], told.received[row[known]]
-    return Uneven(operation, target[operation], *amounts)
+    parts = {
+        at: told.parts[of]
+        for at, of in zip(operation.tolist(), call[operation].tolist(), strict=True)
+        if of in told.parts
+    }
+    return Uneven(operation, target[operation], *amounts, parts)
 
 
 def _note_apart(

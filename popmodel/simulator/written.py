@@ -110,20 +110,19 @@ def _calls(whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np
     call = np.concatenate([told.call[kept], silent])
     order = np.argsort(call, kind="stable")
     # Of an Alltoall that not all members call there, the parts for those that do.
-    here, all_ = np.ones((2, len(calls)), np.int64)
     parts = arrive[program.collectives.kind[program.target[arrive]] == _ALLTOALL]
-    here[program.call[parts]] = program.collectives.members[program.target[parts]]
+    members = np.zeros(len(calls), np.int64)
+    members[program.call[parts]] = program.collectives.members[program.target[parts]]
     sizes = {each: len(ranks) for each, ranks in whole.communicators.items()}
-    members = [sizes.get(each, whole.processes) for each in told.communicator.tolist()]
-    all_[told.call] = np.where(here[told.call] > 1, members, 1)
+    every = np.array([sizes.get(each, whole.processes) for each in told.communicator.tolist()])
     sent, received = (
-        np.concatenate([column[kept], nothing]) * here[call] // all_[call]
+        np.where(members[told.call] > 0, column * members[told.call] // every, column)
         for column in (told.sent, told.received)
     )
     arguments = CollectiveArguments(
         new[call][order],
-        sent[order],
-        received[order],
+        np.concatenate([sent[kept], nothing])[order],
+        np.concatenate([received[kept], nothing])[order],
         communicator[call][order],
         np.concatenate([told.is_root[kept], nothing != 0])[order],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +13,8 @@ from popmodel.trace.pieces import cut_spans, spread
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from popmodel.trace.pieces import Pieces
@@ -56,6 +58,8 @@ class CollectiveArguments:
         Its number in `Trace.communicators`; 0 where it is not told.
     is_root : bool[c]
         Whether the caller is the root.
+    parts : dict of int to int64 array
+        Of calls of which a format tells it, the bytes for each peer, in the order of ranks.
     """
 
     call: NDArray[np.int64]
@@ -63,6 +67,7 @@ class CollectiveArguments:
     received: NDArray[np.int64]
     communicator: NDArray[np.int64]
     is_root: NDArray[np.bool_]
+    parts: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @classmethod
     def none(cls) -> CollectiveArguments:
@@ -72,9 +77,14 @@ class CollectiveArguments:
 
     def at(self, rows: NDArray[np.int64], calls: NDArray[np.int64]) -> CollectiveArguments:
         """Some of the rows, of calls that have other numbers."""
-        return CollectiveArguments(
-            calls, self.sent[rows], self.received[rows], self.communicator[rows], self.is_root[rows]
-        )
+        columns = (self.sent, self.received, self.communicator, self.is_root)
+        of = self.call[rows].tolist() if self.parts else []
+        parts = {
+            call: self.parts[one]
+            for one, call in zip(of, calls.tolist(), strict=False)
+            if one in self.parts
+        }
+        return CollectiveArguments(calls, *(column[rows] for column in columns), parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -313,12 +313,15 @@ def from_trace(trace: Trace) -> dict[str, list]:
         if row["kind"] == COLLECTIVES.index("alltoall"):  # a part for each member
             for name in ("sent", "received"):
                 row[name] = row[name] * row["members"] // everyone
-        differ = len({(member.sent, member.received) for member in who}) > 1
+        sides = {"gather": ["sent"], "scatter": ["received"]}
+        kind = COLLECTIVES[row["kind"]]
+        sides = ["sent", "received"] if row["root"] < 0 else sides.get(kind, [])
+        differ = any(len({getattr(member, side) for member in who}) > 1 for side in sides)
         for member in arriving:
             blocking = run.calls[member.call].action == Action.COLLECTIVE
             op = Op.COLLECTIVE if blocking else Op.ARRIVE
             add(member.call, 0, op, row_number)
-            if differ and row["root"] < 0:
+            if differ:
                 uneven[member.call] = (row_number, member.sent, member.received)
             if member.call in completed and inside[completed[member.call]]:
                 add(completed[member.call], 4, Op.WAIT_COLLECTIVE, row_number, member.call)

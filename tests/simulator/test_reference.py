@@ -38,7 +38,8 @@ def columns(program: Program) -> dict[str, list]:
     without = re.search(r"(\d+) point-to-point calls? without", lines)
 
     def rows(table: object) -> list[tuple]:
-        return list(zip(*(column.tolist() for column in vars(table).values()), strict=True))
+        columns = [column for name, column in vars(table).items() if name != "parts"]
+        return list(zip(*(column.tolist() for column in columns), strict=True))
 
     return {
         **{

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from popmodel.simulator.algorithms import carry_out
 from popmodel.simulator.formats.tags import clear_tags
-from popmodel.simulator.laid_out import lay_out
+from popmodel.simulator.laid_out import Amounts, lay_out, uneven_amounts
 from popmodel.simulator.program import COLLECTIVES, Op, Program
 
 __all__ = ["FLOPS", "text", "unsaid"]
@@ -54,15 +55,8 @@ def text(program: Program) -> Iterator[str]:
     """Yield the lines of a trace."""
     laid = lay_out(program, only=_unknown(program)).program
     tags = clear_tags(laid).tolist()
-    amounts = {
-        operation: (sent, received)
-        for operation, sent, received in zip(
-            laid.uneven.operation.tolist(),
-            laid.uneven.sent.tolist(),
-            laid.uneven.received.tolist(),
-            strict=True,
-        )
-    }
+    amounts = uneven_amounts(laid, carry_out(laid, 0)[0])
+    part = laid.collectives.part.tolist()
     for process in range(laid.processes):
         yield f"{process} init\n"
         begin, end = laid.offsets[process : process + 2].tolist()
@@ -71,7 +65,8 @@ def text(program: Program) -> Iterator[str]:
                 yield f"{process} compute {burst!r}\n"
             target = int(laid.target[operation])
             if laid.kind[operation] == Op.COLLECTIVE:
-                yield f"{process} {_collective(laid, target, amounts.get(operation))}\n"
+                about = part[target], process, amounts.get(target)
+                yield f"{process} {_collective(laid, target, *about)}\n"
             else:
                 kind = Op(laid.kind[operation])
                 yield f"{process} {_message(laid, kind, target, tags[target])}\n"
@@ -89,41 +84,47 @@ def _message(program: Program, kind: Op, message: int, tag: int) -> str:
     return f"{_ACTIONS[kind]} {partner} {tag} {messages.size[message]} {_BYTE}"
 
 
-def _collective(program: Program, row: int, amounts: tuple[int, int] | None) -> str:
+def _collective(program: Program, row: int, part: int, rank: int, amounts: Amounts | None) -> str:
+    """A call, in the form with amounts for each peer where the run's has them or they differ."""
     every, count = program.collectives, program.processes
     kind = COLLECTIVES[every.kind[row]]
-    sent, received = amounts or (int(every.sent[row]), int(every.received[row]))
     root = max(int(every.root[row]), 0)
-    most = max(sent, received)
     if kind in ("init", "barrier"):  # SMPI's own init meets nobody
         return "barrier"
     if kind == "bcast":
-        return f"bcast {most} {root} {_BYTE}"
+        return f"bcast {part} {root} {_BYTE}"
     if kind == "reduce":
-        return f"reduce {most} 0 {root} {_BYTE}"
+        return f"reduce {part} 0 {root} {_BYTE}"
     if kind in ("allreduce", "scan"):
-        return f"{kind} {most} 0 {_BYTE}"
+        return f"{kind} {part} 0 {_BYTE}"
+    each = -(-part // count) if kind == "reduce_scatter" else part
+    out = back = [each] * count  # for each rank, and from each
+    if amounts is not None:
+        ranks, me = np.arange(count), np.full(count, rank)
+        out = amounts.between(me, ranks).tolist()
+        back = amounts.between(ranks, me).tolist()
     if kind == "reduce_scatter":
-        return f"reducescatter {_parts(most, count)} 0 {_BYTE}"
+        return f"reducescatter {_listed(out)} 0 {_BYTE}"
+    by_peer = amounts is not None or bool(every.by_peer[row])
+    types = f"{_BYTE} {_BYTE}"
     if kind == "gather":
-        if received % count:
-            return f"gatherv {sent} {_parts(received, count)} {root} {_BYTE} {_BYTE}"
-        return f"gather {sent} {received // count} {root} {_BYTE} {_BYTE}"
+        return (
+            f"gatherv {out[root]} {_listed(back)} {root} {types}"
+            if by_peer
+            else f"gather {part} {part} {root} {types}"
+        )
     if kind == "scatter":
-        if sent % count:
-            return f"scatterv {_parts(sent, count)} {received} {root} {_BYTE} {_BYTE}"
-        return f"scatter {sent // count} {received} {root} {_BYTE} {_BYTE}"
-    if kind == "alltoall" and (every.by_peer[row] or amounts or most % count):
-        counts = _parts(sent, count), _parts(received, count)
-        return f"alltoallv {sent} {counts[0]} {received} {counts[1]} {_BYTE} {_BYTE}"
-    if kind == "alltoall":
-        return f"alltoall {most // count} {most // count} {_BYTE} {_BYTE}"
-    if received % count:
-        return f"allgatherv {sent} {_parts(received, count)} {_BYTE}"
-    return f"allgather {sent} {received // count} {_BYTE} {_BYTE}"
+        return (
+            f"scatterv {_listed(out)} {back[root]} {root} {types}"
+            if by_peer
+            else f"scatter {part} {part} {root} {types}"
+        )
+    if not by_peer:
+        return f"{kind} {part} {part} {types}"
+    if kind == "allgather":
+        return f"allgatherv {out[rank]} {_listed(back)} {types}"
+    return f"alltoallv {sum(out)} {_listed(out)} {sum(back)} {_listed(back)} {types}"
 
 
-def _parts(size: int, count: int) -> str:
-    """Bytes for each process, as even as they can be."""
-    each, left = divmod(size, count)
-    return " ".join(str(each + (rank < left)) for rank in range(count))
+def _listed(parts: list[int]) -> str:
+    return " ".join(map(str, parts))

@@ -43,13 +43,17 @@ class _Call(NamedTuple):
 
 
 class _Collective(NamedTuple):
-    """A call of a collective: its number, bytes sent and received, communicator, root or not."""
+    """A call of a collective: its number, bytes sent and received, communicator, root or not.
+
+    And the bytes for each peer, where they are told.
+    """
 
     call: int
     sent: int
     received: int
     communicator: int
     is_root: bool
+    parts: Sequence[int] = ()
 
 
 class Actions:
@@ -97,10 +101,11 @@ class Actions:
         is_root: bool = False,
         communicator: int = 0,
         key: Hashable = None,
+        parts: Sequence[int] = (),
     ) -> None:
         """Take part in a collective; with a key the call opens a request of that key."""
         request = -1 if key is None else self._opened(key)
-        told = _Collective(len(self.calls), sent, received, communicator, is_root)
+        told = _Collective(len(self.calls), sent, received, communicator, is_root, parts)
         self.collectives.append(told)
         self.calls.append(_Call(f"MPI_{name}", self.time, request=request))
 
@@ -212,14 +217,20 @@ def _group(name: str, collective: bool) -> CallGroup:
 
 def _arguments(processes: Sequence[Actions], offsets: NDArray[np.int64]) -> CollectiveArguments:
     rows = [
-        (first + one.call, *one[1:])
+        (first + one.call, *one[1:5])
         for process, first in zip(processes, offsets.tolist(), strict=False)
         for one in process.collectives
     ]
     call, sent, received, communicator, is_root = np.ascontiguousarray(
         np.array(rows, np.int64).reshape(-1, 5).T
     )
-    return CollectiveArguments(call, sent, received, communicator, is_root != 0)
+    every = (one for process in processes for one in process.collectives)
+    parts = {
+        number: np.array(one.parts, np.int64)
+        for number, one in zip(call.tolist(), every, strict=True)
+        if one.parts
+    }
+    return CollectiveArguments(call, sent, received, communicator, is_root != 0, parts)
 
 
 def _refuse_without_other_end(path: str | os.PathLike[str], calls: Calls, hint: str) -> None:

@@ -207,6 +207,7 @@ class _Processes:
     def _collective(self, mine: Actions, action: str, told: _Amounts) -> None:
         name = _COLLECTIVES[action]
         work, sent, received, is_root = 0.0, 0, 0, False
+        parts: list[int] = []
         if action == "bcast":
             is_root = mine.rank == told.whole(1, 0)
             sent, received = _to_or_from(told.size(0, 2), is_root)
@@ -226,9 +227,11 @@ class _Processes:
             sent *= self.count if action == "alltoall" else 1
         elif action != "barrier":
             work, sent, received, is_root = self._uneven(mine.rank, action, told)
+        if action == "alltoallv":
+            parts = [told.sizes(1 + i, 1, 2 + 2 * self.count) for i in range(self.count)]
         if max(sent, received) > MOST:
             raise LineError(f"{action} of {max(sent, received):.3g} bytes")
-        mine.collective(name, sent, received, is_root)
+        mine.collective(name, sent, received, is_root, parts=parts)
         mine.compute(work * (1e9 / self._rate))
 
     def _uneven(self, rank: int, action: str, told: _Amounts) -> tuple[float, int, int, bool]:

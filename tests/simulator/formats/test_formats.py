@@ -137,14 +137,14 @@ def test_a_schedule() -> None:
 
 def test_actions() -> None:
     program = ProgramBuilder(2)
-    for kind, sent, received, root in (
-        ("init", 0, 0, -1), ("barrier", 0, 0, -1), ("bcast", 8, 8, 1), ("reduce", 8, 8, 1),
-        ("allreduce", 8, 8, -1), ("scan", 8, 8, -1), ("gather", 8, 16, 1), ("gather", 8, 15, 1),
-        ("scatter", 16, 8, 1), ("scatter", 15, 8, 1), ("allgather", 8, 16, -1),
-        ("allgather", 8, 15, -1), ("alltoall", 8, 16, -1), ("alltoall", 8, 15, -1),
-        ("reduce_scatter", 15, 8, -1),
+    for kind, sent, received, root, by_peer in (
+        ("init", 0, 0, -1, 0), ("barrier", 0, 0, -1, 0), ("bcast", 8, 8, 1, 0),
+        ("reduce", 8, 8, 1, 0), ("allreduce", 8, 8, -1, 0), ("scan", 8, 8, -1, 0),
+        ("gather", 8, 16, 1, 0), ("scatter", 16, 8, 1, 0), ("allgather", 8, 16, -1, 0),
+        ("alltoall", 16, 16, -1, 0), ("alltoall", 15, 15, -1, 0), ("alltoall", 16, 16, -1, 1),
+        ("reduce_scatter", 15, 8, -1, 0),
     ):  # fmt: skip
-        made = program.collective(kind, sent, received, root)
+        made = program.collective(kind, sent, received, root, by_peer=bool(by_peer))
         for p in range(2):
             program.do(p, Op.COLLECTIVE, made)
     program.compute(0, 2.5e-9)
@@ -159,9 +159,9 @@ def test_actions() -> None:
             "allreduce 8 0 6",
             "scan 8 0 6",
         ),
-        *("gather 8 8 1 6 6", "gatherv 8 8 7 1 6 6", "scatter 8 8 1 6 6", "scatterv 8 7 8 1 6 6"),
-        *("allgather 8 8 6 6", "allgatherv 8 8 7 6", "alltoall 8 8 6 6"),
-        *("alltoallv 8 4 4 15 8 7 6 6", "reducescatter 8 7 0 6", "compute 2.5", "finalize"),
+        *("gather 8 8 1 6 6", "scatter 8 8 1 6 6", "allgather 8 8 6 6", "alltoall 8 8 6 6"),
+        *("alltoall 8 8 6 6", "alltoallv 16 8 8 16 8 8 6 6", "reducescatter 8 8 0 6"),
+        *("compute 2.5", "finalize"),
     ]
 
 
