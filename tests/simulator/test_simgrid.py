@@ -14,6 +14,7 @@ from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.charges import Charges
 from popmodel.simulator.engine import ends
+from popmodel.simulator.formats.smpi import text
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
@@ -122,3 +123,61 @@ def test_the_sender_of_a_detached_message_goes_on(tmp_path: Path) -> None:
     assert replay(program, blocking).end == pytest.approx([0.0031216, 0.0031016], rel=1e-9)
     links = network.with_(output_links=1, input_links=1)
     assert replay(program, links).end == pytest.approx([0.002, 0.0031016], rel=1e-9)
+
+
+# Of trace `unequal` by ``smpirun -replay`` of SimGrid 3.32 (as in `oracle.smpi_cells`), which tells
+# six digits; latency .1 s, 100 kB/s.
+UNEQUAL = {
+    "reducescatter small": [0.11129, 0.31726, 0.23831, 0.5602, 0.46337, 0.60332, 0.43025, 0.91318],
+    "reducescatter large": [
+        *(2.11029, 4.22136, 6.33399, 8.44896, 10.56705, 12.68904, 14.81571, 21.2316),
+    ],
+    "alltoallv": [0.74016, 0.74016, 1.03016, 1.04016, 1.05016, 1.05016, 1.07016, 1.10016],
+    "gatherv": [0.46218, 0.50598, 0.56148, 0.63518, 0.72708, 0.83718, 0.96548, 2.36048],
+}
+
+
+def unequal(kind: str, processes: int) -> str:
+    """Collectives whose processes have different amounts, and arrive at different times."""
+    ranks = range(processes)
+    counts = [100 + 13 * rank * rank for rank in ranks]
+    large = [200_000 + 13 * rank * rank for rank in ranks]
+    pair = [[(i * 7 + j * 13) % 11 * 9000 for j in ranks] for i in ranks]
+
+    def listed(values: list[int], times: int = 1) -> str:
+        return " ".join(str(times * value) for value in values)
+
+    def calls(rank: int) -> list[str]:
+        sent, received = pair[rank], [row[rank] for row in pair]
+        return {
+            "reducescatter small": [f"reducescatter {listed(counts)} 0 6"],
+            "reducescatter large": [f"reducescatter {listed(large)} 0 6"],
+            "alltoallv": [
+                f"alltoallv {sum(sent)} {listed(sent)} {sum(received)} {listed(received)} 6 6"
+            ],
+            "gatherv": [
+                f"gatherv {50 * counts[rank]} {listed(counts, 50)} 1 6 6",
+                f"scatterv {listed(counts, 70)} {70 * counts[rank]} 0 6 6",
+                f"allgatherv {20 * counts[rank]} {listed(counts, 20)} 6",
+            ],
+        }[kind]
+
+    lines = [f"{rank} init" for rank in ranks]
+    for rank in ranks:
+        lines += [f"{rank} compute {rank * 10_000_000}"]
+        lines += [f"{rank} {call}" for call in calls(rank)]
+    return "\n".join([*lines, *(f"{rank} finalize" for rank in ranks)]) + "\n"
+
+
+@pytest.mark.parametrize("kind", UNEQUAL)
+def test_unequal_parts_take_what_smpi_says_as_they_are_and_converted(
+    kind: str, tmp_path: Path
+) -> None:
+    network = PRESETS["smpi"].with_(latency=0.1, bandwidth=1e5)
+    path, again = tmp_path / "unequal.ti", tmp_path / "again.ti"
+    for processes, expected in zip((2, 3, 4, 5, 6, 7, 8, 11), UNEQUAL[kind], strict=True):
+        path.write_text(unequal(kind, processes))
+        program = from_trace(read(path, flop_rate=1e9))
+        again.write_text("".join(text(program)))
+        for found in (program, from_trace(read(again, flop_rate=1e9))):
+            assert replay(found, network).runtime == pytest.approx(expected, abs=6e-6)
