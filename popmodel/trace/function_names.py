@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["full_name", "readable"]
+__all__ = ["full_name", "function_of", "readable", "without_arguments"]
 
 # Pieces that compilers cut out of a function, or copies that they made of it.
 _MADE = re.compile(
@@ -13,7 +13,10 @@ _MADE = re.compile(
 )
 _CLONE = re.compile(r" \[clone [^][]*\]")
 _MODULE = re.compile(r"__(\w+?)_MOD_(\w+)")  # gfortran's procedures of modules
-_SHORTENED = re.compile(r".*\S \[(.+)\]")
+_PLACE = re.compile(r"(.*\S) \((?:region \d+|[^()\s]+(?::\d+|\+0x[0-9a-f]+))\)")
+_QUALIFIERS = ("", "const", "volatile", "const volatile")
+_OPERATOR = re.compile(r"\boperator\b")
+_OPEN, _CLOSE = "(<[{", ")>]}"
 
 
 def readable(name: str) -> str:
@@ -47,5 +50,49 @@ def _without_ends(pieces: re.Pattern[str], name: str) -> str:
 def full_name(label: str) -> str:
     """The name in a label of a trace, which may have it shortened with the whole in brackets."""
     label = label.strip()
-    whole = _SHORTENED.fullmatch(label) if label.endswith("]") else None
-    return readable(whole[1] if whole else label)
+    begin = _last_bracket(label)
+    shortened = begin > 1 and label[begin - 1] == " " and not label.startswith("clone ", begin + 1)
+    return readable(label[begin + 1 : -1] if shortened else label)
+
+
+def _last_bracket(label: str) -> int:
+    """Where the bracket opens that the last letter closes; -1 if it closes none."""
+    depth = 0
+    for match in reversed(list(re.finditer(r"[][]", label))) if label.endswith("]") else ():
+        depth += 1 if match[0] == "]" else -1
+        if depth == 0:
+            return match.start()
+    return -1
+
+
+def function_of(region: str) -> str:
+    """The function that a parallel region is in, without its place and its arguments."""
+    place = _PLACE.fullmatch(region)
+    return without_arguments(place[1] if place else region)
+
+
+def without_arguments(name: str) -> str:
+    """A demangled name without its result and its arguments, which make most of its length."""
+    end = _arguments(name)
+    if end <= 0 or name[end - 1] == " " or name.endswith("operator", 0, end):
+        return name  # a remark of somebody's, or the name of operator()
+    operators = [match.start() for match in _OPERATOR.finditer(name, 0, end)]
+    depth, begin = 0, 0
+    for place, letter in enumerate(name[: operators[-1] if operators else end]):
+        depth += (letter in _OPEN) - (letter in _CLOSE)
+        if letter == " " and depth == 0:
+            begin = place + 1
+    return name[begin:end]
+
+
+def _arguments(name: str) -> int:
+    """Where the arguments begin; 0 if there are none."""
+    last = name.rfind(")")
+    if last < 0 or name[last + 1 :].strip(" &") not in _QUALIFIERS:
+        return 0
+    depth = 0
+    for place in range(last, -1, -1):
+        depth += (name[place] == ")") - (name[place] == "(")
+        if depth == 0:
+            return place
+    return 0

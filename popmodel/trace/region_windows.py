@@ -9,6 +9,7 @@ import numpy as np
 
 from popmodel.arrays import among
 from popmodel.errors import PartError
+from popmodel.trace.function_names import function_of
 from popmodel.trace.pieces import joined
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.user_regions import user_regions
@@ -63,7 +64,8 @@ def region_windows(
     ----------
     trace : Trace
     name : str
-        Of a region of the user's own (`user_regions`), else of a parallel region.
+        Of a region of the user's own (`user_regions`), else of a parallel region, else of a
+        function: then of all its parallel regions.
     since, until : int
         What lies outside these times is left out, ns.
     where : str
@@ -117,7 +119,10 @@ def _named(
         found = marked.of(name)
         return found.location, found.begin, found.end
     parallel = parallel_regions(trace)
-    mine = among(parallel.label, [i for i, each in enumerate(parallel.names) if each == name])
+    regions = [i for i, each in enumerate(parallel.names) if each == name] or [
+        i for i, each in enumerate(parallel.names) if function_of(each) == name
+    ]
+    mine = among(parallel.label, regions)
     if mine.any():
         on_master = parallel.on_master
         return on_master.location[mine], on_master.begin[mine], on_master.end[mine]

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-__all__ = ["demangle", "without_arguments"]
+from popmodel.trace.function_names import without_arguments
+
+__all__ = ["demangle"]
 
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1")
 _TOOLS = ("c++filt", "llvm-cxxfilt")
 _PATIENCE = 20.0
-_OPEN, _CLOSE = "(<[{", ")>]}"
 
 
 def demangle(names: Sequence[str]) -> list[str]:
@@ -25,34 +26,6 @@ def demangle(names: Sequence[str]) -> list[str]:
     mangled = sorted({name for name in names if name.startswith("_Z")})
     plain = dict(zip(mangled, _by_library(mangled) or _by_tool(mangled), strict=True))
     return [without_arguments(plain[name]) if name in plain else name for name in names]
-
-
-def without_arguments(name: str) -> str:
-    """A demangled name without its result and its arguments, which make most of its length."""
-    if "operator" in name:  # its name has signs that arguments have as well
-        return name
-    end = _arguments(name)
-    if end <= 0:
-        return name
-    depth, begin = 0, 0
-    for place, letter in enumerate(name[:end]):
-        depth += (letter in _OPEN) - (letter in _CLOSE)
-        if letter == " " and depth == 0:
-            begin = place + 1
-    return name[begin:end]
-
-
-def _arguments(name: str) -> int:
-    """Where the arguments begin; 0 if there are none."""
-    last = name.rfind(")")
-    if last < 0 or name[last + 1 :].strip(" &") not in ("", "const", "volatile", "const volatile"):
-        return 0
-    depth = 0
-    for place in range(last, -1, -1):
-        depth += (name[place] == ")") - (name[place] == "(")
-        if depth == 0:
-            return place
-    return 0
 
 
 def _by_library(names: Sequence[str]) -> list[str] | None:

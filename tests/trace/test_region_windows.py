@@ -192,6 +192,26 @@ def test_a_parallel_region_by_its_name(tmp_path: Path) -> None:
     assert [(region.name, region.count) for region in run.observables.regions] == [("sweep", 4)]
 
 
+def test_all_parallel_regions_of_a_function_by_its_name(tmp_path: Path) -> None:
+    """Labels as of C++: shortened, with arguments, and with what the compiler made of them."""
+    whole = "CalcForceForNodes(Domain&) [clone ._omp_fn.{}]"
+    names = {value: f"Calc..&) [{whole.format(value)}]" for value in (1, 2)}
+    values = {OUTLINED: {0: "End", 3: "other", **names}}
+    labels = Labels(event_types=LABELS.event_types, event_values=values)
+    writer = TraceWriter([1], duration=END, labels=labels)
+    for begin, value in ((10, 1), (40, 2), (60, 3)):
+        writer.event(0, 0, begin, [(PARALLEL, 1), (OUTLINED, value)])
+        writer.event(0, 0, begin + 8, [(OUTLINED, 0), (PARALLEL, 0)])
+    writer.state(0, 0, 0, END, 1)
+    writer.write(tmp_path / "x.prv")
+    trace = read(tmp_path / "x.prv", cache=False)
+    for name, spans in {
+        "CalcForceForNodes": [(10, 18), (40, 48)],
+        "CalcForceForNodes (region 2)": [(40, 48)],
+    }.items():
+        assert list(focused(trace, Part(region=name))[0].pieces or ()) == spans
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [

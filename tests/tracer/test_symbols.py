@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from popmodel.host.toolchain import find_compiler
-from popmodel.trace.function_names import full_name, readable
 from popmodel.tracer import demangle as demangling
-from popmodel.tracer.demangle import demangle, without_arguments
+from popmodel.tracer.demangle import demangle
 from popmodel.tracer.identities import Functions
 from popmodel.tracer.meta import Function, Meta
 from popmodel.tracer.source_lines import Place
@@ -66,32 +65,6 @@ def test_a_file_that_was_cut_has_none(tmp_path: Path) -> None:
         assert found is None or found(0) is None
 
 
-@pytest.mark.parametrize(
-    ("symbol", "name"),
-    [
-        ("main._omp_fn.0", "main"),
-        ("solve.constprop.0.isra.0._omp_fn.12", "solve"),
-        ("solve.omp_outlined.3", "solve"),
-        ("solve.part.0.cold", "solve"),
-        (".omp_outlined.", ".omp_outlined."),
-        ("__mesh_MOD_split", "mesh::split"),
-        ("__mesh_MOD_split._omp_fn.1", "mesh::split"),
-        ("run [clone ._omp_fn.0]", "run"),
-        ("exchange_", "exchange_"),
-        ("", ""),
-    ],
-)
-def test_what_compilers_add_to_names_is_left_out(symbol: str, name: str) -> None:
-    assert readable(symbol) == name
-
-
-def test_a_label_that_is_shortened_has_its_whole_name() -> None:
-    assert full_name("__mpi_ro..mal_init [__mpi_routines_MOD_mpi_minimal_init]") == (
-        "mpi_routines::mpi_minimal_init"
-    )
-    assert full_name("main") == "main"
-
-
 MANGLED = {
     "_ZN4Mesh5splitEv": "Mesh::split",
     "_ZNK4Mesh5applyIiEEvRKSt6vectorIT_SaIS2_EE": "Mesh::apply<int>",
@@ -119,22 +92,6 @@ def test_names_of_cpp_stay_mangled_without_either(
     monkeypatch.setattr(demangling, "_function", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert demangle(["_ZN4Mesh5splitEv", "main"]) == ["_ZN4Mesh5splitEv", "main"]
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("void A<int, B<C> >::f<3>(std::vector<int> const&) const", "A<int, B<C> >::f<3>"),
-        ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
-        ("std::function<void (int)> g<void (int)>(char)", "g<void (int)>"),
-        ("f(int)::{lambda(int)#1}::operator()(int) const",
-         "f(int)::{lambda(int)#1}::operator()(int) const"),
-        ("vtable for A", "vtable for A"),
-        ("main", "main"),
-    ],
-)  # fmt: skip
-def test_arguments_are_left_out(name: str, short: str) -> None:
-    assert without_arguments(name) == short
 
 
 def test_regions_of_one_function_stay_apart_without_their_lines(tmp_path: Path) -> None:

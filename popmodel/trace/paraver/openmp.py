@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.trace.function_names import full_name
+from popmodel.trace.function_names import full_name, without_arguments
 from popmodel.trace.intervals import Spans
 from popmodel.trace.paraver.events import kinds_of, select, where_nonzero
 from popmodel.trace.paraver.numbers import (
@@ -65,7 +65,7 @@ def _spans(
 
 def _name(events: Events, labels: Labels, type_: int, value: int, row: int) -> str:
     """Name of an event's value, with the source line where the trace has one."""
-    name = full_name(labels.label(type_, value))
+    name = without_arguments(full_name(labels.label(type_, value)))
     if not name:
         name = (
             f"function {value}" if type_ in OUTLINED else CONSTRUCTS.get(value, f"region {value}")

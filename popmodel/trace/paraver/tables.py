@@ -12,7 +12,7 @@ import numpy as np
 from popmodel.arrays import alike
 from popmodel.trace.blocks import take
 from popmodel.trace.event import MARKS, Event
-from popmodel.trace.function_names import full_name
+from popmodel.trace.function_names import full_name, without_arguments
 from popmodel.trace.instants import Instants
 from popmodel.trace.paraver.calls import named_calls, pair, tally
 from popmodel.trace.paraver.events import instants, select, select_by_lines, types_of
@@ -134,7 +134,7 @@ class ParaverRecords(Records):
         label = self.labels.label(_CALLER, value).strip()
         if not value or label in _NOT_FOUND:
             return ""
-        return full_name(label) if label else f"function {value}"
+        return without_arguments(full_name(label)) if label else f"function {value}"
 
     def _place(self, value: int) -> str:
         label = self.labels.label(_LINE, value).strip()
