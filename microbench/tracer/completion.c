@@ -3,6 +3,9 @@
  * MPI overwrites the handles of what has completed, and other threads may get them again at once,
  * so what is known of them is taken before the call and put back if it has not completed. The
  * statuses of receives are needed even where the program ignores them: then MPI is given ours.
+ *
+ * Open MPI's procedures for Fortran return at once where there are no requests, without calling
+ * those of C: these calls are seen here only.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -338,3 +341,66 @@ WRAPPER(MPI_Cancel)(MPI_Request *request)
     call_leave(t, CALL_Cancel, 0);
     return result;
 }
+
+#ifdef OPEN_MPI
+
+#define ALIAS(name, of) EXPORTED __typeof__(of) name __attribute__((alias(#of)));
+#define ALIASES(name, NAME, of)                                                               \
+    ALIAS(mpi_##name, of)                                                                     \
+    ALIAS(mpi_##name##_, of)                                                                  \
+    ALIAS(mpi_##name##__, of)                                                                 \
+    ALIAS(MPI_##NAME, of)                                                                     \
+    ALIAS(pmpi_##name, of)                                                                    \
+    ALIAS(pmpi_##name##_, of)                                                                 \
+    ALIAS(pmpi_##name##__, of)                                                                \
+    ALIAS(PMPI_##NAME, of)
+
+/* ENTER and LEAVE are what is recorded if there are no requests. */
+#define FORTRAN(name, NAME, PARAMETERS, ARGUMENTS, ENTER, LEAVE)                              \
+    EXPORTED void ompi_##name##_f PARAMETERS;                                                 \
+    ALIASES(name, NAME, ompi_##name##_f)                                                      \
+    void ompi_##name##_f PARAMETERS                                                           \
+    {                                                                                         \
+        static _Atomic(function *) known;                                                     \
+        function *f = atomic_load_explicit(&known, memory_order_relaxed);                     \
+        if (UNLIKELY(!f))                                                                     \
+            atomic_store(&known, f = next_of_fortran("ompi_" #name "_f"));                    \
+        __typeof__(&ompi_##name##_f) next = (__typeof__(&ompi_##name##_f))f;                  \
+        struct thread *t = *n == 0 ? call_begin() : NULL;                                     \
+        if (t)                                                                                \
+            ENTER;                                                                            \
+        next ARGUMENTS;                                                                       \
+        if (t) {                                                                              \
+            call_return(t);                                                                   \
+            LEAVE;                                                                            \
+        }                                                                                     \
+    }
+#define FORTRAN_WAIT(name, NAME, CALL, PARAMETERS, ARGUMENTS)                                 \
+    FORTRAN(name, NAME, PARAMETERS, ARGUMENTS, call_enter(t, CALL, 0), call_leave(t, CALL, 0))
+#define FORTRAN_TEST(name, NAME, CALL, PARAMETERS, ARGUMENTS, done)                           \
+    FORTRAN(name, NAME, PARAMETERS, ARGUMENTS, poll_enter(t, CALL, 0), poll_leave(t, CALL, done))
+
+/* clang-format off */
+FORTRAN_WAIT(waitall, WAITALL, CALL_Waitall,
+             (MPI_Fint *n, MPI_Fint *requests, MPI_Fint *statuses, MPI_Fint *error),
+             (n, requests, statuses, error))
+FORTRAN_WAIT(waitany, WAITANY, CALL_Waitany,
+             (MPI_Fint *n, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *status, MPI_Fint *error),
+             (n, requests, index, status, error))
+FORTRAN_WAIT(waitsome, WAITSOME, CALL_Waitsome,
+             (MPI_Fint *n, MPI_Fint *requests, MPI_Fint *count, MPI_Fint *indices,
+              MPI_Fint *statuses, MPI_Fint *error),
+             (n, requests, count, indices, statuses, error))
+FORTRAN_TEST(testall, TESTALL, CALL_Testall,
+             (MPI_Fint *n, MPI_Fint *requests, MPI_Fint *flag, MPI_Fint *statuses, MPI_Fint *error),
+             (n, requests, flag, statuses, error), true)
+FORTRAN_TEST(testany, TESTANY, CALL_Testany,
+             (MPI_Fint *n, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *flag, MPI_Fint *status,
+              MPI_Fint *error),
+             (n, requests, index, flag, status, error), false)
+FORTRAN_TEST(testsome, TESTSOME, CALL_Testsome,
+             (MPI_Fint *n, MPI_Fint *requests, MPI_Fint *count, MPI_Fint *indices,
+              MPI_Fint *statuses, MPI_Fint *error),
+             (n, requests, count, indices, statuses, error), false)
+/* clang-format on */
+#endif

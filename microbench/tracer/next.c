@@ -89,6 +89,18 @@ static void find(void)
     next_found = true;
 }
 
+#ifdef OPEN_MPI
+
+function *next_of_fortran(const char *name)
+{
+    void *library = dlsym(RTLD_NEXT, name) ? RTLD_NEXT : library_with("ompi_comm_rank_f");
+    function *f = library ? symbol(library, name, "", "") : NULL;
+    if (!f)
+        give_up("the program calls MPI from Fortran, but no library with its procedures is loaded");
+    return f;
+}
+#endif
+
 void next_find(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

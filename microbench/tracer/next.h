@@ -51,4 +51,7 @@ extern bool next_found;
  * or another make of MPI than the one that it was built for: going on would end in nonsense. */
 void next_find(void);
 
+/* A procedure of Open MPI for Fortran, by its name in the library; never NULL. */
+function *next_of_fortran(const char *name);
+
 #endif

@@ -131,6 +131,24 @@ program completion
   do i = 1, n
     call must(requests(i) == MPI_REQUEST_NULL .and. room(1, i) == other, 'MPI_STATUS_IGNORE')
   end do
+
+  ! Calls on no requests are calls.
+  call called('Waitall')
+  call MPI_Waitall(0, requests, all ERROR)
+  call called('Waitany')
+  call MPI_Waitany(0, requests, where, s ERROR)
+  call called('Waitsome')
+  call MPI_Waitsome(0, requests, finished, places, all ERROR)
+  call called('Testall')
+  call MPI_Testall(0, requests, flag, all ERROR)
+  call must(flag, 'Testall of nothing')
+  call called('Testany')
+  call MPI_Testany(0, requests, where, flag, s ERROR)
+  call must(flag, 'Testany of nothing')
+  call called('Testsome')
+  call MPI_Testsome(0, requests, finished, places, all ERROR)
+  call called('Startall')
+  call MPI_Startall(0, requests ERROR)
   call finish()
 
 contains
