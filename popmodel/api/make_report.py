@@ -12,7 +12,7 @@ from popmodel.api.communication import communication
 from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike, several, trace_of
 from popmodel.api.metrics import metrics
-from popmodel.api.report_inputs import Given, documents_in, kinds, saved_report
+from popmodel.api.report_inputs import Given, kinds, saved_report
 from popmodel.api.results import Result, save_text
 from popmodel.api.sensitivity import sensitivity
 from popmodel.errors import PopmodelError, UsageError
@@ -139,20 +139,22 @@ def make_report(
     asked = {"window": window, "region": region, "from_start": from_start, "foa": foa}
     if not given.traces:
         _refuse_without_traces(asked)
-    if given.saved and len(given.names) == 1:
-        return Report(Contents(saved_report(given.saved[0])), given.files)
+    saved = {path: saved_report(path) for path in given.saved}
+    if saved and len(given.names) == 1:
+        (report,) = saved.values()
+        return Report(Contents(report, saved=saved), given.files)
     left_out: list[dict[str, Any]] = []
     traces = [trace_of(one, cache=cache) for one in given.traces]
     found: list[Document] = [
         *_of_traces(traces, asked, machine, left_out),
         *_of_signatures(given.signatures, machine, cores, settings),
         *(_stamped(_verb(one), one) for one in given.results),
-        *(one for path in given.saved for one in documents_in(path)),
+        *(one for each in saved.values() for one in each["documents"]),
     ]
     part = Asked.of(window, region, from_start, foa)
     drawn = tuple(_timelines(traces, part, left_out))
     made = document(SCHEMA, title=_title(given.names), documents=found, left_out=left_out)
-    return Report(Contents(made, drawn), given.files)
+    return Report(Contents(made, drawn, saved), given.files)
 
 
 def _title(names: Sequence[str]) -> str:

@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.results import Result
+from popmodel.document_schemas import check
 from popmodel.documents import parse_json, read_text
 from popmodel.errors import FileError, UsageError
 from popmodel.report.html.contents import SCHEMA, alone
-from popmodel.report.registry import SHOWN, views_of
+from popmodel.report.registry import SHOWN
+from popmodel.shapes import shown
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.report.views import Document
 
-__all__ = ["Given", "documents_in", "kinds"]
+__all__ = ["Given", "kinds", "saved_report"]
 
 PROFILE = "popmodel/machine/1"
-_BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError)
-"""What a document that lacks something makes of those who show it."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def kinds(inputs: Sequence[Any]) -> Given:
             traces.append(one)
     if len(profiles) > 1:
         raise UsageError(f"{profiles[1]}: a second machine profile", "leave one of them out")
-    shown = [one for one in inputs if one not in profiles] or list(inputs)
-    paths = [_path(one) for one in shown]
+    named = [one for one in inputs if one not in profiles] or list(inputs)
+    paths = [_path(one) for one in named]
     return Given(
         tuple(traces),
         tuple(signatures),
@@ -111,11 +111,6 @@ def _path(one: Any) -> str:
     return os.fspath(one) if isinstance(one, str | os.PathLike) else str(one.path)
 
 
-def documents_in(path: str) -> list[Document]:
-    """The documents of commands in a file: those of a report, or one; raises as `saved_report`."""
-    return list(saved_report(path)["documents"])
-
-
 def saved_report(path: str) -> dict[str, Any]:
     """The report in a file; a result alone as a report of its own.
 
@@ -126,15 +121,16 @@ def saved_report(path: str) -> dict[str, Any]:
     """
     found = _parsed(path)
     if found.get("schema") != SCHEMA:
-        return dict(alone(_checked(found, path)).document)
-    documents = found.get("documents")
-    if not isinstance(documents, list) or not documents:
+        _require_shown(found, path)
+    check(found, path)
+    documents = found["documents"] if found["schema"] == SCHEMA else [found]
+    if not documents:
         raise FileError(path, "is a report without results", hint="make it again")
-    if not isinstance(found.get("title"), str) or not isinstance(found.get("left_out"), list):
-        raise FileError(path, "is no complete report: its title is missing", hint="make it again")
-    for one in documents:
-        _checked(one, path)
-    return found
+    for document in documents:
+        _require_shown(document, path)
+        if "provenance" not in document:
+            raise FileError(path, "provenance is missing", hint="save the result again")
+    return found if found["schema"] == SCHEMA else dict(alone(found).document)
 
 
 def _parsed(path: str) -> dict[str, Any]:
@@ -157,21 +153,13 @@ def _parsed(path: str) -> dict[str, Any]:
     return found
 
 
-def _checked(one: Any, path: str) -> Document:
-    """A document that can be shown."""
-    schema = one.get("schema") if isinstance(one, dict) else None
+def _require_shown(document: Document, path: str) -> None:
+    """Refuse what no report shows."""
+    schema = document.get("schema")
     parts = schema.split("/") if isinstance(schema, str) else []
     if len(parts) != 3 or parts[0] != "popmodel" or parts[1] not in SHOWN:
         raise FileError(
             path,
-            f"is nothing that a report shows: its schema is {schema!r}",
+            f"is nothing that a report shows: its schema is {shown(schema)}",
             hint=f"save a result with --format json: of {', '.join(sorted(SHOWN))}",
         )
-    try:
-        views_of(one).blocks(one)
-        alone(one)
-    except _BROKEN as error:
-        problem = f"is no complete {schema} document: {type(error).__name__}: {error}"
-        raise FileError(path, problem, hint="save the result again") from error
-    found: Document = one
-    return found

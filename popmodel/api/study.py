@@ -20,6 +20,7 @@ from popmodel.campaign.manifest import Manifest, carried_out, is_done, opened
 from popmodel.campaign.plan import LEAST, Run, left_out
 from popmodel.campaign.request import CHANGEABLE, Prepared, Request, prepared
 from popmodel.campaign.traced import command_of, trace_of, words_of
+from popmodel.document_schemas import check
 from popmodel.documents import parse_json, read_text
 from popmodel.errors import PopmodelError, UsageError, did_you_mean
 from popmodel.files import write_text
@@ -182,6 +183,7 @@ def _concluded(
     path = folder / RESULT
     if is_done(state, "result") and state.steps["result"].facts == rests:
         kept: dict[str, Any] = parse_json(read_text(path), path)
+        check(kept, path)
         return kept
     documents: dict[str, Any] = {}
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any
 
+from popmodel.document_schemas import EFFICIENCY
 from popmodel.documents import Kind
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
@@ -16,7 +17,7 @@ from popmodel.measurements import variation
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import SCHEMA, Prediction
 from popmodel.prediction.validity import INSIDE
-from popmodel.shapes import Items, Named, Optional, Plain, Real, Table, Text, Whole
+from popmodel.shapes import Items, Named, Optional, Plain, Real, Shape, Table, Text, Whole
 from popmodel.values import dataclass
 
 
@@ -52,16 +53,12 @@ class Predicted:
     validity: str = INSIDE
 
 
-_ESTIMATE = Table(
-    {"value": Real(), "low": Optional(Real()), "high": Optional(Real())},
-    required=("value", "low", "high"),
-    others=Plain(),
-)
-_TIME = Table(
-    {"value": Real(above=0), "low": Optional(Real(least=0)), "high": Optional(Real(least=0))},
-    required=("value", "low", "high"),
-    others=Plain(),
-)
+def _estimate(value: Shape, end: Shape) -> Table:
+    """Shape of an interval whose value and ends have these."""
+    keys = {"value": value, "low": Optional(end), "high": Optional(end)}
+    return Table(keys, tuple(keys), others=Plain())
+
+
 _MACHINE = Table({"name": Text(), "noisy": Items(Text())}, required=("name",), others=Plain())
 _APPLICATION = Table(
     {
@@ -84,9 +81,9 @@ PREDICTION = Kind(
             "machine": _MACHINE,
             "processes": Whole(1),
             "threads": Whole(1),
-            "runtime": _TIME,
-            "metrics": Named(Named(_ESTIMATE)),
-            "terms": Named(_ESTIMATE),
+            "runtime": _estimate(Real(above=0), Real(least=0)),
+            "metrics": Named(Named(_estimate(EFFICIENCY, EFFICIENCY))),
+            "terms": Named(_estimate(Real(), Real())),
             "placement": Table({"nodes": Whole(1)}, required=("nodes",), others=Plain()),
             "validity": Table({"status": Text()}, required=("status",), others=Plain()),
         },

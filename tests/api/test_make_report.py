@@ -121,6 +121,9 @@ def test_two_profiles_are_one_too_many() -> None:
         popmodel.make_report([STENCIL, machine, machine])
 
 
+REPORT = '{"schema": "popmodel/report/1", "title": "t", "left_out": [], "documents": [%s]}'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -129,9 +132,11 @@ def test_two_profiles_are_one_too_many() -> None:
         ('{"schema": "other/1"}', "is nothing that a report shows: its schema is 'other/1'"),
         ('{"schema": "popmodel/doctor/2/3"}', "is nothing that a report shows"),
         ("{}", "is nothing that a report shows: its schema is None"),
-        ('{"schema": "popmodel/sweep/1"}', "is no complete popmodel/sweep/1 document: KeyError"),
-        ('{"schema": "popmodel/report/1", "documents": []}', "is a report without results"),
-        ('{"schema": "popmodel/report/1", "documents": [1]}', "is no complete report: its title"),
+        ('{"schema": "popmodel/sweep/1"}', "application is missing"),
+        ('{"schema": "popmodel/sweep/2"}', "its schema is 'popmodel/sweep/2'"),
+        (REPORT % "", "is a report without results"),
+        (REPORT % "1", "documents[0] is no document that popmodel knows: its schema is None"),
+        ('{"schema": "popmodel/report/1", "documents": []}', "title is missing"),
     ],
 )
 def test_a_file_that_holds_no_result_is_refused(text: str, message: str, tmp_path: Path) -> None:

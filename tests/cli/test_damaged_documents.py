@@ -94,6 +94,68 @@ def test_predictions(
     check(capsys, "validate", str(saved), str(measured), "--format", dice.choice(["json", "table"]))
 
 
+TRACE = str(Path(__file__).parent.parent / "data" / "is.S.4.prv.gz")
+RUNS = str(Path(__file__).parent.parent / "data" / "epoch.csv")
+SAVED = (
+    ("info", TRACE),
+    ("metrics", TRACE),
+    ("metrics", TRACE, "--by", "process"),
+    ("structure", TRACE),
+    ("phases", TRACE),
+    ("communication", TRACE),
+    ("replay", TRACE, "--latency", "1us", "--metrics"),
+    ("sensitivity", TRACE),
+    ("project", RUNS, "--procs", "16", "--law", "amdahl"),
+    ("predict", "cannon", "--procs", "16", "--threads", "1"),
+    ("predict", "cannon", "--procs", "16", "--formula", "runtime"),
+    ("sweep", "cannon", "--cores", "16"),
+    ("signature", "from", TRACE),
+    ("explain", "load_balance"),
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Results that were saved, the last one a report."""
+    folder = tmp_path_factory.mktemp("results")
+    paths = [folder / f"{number}.json" for number, _ in enumerate(SAVED)]
+    for words, path in zip(SAVED, paths, strict=True):
+        assert main([*words, "--format", "json", "-o", str(path)]) == 0
+    assert main(["report", *map(str, paths[:9]), "-o", str(folder / "all.json")]) == 0
+    return [*paths, folder / "all.json"]
+
+
+@often(300)
+@damaged
+def test_saved_results(
+    results: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], dice: random.Random
+) -> None:
+    saved, page = tmp_path / "saved.json", tmp_path / "page.html"
+    text = mutate(json.loads(dice.choice(results).read_text()), dice)
+    if dice.random() < 0.1:
+        text = text[: dice.randrange(len(text))]
+    coded = text.encode(dice.choice(["utf-8"] * 8 + ["utf-16", "utf-8-sig"]), "surrogatepass")
+    saved.write_bytes(coded)
+    status = main(["report", str(saved), "-o", str(page), "--force"])
+    _, err = capsys.readouterr()
+    assert status in (0, 1)
+    if status:
+        first, *hints = err.splitlines()
+        assert first.startswith(f"popmodel: error: {saved}:")
+        assert len(first) < 600
+        assert [line for line in hints if not line.startswith("hint: ")] == []
+
+
+@often(60)
+@damaged
+def test_documents_of_runs(
+    results: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], dice: random.Random
+) -> None:
+    saved = tmp_path / "runs.json"
+    saved.write_text(mutate(json.loads(results[1].read_text()), dice))
+    check(capsys, "project", str(saved), "--procs", "16")
+
+
 @pytest.mark.long
 @often(100)
 @damaged

@@ -118,8 +118,8 @@ OF_RING = ("--signature", "ring.toml", "--runs", "1x1,2x1", "-o", "here")
 def undocumented(value: Any, path: str) -> set[str]:
     """Keys of a document that popmodel/docs/json.md does not have."""
     page = (ROOT / "popmodel" / "docs" / "json.md").read_text()
-    rows = re.findall(r"^\| `([^`]+)` \| ([a-z]*)", page, re.MULTILINE)
-    known = {re.sub(r"\b[A-Z]+$", "NAME", key) for key, _ in rows}
+    rows = re.findall(r"^\| `([^`]+)` \| \(?([a-z]*)", page, re.MULTILINE)
+    known = {re.sub(r"\b[A-Z]+$", "NAME", key) for key, unit in rows if unit != "table"}
     shared = {key for key, unit in rows if unit in ("interval", "comparison")}
 
     def missing(value: Any, path: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ import pytest
 from console import ROOT
 from parameters_page import with_parameters
 
+from popmodel import document_schemas
 from popmodel.cli import main
 from popmodel.machine.parameters import REGISTER
 
@@ -88,7 +89,7 @@ RARE = {
     "popmodel/trace/1": r".*",
     "popmodel/build/1": r".*",
     "popmodel/metrics/1": (
-        r"runs\[\]\.(call_sites|warnings|by_region)\[\].*|advice\.steepest_fall\..*"
+        r"runs\[\]\.(call_sites|warnings|by_region|threads)\[\].*|advice\.steepest_fall\..*"
     ),
     "popmodel/structure/1": r"(caveats|notes)\[\]",
     "popmodel/phases/1": r"(caveats|notes)\[\]",
@@ -97,14 +98,14 @@ RARE = {
         r"|sizes\[\]\..*)|patterns\[\]\.inside\[\]"
     ),
     "popmodel/replay/1": r"written|runs\[\]\.error",
-    "popmodel/sensitivity/1": r"written|caveats\[\]|tolerance\[\]\.why\..*",
+    "popmodel/sensitivity/1": r"written|network\..*|caveats\[\]|tolerance\[\]\.why\..*",
     "popmodel/report/1": r"left_out\[\]\..*",
-    "popmodel/project/1": r"(scaling\.notes|warnings)\[\]",
+    "popmodel/project/1": r"(scaling\.notes|warnings|runs\[\]\.threads)\[\]",
     "popmodel/validate/1": (
         r"(ignored|left_out)\[\].*|(noisy|warnings)\[\]|terms\[\]\.cancelling\[\]"
     ),
     "popmodel/runs/1": r"runs\[\]\.caveats\[\]",
-    "popmodel/info/1": r"(counters|caveats|warnings)\[\]|user_regions\..*",
+    "popmodel/info/1": r"(counters|caveats|threads|warnings)\[\].*|user_regions\..*",
     "popmodel/extraction/1": r"laws\[\]\.(notes\[\]|rejected\[\].*)",
     "popmodel/agreement/1": r"notes\[\]",
     "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
@@ -117,7 +118,7 @@ RARE = {
     "popmodel/study-plan/1": r".*",
     "popmodel/study/1": r".*",
     "popmodel/predict/1": (
-        r"validity\.reasons\[\]|machine\.noisy\[\]|application\.calibration\..*"
+        r"validity\.reasons\[\]|machine\.noisy\[\]|application\.calibration\..*|replay\.why"
     ),
     "popmodel/formula/1": r"machine\.noisy\[\]|application\.calibration\..*",
     "popmodel/calibrate/1": (
@@ -126,36 +127,23 @@ RARE = {
     ),
 }
 """Keys that the documents of these tests do not have on every machine, by schema."""
-SHARED = {
-    "comparison": (
-        *("mean", "deviation", "least", "most", "predicted", "low", "high", "covered", "error"),
-    ),
-    "errors": (
-        *("rows", "splits", "median_error", "largest_error", "bias", "covered", "intervals"),
-        *("coverage", "coverage.value", "coverage.low", "coverage.high", "coverage.splits"),
-        "median_half_width",
-    ),
-    "balance": ("value", "process", "instructions", "ipc", "frequency", "main"),
-    "interval": ("value", "low", "high", "why"),
-    "parameter": ("value", "low", "high", "why", "origin", "source", "n"),
-    "window": (
-        *("begin", "end", "duration", "left_out.before", "left_out.between", "left_out.after"),
-        *("region", "occurrences", "why"),
-    ),
-}
 
 
 def _tables() -> dict[str, dict[str, str]]:
-    """For each schema of the page its keys with their units; '' has those of every document."""
+    """For each schema, and part that documents share, of the page its keys with their units."""
     found = {}
     for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
-        schema = re.match(r"popmodel/[\w-]+/1", section)
+        name = re.match(r"popmodel/[\w-]+/1|In every|\w+", section)
+        assert name is not None
         rows = re.findall(r"^\| `([^`]+)` \| (.*?) ?\| .+ \|$", section, re.MULTILINE)
-        found[schema[0] if schema else ""] = dict(rows)
+        found[name[0]] = dict(rows)
     return found
 
 
 TABLES = _tables()
+SHARED = {name.lower(): tuple(rows) for name, rows in TABLES.items() if name.isalpha()}
+CONTAINERS = re.compile(r"\(?(table|list)\b.*")
+"""What stands under keys that have no value of their own."""
 
 
 def keys(value: Any, path: str = "") -> Iterator[tuple[str, bool]]:
@@ -175,7 +163,7 @@ def keys(value: Any, path: str = "") -> Iterator[tuple[str, bool]]:
 def pattern(key: str, unit: str = "") -> re.Pattern[str]:
     """What paths of documents a key of the page stands for: words in capitals are names."""
     text = re.sub(r"\b[A-Z]{2,}\b", ".+", re.escape(key))
-    if parts := SHARED.get(unit.split(",")[0]):
+    if parts := SHARED.get(unit.strip("()").split(",")[0].rstrip("?")):
         text += rf"(\.({'|'.join(map(re.escape, parts))}))?"
     return re.compile(text)
 
@@ -200,8 +188,10 @@ def document(source: str) -> dict[str, Any]:
 @pytest.mark.parametrize("source", [*COMMANDS, TWO_CORES, PRESET])
 def test_every_key_of_a_document_is_on_the_page(source: str) -> None:
     made = document(source)
-    rows = TABLES[""] | TABLES[made["schema"]]
+    rows = TABLES["In every"] | TABLES[made["schema"]]
     known = [pattern(key, unit) for key, unit in rows.items()]
+    if "provenance" in made and made["schema"] != "popmodel/machine/1":
+        document_schemas.check(made, source)
     unknown = {
         path
         for path, there in keys(made)
@@ -222,8 +212,9 @@ def test_every_key_of_the_page_is_in_a_document() -> None:
         f"{schema}: {key}"
         for schema, rows in TABLES.items()
         for key, unit in rows.items()
-        if schema
+        if "/" in schema
         and key not in allowed
+        and not CONTAINERS.fullmatch(unit)
         and not re.fullmatch(RARE.get(schema, "-"), key)
         and not any(pattern(key, unit).fullmatch(path) for path in seen[schema])
     ]

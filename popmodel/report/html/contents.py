@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from popmodel.report.views import Document
@@ -23,10 +25,13 @@ class Contents:
         A report: its ``title``, the ``documents`` of commands in order, and its provenance.
     timelines : tuple of Timeline
         What is drawn of traces over time.
+    saved : mapping of str to mapping
+        The reports that were read from files, by their paths.
     """
 
     document: Document
     timelines: tuple[Timeline, ...] = ()
+    saved: Mapping[str, Document] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -41,7 +46,7 @@ class Contents:
 
     def with_(self, document: Document) -> Contents:
         """Return the same with another document."""
-        return Contents(document, self.timelines)
+        return Contents(document, self.timelines, self.saved)
 
     def of(self, verb: str) -> tuple[Document, ...]:
         """The documents of one command, such as ``"metrics"``."""

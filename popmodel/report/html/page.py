@@ -13,6 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from popmodel.errors import FileError
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.folding import folded
 from popmodel.report.html.packing import pack, pack_text, unpack_text
@@ -21,6 +22,7 @@ from popmodel.report.html.sections import sections
 from popmodel.report.renderers import heat
 from popmodel.report.renderers.json import encodable
 from popmodel.report.renderers.text import clean
+from popmodel.report.views import Document
 from popmodel.units import count, format_bandwidth, format_size, format_time
 
 __all__ = ["DOCUMENT", "held", "page"]
@@ -53,7 +55,32 @@ def page(contents: Contents) -> str:
     ----------
     contents : Contents
         What is shown.
+
+    Raises
+    ------
+    FileError
+        If what a file holds keeps to its schema, and yet cannot be shown.
     """
+    try:
+        return _page(contents)
+    except Exception as error:
+        for path, document in contents.saved.items():
+            if len(contents.saved) == 1 or not _is_shown(document):
+                problem = f"is damaged: what it says does not fit together ({error!r})"
+                raise FileError(path, problem, hint="save the result again") from error
+        raise
+
+
+def _is_shown(document: Document) -> bool:
+    """Whether a report has a page of its own."""
+    try:
+        _page(Contents(document))
+    except Exception:  # whatever it is, this report is it
+        return False
+    return True
+
+
+def _page(contents: Contents) -> str:
     shown = list(sections(contents))
     vendor = list(dict.fromkeys(name for one in shown for name in one.vendor))
     script = _own("page.js")
