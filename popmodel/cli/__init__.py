@@ -11,8 +11,10 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise, takewhile
+from pathlib import Path
 
-from popmodel.cli.streams import complain, discard_out, finish_out, flush_out
+from popmodel.cli.streams import complain, discard_out, finish_out, flush_out, suggest
 from popmodel.errors import PopmodelError
 
 INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
@@ -38,6 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     # What imports make stays: looking through it for garbage is a tenth of a short command.
     gc.set_threshold(20_000)
     arguments = list(sys.argv[1:] if argv is None else argv)
+    before = _output_file(arguments)
+
+    def fail(message: str, hint: str | None) -> None:
+        complain(message, hint)
+        if before and before == _output_file(arguments) and not message.startswith(before[0]):
+            suggest(f"{before[0]} was not written: it is what an earlier command left")
+
     try:
         # Imported here so that Ctrl-C during the import ends as quietly as later.
         from popmodel.cli.app import run
@@ -48,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _show_traceback_if_asked()
         # Python would end with a status of its own if this failed later.
         finish_out()
-        complain(error.message, error.hint)
+        fail(error.message, error.hint)
         return error.exit_status
     except BrokenPipeError:
         discard_out()
@@ -59,19 +68,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except MemoryError:
         _show_traceback_if_asked()
-        complain(
-            "not enough memory",
-            "use a machine with more memory, or analyse part of the run",
-        )
+        fail("not enough memory", "use a machine with more memory, or analyse part of the run")
         return 1
     except Exception as error:  # a defect of popmodel: say so in one line, keep the details near
         _show_traceback_if_asked()
-        complain(
+        fail(
             f"unexpected {type(error).__name__}: {error}",
             "this is a bug in popmodel: set POPMODEL_DEBUG=1 for a traceback",
         )
         return 1
     return status
+
+
+def _output_file(arguments: Sequence[str]) -> tuple[str, int, int] | None:
+    """The file that ``-o`` and ``--force`` may replace, if it is there: name, inode and time."""
+    own = list(takewhile(lambda word: word != "--", arguments))  # what follows is a program's
+    named = [value for word, value in pairwise(own) if word in ("-o", "--output")]
+    named += [word.partition("=")[2] for word in own if word.startswith("--output=")]
+    if "--force" not in own or not named:
+        return None
+    try:
+        found = Path(named[-1]).stat()
+    except (OSError, ValueError):
+        return None
+    return named[-1], found.st_ino, found.st_mtime_ns
 
 
 def _show_traceback_if_asked() -> None:

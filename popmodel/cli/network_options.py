@@ -34,6 +34,7 @@ _OPTIONS = {
         "SIZE",
         "A blocking send of at least this size waits for its receive. Default: 32KiB; smpi: 0.",
     ),
+    "async_small_thresh": ("SIZE", "Of smpi: its name of --eager-threshold."),
     "send_is_detached_thresh": (
         "SIZE",
         "Of smpi: a sender does not wait for the receive of a smaller message, whose transfer "
@@ -59,10 +60,8 @@ _OPTIONS = {
 def network_option(name: str, more: str = "", *, several: bool = False) -> Any:
     """An option of the network: what it says, and `more` where a verb has something to add."""
     metavar, help = _OPTIONS[name]
-    names = ("--eager-threshold", "--async-small-thresh") if name == "eager_threshold" else ()
     several = several and name != "algorithm"  # which is repeated instead
     return typer.Option(
-        *names,
         metavar=f"{metavar},..." if several else metavar,
         help=f"{help} {more}".rstrip(),
         show_default=False,
@@ -103,6 +102,16 @@ def one(option: str, text: str | None, read: Callable[[str], Any]) -> Any:
         return None if text is None else read(text)
     except UsageError as error:
         raise UsageError(f"{option}: {error.message}", error.hint) from error
+
+
+def eager(threshold: Any, async_small_thresh: Any) -> Any:
+    """The eager threshold, by one of the names of its option; `UsageError` for both."""
+    if threshold is not None and async_small_thresh is not None:
+        raise UsageError(
+            "--async-small-thresh is --eager-threshold by the name that SMPI gives it",
+            "give one of them",
+        )
+    return async_small_thresh if threshold is None else threshold
 
 
 def base(text: str) -> str:

@@ -12,6 +12,7 @@ import typer
 from popmodel.cli.network_options import (
     base,
     each,
+    eager,
     factor,
     network_option,
     ranges,
@@ -75,6 +76,9 @@ def command(
         str | None, network_option("bandwidth", "Or a range, as of latency.", several=True)
     ] = None,
     eager_threshold: Annotated[str | None, network_option("eager_threshold", several=True)] = None,
+    async_small_thresh: Annotated[
+        str | None, network_option("async_small_thresh", several=True)
+    ] = None,
     send_is_detached_thresh: Annotated[
         str | None, network_option("send_is_detached_thresh", several=True)
     ] = None,
@@ -218,7 +222,10 @@ def command(
         machine=each("--machine", machine, str),
         latency=ranges("--latency", latency, parse_time),
         bandwidth=ranges("--bandwidth", bandwidth, parse_bandwidth),
-        eager_threshold=ranges("--eager-threshold", eager_threshold, parse_size),
+        eager_threshold=eager(
+            ranges("--eager-threshold", eager_threshold, parse_size),
+            ranges("--async-small-thresh", async_small_thresh, parse_size),
+        ),
         send_is_detached_thresh=ranges(
             "--send-is-detached-thresh", send_is_detached_thresh, parse_size
         ),

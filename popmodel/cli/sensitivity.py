@@ -9,6 +9,7 @@ import typer
 
 from popmodel.cli.network_options import (
     base,
+    eager,
     factor,
     network_option,
     one,
@@ -56,6 +57,7 @@ def command(
     latency: Annotated[str | None, network_option("latency")] = None,
     bandwidth: Annotated[str | None, network_option("bandwidth")] = None,
     eager_threshold: Annotated[str | None, network_option("eager_threshold")] = None,
+    async_small_thresh: Annotated[str | None, network_option("async_small_thresh")] = None,
     send_is_detached_thresh: Annotated[
         str | None, network_option("send_is_detached_thresh")
     ] = None,
@@ -126,7 +128,10 @@ def command(
         machine=machine,
         latency=one("--latency", latency, parse_time),
         bandwidth=one("--bandwidth", bandwidth, parse_bandwidth),
-        eager_threshold=one("--eager-threshold", eager_threshold, parse_size),
+        eager_threshold=eager(
+            one("--eager-threshold", eager_threshold, parse_size),
+            one("--async-small-thresh", async_small_thresh, parse_size),
+        ),
         send_is_detached_thresh=one(
             "--send-is-detached-thresh", send_is_detached_thresh, parse_size
         ),

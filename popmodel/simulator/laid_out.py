@@ -314,7 +314,7 @@ def _ranks(
 ) -> NDArray[np.int64]:
     """Rank of a process in a collective."""
     group = np.repeat(np.arange(len(carried.group_offsets) - 1), np.diff(carried.group_offsets))
-    wide = int(process.max(initial=0)) + 1
+    wide = int(carried.group_process.max(initial=0)) + 1
     keys = group * wide + carried.group_process  # ascending: groups, and processes inside them
     found = np.searchsorted(keys, carried.group[collective].astype(np.int64) * wide + process)
     return carried.group_rank[found].astype(np.int64)

@@ -173,6 +173,30 @@ def test_a_file_that_is_there_stays(popmodel: Call, tmp_path: Path) -> None:
     assert path.read_text() != "mine"
 
 
+def test_a_failure_says_that_the_old_file_is_not_its_result(popmodel: Call, tmp_path: Path) -> None:
+    trace, path = tmp_path / "x.ti", tmp_path / "y.ti"
+    trace.write_text("0 send 1 0 1 6\n1 recv 0 0 1 6\n")
+    words = ("convert", str(trace), "--flop-rate", "1Gf", "-o", str(path), "--force")
+    assert popmodel(*words)[0] == 0
+    old = path.read_bytes()
+    trace.write_text("0 send 1 0 1 6\n1 jump\n")
+    status, _, err = popmodel(*words)
+    assert status == 1
+    assert err.splitlines()[-1] == (
+        f"hint: {path} was not written: it is what an earlier command left"
+    )
+    assert path.read_bytes() == old
+    path.unlink()
+    assert "an earlier command" not in popmodel(*words)[2]
+
+
+def test_a_window_that_cuts_collectives(popmodel: Call, tmp_path: Path) -> None:
+    trace = str(DATA / "is.S.4.prv.gz")
+    path = str(tmp_path / "x.ti")
+    assert popmodel("convert", trace, "-o", path, "--window", "0.379554698:0.379571554")[0] == 0
+    assert popmodel("replay", path, "--flop-rate", "1Gf", "--network", "smpi")[0] == 0
+
+
 def test_the_sensitivity_of_a_program_without_times(popmodel: Call) -> None:
     trace = str(DATA / "smpi" / "jac2048.4.ti.txt.gz")
     status, _, err = popmodel("sensitivity", trace)

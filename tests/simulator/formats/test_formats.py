@@ -187,6 +187,32 @@ def test_collectives_that_smpi_does_not_know_are_messages(tmp_path: Path) -> Non
     assert len(again.messages) == len(lay_out(built).program.messages)
 
 
+@given(data=st.data())
+def test_collectives_of_any_part_of_the_processes(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """As a window leaves them, which cuts calls of some members."""
+    processes = data.draw(st.integers(2, 6))
+    program = ProgramBuilder(processes)
+    for _ in range(data.draw(st.integers(1, 3))):
+        some = data.draw(st.sets(st.integers(0, processes - 1), min_size=1))
+        kind = data.draw(st.sampled_from(["barrier", "allreduce", "alltoall", "bcast", "gather"]))
+        made = program.collective(
+            kind,
+            *(60, 60),
+            min(some) if kind in ("bcast", "gather") else -1,
+            program.communicator(sorted(some)),
+        )
+        for p in some:
+            program.do(p, Op.COLLECTIVE, made)
+    built = program.build()
+    folder = tmp_path_factory.mktemp("part")
+    for name in ("x.ti", "x.goal"):
+        write(built, folder / name)
+        again = from_trace(read(folder / name))
+        assert replay(again, SMPI).runtime == pytest.approx(replay(built, SMPI).runtime)
+
+
 def test_equal_programs_are_equal_files(tmp_path: Path) -> None:
     program = from_trace(read(DATA / "is.S.4.prv.gz"))
     for name in ("a.ti.gz", "b.ti.gz", "c.ti"):
