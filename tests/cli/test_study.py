@@ -108,7 +108,9 @@ def place(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def arguments(mpi: Mpi, program: Path, *words: str, options: tuple[str, ...] = ()) -> list[str]:
-    more = ["--machine", str(VM), *options]
+    """A study on two cores, those of its profile, however many this machine has."""
+    more = ["--machine", str(VM), *([] if "--max-cores" in options else ["--max-cores", "2"])]
+    more += options
     return ["study", "--cores", "2", *more, "--", mpi.mpirun, "-n", "{P}", str(program), *words]
 
 
