@@ -12,6 +12,7 @@ from popmodel.campaign import command as commands
 from popmodel.campaign.plan import LEAST, Run, named_runs, plan
 from popmodel.errors import UsageError
 from popmodel.host import hardware
+from popmodel.machine import profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import ImpossibleSplit
 from popmodel.model.signature.names import check_requirements, names
@@ -48,7 +49,7 @@ class Request:
     budget : float
         Seconds for all runs.
     max_cores : int or None
-        Cores that a run may use; those of this machine by default.
+        Cores that a run may use; by default those of this machine that its profile knows.
     machine, target_machine, signature : str or None
         Files that replace what the study would make.
     script : bool
@@ -147,7 +148,7 @@ def prepared(request: Request) -> Prepared:
             f"check its path; {commands.EXAMPLE}",
         )
     refuse_untraceable(command.program)
-    cores = request.max_cores or hardware.here().usable_cores
+    cores = request.max_cores or _cores(request.machine)
     signature = None if request.signature is None else signatures.load(request.signature)
     if request.runs is not None:
         runs = named_runs(request.runs, request.settings)
@@ -169,6 +170,15 @@ def prepared(request: Request) -> Prepared:
             "--max-cores 16",
         )
     return Prepared(words, command, command.program, cores, runs)
+
+
+def _cores(machine: str | None) -> int:
+    """Cores of this machine, no more than a given profile of it has: runs are to be predicted."""
+    here = hardware.here().usable_cores
+    if machine is None:
+        return here
+    topology = profile.load(machine).topology
+    return min(here, topology.nodes * topology.cores_per_node)
 
 
 def refusal(signature: Signature | None, run: Run) -> str | None:

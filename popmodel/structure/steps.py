@@ -88,10 +88,10 @@ def _elapsed(loops: Sequence[Item], events: Events, common: Common) -> list[floa
     loop_at = np.full(len(common.places), -1)
     for number, loop in enumerate(loops):
         loop_at[loop.places] = number
-    number = loop_at[common.place]
-    inside = np.flatnonzero(number >= 0)
+    loop_of_event = loop_at[common.place]
+    inside = np.flatnonzero(loop_of_event >= 0)
     shape = len(loops), len(events.offsets) - 1
-    cells = number[inside], events.sequence[inside]
+    cells = loop_of_event[inside], events.sequence[inside]
     since = np.full(shape, np.iinfo(np.int64).max)
     until = np.full(shape, np.iinfo(np.int64).min)
     np.minimum.at(since, cells, events.begin[inside])

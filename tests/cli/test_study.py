@@ -108,9 +108,8 @@ def place(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def arguments(mpi: Mpi, program: Path, *words: str, options: tuple[str, ...] = ()) -> list[str]:
-    """A study on two cores, those of its profile, however many this machine has."""
-    more = ["--machine", str(VM), *([] if "--max-cores" in options else ["--max-cores", "2"])]
-    more += options
+    """A study on the two cores of a profile, however many this machine has."""
+    more = ["--machine", str(VM), *options]
     return ["study", "--cores", "2", *more, "--", mpi.mpirun, "-n", "{P}", str(program), *words]
 
 
@@ -478,6 +477,17 @@ def test_mistakes_are_told_before_anything_is_done(
     assert status == 2
     assert message in err
     assert not (place / "here").exists()
+
+
+@pytest.mark.usefixtures("place")
+def test_no_run_is_planned_that_the_given_profile_cannot_predict(
+    popmodel: Call, mpi: Mpi, ring: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hardware.Hardware, "usable_cores", property(lambda _: 16))
+    status, out, err = popmodel(*arguments(mpi, ring, options=("--dry-run", "--format", "json")))
+    assert status == 0, err
+    runs = [(run["processes"], run["threads"]) for run in json.loads(out)["runs"]]
+    assert runs == [(1, 1), (2, 1), (1, 2)]
 
 
 def test_one_core_needs_several_sizes(popmodel: Call, mpi: Mpi, ring: Path, place: Path) -> None:
