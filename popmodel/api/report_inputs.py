@@ -60,6 +60,8 @@ def kinds(inputs: Sequence[Any]) -> Given:
     UsageError
         If there is none, or there are two profiles.
     """
+    from popmodel.machine.profile import presets
+    from popmodel.model.signature.files import bundled
     from popmodel.model.signature.program import Signature
     from popmodel.report.names import run_names
     from popmodel.trace import Trace
@@ -81,13 +83,14 @@ def kinds(inputs: Sequence[Any]) -> Given:
         elif not isinstance(one, str | os.PathLike):
             known = "a path, a trace, a signature or a result"
             raise UsageError(f"inputs: must be {known}, not {type(one).__name__}")
-        elif (suffix := Path(one).suffix.lower()) == ".toml":
+        elif (path := os.fspath(one)) in bundled() or path.lower().endswith(".toml"):
             signatures.append(one)
-        elif suffix == ".html":
-            saved.append(os.fspath(one))
-        elif suffix == ".json":
-            is_profile = _parsed(os.fspath(one)).get("schema") == PROFILE
-            (profiles if is_profile else saved).append(os.fspath(one))
+        elif path in presets():
+            profiles.append(path)
+        elif path.lower().endswith(".html"):
+            saved.append(path)
+        elif path.lower().endswith(".json"):
+            (profiles if _parsed(path).get("schema") == PROFILE else saved).append(path)
         else:
             traces.append(one)
     if len(profiles) > 1:

@@ -39,7 +39,8 @@ def command(
         list[str],
         typer.Argument(
             metavar="INPUT",
-            help="Traces; results saved as .json; reports (.html); signatures (.toml).",
+            help="Traces; results saved as .json; reports (.html); signatures (.toml, or the name "
+            "of a bundled one).",
         ),
     ],
     machine: Annotated[

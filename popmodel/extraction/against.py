@@ -7,6 +7,7 @@ network costs.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -180,9 +181,16 @@ def _made(
     machine: Profile | None,
     seed: int,
 ) -> Whole:
-    known = machine or profile.load(profile.DEFAULT_PRESET)
+    known = machine or _preset(threads)
     room = Allocation(nodes=_nodes(known, processes, threads))
     return whole(signature, known, processes, threads, settings, seed, allocation=room)
+
+
+def _preset(threads: int) -> Profile:
+    """The machine where nobody names one: its nodes have room for any team of threads."""
+    known = profile.load(profile.DEFAULT_PRESET)
+    cores = max(known.topology.cores_per_node, threads)
+    return replace(known, topology=replace(known.topology, cores_per_node=cores))
 
 
 def _nodes(machine: Profile, processes: int, threads: int) -> int:

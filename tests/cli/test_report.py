@@ -77,6 +77,18 @@ def test_splits_of_a_signature_stand_beside_a_trace(popmodel: Call, trace: str) 
     assert held["documents"][-1]["application"]["settings"]["N"] == 64
 
 
+@pytest.mark.parametrize("profile", [("sandybridge-fdr",), ("--machine", "sandybridge-fdr"), ()])
+def test_a_bundled_signature_is_an_input_by_its_name(
+    profile: tuple[str, ...], popmodel: Call, trace: str
+) -> None:
+    words = ("report", trace, "stencil3d", *profile, "--cores", "4", "-o", "x.html")
+    status, _, err = popmodel(*words)
+    assert (status, err) == (0, "")
+    (*_, swept) = json.loads(popmodel("report", "x.html", "--format", "json")[1])["documents"]
+    assert swept["application"]["name"] == "stencil3d"
+    assert swept["machine"]["name"] == "sandybridge-fdr"
+
+
 @pytest.mark.parametrize("name", ["timeline", "matrix", "tree"])
 def test_a_picture_is_drawn_without_the_page(name: str, popmodel: Call, trace: str) -> None:
     status, _, err = popmodel("report", trace, "-o", f"{name}.svg")

@@ -127,3 +127,25 @@ def test_calls_in_a_region_are_no_part_of_it(script: Regions, tmp_path: Path) ->
     assert compared.notes == (
         "MPI is called inside parallel regions, whose time on another network is not known",
     )
+
+
+@pytest.mark.parametrize("threads", [2, 300])
+def test_a_team_may_be_larger_than_the_nodes_of_a_machine_that_nobody_named(
+    threads: int, tmp_path: Path
+) -> None:
+    script = Regions(2, threads=threads)
+    for _ in range(STEPS):
+        for process in range(2):
+            begin = script.enter(process, 20_000)
+            for thread in range(2, threads):
+                script.writer.event(process, thread, begin, [(FUNCTION, 1)])
+                script.writer.state(process, thread, begin, begin + 20_000, 1)
+            script.compute(process, 30_000)
+            for thread in range(2, threads):
+                script.writer.event(process, thread, begin + 30_000, [(FUNCTION, 0)])
+            script.leave(process)
+        for process in range(2):
+            script.collective(process, "Allreduce", sent=8, received=8)
+    found, agreement, _ = script.extracted(tmp_path)
+    assert found.runs[0].trace.threads.tolist() == [threads] * 2
+    assert agreement.worst < 0.01
