@@ -128,7 +128,7 @@ def test_equal_parts_are_the_plain_form_in_signatures_predictions_and_screens(
         intervals += [runtime["low"], runtime["high"]]
         found.append(
             (
-                re.findall(r"^\s*((?:op|bytes|comm|root) = .*)$", text, re.MULTILINE),
+                re.findall(r'\b(?:op|bytes|comm|root) = (?:"[^"]*"|[^,\s]+)', text),
                 runtime["value"],
                 [(one["calls"], one["bytes"]) for one in talk["calls"]],
                 (pattern["bytes"], pattern["facts"]["bytes_max"], pattern["exact"]),
