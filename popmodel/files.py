@@ -15,12 +15,13 @@ import os
 import shutil
 import signal
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
-from popmodel.errors import FileError
+from popmodel.errors import FileError, PopmodelError
 from popmodel.signals import ENDING, as_exits
 
 __all__ = [
@@ -79,6 +80,11 @@ class NewFile:
         self.file = io.FileIO(descriptor, "r+")
 
     @property
+    def place(self) -> str | Path:
+        """Where this process can open it meanwhile."""
+        return self._partial or f"/proc/self/fd/{self.file.fileno()}"
+
+    @property
     def has_name(self) -> bool:
         """Whether something would be left if the process ended now."""
         return self._partial is not None
@@ -135,7 +141,11 @@ def _nameless(folder: Path, permissions: int) -> int | None:
 
 
 @contextmanager
-def written(path: str | os.PathLike[str], permissions: int | None = None) -> Iterator[BinaryIO]:
+def written(
+    path: str | os.PathLike[str],
+    permissions: int | None = None,
+    read: Callable[[Path], object] | None = None,
+) -> Iterator[BinaryIO]:
     """Write a file: to a new one beside it, forced to the disk, which then takes its place.
 
     Parameters
@@ -145,22 +155,49 @@ def written(path: str | os.PathLike[str], permissions: int | None = None) -> Ite
     permissions : int, optional
         Less those that the user's umask takes away. By default those of the file that is replaced,
         else reading and writing.
+    read : callable, optional
+        What reads such a file: one that it refuses does not take its place.
 
     Raises
     ------
     OSError
         It cannot be written; what was there is still there, and nothing else.
+    FileError
+        What was written cannot be read; the same.
     """
     target = Path(path)
     kept = _permissions_of(target) if permissions is None else None
     # What replaces a private file is private from its first byte on.
     first = READ_WRITE if permissions is None else permissions
-    new = NewFile(target.parent, first if kept is None else 0o600)
+    # without /proc a file that has no name cannot be read either
+    nameless = read is None or Path("/proc/self/fd").exists()
+    new = NewFile(target.parent, first if kept is None else 0o600, nameless=nameless)
     with _cleaned(new):
         buffered = io.BufferedWriter(new.file)
         yield buffered
         buffered.flush()
+        if read is not None:
+            _read_back(new, target, read)
         _complete(new, target, kept)
+
+
+def _read_back(new: NewFile, target: Path, read: Callable[[Path], object]) -> None:
+    """Make sure that what reads such a file takes the new one, under its name to be."""
+    with TemporaryDirectory(prefix=PREFIX) as folder:
+        link = Path(folder, target.name)
+        link.symlink_to(new.place)
+        try:
+            read(link)
+        except PopmodelError as error:
+            line, problem = None, error.message
+            if isinstance(error, FileError):
+                line, problem = error.line, error.problem
+            raise FileError(
+                target,
+                f"is not written, for popmodel could not read it: {problem}",
+                line=line,
+                hint=error.hint,
+            ) from error
 
 
 def _complete(new: NewFile, target: Path, kept: int | None) -> None:
@@ -179,16 +216,24 @@ def _complete(new: NewFile, target: Path, kept: int | None) -> None:
 
 
 def write_bytes(
-    path: str | os.PathLike[str], content: bytes, permissions: int | None = None
+    path: str | os.PathLike[str],
+    content: bytes,
+    permissions: int | None = None,
+    read: Callable[[Path], object] | None = None,
 ) -> None:
     """Write a file as `written` does."""
-    with written(path, permissions) as file:
+    with written(path, permissions, read) as file:
         file.write(content)
 
 
-def write_text(path: str | os.PathLike[str], text: str, permissions: int | None = None) -> None:
+def write_text(
+    path: str | os.PathLike[str],
+    text: str,
+    permissions: int | None = None,
+    read: Callable[[Path], object] | None = None,
+) -> None:
     """Write a file in UTF-8 as `written` does; names in it may hold bytes that are none."""
-    write_bytes(path, text.encode(errors="surrogateescape"), permissions)
+    write_bytes(path, text.encode(errors="surrogateescape"), permissions, read)
 
 
 def copy(source: Path, target: Path, permissions: int | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import os
 import signal
@@ -224,3 +225,44 @@ def test_a_file_system_that_is_only_read_is_told(
     monkeypatch.setattr(os, "statvfs", lambda _: Readable)
     with pytest.raises(OSError, match="Read-only file system"):
         files.expect_writable(tmp_path / "new")
+
+
+@pytest.mark.usefixtures("system")
+def test_what_its_reader_refuses_is_not_written(tmp_path: Path) -> None:
+    seen = []
+
+    def read(path: Path) -> None:
+        seen.append((path.name, path.read_text()))
+        if "bad" in path.read_text():
+            raise FileError(path, "is bad", line=1, hint="write it better")
+
+    files.write_text(tmp_path / "a.toml", "good", read=read)
+    with pytest.raises(FileError) as caught:
+        files.write_text(tmp_path / "a.toml", "bad\n", read=read)
+    assert seen == [("a.toml", "good"), ("a.toml", "bad\n")]
+    assert caught.value.message == (
+        f"{tmp_path}/a.toml:1: is not written, for popmodel could not read it: is bad"
+    )
+    assert caught.value.hint == "write it better"
+    assert (tmp_path / "a.toml").read_text() == "good"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.toml"]
+
+
+def test_no_document_holds_what_json_does_not_know() -> None:
+    """Every text of JSON is made by a call that refuses NaN and infinities."""
+    root = Path(files.__file__).parent
+    calls = [
+        (path, node)
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("json.dumps", "json.dump")
+    ]
+    allowing = [
+        f"{path}:{node.lineno}"
+        for path, node in calls
+        if not any(
+            word.arg == "allow_nan" and ast.unparse(word.value) == "False" for word in node.keywords
+        )
+    ]
+    assert len(calls) > 10
+    assert not allowing

@@ -113,9 +113,9 @@ class CalibratedSignature(Result):
         Raises
         ------
         FileError
-            If the file cannot be written.
+            If the file cannot be written, or `predict` would refuse it.
         """
-        save_text(path, self.text)
+        save_text(path, self.text, signatures.load)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/calibrate/1``, without provenance."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from popmodel import provenance
 from popmodel.api.focus import Asked
 from popmodel.api.inputs import TraceLike
 from popmodel.api.measured import read_runs
 from popmodel.api.results import save_text
+from popmodel.measurements.files import read_file
 from popmodel.measurements.written import Form
 from popmodel.plain import plain
 from popmodel.units import plural
@@ -86,7 +86,7 @@ def convert_runs(
     found = read_runs(sources, asked=asked, application=application, cache=cache)
     origin = provenance.collect(arguments, filter(os.path.isfile, found.files))
     table = form.write(found.runs, plain(origin))
-    save_text(Path(output), table.text)
+    save_text(output, table.text, read_file)
     caveats = dict.fromkeys(f"{run.source}: {text}" for run in found.runs for text in run.caveats)
     return ConvertedRuns(
         found.files,

@@ -23,6 +23,7 @@ from popmodel.extraction.against import Agreement, against
 from popmodel.extraction.assumed import SCALES
 from popmodel.extraction.extracted import Extracted, Run
 from popmodel.extraction.extracted import signature_from as extracted
+from popmodel.model import signatures
 from popmodel.plain import document
 from popmodel.report.agreement import VIEWS as AGREEMENT
 from popmodel.report.extraction import VIEWS
@@ -73,9 +74,9 @@ class Found(Result):
         Raises
         ------
         FileError
-            If the file cannot be written.
+            If the file cannot be written, or `predict` would refuse it.
         """
-        save_text(path, self.text)
+        save_text(path, self.text, signatures.load)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/extraction/1``, without provenance."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,16 +68,27 @@ class Drawing:
 _SIDES = (" width", " height")
 
 
-def save_text(path: str | os.PathLike[str], text: str) -> None:
+def save_text(
+    path: str | os.PathLike[str], text: str, read: Callable[[Path], object] | None = None
+) -> None:
     """Write a text to a file, replacing an existing one.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    text : str
+        What it will hold.
+    read : callable, optional
+        What reads such a file: what it refuses is not written.
 
     Raises
     ------
     FileError
-        If the file cannot be written.
+        If the file cannot be written, or would be refused.
     """
     try:
-        write_bytes(Path(path), text.encode())
+        write_bytes(Path(path), text.encode(), read=read)
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
         raise FileError(path, problem, hint="choose another path") from error

@@ -310,6 +310,6 @@ def _contents(state: Manifest, some: Sequence[Run]) -> dict[str, list[str]]:
 
 def _keep(path: Path, one: Mapping[str, Any]) -> None:
     try:
-        write_text(path, json.dumps(one, indent=1) + "\n")
+        write_text(path, json.dumps(one, indent=1, allow_nan=False) + "\n")
     except OSError as error:
         raise manifest.unwritable(path, error) from error

@@ -297,6 +297,6 @@ def _write_plan(run: Measurement) -> None:
         **run.plan.to_dict(),
     }
     try:
-        write_text(run.folder / PLAN, json.dumps(table, indent=1))
+        write_text(run.folder / PLAN, json.dumps(table, indent=1, allow_nan=False))
     except OSError as error:
         raise unwritable(run.folder / PLAN, error) from error

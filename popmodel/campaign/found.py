@@ -9,6 +9,7 @@ from typing import TypeAlias
 from popmodel import files, shell
 from popmodel.campaign.manifest import unwritable
 from popmodel.campaign.plan import Run
+from popmodel.model import signatures
 from popmodel.values import dataclass
 
 __all__ = ["SIGNATURE", "Extract", "Extracted", "command", "write"]
@@ -41,7 +42,7 @@ def write(folder: Path, found: Extracted) -> Path:
     """Write a signature into the directory of a study."""
     path = folder / SIGNATURE
     try:
-        files.write_text(path, found.text)
+        files.write_text(path, found.text, read=signatures.load)
     except OSError as error:
         raise unwritable(path, error) from error
     return path

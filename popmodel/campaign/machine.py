@@ -164,6 +164,7 @@ def target(here: Profile, cores: Sequence[int], path: Path) -> Target:
 
 def _write(path: Path, document: Any) -> None:
     try:
-        write_text(path, json.dumps(document, indent=1) + "\n")
+        text = json.dumps(document, indent=1, allow_nan=False)
+        write_text(path, f"{text}\n", read=profiles.load)
     except OSError as error:
         raise unwritable(path, error) from error

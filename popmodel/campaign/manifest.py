@@ -362,12 +362,18 @@ def unwritable(path: Path, error: OSError) -> FileError:
     )
 
 
+def _table(path: Path) -> dict[str, Any]:
+    """Read the document of a manifest."""
+    found: dict[str, Any] = KIND.read(parse_json(read_text(path), path), path)
+    return found
+
+
 def _read(folder: Path) -> Manifest | None:
     path = folder / MANIFEST
     if not path.exists():
         return None
     try:
-        table = KIND.read(parse_json(read_text(path), path), path)
+        table = _table(path)
     except FileError as error:
         error.hint = "begin anew with --force"
         raise
@@ -399,7 +405,7 @@ def _written(manifest: Manifest) -> Manifest:
     )
     path = manifest.folder / MANIFEST
     try:
-        write_text(path, json.dumps(table, indent=1) + "\n")
+        write_text(path, json.dumps(table, indent=1, allow_nan=False) + "\n", read=_table)
     except OSError as error:
         raise unwritable(path, error) from error
     return manifest

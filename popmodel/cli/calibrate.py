@@ -96,6 +96,7 @@ def command(
     """
     from popmodel.api.calibrate import calibrate, splits_of
     from popmodel.cli.output import refuse_existing, target, write_file
+    from popmodel.model import signatures
     from popmodel.report.calibrate import VIEWS
 
     to_file = output is not None and output.endswith(_TOML)
@@ -138,6 +139,6 @@ def command(
     )
     document = found.to_dict()
     if to_file:
-        write_file(Path(str(output)), found.text, force=force)
+        write_file(Path(str(output)), found.text, force=force, read=signatures.load)
         document["path"] = output
     goal.write(document, VIEWS, found.files)

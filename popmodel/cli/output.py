@@ -17,6 +17,7 @@ from popmodel.files import expect_writable, refuse_planted, write_bytes
 from popmodel.provenance import stamped
 from popmodel.report import formats
 from popmodel.report.formats import Format
+from popmodel.report.registry import SHOWN
 from popmodel.report.renderers.colour import depth_of
 from popmodel.report.renderers.tables import Style
 from popmodel.report.views import Document, Views
@@ -74,8 +75,21 @@ class Target:
                 then()
                 raise
         else:
-            write_file(self.path, text, force=self.force)
+            write_file(self.path, text, force=self.force, read=self._reader(document))
         then()
+
+    def _reader(self, document: Document) -> Callable[[Path], object] | None:
+        """What reads such a file again, if anything does: profiles, and what reports show."""
+        kind = str(document.get("schema")).partition("/")[2].partition("/")[0]
+        if self.format is formats.JSON and kind == "machine":
+            from popmodel.machine.profile import load
+
+            return load
+        if self.format is formats.HTML or (self.format is formats.JSON and kind in SHOWN):
+            from popmodel.api.report_inputs import documents_in
+
+            return lambda path: documents_in(os.fspath(path))
+        return None
 
     def _style(self) -> Style:
         if self.path is not None:
@@ -156,8 +170,10 @@ def terminal_style(stream: TextIO | None) -> Style:
     return Style(columns, depth_of(os.environ, terminal=terminal))
 
 
-def write_file(path: Path, text: str, *, force: bool) -> None:
-    """Write a file as a whole or not at all.
+def write_file(
+    path: Path, text: str, *, force: bool, read: Callable[[Path], object] | None = None
+) -> None:
+    """Write a file as a whole or not at all, and not if what reads such files refuses it.
 
     A device, a pipe or a stream that is open already (``/dev/stderr``, ``>(...)`` of a shell) is
     written to directly.
@@ -169,7 +185,7 @@ def write_file(path: Path, text: str, *, force: bool) -> None:
             with path.open("ab") as file:  # what a log behind /dev/stderr holds already stays
                 file.write(data)
         else:
-            write_bytes(os.path.realpath(path), data)  # a symbolic link stays one
+            write_bytes(os.path.realpath(path), data, read=read)  # a symbolic link stays one
     except BrokenPipeError:
         raise
     except OSError as error:

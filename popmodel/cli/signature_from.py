@@ -67,6 +67,7 @@ def signature_from(
     from popmodel.api.extraction import signature_from
     from popmodel.cli.output import refuse_existing, target, write_file
     from popmodel.cli.streams import write_out
+    from popmodel.model import signatures
     from popmodel.report.extraction import VIEWS
 
     if not texts:
@@ -91,7 +92,7 @@ def signature_from(
     )
     inputs = [path for path, _ in runs]
     if to_file:
-        write_file(Path(str(output)), found.text, force=force)
+        write_file(Path(str(output)), found.text, force=force, read=signatures.load)
         goal.write({**found.to_dict(), "path": output}, VIEWS, inputs)
     elif format is None and output in (None, "-"):
         write_out(found.text)

@@ -162,4 +162,6 @@ def _recalled(program: Path, mpi: Mpi, environment: Mapping[str, str]) -> Way | 
 
 def _remember(program: Path, mpi: Mpi, environment: Mapping[str, str], way: Way) -> None:
     with suppress(OSError):  # only costs finding it out again
-        files.write_text(_memory(program, mpi, environment), json.dumps(asdict(way)))
+        files.write_text(
+            _memory(program, mpi, environment), json.dumps(asdict(way), allow_nan=False)
+        )

@@ -130,7 +130,8 @@ class Profile:
     def digest(self) -> str:
         """SHA-256 of hardware and numbers: the same for a copy under another name."""
         numbers = {path: (one.value, one.low, one.high) for path, one in self.quantities.items()}
-        text = json.dumps([self.document.get("topology"), sorted(numbers.items())], sort_keys=True)
+        known = [self.document.get("topology"), sorted(numbers.items())]
+        text = json.dumps(known, sort_keys=True, allow_nan=False)
         return sha256(text.encode()).hexdigest()
 
     @property
@@ -302,8 +303,9 @@ class Profile:
         return len(self.document["net"][tier]["classes"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the profile as JSON."""
-        files.write_text(path, json.dumps(self.document, indent=1) + "\n")
+        """Write the profile as JSON; errors as of `popmodel.files.written`."""
+        text = json.dumps(self.document, indent=1, allow_nan=False)
+        files.write_text(path, f"{text}\n", read=load)
 
 
 def _begins(path: str, prefix: str) -> bool:

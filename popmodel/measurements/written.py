@@ -94,18 +94,17 @@ def _json(runs: Sequence[Measurement], provenance: Mapping[str, Any]) -> Written
         for run in runs
     ]
     found = {**document(SCHEMA, runs=rows), "provenance": dict(provenance)}
-    return Written(f"{json.dumps(found, indent=2, ensure_ascii=False)}\n")
+    return Written(f"{json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)}\n")
 
 
 def _lines(runs: Sequence[Measurement], _: Mapping[str, Any]) -> Written:
     names = _parameters(runs)
-    return Written(
-        "".join(
-            f"{json.dumps({'params': _point(run, names), 'metric': name, 'value': value})}\n"
-            for run in runs
-            for name, value in _values(run).items()
-        )
+    values = (
+        {"params": _point(run, names), "metric": name, "value": value}
+        for run in runs
+        for name, value in _values(run).items()
     )
+    return Written("".join(f"{json.dumps(one, allow_nan=False)}\n" for one in values))
 
 
 def _extrap_json(runs: Sequence[Measurement], _: Mapping[str, Any]) -> Written:
@@ -120,7 +119,7 @@ def _extrap_json(runs: Sequence[Measurement], _: Mapping[str, Any]) -> Written:
         for name in shared
     }
     found = {"parameters": list(names), "measurements": {"main": metrics}}
-    return Written(f"{json.dumps(found, indent=2)}\n", notes)
+    return Written(f"{json.dumps(found, indent=2, allow_nan=False)}\n", notes)
 
 
 def _text(runs: Sequence[Measurement], _: Mapping[str, Any]) -> Written:

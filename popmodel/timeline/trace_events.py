@@ -105,7 +105,7 @@ def export(trace: Trace, path: str | os.PathLike[str]) -> Exported:
 def _document(trace: Trace, events: _Events) -> Iterator[bytes]:
     """The file, in pieces."""
     about = {"tool": f"popmodel {__version__}", "trace": _text(trace.path)}
-    yield b'{"displayTimeUnit":"ns","otherData":' + json.dumps(about).encode()
+    yield b'{"displayTimeUnit":"ns","otherData":' + json.dumps(about, allow_nan=False).encode()
     yield b',"traceEvents":['
     lines, before = iter(events), "\n"
     while some := list(islice(lines, _AT_ONCE)):
@@ -190,10 +190,11 @@ class _Events:
         self, place: tuple[int, int], found: Slices, names: Sequence[Name]
     ) -> Iterator[str]:
         """Slices of a thread; one that ends behind what it is in ends with that."""
+        texts = (json.dumps(_text(each.name), allow_nan=False) for each in names)
         heads = [
-            f'{{"ph":"X","pid":{place[0]},"tid":{place[1]},"name":{json.dumps(_text(each.name))},'
+            f'{{"ph":"X","pid":{place[0]},"tid":{place[1]},"name":{text},'
             f'"cat":"{each.category}","ts":'
-            for each in names
+            for each, text in zip(names, texts, strict=True)
         ]
         around: list[int] = []
         for begin, end, what in zip(*(each.tolist() for each in found), strict=True):
@@ -219,7 +220,7 @@ def _thread(pid: int, tid: int, name: str, place: int) -> Iterator[str]:
 
 def _metadata(name: str, pid: int, tid: int, args: dict[str, Any]) -> str:
     event = {"ph": "M", "pid": pid, "tid": tid, "name": name, "args": args}
-    return json.dumps(event, separators=(",", ":"))
+    return json.dumps(event, separators=(",", ":"), allow_nan=False)
 
 
 def _inside(arrows: Arrows, trace: Trace) -> Arrows:

@@ -113,7 +113,7 @@ class Writer:
         for name, shape in shapes.items():
             places[name] = (shape.kind, shape.rows, at)
             at += -(-shape.size // _ALIGNMENT) * _ALIGNMENT
-        table = json.dumps({"facts": facts, "arrays": places}).encode()
+        table = json.dumps({"facts": facts, "arrays": places}, allow_nan=False).encode()
         start = _start(len(table))
         self._begin = {name: start + place for name, (_, _, place) in places.items()}
         self._end = {name: self._begin[name] + shape.size for name, shape in shapes.items()}

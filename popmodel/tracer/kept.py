@@ -51,7 +51,7 @@ def keep(kept: Kept) -> None:
         "cost": None if kept.cost is None else str(kept.cost),
     }
     path = kept.path.with_name(_NAME)
-    text = json.dumps(said)
+    text = json.dumps(said, allow_nan=False)
     try:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             files.write_text(path, text)

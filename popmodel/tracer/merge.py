@@ -13,12 +13,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from popmodel import files
 from popmodel.errors import TraceError, UsageError
+from popmodel.trace import formats
 from popmodel.trace.paraver.legend import legend
 from popmodel.trace.paraver.writer import write_beside
 from popmodel.trace.tables import TraceWarning
@@ -209,7 +211,7 @@ def _merged_run(
 def _written(done: Conversion, messages: list[tuple[str, int]], target: Path) -> int:
     """Write the trace and the files beside it; gives its bytes."""
     try:
-        with files.written(target) as file:
+        with files.written(target, read=partial(formats.read, cache=False)) as file:
             write_text(done, file, messages, compressed=target.name.endswith(".gz"))
             file.flush()
             size = file.tell()

@@ -294,3 +294,18 @@ def test_an_unknown_constant_without_effect_is_refused(capsys: pytest.CaptureFix
 def test_an_unknown_formula_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("app.toml").write_text(SIGNATURE.replace('seconds = "rate"', 'seconds = "?"'))
     assert "demo has unknown values: serial.seconds" in refused(capsys, "app.toml", "runs.csv")
+
+
+def test_a_signature_that_predict_would_refuse_is_not_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "popmodel.api.calibrate.text_of", lambda before, *_: before.replace("N / P", "M / P")
+    )
+    line = 1 + [text.startswith("serial") for text in SIGNATURE.splitlines()].index(True)
+    err = refused(capsys, "app.toml", "runs.csv", "-o", "after.toml", status=1)
+    assert (
+        f"{folder}/after.toml:{line}: is not written, for popmodel could not read it: "
+        "trip: unknown name 'M' in 'M / P'"
+    ) in err
+    assert not Path("after.toml").exists()

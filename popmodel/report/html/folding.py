@@ -41,7 +41,8 @@ def folded(text: str) -> str:
     left = _DETAILS.sub(take, text)
     if not contents:
         return text
-    element = f'<script type="text/plain" id="folded">{pack_text(json.dumps(contents))}</script>\n'
+    packed = pack_text(json.dumps(contents, allow_nan=False))
+    element = f'<script type="text/plain" id="folded">{packed}</script>\n'
     return left.replace(_PLACE, f"{_PLACE}{element}", 1)
 
 

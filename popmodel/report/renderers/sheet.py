@@ -120,7 +120,7 @@ def sheet(
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" class="popmodel" role="img">',
             f"<title>{safe(picture.title)}</title>",
-            f"<metadata>{safe(json.dumps(encodable(stamp), ensure_ascii=True))}</metadata>",
+            f"<metadata>{safe(json.dumps(encodable(stamp), allow_nan=False))}</metadata>",
             f"<style>\n{_STYLE}\n</style>",
             f'<rect width="{width}" height="{height}" fill="#fff"/>',
             *lines,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from popmodel import files
 from popmodel.errors import FileError, UsageError
+from popmodel.simulator.from_trace import from_trace
+from popmodel.trace.formats import read
 
 if TYPE_CHECKING:
     import os
@@ -61,6 +63,11 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     raise UsageError(f"{path}: cannot tell the format from the suffix", f"use {known}, or with .gz")
 
 
+def _read(path: Path) -> None:
+    """Read a written program as a replay of it would."""
+    from_trace(read(path, cache=False))
+
+
 def write(program: Program, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a program to a file, in the format that its name asks for.
 
@@ -74,12 +81,12 @@ def write(program: Program, path: str | os.PathLike[str]) -> tuple[str, ...]:
     UsageError
         If the name asks for no format.
     FileError
-        If the file cannot be written; what was there before is still there then.
+        If the file cannot be written, or not read again; what was there before is still there then.
     """
     writer = import_module(format_of(path).writer)
     text: Callable[[Program], Iterator[str]] = writer.text
     try:
-        with files.written(path) as file:
+        with files.written(path, read=_read) as file:
             if Path(path).name.endswith(".gz"):
                 # without the time, equal programs are equal files
                 with gzip.GzipFile("", "wb", fileobj=file, mtime=0, compresslevel=6) as packed:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from popmodel.trace.event import Event
 from popmodel.trace.paraver.header import HeaderError, parse_header
 from popmodel.trace.paraver.labels import beside, read_beside
 from popmodel.trace.paraver.numbers import NUMBERS
+from popmodel.trace.paraver.reader import read
 from popmodel.trace.source import CHUNK, open_source, reason
 from popmodel.values import dataclass
 
@@ -86,7 +88,7 @@ def add_events(source: Path, target: Path, added: Added) -> None:
     if target.exists() and target.samefile(source):
         raise UsageError(f"-o {target}: is the trace itself", "choose another path with -o")
     try:
-        with files.written(target) as file:
+        with files.written(target, read=partial(read, cache=False)) as file:
             if target.suffix == ".gz":
                 with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1, mtime=0) as packed:
                     packed.writelines(_lines(source, added))

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -22,6 +23,7 @@ from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.legend import legend
 from popmodel.trace.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS, SENT_TO_ONE
 from popmodel.trace.paraver.packing import packed
+from popmodel.trace.paraver.reader import read
 from popmodel.trace.paraver.render import Renderer
 from popmodel.trace.paraver.tables import ParaverRecords
 from popmodel.trace.paraver.writer import header_lines, write_beside
@@ -80,7 +82,7 @@ def write(path: str | os.PathLike[str], trace: Trace, labels: Labels) -> None:
     calls = trace.calls()
     numbers, labels = _numbers(calls, labels)
     try:
-        with files.written(target) as file:
+        with files.written(target, read=partial(read, cache=False)) as file:
             compressed = target.name.endswith(".gz")
             with packed(file) if compressed else nullcontext(file) as out:
                 _write_text(out, trace, calls, numbers)

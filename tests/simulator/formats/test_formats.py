@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -232,3 +233,18 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(FileError) as failed:
         write(program, tmp_path / "none" / "x.ti")
     assert failed.value.message.endswith("cannot be written: no such file or directory")
+
+
+@pytest.mark.parametrize(("writer", "suffix"), [(smpi, ".ti"), (goal, ".goal.gz")])
+def test_a_program_that_would_not_be_read_is_not_written(
+    writer: ModuleType, suffix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / f"x{suffix}"
+    program = from_trace(read(DATA / "cg.S.2.prv.gz"))
+    write(program, path)
+    before, text = path.read_bytes(), writer.text
+    monkeypatch.setattr(writer, "text", lambda given: (*text(given), "nonsense here\n"))
+    with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):
+        write(program, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
