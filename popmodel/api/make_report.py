@@ -76,7 +76,7 @@ class Report(Result):
         FileError
             If the file cannot be written.
         """
-        save_text(path, self.page(), lambda page: documents_in(os.fspath(page)))
+        save_text(path, self.page(), lambda page: saved_report(os.fspath(page)))
 
     @property
     def views(self) -> Views:

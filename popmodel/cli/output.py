@@ -86,9 +86,9 @@ class Target:
 
             return load
         if self.format is formats.HTML or (self.format is formats.JSON and kind in SHOWN):
-            from popmodel.api.report_inputs import documents_in
+            from popmodel.api.report_inputs import saved_report
 
-            return lambda path: documents_in(os.fspath(path))
+            return lambda path: saved_report(os.fspath(path))
         return None
 
     def _style(self) -> Style:
