@@ -14,6 +14,7 @@ from popmodel.errors import FileError, UsageError
 from popmodel.report.html.contents import SCHEMA, alone
 from popmodel.report.registry import SHOWN
 from popmodel.shapes import shown
+from popmodel.trace.foreign import HEAD, foreign_file
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -151,6 +152,9 @@ def _parsed(path: str) -> dict[str, Any]:
             raise FileError(path, "holds no results of popmodel", hint=hint)
         text = inside
     found = parse_json(text, path)
+    foreign = foreign_file(Path(path), text[:HEAD].encode())
+    if foreign and not (isinstance(found, dict) and "schema" in found):
+        raise FileError(path, f"is {foreign.name}", hint=foreign.advice)
     if not isinstance(found, dict):
         raise FileError(path, "is no result: the JSON document must be a table")
     return found

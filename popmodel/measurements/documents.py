@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from popmodel.documents import Kind, parse_json, read_text
@@ -15,6 +16,7 @@ from popmodel.measurements.place import Place, TableError
 from popmodel.measurements.rows import Row, RunTimes, read_rows
 from popmodel.measurements.sources import numbers_of
 from popmodel.shapes import Flag, Items, Named, Optional, Plain, ShapeError, Table, Text
+from popmodel.trace.foreign import HEAD, foreign_file
 from popmodel.values import dataclass
 
 __all__ = ["RUNS", "SCHEMA", "read_document", "read_lines"]
@@ -66,7 +68,8 @@ def read_document(
         If it is damaged, of another kind, or does not say what has to be known.
     """
     place = Place(os.fspath(path))
-    document = parse_json(read_text(path, TableError), path, TableError)
+    text = read_text(path, TableError)
+    document = parse_json(text, path, TableError)
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema == METRICS.schema:
         values = numbers_of(place.path, said or {})
@@ -78,6 +81,8 @@ def read_document(
         rows, root = document, ""
     elif schema is not None:
         rows, root = RUNS.read(document, path, TableError)["runs"], "runs"
+    elif foreign := foreign_file(Path(place.path), text[:HEAD].encode()):
+        raise place.error(f"is {foreign.name}", foreign.advice)
     else:
         raise place.error(f"is not a table of runs: it has no schema such as {SCHEMA!r}", _HINT)
     entries = [

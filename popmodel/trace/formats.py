@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from popmodel.errors import TraceError, UsageError
+from popmodel.trace.foreign import HEAD, foreign_file
 from popmodel.trace.source import open_source
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
 __all__ = ["FORMATS", "Format", "format_of", "read"]
-
-_HEAD = 1 << 12
 
 
 class Format(NamedTuple):
@@ -49,7 +48,7 @@ class Format(NamedTuple):
 
 _UNTIMED = "popmodel.trace.untimed"
 FORMATS = (
-    Format("Paraver", (".prv",), (b"#Paraver",), "popmodel.trace.paraver.reader"),
+    Format("Paraver", (".prv",), (b"#Paraver (",), "popmodel.trace.paraver.reader"),
     Format("SimGrid SMPI", (".ti.txt", ".ti"), (b"0 init", b"p0 init"), f"{_UNTIMED}.smpi", True),
     Format("Dimemas", (".dim",), (b"#DIMEMAS:",), f"{_UNTIMED}.dimemas"),
     Format("GOAL", (".goal",), (b"num_ranks",), f"{_UNTIMED}.goal"),
@@ -132,6 +131,8 @@ def format_of(path: Path) -> Format:
     for each in FORMATS:
         if head.startswith(each.magic):
             return each
+    if foreign := foreign_file(path, head):
+        raise TraceError(path, f"is {foreign.name}", hint=foreign.advice)
     known = ", ".join(f"{each.name} ({' '.join(each.suffixes)})" for each in FORMATS)
     what = "the file is empty" if not head else "the file is binary" if b"\0" in head else ""
     raise TraceError(path, what or "not a trace", hint=f"popmodel reads {known}, also with .gz")
@@ -139,5 +140,5 @@ def format_of(path: Path) -> Format:
 
 def _head(path: Path) -> bytes:
     with open_source(path) as source:
-        view = memoryview(bytearray(_HEAD))
+        view = memoryview(bytearray(HEAD))
         return bytes(view[: source.readinto(view)])

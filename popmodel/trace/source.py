@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from popmodel.errors import TraceError
+from popmodel.trace.foreign import foreign_folder
 from popmodel.values import dataclass
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -60,8 +61,11 @@ def open_source(path: Path) -> Iterator[Source]:
     except FileNotFoundError:
         raise TraceError(path, "no such file", hint=_near(path)) from None
     except IsADirectoryError:
+        foreign = foreign_folder(path)
         raise TraceError(
-            path, "is a directory, not a trace", hint="name one .prv or .prv.gz file in it"
+            path,
+            f"is a directory with {foreign.name}" if foreign else "is a directory, not a trace",
+            hint=foreign.advice if foreign else "name one .prv or .prv.gz file in it",
         ) from None
     except PermissionError:
         raise TraceError(path, "permission denied", hint="ask its owner for read access") from None

@@ -47,6 +47,7 @@ def test_a_small_trace_in_full(tmp_path: Path) -> None:
         "timed": True,
         "runtime": 2.0,
         "duration": 2.0,
+        "origin": 0,
         "window": {"begin": 0.0, "end": 2.0},
         "analysed": {
             "begin": 0.0,
