@@ -31,8 +31,9 @@ def evaluate(
     """Compute all metrics of one run: `Family.evaluate`."""
     computed, reasons = _compute(family, aggregates, absent)
     values = {name: float(value) for name, value in computed.items()}
-    notes = tuple(_due_notes(family, {**aggregates, **values}))
-    return Evaluation(family, values, reasons, notes + tuple(_contradictions(family, values)))
+    known = {**aggregates, **values}
+    notes = (*_due_notes(family, known), *_contradictions(family, values, known))
+    return Evaluation(family, values, reasons, notes)
 
 
 def evaluate_samples(
@@ -142,14 +143,19 @@ def _due_notes(family: Family, values: Mapping[str, Any]) -> Iterator[str]:
             yield note.text
 
 
-def _contradictions(family: Family, values: Mapping[str, float]) -> Iterator[str]:
+def _contradictions(
+    family: Family, values: Mapping[str, float], known: Mapping[str, float]
+) -> Iterator[str]:
     """Say which metrics are outside bounds that consistent times keep to."""
     for id, value in values.items():
         metric = family.metrics[id]
+        most, plus = metric.at_most, metric.at_most_plus
+        if most is not None and plus is not None and plus.names <= known.keys():
+            most += float(plus.evaluate(known))
         if metric.at_least is not None and value < metric.at_least - TOLERANCE:
             bound = f"below {metric.at_least:g}"
-        elif metric.at_most is not None and value > metric.at_most + TOLERANCE:
-            bound = f"above {metric.at_most:g}"
+        elif most is not None and value > most + TOLERANCE:
+            bound = f"above {most:.6g}"
         else:
             continue
         yield (

@@ -59,6 +59,8 @@ class Metric:
         One of `CAUSES`; None of a metric that its parts explain.
     at_least, at_most : float or None
         Bounds that hold for every run whose times do not contradict each other.
+    at_most_plus : Expression or None
+        How far above `at_most` such a run may be nevertheless.
     view_of : str or None
         The metric that this one shows from another side without being a part of it.
     """
@@ -71,6 +73,7 @@ class Metric:
     source: str
     at_least: float | None = None
     at_most: float | None = None
+    at_most_plus: Expression | None = None
     cause: str | None = None
     view_of: str | None = None
 

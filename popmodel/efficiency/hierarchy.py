@@ -79,6 +79,7 @@ _METRIC_KEYS = {
     "source": (_TEXT, True),
     "at_least": (_NUMBER, False),
     "at_most": (_NUMBER, False),
+    "at_most_plus": (_TEXT, False),
     "view_of": (_TEXT, False),
 }
 _DECOMPOSITION_KEYS = {
@@ -214,6 +215,11 @@ class _Reader:
             source=_one_line(entry["source"]),
             at_least=least,
             at_most=most,
+            at_most_plus=self.expression(
+                entry["at_most_plus"], f"at_most_plus of {id}", "metric", index
+            )
+            if "at_most_plus" in entry
+            else None,
             view_of=entry.get("view_of"),
         )
 

@@ -178,6 +178,34 @@ def test_mpi_inside_a_region(tmp_path: Path) -> None:
     assert run.openmp_scheduling == pytest.approx(0)
 
 
+def test_mpi_inside_regions_may_take_serialisation_above_1_but_not_beyond_its_time(
+    tmp_path: Path,
+) -> None:
+    """Regions count as outside MPI, whereas the ideal network shortens the calls inside."""
+    metrics = {
+        "hybrid-additive": "process_serialisation_efficiency",
+        "hybrid-multiplicative": "mpi_serialisation_efficiency",
+    }
+    for inside in (0, 1, 40, 400):
+        script = Hybrid(2, threads=2)
+        for p in range(2):
+            begin = script.clock[p]
+            script.region(p, 100 + inside, [50, 90])
+            script.clock[p] = begin + 60
+            script.collective(p, "Barrier", length=inside)
+            script.clock[p] = begin + 100 + inside
+            script.compute(p, 30)
+        run = measured(script, tmp_path).observables
+        for name, metric in metrics.items():
+            found = load_families()[name].evaluate(run.aggregates(), run.absent)
+            assert (found.values[metric] > 1) == (inside > 0)
+            assert any("Masters call MPI inside" in note for note in found.notes) == (inside > 0)
+            assert not any("impossible" in note for note in found.notes)
+            wrong = run.aggregates() | {"openmp_mpi": 0.0}
+            notes = load_families()[name].evaluate(wrong, run.absent).notes
+            assert any("impossible" in note for note in notes) == (inside > 0)
+
+
 def test_regions_are_named_by_function_and_line_and_ordered_by_cost(tmp_path: Path) -> None:
     labels = Labels(
         event_types={FUNCTION: "function", FUNCTION + 100: "line"},
