@@ -114,7 +114,11 @@ NoRegionOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--region", metavar="NAME", hidden=True),
 ]
-"""Of a command that shows whole runs, and says so."""
+NoWindowOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--window", metavar="BEGIN:END", hidden=True),
+]
+"""Of a command that shows whole runs, and says so; so is the one above."""
 FromStartOption: TypeAlias = Annotated[
     bool,
     typer.Option(

@@ -14,6 +14,7 @@ from popmodel.cli.options import (
     FoaOption,
     ForceOption,
     NoRegionOption,
+    NoWindowOption,
     TraceArgument,
     flop_rate_of,
     whole_number,
@@ -38,6 +39,7 @@ def command(
     application: ApplicationOption = "1",
     foa: FoaOption = None,
     region: NoRegionOption = None,
+    window: NoWindowOption = None,
 ) -> None:
     """Find the iterations of a run.
 
@@ -51,11 +53,12 @@ def command(
     from popmodel.errors import UsageError
     from popmodel.report.structure import VIEWS
 
-    if region is not None:
-        raise UsageError(
-            "--region: structure shows whole runs, whose iterations --foa counts",
-            f"popmodel phases --region {shell.quote(region)} shows what a region computes",
-        )
+    for option, value in (("region", region), ("window", window)):
+        if value is not None:
+            raise UsageError(
+                f"--{option}: structure shows whole runs, whose iterations --foa counts",
+                f"popmodel phases --{option} {shell.quote(value)} shows what a {option} computes",
+            )
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     found = find_structure(
         trace,

@@ -95,7 +95,10 @@ def splice(trace: Trace, begin: Int64, end: Int64) -> Trace:
 
 
 def _covers(trace: Trace) -> str:
-    return f"the trace covers {_seconds(trace.begin)} to {_seconds(trace.end)}"
+    covered = f"the trace covers {_seconds(trace.begin)} to {_seconds(trace.end)}"
+    if not trace.origin:
+        return covered
+    return f"{covered}, from its first record on ({_seconds(trace.origin)} in the file)"
 
 
 def _seconds(nanoseconds: int) -> str:

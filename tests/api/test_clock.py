@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import popmodel
 from popmodel.api.info import info
+from popmodel.errors import PartError
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
 
@@ -141,3 +142,11 @@ def test_the_critical_path_is_written_by_the_clock_of_the_file(tmp_path: Path) -
         lines = [line.split(":") for line in target.read_text().splitlines()[1:]]
         times.append([int(line[5]) - offset for line in lines if line[0] == "2"])
     assert times[0] == times[1] == sorted(times[0])
+
+
+def test_a_window_by_the_clock_of_the_file_is_told_where_times_begin(tmp_path: Path) -> None:
+    trace = popmodel.read(written(tmp_path / "x.prv", 10**10, [10**5] * 5), cache=False)
+    with pytest.raises(PartError) as caught:
+        popmodel.metrics(trace, window="10.1s:10.2s")
+    assert caught.value.hint is not None
+    assert caught.value.hint.endswith(", from its first record on (10 s in the file)")

@@ -198,10 +198,14 @@ def test_python_gives_the_same(steps: str, popmodel: Call) -> None:
     assert found.plot().svg.count("<svg") == 1
 
 
-def test_a_region_has_no_structure_of_its_own(jacobi: str, popmodel: Call) -> None:
-    status, out, err = popmodel("structure", jacobi, "--region", "my part")
+@pytest.mark.parametrize(("option", "value"), [("region", "my part"), ("window", "1ms:2ms")])
+def test_a_part_has_no_structure_of_its_own(
+    jacobi: str, popmodel: Call, option: str, value: str
+) -> None:
+    status, out, err = popmodel("structure", jacobi, f"--{option}", value)
     assert (status, out) == (2, "")
+    quoted = value if option == "window" else f"'{value}'"
     assert err == (
-        "popmodel: error: --region: structure shows whole runs, whose iterations --foa counts\n"
-        "hint: popmodel phases --region 'my part' shows what a region computes\n"
+        f"popmodel: error: --{option}: structure shows whole runs, whose iterations --foa counts\n"
+        f"hint: popmodel phases --{option} {quoted} shows what a {option} computes\n"
     )
