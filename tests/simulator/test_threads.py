@@ -27,6 +27,8 @@ class Team:
     def __init__(self, processes: int = 2, threads: int = 2) -> None:
         ranks = list(range(processes))
         self.writer = TraceWriter([threads] * processes, communicators={1: ranks, 2: ranks[::-1]})
+        for process in ranks:
+            self.writer.event(process, 0, 0, [(40000001, 1)])  # the application begins
 
     def region(self, process: int, begin: int, end: int, work: Sequence[int]) -> None:
         """A parallel region; each thread has done its part at its time in `work`."""
