@@ -37,6 +37,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.scaling import Comparable, Scaling, scale
 
+DATA = Path(__file__).parents[1] / "data"
 CASES = [("epoch", "1"), ("epoch", "4"), ("epoch", "16")]
 CASES += [("imagemagick", "2"), ("imagemagick", "8"), ("bt-mz.S.2x2", "2")]
 
@@ -166,8 +167,8 @@ def from_statistics(statistics: dict[str, dict[str, float | None]]) -> Observabl
 
 
 @pytest.fixture(scope="module")
-def reference(shared_traces: Path) -> dict[str, Any]:
-    return json.loads((shared_traces / "paraver" / "pypop_reference.json").read_text())
+def reference() -> dict[str, Any]:
+    return json.loads((DATA / "pypop.json").read_text())
 
 
 def compare(reference: dict[str, Any], application: str) -> tuple[dict[str, Observables], Scaling]:

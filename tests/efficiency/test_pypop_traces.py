@@ -1,7 +1,8 @@
 """Traces read and measured here against PyPOP's statistics of the same traces.
 
 PyPOP's metric tables, evaluated from its own statistics, are in ``test_pypop.py``; here every
-statistic comes from the trace, the whole of it. The reference numbers are not in the repository.
+statistic comes from the trace, the whole of it. Traces of EPOCH and ImageMagick are not in the
+repository.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from popmodel.efficiency.observables import Observables
 from popmodel.trace import read
 from popmodel.trace.part import Part
 
+DATA = Path(__file__).parents[1] / "data"
 RUNS = [
     ("epoch_1proc", "epoch", "1"),
     ("epoch_4proc", "epoch", "4"),
@@ -31,8 +33,8 @@ RUNS = [
 
 
 @pytest.fixture(scope="module")
-def reference(shared_traces: Path) -> dict[str, Any]:
-    text = (shared_traces / "paraver" / "pypop_reference.json").read_text()
+def reference() -> dict[str, Any]:
+    text = (DATA / "pypop.json").read_text()
     table = json.loads(text)
     found = {}
     for trace, name, size in RUNS:

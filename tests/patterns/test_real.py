@@ -15,50 +15,52 @@ from popmodel.patterns.rows import CallLists
 from popmodel.patterns.units import units
 from popmodel.structure import find as find_structure
 
+DATA = Path(__file__).parents[1] / "data"
+
 #: Grids, and for each kind of pattern its share of the bytes between processes, if that is at least
 #: half a percent, and whether all of them are exact.
 KNOWN = {
     # two halves of a vector: every reading of two processes is the same
-    "paraver/cg.S.2": ([((2,), (False,))], {"halo": (1.0, True)}),
+    "cg.S.2": ([((2,), (False,))], {"halo": (1.0, True)}),
     # sums over rows, then an exchange with the transposed process: no grid of neighbours
     "smpi/cgA.4": ([], {"butterfly": (0.5, True), "transpose": (0.5, True)}),
     # wavefronts from both corners, and faces of the solution
-    "paraver/lu.S.4": (
+    "lu.S.4": (
         [((2, 2), (False, False))],
         {"halo": (0.75, True), "pipeline": (0.25, True)},
     ),
     # all levels of the multigrid; along the dimension that is not split a process sends to itself
-    "paraver/mg.S.4": ([((2, 2), (True, True))], {"halo": (1.0, True)}),
+    "mg.S.4": ([((2, 2), (True, True))], {"halo": (1.0, True)}),
     "smpi/mgA.4": ([((2, 2), (True, True))], {"halo": (1.0, True)}),
-    "paraver/comd.4": ([((2, 2), (True, True))], {"halo": (1.0, True)}),
+    "comd.4": ([((2, 2), (True, True))], {"halo": (1.0, True)}),
     "smpi/jac2048.4": ([((2, 2), (False, False))], {"halo": (1.0, True)}),
     "smpi/jac2048.16": ([((4, 4), (False, False))], {"halo": (1.0, True)}),
     # three messages to the next process at the end, for the check of the order
-    "paraver/is.S.4": ([((4,), (False,))], {"shift": (1.0, True)}),
-    "paraver/ft.S.4": ([], {}),
-    "paraver/bt-mz.S.2x2": ([((2,), (False,))], {"halo": (1.0, True)}),
+    "is.S.4": ([((4,), (False,))], {"shift": (1.0, True)}),
+    "ft.S.4": ([], {}),
+    "bt-mz.S.2x2": ([((2,), (False,))], {"halo": (1.0, True)}),
     # Fields and particles go around a ring of all processes; the start, and output through other
     # processes, have a grid of 4 x 4. What is written differs in size, some of it has no pattern.
-    "paraver/epoch_16proc": (
+    "epoch_16proc": (
         [((16,), (True,)), ((4, 4), (True, True))],
         {
             "halo": (0.95, False),
             "butterfly": (0.05, False),
         },
     ),
-    "paraver/epoch_4proc": (
+    "epoch_4proc": (
         [((4,), (True,)), ((2, 2), (True, False))],
         {"halo": (1.0, False)},
     ),
-    "paraver/epoch_1proc": ([], {}),
+    "epoch_1proc": ([], {}),
     # a test of many calls: around a ring, but for a part that hands work on from the first process
-    "paraver/mix.4": ([((4,), (True,))], {"shift": (1.0, True)}),
+    "mix.4": ([((4,), (True,))], {"shift": (1.0, True)}),
 }
 
 
-def path_of(shared: Path, name: str) -> Path:
-    found = [*shared.glob(f"{name}.prv.gz"), *shared.glob(f"{name}.ti.txt.gz")]
-    return found[0]
+def path_of(real_trace, name: str) -> Path:
+    untimed = DATA / f"{name}.ti.txt.gz"
+    return untimed if untimed.exists() else real_trace(name)
 
 
 @cache
@@ -68,8 +70,8 @@ def structure_of(path: Path):
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", KNOWN)
-def test_what_is_found(name, shared_traces):
-    made = structure_of(path_of(shared_traces, name))
+def test_what_is_found(name, real_trace):
+    made = structure_of(path_of(real_trace, name))
     found = find(made)
     grids, shares = KNOWN[name]
     assert [(grid.dims, grid.periodic) for grid in found.grids] == grids
@@ -88,8 +90,8 @@ def test_what_is_found(name, shared_traces):
     } == shares
 
 
-def test_the_pipelines_of_lu_go_both_ways_in_blocks(shared_traces):
-    found = find(structure_of(path_of(shared_traces, "paraver/lu.S.4")))
+def test_the_pipelines_of_lu_go_both_ways_in_blocks(real_trace):
+    found = find(structure_of(path_of(real_trace, "lu.S.4")))
     pipelines = [pattern for pattern in found.patterns if pattern.kind == "pipeline"]
     assert sum(pattern.executions for pattern in pipelines) == 2 * 51 * 10
     assert {tuple(pattern.facts["direction"]) for pattern in pipelines} == {
@@ -99,8 +101,8 @@ def test_the_pipelines_of_lu_go_both_ways_in_blocks(shared_traces):
     assert {pattern.facts["blocks"] for pattern in pipelines} == {10}
 
 
-def test_the_halos_of_mg_shrink_with_its_grids(shared_traces):
-    found = find(structure_of(path_of(shared_traces, "paraver/mg.S.4")))
+def test_the_halos_of_mg_shrink_with_its_grids(real_trace):
+    found = find(structure_of(path_of(real_trace, "mg.S.4")))
     sizes = {
         way["bytes"]
         for pattern in found.patterns
@@ -110,13 +112,13 @@ def test_the_halos_of_mg_shrink_with_its_grids(shared_traces):
     assert sizes == {32, 96, 192, 320, 480, 1152, 1440, 4352, 4896}
 
 
-def test_the_exchanges_of_is_and_ft_are_collectives(shared_traces):
-    found = find(structure_of(path_of(shared_traces, "paraver/is.S.4")))
+def test_the_exchanges_of_is_and_ft_are_collectives(real_trace):
+    found = find(structure_of(path_of(real_trace, "is.S.4")))
     uneven = [one for one in found.patterns if one.facts.get("call") == "MPI_Alltoallv"]
     assert [(one.executions, one.exact, one.why) for one in uneven] == [
         (11, False, "sizes differ, sizes differ between members")
     ]
-    found = find(structure_of(path_of(shared_traces, "paraver/ft.S.4")))
+    found = find(structure_of(path_of(real_trace, "ft.S.4")))
     transposes = [one for one in found.patterns if one.facts["op"] == "alltoall"]
     assert sum(one.executions for one in transposes) == 8
     assert all(one.exact for one in transposes)
@@ -124,8 +126,8 @@ def test_the_exchanges_of_is_and_ft_are_collectives(shared_traces):
 
 @pytest.mark.long(after=4)
 @pytest.mark.parametrize("name", KNOWN)
-def test_lists_of_calls_send_the_same_messages(name, shared_traces):
-    made = structure_of(path_of(shared_traces, name))
+def test_lists_of_calls_send_the_same_messages(name, real_trace):
+    made = structure_of(path_of(real_trace, name))
     if len(made.program.threads):
         pytest.skip("threads call MPI")
     lists = CallLists(made)

@@ -210,8 +210,8 @@ def test_disabled_time_is_left_out(tmp_path: Path) -> None:
     assert (found.states.begin.tolist(), found.states.end.tolist()) == ([0, 100], [100, 150])
 
 
-def test_runs_without_times_get_those_of_the_replay(shared_traces: Path, tmp_path: Path) -> None:
-    path = sorted((shared_traces / "smpi").glob("*.ti.txt*"))[0]
+def test_runs_without_times_get_those_of_the_replay(tmp_path: Path) -> None:
+    path = Path(__file__).parents[1] / "data" / "smpi" / "jac2048.4.ti.txt.gz"
     trace = read(path)
     program = from_trace(trace)
     execution = replay(program, WHOLE)

@@ -46,9 +46,14 @@ def test_real_traces_that_are_cut(
     assert line is None
 
 
-def test_real_traces_that_are_whole(shared_traces: Path) -> None:
-    for path in [*DATA.glob("*.prv.gz"), *shared_traces.glob("paraver/*.prv.gz")]:
+def test_real_traces_that_are_whole() -> None:
+    for path in DATA.glob("*.prv.gz"):
         assert read(path).warnings == ()
+
+
+@pytest.mark.parametrize("name", ["epoch_1proc", "epoch_16proc", "imagemagick_omp2"])
+def test_larger_traces_that_are_whole(name: str, real_trace: Callable[[str], Path]) -> None:
+    assert read(real_trace(name)).warnings == ()
 
 
 def test_a_last_line_without_its_end(tmp_path: Path) -> None:

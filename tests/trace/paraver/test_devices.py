@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trace_files import DATA
 
 import popmodel
 from popmodel.api.info import info
@@ -139,7 +140,7 @@ def test_a_process_of_devices_only(tmp_path: Path) -> None:
         of(tmp_path, writer)
 
 
-def test_the_reference_trace(shared_traces: Path) -> None:
-    run = popmodel.metrics(str(shared_traces / "gpu" / "cuda.2ranks.prv")).to_dict()["runs"][0]
+def test_the_reference_trace() -> None:
+    run = popmodel.metrics(str(DATA / "cuda.2ranks.prv")).to_dict()["runs"][0]
     assert (run["processes"], run["threads"]) == (2, 1)
     assert run["metrics"]["mpi"]["parallel_efficiency"] == pytest.approx(0.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -389,12 +390,11 @@ def test_the_writer_refuses_what_it_cannot_write() -> None:
     ],
 )
 def test_total_time_per_thread_is_what_pypop_finds(
-    shared_traces: Path, group: str, run: str, name: str
+    real_trace: Callable[[str], Path], group: str, run: str, name: str
 ) -> None:
-    folder = shared_traces / "paraver"
-    reference = json.loads((folder / "pypop_reference.json").read_text())
+    reference = json.loads((DATA / "pypop.json").read_text())
     wanted = reference[group]["per_thread_statistics"][run]["Total Runtime"]
-    trace = read(folder / f"{name}.prv.gz")
+    trace = read(real_trace(name))
     length = np.where(trace.states.state == 14, 0, trace.states.end - trace.states.begin)
     found = {}
     for process, (begin, end) in enumerate(pairwise(trace.process_offsets.tolist()), 1):
