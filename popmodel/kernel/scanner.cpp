@@ -322,6 +322,8 @@ POPMODEL_COLD const char *Scanner::other(const char *line) {
             communicator(line);
         } else if (one && (*line == 'i' || *line == 'I')) {
             note(kIntercommunicator);
+        } else if (one && *line == '4') {
+            note(kGlobalOperation);  // of old versions of Paraver, which passes over them
         } else if (one && *line >= '1' && *line <= '3') {
             fail_count(line);  // the type and nothing else
         } else {

@@ -48,6 +48,7 @@ enum Notice : int {
     kForeignMessage,
     kCommunicatorAgain,
     kIntercommunicator,
+    kGlobalOperation,
     kUnended,
     kNotices
 };

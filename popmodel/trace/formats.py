@@ -48,7 +48,7 @@ class Format(NamedTuple):
 
 _UNTIMED = "popmodel.trace.untimed"
 FORMATS = (
-    Format("Paraver", (".prv",), (b"#Paraver (",), "popmodel.trace.paraver.reader"),
+    Format("Paraver", (".prv",), (b"#Paraver (", b"#PARAVER ("), "popmodel.trace.paraver.reader"),
     Format("SimGrid SMPI", (".ti.txt", ".ti"), (b"0 init", b"p0 init"), f"{_UNTIMED}.smpi", True),
     Format("Dimemas", (".dim",), (b"#DIMEMAS:",), f"{_UNTIMED}.dimemas"),
     Format("GOAL", (".goal",), (b"num_ranks",), f"{_UNTIMED}.goal"),

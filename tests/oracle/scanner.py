@@ -19,8 +19,9 @@ LARGEST = 2**63 - 1
     FOREIGN_MESSAGE,
     COMMUNICATOR_AGAIN,
     INTERCOMMUNICATOR,
+    GLOBAL_OPERATION,
     UNENDED,
-) = range(10)
+) = range(11)
 
 PREFIX = ["cpu", "application", "task", "thread"]
 NAMES = {
@@ -71,7 +72,7 @@ class Result:
     events: list[list[tuple]]
     messages: list[list[tuple]]
     communicators: dict[int, list[int]] = field(default_factory=dict)
-    tallies: list[list[int]] = field(default_factory=lambda: [[0, 0] for _ in range(10)])
+    tallies: list[list[int]] = field(default_factory=lambda: [[0, 0] for _ in range(11)])
     disordered: list[set[int]] = field(default_factory=lambda: [set(), set(), set()])
     end_elsewhere: int = 0
 
@@ -144,6 +145,8 @@ class _Line:
             self.fail_count()
         elif self.kind in (b"i", b"I"):
             self.note(INTERCOMMUNICATOR)
+        elif self.kind == b"4":
+            self.note(GLOBAL_OPERATION)
         elif self.kind in COUNTS:
             {b"1": self.state, b"2": self.event, b"3": self.message, b"c": self.communicator}[
                 self.kind

@@ -99,12 +99,13 @@ def parse_header(line: str) -> Header:
         Naming the part that is missing or wrong and its column.
     """
     reader = _Reader(line)
-    reader.take(r"#Paraver \(", "'#Paraver ('")
+    reader.take(r"#(Paraver|PARAVER) \(", "'#Paraver ('")
     reader.take(r"[^)]*\):", "the date, closed by '):'")
     duration = reader.number("the duration")
-    reader.take(r"(\.\d*)?", "")
+    fraction = float(reader.take(r"(\.\d*)?", "")[0] + "0")
     unit = UNITS[reader.take(r"(_[num]s|):", "':' or '_ns:'")[1]]
-    if duration * unit > LARGEST_TIME:
+    duration = duration * unit + round(fraction * unit)
+    if duration > LARGEST_TIME:
         raise HeaderError("the header states a duration that exceeds 64 bits in nanoseconds")
     nodes = _nodes(reader)
     reader.take(":", "':'")
@@ -114,7 +115,7 @@ def parse_header(line: str) -> Header:
         reader.take("[:,]", f"':' before application {number}")
         applications.append(_application(reader, len(nodes)))
     reader.take(r"\s*$", "its end")
-    header = Header(duration * unit, unit, nodes, tuple(applications))
+    header = Header(duration, unit, nodes, tuple(applications))
     for what, number, most in (
         ("CPUs", sum(nodes), MOST_CPUS),
         ("threads", header.threads, MOST_THREADS),

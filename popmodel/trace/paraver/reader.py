@@ -57,6 +57,7 @@ NOTICES = (
     "messages to or from another application (ignored)",
     "communicators defined again with other ranks (the last definition counts)",
     INTERCOMMUNICATORS,
+    "records of global operations (ignored: collectives are known by their events)",
     "no newline at the end of the file: the last record may be truncated",
 )
 """Texts of what the scanner tallies, in its order."""
@@ -393,7 +394,7 @@ def read_header_line(source: Source, path: Path, view: memoryview) -> tuple[str,
             break
         begin = len(text)
         text += view[:size]
-        if begin == 0 and not text.startswith(b"#Paraver "[: len(text)]):
+        if begin == 0 and not b"#paraver ".startswith(text[:9].lower()):
             what = "the file is binary" if b"\0" in text[:4096] else "not a Paraver trace"
             raise TraceError(
                 path,

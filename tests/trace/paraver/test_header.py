@@ -38,6 +38,8 @@ def test_several_applications() -> None:
             Header(53664645850, 1, (), (Application((1, 6), (1, 1), 0),)),
         ),
         ("5.0_ns:0:1:1:(1:1)", Header(5, 1, (), (Application((1,), (1,), 0),))),
+        # tools that read power: fractions of other units
+        ("7.250000_us:1(1):1:1:(1:1)", Header(7_250, 1000, (1,), (Application((1,), (1,), 0),))),
         ("5_us:0:1:1(1:1)", Header(5_000, 1000, (), (Application((1,), (1,), 0),))),
         ("5_ms:0:1:1(1:1)", Header(5_000_000, 1_000_000, (), (Application((1,), (1,), 0),))),
         # nodes without CPUs have one each; of no nodes nothing is told
@@ -62,6 +64,7 @@ def test_several_applications() -> None:
 )
 def test_headers_of_other_writers(line: str, header: Header) -> None:
     assert parse_header(START + line) == header
+    assert parse_header(START.replace("Paraver", "PARAVER") + line) == header
 
 
 def test_more_than_65535_tasks() -> None:

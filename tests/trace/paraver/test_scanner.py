@@ -93,7 +93,7 @@ def test_real_traces_byte_by_byte(name: str) -> None:
 
 
 REASONS = [
-    ("4:1:1:1:1", "unknown record type '4'"),
+    ("5:1:1:1:1", "unknown record type '5'"),
     ("", None),
     (" 1:1:1:1:1:0:1:1", "unknown record type ' 1'"),
     (
@@ -218,6 +218,7 @@ c:1:1:1:1
 c:1:1:1:2
 c:1:1:1:2
 i:1:2:1:1:1:1
+4:1:1:1:5:7
 """
     tallies = compiled(text, ONE)[5]
     assert tallies == [
@@ -230,6 +231,7 @@ i:1:2:1:1:1:1
         [0, 0],  # other application
         [1, 12],  # communicator again
         [1, 14],  # intercommunicator
+        [1, 15],  # global operation
         [0, 0],  # last line without its end
     ]
 
