@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace.foreign import HEAD, foreign_file
 from popmodel.trace.source import open_source
+from popmodel.trace.untimed.lines import listed_file
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
@@ -125,8 +126,8 @@ def format_of(path: Path) -> Format:
     head = _head(path)
     first = head.split(b"\n", 1)[0].strip()
     if first and len(first.split()) == 1 and first.isascii() and b"\0" not in first:
-        listed = path.parent / first.decode()  # SimGrid's list of the files of processes
-        if listed != path and os.path.isfile(listed):  # noqa: PTH113 (never raises, however long)
+        listed = listed_file(path, first.decode())  # SimGrid's list of the files of processes
+        if listed is not None and listed != path:
             head = _head(listed)
     for each in FORMATS:
         if head.startswith(each.magic):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from popmodel.errors import TraceError
@@ -10,9 +12,8 @@ from popmodel.trace.source import CHUNK, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-__all__ = ["MOST", "LineError", "Words", "lines", "whole"]
+__all__ = ["MOST", "LineError", "Words", "lines", "listed_file", "whole"]
 
 MOST = 2**53
 """Bytes of a message, and ns that a process computes; beyond, numbers are not exact."""
@@ -24,7 +25,11 @@ _DIGITS = 18  # more are no number of anything, and may exceed what Python conve
 
 
 class LineError(ValueError):
-    """A line cannot be used; the text says why."""
+    """A line cannot be used; the text says why, `hint` what to do about this one."""
+
+    def __init__(self, text: str, hint: str | None = None) -> None:
+        super().__init__(text)
+        self.hint = hint
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -50,6 +55,18 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                 raise TraceError(path, problem, line=count + 1)
     if line:
         yield count + 1, line.decode("ascii", "backslashreplace")
+
+
+def listed_file(path: Path, name: str) -> Path | None:
+    """Return the file that a list names, if it is there.
+
+    Its name is relative to the folder of the list, or to that of the command that wrote it: one
+    above, or the working directory; or list and files were moved together.
+    """
+    folders = (path.parent, *path.absolute().parent.parents, Path())
+    places = (*(folder / name for folder in folders), path.parent.joinpath(*Path(name).parts[-2:]))
+    # isfile never raises, however long the name
+    return next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113
 
 
 def whole(digits: str) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Hashable
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
 
     from popmodel.trace.tables import TraceWarning
 
-__all__ = ["Actions", "trace_of"]
+__all__ = ["ANY_SOURCE", "ANY_TAG", "Actions", "match_wildcards", "trace_of"]
 
-_SENDS = ("MPI_Send", "MPI_Ssend", "MPI_Isend", "MPI_Issend")
+ANY_SOURCE, ANY_TAG = -2, -1
+"""Partner and tag of receives that take any, until `match_wildcards` names them."""
+
+_SENDS = tuple(f"MPI_{each}" for each in ("Send", "Ssend", "Bsend", "Isend", "Issend", "Ibsend"))
 _RECEIVES = ("MPI_Recv", "MPI_Irecv")
 
 
@@ -131,6 +135,168 @@ class Actions:
         self._requests += 1
         self._open.setdefault(key, deque()).append(self._requests)
         return self._requests
+
+
+def match_wildcards(processes: Sequence[Actions]) -> int:
+    """Name what receives from any process or with any tag get; returns how many there are.
+
+    As MPI does where messages and collectives take no time: of the messages that have come the
+    first that matches, else the next that comes.
+
+    Raises
+    ------
+    LineError
+        If one gets none.
+    """
+    wild = [
+        (process, row)
+        for process in processes
+        for row, call in enumerate(process.calls)
+        if call.name in _RECEIVES and (call.partner == ANY_SOURCE or call.tag == ANY_TAG)
+    ]
+    if wild:
+        found = _Matching(processes).run()
+        for process, row in wild:
+            call = process.calls[row]
+            if (process.rank, row) not in found:
+                raise LineError(
+                    f"a receive of process {process.rank} from any process, or with any tag, gets "
+                    "no message",
+                    "write into these lines who sent the message, and with which tag",
+                )
+            message = found[process.rank, row]
+            process.calls[row] = call._replace(partner=message.sender, tag=message.tag)
+    return len(wild)
+
+
+def _patterns(sender: int, tag: int) -> list[tuple[int, int]]:
+    """The receives that a message, or a receive that names as much, fits; but for any at all."""
+    every = {(sender, tag), (ANY_SOURCE, tag), (sender, ANY_TAG)}
+    return [each for each in every if each != (ANY_SOURCE, ANY_TAG)]
+
+
+class _Message(NamedTuple):
+    """Its sender, tag and time, and the call that sends it."""
+
+    sender: int
+    tag: int
+    time: float
+    row: int
+
+
+class _Matching:
+    """Which message each receive gets, in time order; the clocks are those of the computing."""
+
+    def __init__(self, processes: Sequence[Actions]) -> None:
+        self._calls = [process.calls for process in processes]
+        self._ready = [(0.0, rank) for rank in range(len(processes))]
+        self._at = [0] * len(processes)
+        self._late = [0.0] * len(processes)  # how far each is behind its computing
+        self._arrived: list[list[_Message]] = [[] for _ in processes]
+        self._posted: list[list[int]] = [[] for _ in processes]  # receives without a message
+        self._open: list[dict[int, int]] = [{} for _ in processes]  # request: its receive
+        self._waiting: list[set[int]] = [set() for _ in processes]
+        self._gathered: list[int] = []  # in the collective that all are coming to
+        self._collectives = [{one.call for one in process.collectives} for process in processes]
+        self._got: dict[tuple[int, int], _Message] = {}
+        # messages to each process beyond the receives that name as much of them
+        self._spare: list[Counter[tuple[int, int]]] = [Counter() for _ in processes]
+        for rank, calls in enumerate(self._calls):
+            for call in calls:
+                if call.name in _SENDS and call.partner < len(processes):
+                    self._spare[call.partner].update(_patterns(rank, call.tag))
+                elif call.name in _RECEIVES:
+                    self._spare[rank].subtract(_patterns(call.partner, call.tag))
+
+    def run(self) -> dict[tuple[int, int], _Message]:
+        """The message of each receive, by process and call."""
+        while self._ready:
+            time, rank = heappop(self._ready)
+            if self._at[rank] == len(self._calls[rank]):
+                continue
+            now = self._calls[rank][self._at[rank]].time + self._late[rank]
+            if now > time:
+                heappush(self._ready, (now, rank))
+            else:
+                self._do(rank, time)
+        return self._got
+
+    def _do(self, rank: int, now: float) -> None:
+        row = self._at[rank]
+        call = self._calls[rank][row]
+        needed: set[int] = set()  # receives that it waits for
+        if row in self._collectives[rank] and call.request < 0:
+            self._gathered.append(rank)
+            if len(self._gathered) == len(self._calls):
+                together, self._gathered = self._gathered, []
+                for each in together:
+                    self._go_on(each, now)
+            return
+        if call.name in _SENDS:
+            taken = self._deliver(call.partner, _Message(rank, call.tag, now, row))
+            if call.name == "MPI_Ssend" and not taken:
+                return
+        elif call.name in _RECEIVES:
+            if (rank, row) not in self._got and row not in self._posted[rank]:
+                self._post(rank, row, now)
+            if call.request >= 0:
+                self._open[rank][call.request] = row
+            else:
+                needed = {row}
+        elif call.name == "MPI_Waitall":
+            needed = set(self._open[rank].values())
+        elif call.request in self._open[rank]:
+            needed = {self._open[rank][call.request]}
+        self._waiting[rank] = {one for one in needed if (rank, one) not in self._got}
+        if not self._waiting[rank]:
+            done = max((self._got[rank, one].time for one in needed), default=now)
+            self._go_on(rank, max(now, done))
+
+    def _go_on(self, rank: int, now: float) -> None:
+        self._late[rank] = now - self._calls[rank][self._at[rank]].time
+        self._at[rank] += 1
+        heappush(self._ready, (now, rank))
+
+    def _matches(self, rank: int, row: int, message: _Message) -> bool:
+        """Whether a receive takes a message, and leaves enough for those that name more of it."""
+        call, spare = self._calls[rank][row], self._spare[rank]
+        sender, tag = call.partner, call.tag
+        if sender not in (ANY_SOURCE, message.sender) or tag not in (ANY_TAG, message.tag):
+            return False
+        mine = _patterns(sender, tag)
+        theirs = _patterns(message.sender, message.tag)
+        if any(spare[each] <= 0 for each in theirs if each not in mine):
+            return False
+        spare.update(mine)
+        spare.subtract(theirs)
+        return True
+
+    def _post(self, rank: int, row: int, now: float) -> None:
+        for message in self._arrived[rank]:
+            if self._matches(rank, row, message):
+                self._arrived[rank].remove(message)
+                self._got[rank, row] = message
+                sender = message.sender
+                at = self._at[sender]
+                if at == message.row and self._calls[sender][at].name == "MPI_Ssend":
+                    self._go_on(sender, now)
+                return
+        self._posted[rank].append(row)
+
+    def _deliver(self, rank: int, message: _Message) -> bool:
+        """Whether a receive takes it at once."""
+        if rank >= len(self._calls):
+            return True  # of a process that does nothing: `trace_of` refuses it
+        for row in self._posted[rank]:
+            if self._matches(rank, row, message):
+                self._posted[rank].remove(row)
+                self._got[rank, row] = message
+                if row in self._waiting[rank]:
+                    self._waiting[rank].clear()  # it is ready once, and looks again
+                    heappush(self._ready, (message.time, rank))
+                return True
+        self._arrived[rank].append(message)
+        return False
 
 
 def trace_of(

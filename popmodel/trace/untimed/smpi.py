@@ -12,13 +12,20 @@ that its replay registers.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace.tables import TraceWarning
-from popmodel.trace.untimed.lines import MOST, LineError, Words, lines
-from popmodel.trace.untimed.sequence import Actions, trace_of
+from popmodel.trace.untimed.lines import MOST, LineError, Words, lines, listed_file
+from popmodel.trace.untimed.sequence import (
+    ANY_SOURCE,
+    ANY_TAG,
+    Actions,
+    match_wildcards,
+    trace_of,
+)
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
@@ -49,9 +56,38 @@ _COLLECTIVES = {
     "reducescatter": "Reduce_scatter",
 }
 """Names of collectives by action."""
+_MESSAGES = ("send", "isend", "recv", "irecv", "ssend", "issend", "bsend", "ibsend")
+_COLLECTIVE = "a collective"  # key of the requests that nonblocking ones open
+_ANY = ("-333", "-555", "-1")  # source, as smpirun writes it, and MPI_ANY_SOURCE of SimGrid
+_ANY_TAGS = ("-444", "-1")
+_NULL = "-666"  # MPI_PROC_NULL
+_WHICH = "which request it is about is not recorded"
+_UNREAD = {
+    **dict.fromkeys(("start", "startall", "waitany", "waitsome"), _WHICH),
+    "io": "files are not modelled",
+    **dict.fromkeys(
+        (
+            *("put", "get", "accumulate", "get_accumulate", "compare_and_swap", "fetch_and_op"),
+            *("win_fence", "win_start", "win_complete", "win_post", "win_wait", "win_lock"),
+            *("win_lock_all", "win_unlock", "win_unlock_all", "win_flush", "win_flush_all"),
+            *("win_flush_local", "win_flush_local_all"),
+        ),
+        "one-sided operations are not modelled",
+    ),
+}
+"""Actions that smpirun writes and SimGrid's replay does not know either, and why."""
+_UNKNOWN = (
+    "SimGrid's replay does not know it either: trace the program with popmodel trace, or leave "
+    "these lines out"
+)
 _LOCAL = ("location", "comm_size", "comm_split", "comm_dup")  # no part in the replay
 _SAID = "no measured times: computation is taken from its amount at {} flop/s, MPI calls take none"
 _TESTS = "tests (ignored: whether they found anything is not recorded)"
+_MATCHED = (
+    "receives from any process or with any tag (which message they got is not recorded: the first "
+    "that comes if messages take no time)"
+)
+_MOVED = "put the files where the list says, seen from its folder or from one above it"
 _ADVICE = (
     "give one file with the actions of all processes, or the file that lists one for each, as "
     "smpirun -trace-ti writes them"
@@ -98,7 +134,8 @@ def read(
             try:
                 processes.do(line)
             except LineError as error:
-                raise TraceError(file, str(error), line=number, hint=_ADVICE) from None
+                hint = error.hint or _ADVICE
+                raise TraceError(file, str(error), line=number, hint=hint) from None
     known = processes.of
     lacking = [rank for rank in range(len(known)) if rank not in known]
     if lacking or not known:
@@ -110,7 +147,12 @@ def read(
     for each in ordered:
         if each.open:  # SimGrid waits for what is open in the end
             each.call("Waitall")
-    return trace_of(path, ordered, {}, (said, *tests), _ADVICE)
+    try:
+        number = match_wildcards(ordered)
+    except LineError as error:
+        raise TraceError(path, str(error), hint=error.hint) from None
+    matched = [TraceWarning(_MATCHED, number)] if number else []
+    return trace_of(path, ordered, {}, (said, *tests, *matched), _ADVICE)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -127,10 +169,11 @@ def files_of(path: Path) -> list[Path]:
             continue
         if is_action(line):
             break  # a line of a list has one word
-        file = path.parent / line.strip()
-        if not os.path.isfile(file):  # noqa: PTH113 (never raises, however long)
+        file = listed_file(path, line.strip())
+        if file is None:
             if listed:
-                raise TraceError(path, f"no such file: {file}", line=number, hint=_ADVICE)
+                missing = path.parent / line.strip()
+                raise TraceError(path, f"no such file: {missing}", line=number, hint=_MOVED)
             break  # neither a list nor an action: the reader says so
         listed.append(file)
     return listed or [path]
@@ -178,34 +221,60 @@ class _Processes:
             mine.compute(told.amount(0) * (1e9 / self._rate))
         elif action == "sleep":
             mine.compute(told.amount(0) * 1e9)
-        elif action in ("send", "isend", "recv", "irecv"):
+        elif action in _MESSAGES:
             self._message(mine, action, told)
+        elif action == "sendrecv":
+            self._exchange(mine, told)
         elif action == "wait":
-            key = told.whole(0), told.whole(1), told.whole(2)
-            mine.wait(key, f"from {key[0]} to {key[1]} with tag {key[2]}")
+            source, to, tag = told.partner(0), told.partner(1), told.tag(2)
+            what = f"from {told.word(0)} to {told.word(1)} with tag {told.word(2)}"
+            mine.wait(_COLLECTIVE if tag < ANY_TAG else (source, to, tag), what)
         elif action == "waitall":
             mine.call("Waitall")
-        elif action == "test":
+        elif action in ("test", "testall", "testany", "testsome"):
             self.tests += 1
         elif action == "init":  # of SMPI's replay, which nobody waits for
             if len(told):
                 self._unit[rank] = SIZES[0]
         elif action == "finalize":
             mine.call("Finalize")
-        elif action in _COLLECTIVES:
+        elif action.removeprefix("i") in _COLLECTIVES:
             self._collective(mine, action, told)
+        elif action in _UNREAD:
+            raise LineError(f"action '{words[1]}' cannot be replayed: {_UNREAD[action]}", _UNKNOWN)
         elif action not in _LOCAL:
             raise LineError(f"unknown action '{action[:40]}'")
 
     @staticmethod
     def _message(mine: Actions, action: str, told: _Amounts) -> None:
-        partner, tag = told.whole(0), told.whole(1)
-        ends = (mine.rank, partner) if action.endswith("send") else (partner, mine.rank)
+        partner, tag = told.partner(0), told.tag(1)
+        receives = action.endswith("recv")
+        if partner is None:
+            return
+        if not receives and (partner == ANY_SOURCE or tag == ANY_TAG):
+            raise LineError(f"{action} to any process or with any tag")
+        ends = (partner, mine.rank) if receives else (mine.rank, partner)
         key = (*ends, tag) if action[0] == "i" else None
-        mine.message(action.capitalize(), partner, tag, told.size(2, 3), key)
+        size = 0 if receives and told.word(2) == "-1" else told.size(2, 3)  # -1: not known
+        mine.message(action.capitalize(), partner, tag, size, key)
+
+    @staticmethod
+    def _exchange(mine: Actions, told: _Amounts) -> None:
+        """A Sendrecv, whose tags are 0: the receive is posted, the send blocks."""
+        to, source = told.partner(1), told.partner(3)
+        if to == source == mine.rank:
+            return  # a copy
+        if source is not None:
+            mine.message("Irecv", source, 0, told.size(2, 5), "sendrecv")
+        if to is not None:
+            mine.message("Send", to, 0, told.size(0, 4))
+        if source is not None:
+            mine.wait("sendrecv", "")
 
     def _collective(self, mine: Actions, action: str, told: _Amounts) -> None:
-        name = _COLLECTIVES[action]
+        starts = action.startswith("i")
+        action = action.removeprefix("i")
+        name = f"I{_COLLECTIVES[action].lower()}" if starts else _COLLECTIVES[action]
         work, sent, received, is_root = 0.0, 0, 0, False
         parts: list[int] = []
         if action == "bcast":
@@ -231,7 +300,8 @@ class _Processes:
             parts = [told.sizes(1 + i, 1, 2 + 2 * self.count) for i in range(self.count)]
         if max(sent, received) > MOST:
             raise LineError(f"{action} of {max(sent, received):.3g} bytes")
-        mine.collective(name, sent, received, is_root, parts=parts)
+        key = _COLLECTIVE if starts else None
+        mine.collective(name, sent, received, is_root, key=key, parts=parts)
         mine.compute(work * (1e9 / self._rate))
 
     def _uneven(self, rank: int, action: str, told: _Amounts) -> tuple[float, int, int, bool]:
@@ -279,6 +349,24 @@ class _Amounts(Words):
         super().__init__(what, words)
         self._unit = SIZES[_BYTE] if unit is None else unit
 
+    def word(self, place: int) -> str:
+        """Return an argument as it is written; empty where there is none."""
+        return self._words[place] if place < len(self._words) else ""
+
+    def partner(self, place: int) -> int | None:
+        """Return the rank of a partner, `ANY_SOURCE`, or None for MPI_PROC_NULL."""
+        word = self.word(place)
+        if word in _ANY:
+            return ANY_SOURCE
+        return None if word == _NULL else self.whole(place)
+
+    def tag(self, place: int) -> int:
+        """Return a tag, or `ANY_TAG`; those of SimGrid's collectives are below."""
+        word = self.word(place)
+        if word in _ANY_TAGS:
+            return ANY_TAG
+        return int(word) if re.fullmatch(r"-\d{1,9}", word) else self.whole(place)
+
     def size(self, count: int, datatype: int) -> int:
         """Bytes of a number of elements."""
         return self._bytes(self.amount(count), datatype)
@@ -290,6 +378,11 @@ class _Amounts(Words):
     def _bytes(self, elements: float, datatype: int) -> int:
         unit = self._unit
         if datatype < len(self):
+            if self.word(datatype) == "-1":
+                raise LineError(
+                    f"{self._what} of a derived datatype, whose size is not recorded",
+                    "write the number of bytes, and datatype 6 (MPI_BYTE)",
+                )
             number = self.whole(datatype)
             if number not in SIZES:
                 raise LineError(f"unknown datatype {number}")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from oracle import smpi as oracle
 
 import popmodel
@@ -366,3 +368,138 @@ def test_replays_have_efficiencies_though_the_trace_has_none() -> None:
     assert "run 1" in screen
     assert "Transfer efficiency" in screen
     assert "measured  " not in screen
+
+
+@pytest.mark.parametrize("where", ["list", "command", "moved"])
+def test_files_of_a_list_are_named_as_the_command_saw_them(where: str, tmp_path: Path) -> None:
+    """``smpirun -trace-file runs/app.txt`` writes names relative to where it ran."""
+    folder = tmp_path / "runs"
+    (folder / "app.txt_files").mkdir(parents=True)
+    for rank in range(2):
+        (folder / "app.txt_files" / f"1_rank-{rank + 1}.txt").write_text(
+            f"{rank} init\n{rank} barrier\n{rank} finalize\n"
+        )
+    before = {"list": "", "command": "runs/", "moved": "elsewhere/"}[where]
+    path = folder / "app.txt"
+    path.write_text("".join(f"{before}app.txt_files/1_rank-{rank + 1}.txt\n" for rank in range(2)))
+    assert popmodel.read(path).processes == 2
+    path.write_text(path.read_text() + "app.txt_files/1_rank-3.txt\n")
+    with pytest.raises(TraceError, match=r"no such file: .*rank-3\.txt") as caught:
+        popmodel.read(path)
+    assert caught.value.line == 3
+    assert caught.value.hint.startswith("put the files where the list says")
+
+
+# Runtimes of ``smpirun -replay``, as in `oracle.smpi_cells`.
+_RING = (
+    "{0} init\n{0} compute {1}00000\n{0} sendRecv 1000 {2} 1000 {3} 6 6\n"
+    "{0} sendRecv 100000 {2} 100000 {3} 6 6\n{0} finalize\n"
+)
+_ANY = {
+    "sendRecv": (
+        "".join(_RING.format(r, r, (r + 1) % 4, (r - 1) % 4) for r in range(4)),
+        [0.000421032] * 4,
+    ),
+    "any source": (
+        "0 init\n"
+        + "0 recv -555 0 100000 6\n" * 6
+        + "".join(
+            f"{r} init\n{r} compute {r * 3e4}\n{r} send 0 0 {1000 * r} 6\n"
+            f"{r} compute {1e5 / r}\n{r} send 0 0 1000 6\n"
+            for r in range(1, 4)
+        ),
+        [0.0001453653333333, 0.00013, 0.00011, 0.00012333333333333],
+    ),
+    "any tag": (
+        "0 init\n0 recv 1 -444 1000 6\n0 irecv -333 -444 1000 6\n0 compute 1000\n"
+        "0 wait -333 0 -444\n1 init\n1 send 0 5 1000 6\n1 compute 100000\n1 send 0 6 1000 6\n",
+        [0.000111016, 0.0001],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _ANY)
+def test_exchanges_and_receives_from_any_take_what_smpi_says(name: str, tmp_path: Path) -> None:
+    text, ends = _ANY[name]
+    (tmp_path / "x.ti").write_text(text)
+    trace = popmodel.read(tmp_path / "x.ti", flop_rate=1e9)
+    network = PRESETS["smpi"].with_(latency=1e-5, bandwidth=1e9)
+    assert replay(from_trace(trace), network).end == pytest.approx(ends, rel=1e-9)
+    said = [warning.text for warning in trace.warnings if "from any process" in warning.text]
+    assert len(said) == (name != "sendRecv")
+
+
+def test_an_exchange_with_nobody_or_with_itself(tmp_path: Path) -> None:
+    (tmp_path / "x.ti").write_text(
+        "0 init\n0 sendRecv 8 -666 8 -666 6 6\n0 sendRecv 8 0 8 0 6 6\n0 sendRecv 8 1 8 -666 6 6\n"
+        "1 init\n1 sendRecv 8 -666 8 0 6 6\n1 send -666 0 8\n"
+    )
+    assert len(from_trace(popmodel.read(tmp_path / "x.ti")).messages) == 1
+
+
+def test_a_wildcard_leaves_messages_to_receives_that_name_them(tmp_path: Path) -> None:
+    (tmp_path / "x.ti").write_text(
+        "0 recv -333 -444 8\n0 recv -333 5 8\n0 recv 1 6 8\n"
+        "1 send 0 5 8\n1 send 0 6 8\n1 send 0 7 8\n"
+    )
+    trace = popmodel.read(tmp_path / "x.ti")
+    assert trace.calls().tag.tolist()[:3] == [7, 5, 6]
+    (tmp_path / "x.ti").write_text("0 recv -333 5 8\n1 send 0 6 8\n")
+    with pytest.raises(TraceError, match="gets no message") as caught:
+        popmodel.read(tmp_path / "x.ti")
+    assert caught.value.hint.startswith("write into these lines who sent")
+
+
+@given(data=st.data())
+def test_receives_from_any_get_every_message_once(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Workers that send results and wait for an answer, which the trace sends to one of them."""
+    workers = data.draw(st.integers(1, 4))
+    count = {w: data.draw(st.integers(1, 3)) for w in range(1, workers + 1)}
+    turns = data.draw(st.permutations([w for w, many in count.items() for _ in range(many)]))
+    lines = []
+    for _ in turns:
+        lines += ["0 recv -333 0 8 6", f"0 compute {data.draw(st.integers(0, 99))}"]
+    lines += [f"0 send {w} 1 8 6" for w in turns] + ["0 barrier"]
+    for w, many in count.items():
+        for _ in range(many):
+            lines += [f"{w} compute {data.draw(st.integers(0, 99))}", f"{w} isend 0 0 8 6"]
+        lines += [f"{w} recv 0 1 8 6"] * many + [f"{w} waitall", f"{w} barrier"]
+    path = tmp_path_factory.mktemp("any") / "x.ti"
+    path.write_text("\n".join(lines) + "\n")
+    assert replay(from_trace(popmodel.read(path)), PRESETS["smpi"]).runtime > 0
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("0 Win_fence", "action 'Win_fence' cannot be replayed: one-sided operations"),
+        ("0 Put 1 0 8 6", "action 'Put' cannot be replayed: one-sided operations"),
+        ("0 IO - write 10", "action 'IO' cannot be replayed: files are not modelled"),
+        ("0 Startall", "action 'Startall' cannot be replayed: which request"),
+        ("0 waitAny 2", "action 'waitAny' cannot be replayed: which request"),
+        ("0 bcast 3 0 -1", "bcast of a derived datatype, whose size is not recorded"),
+        ("0 send -333 0 8", "send to any process or with any tag"),
+    ],
+)
+def test_actions_that_cannot_be_replayed_are_named(line: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "x.ti").write_text(f"0 init\n{line}\n")
+    with pytest.raises(TraceError, match=problem) as caught:
+        popmodel.read(tmp_path / "x.ti")
+    assert caught.value.line == 2
+    assert caught.value.hint
+
+
+def test_other_sends_and_nonblocking_collectives(tmp_path: Path) -> None:
+    (tmp_path / "x.ti").write_text(
+        "0 Ssend 1 0 8 6\n0 bsend 1 0 8 6\n0 ISsend 1 0 8 6\n0 wait 0 1 0\n0 ibarrier\n"
+        "0 wait -333 -333 -779\n0 iallreduce 8 0 6\n0 wait -333 -333 -4446\n"
+        "1 recv 0 0 8 6\n1 recv 0 0 -1\n1 recv 0 0 8 6\n1 ibarrier\n1 iallreduce 8 0 6\n"
+        "1 wait 0 0 -779\n1 wait 0 0 -4446\n0 testall\n"
+    )
+    trace = popmodel.read(tmp_path / "x.ti")
+    assert {"MPI_Ssend", "MPI_Bsend", "MPI_Issend", "MPI_Ibarrier", "MPI_Iallreduce"} < set(
+        trace.calls().names
+    )
+    assert replay(from_trace(trace), PRESETS["smpi"]).runtime > 0
