@@ -137,7 +137,12 @@ def test_report_and_convert(traced: str, popmodel: Call, tmp_path: Path) -> None
         ("convert", "run.perfetto.json"),
         ("convert", "run.ti"),
         ("convert", "timeline.svg"),
-        ("structure", "structure.svg"),
+        *(
+            (verb, f"{verb}.svg")
+            for verb in ("structure", "phases", "communication", "replay", "sensitivity", "metrics")
+        ),
+        ("replay", "replayed.prv"),
+        ("sensitivity", "path.prv"),
     ):
         target = tmp_path / name
         status, _, err = popmodel(verb, traced, "-o", str(target))

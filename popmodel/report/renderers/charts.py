@@ -51,7 +51,7 @@ def _left(chart: Chart) -> float:
 
 
 def _right(chart: Chart) -> float:
-    return max(_RIGHT, *(text_width(curve.text) + 8 for curve in chart.curves))
+    return max([_RIGHT, *(text_width(curve.text) + 8 for curve in chart.curves)])
 
 
 def _chart(chart: Chart, margin: float, x: float, y: float, size: Size) -> tuple[list[str], float]:

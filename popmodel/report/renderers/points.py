@@ -68,7 +68,7 @@ def _slot(panel: Panel) -> float:
     """Width of a category: room for its texts, so that they do not overlap."""
     texts = [*(point.category for point in panel.points), *panel.below]
     texts += [point.short for point in panel.points if point.mark is Mark.FIRST]
-    return max(_LEAST_SLOT, *(text_width(text) + 10 for text in texts))
+    return max([_LEAST_SLOT, *(text_width(text) + 10 for text in texts)])
 
 
 def _range(panel: Panel) -> tuple[float, float]:
