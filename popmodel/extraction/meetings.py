@@ -105,8 +105,8 @@ def _meeting(program: Program, rows: NDArray[np.int64], name: str, notes: list[s
     many = program.collectives
     op = COLLECTIVES[int(many.kind[rows[0]])]
     sizes = many.part[rows]
-    if sizes.min() != sizes.max():
-        least, most = format_size(float(sizes.min())), format_size(float(sizes.max()))
+    least, most = format_size(float(sizes.min())), format_size(float(sizes.max()))
+    if least != most:
         notes.append(f"{name} moves {least} to {most}: the mean is kept")
     numbers = np.unique(many.communicator[rows])
     members = [_members(program, rows, int(number)) for number in numbers.tolist()]

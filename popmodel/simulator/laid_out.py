@@ -75,14 +75,17 @@ class Amounts(NamedTuple):
 
         Of an Alltoallv of which only sums are told, as the receivers share what all receive.
         """
+        found: NDArray[np.int64]
         if self.kind in ("scatter", "reduce_scatter"):
-            return self.received[receiver]
-        if self.kind != "alltoall":
-            return self.sent[sender]
-        if self.parts is not None:
-            return self.parts[sender, receiver]
-        share = self.received / max(int(self.received.sum()), 1)
-        return np.rint(self.sent[sender] * share[receiver]).astype(np.int64)
+            found = self.received[receiver]
+        elif self.kind != "alltoall":
+            found = self.sent[sender]
+        elif self.parts is not None:
+            found = self.parts[sender, receiver]
+        else:
+            share = self.received / max(int(self.received.sum()), 1)
+            found = np.rint(self.sent[sender] * share[receiver]).astype(np.int64)
+        return found
 
 
 def uneven_amounts(program: Program, carried: Carried) -> dict[int, Amounts]:
@@ -103,11 +106,11 @@ def uneven_amounts(program: Program, carried: Carried) -> dict[int, Amounts]:
             continue
         sent, received = np.zeros((2, members), np.int64)
         sent[rank[mine]], received[rank[mine]] = uneven.sent[mine], uneven.received[mine]
-        told = [uneven.parts.get(operation) for operation in uneven.operation[mine].tolist()]
+        told = [uneven.parts[each] for each in mine.tolist() if each in uneven.parts]
         parts = None
-        if len(mine) == members and all(each is not None for each in told):
+        if len(told) == members:
             parts = np.empty((members, members), np.int64)
-            parts[rank[mine]] = told
+            parts[rank[mine]] = np.stack(told)
         found[row] = Amounts(kind, sent, received, parts)
     return found
 
@@ -189,32 +192,28 @@ def lay_out(
     sizes = collectives.part
     members = np.diff(carried.group_offsets)[carried.group]
     uneven = uneven_amounts(program, carried)
-    parts: dict[tuple[int, ...], int] = {(): 0}
+    parts: dict[tuple[int, ...], int] = {(): 0}  # and their numbers
     different = np.zeros(len(collectives), np.int64)  # parts of a Reduce_scatter
-    for row, amounts in uneven.items():
+    for number, amounts in uneven.items():
         if amounts.kind == "reduce_scatter":
-            different[row] = parts.setdefault(tuple(amounts.received.tolist()), len(parts))
-    alike = np.stack(
-        [
-            *(collectives.kind, members, carried.root_rank, sizes),
-            *(collectives.by_peer, different),
-        ],
-        axis=1,
-    )
+            different[number] = parts.setdefault(tuple(amounts.received.tolist()), len(parts))
+    columns = collectives.kind, members, carried.root_rank, sizes, collectives.by_peer, different
+    alike = np.stack(columns, axis=1)
     distinct, which = np.unique(alike.astype(np.int64), axis=0, return_inverse=True)
     which = which.reshape(-1)
+    listed = list(parts)
     templates = [
         _template(
-            COLLECTIVES[kind], count, root, size, recursive_doubling, bool(form), [*parts][row]
+            COLLECTIVES[kind], count, root, size, recursive_doubling, bool(by_peer), listed[number]
         )
-        for kind, count, root, size, form, row in distinct.tolist()
+        for kind, count, root, size, by_peer, number in distinct.tolist()
     ]
     meant = np.ones(len(collectives), bool) if only is None else only
     messages, first = _messages(program.messages, carried, sizes, templates, which, meant)
-    for row, amounts in uneven.items():
-        template = templates[which[row]]
-        if meant[row] and amounts.kind != "reduce_scatter":
-            rows = first[row] + np.arange(len(template.part))
+    for number, amounts in uneven.items():
+        template = templates[which[number]]
+        if meant[number] and amounts.kind != "reduce_scatter":
+            rows = first[number] + np.arange(len(template.part))
             messages.size[rows] = amounts.between(template.sender, template.receiver)
     process = np.repeat(np.arange(program.processes), np.diff(program.offsets))
     collective = program.kind >= Op.COLLECTIVE
@@ -360,10 +359,11 @@ def _uneven(
 ) -> Uneven:
     """Arrivals at the collectives that stay."""
     kept = stays[uneven.collective]
+    place = (np.cumsum(kept) - 1).tolist()
     return Uneven(
         begins[uneven.operation[kept]],
         row[uneven.collective[kept]],
         uneven.sent[kept],
         uneven.received[kept],
-        {int(begins[operation]): each for operation, each in uneven.parts.items()},
+        {place[each]: parts for each, parts in uneven.parts.items() if kept[each]},
     )

@@ -177,7 +177,7 @@ class Uneven:
     sent, received : int64[U]
         Bytes that this member sends and receives.
     parts : dict of int to int64 array
-        Of operations that tell it, the bytes for each member, in the order of ranks.
+        By row, where it is told: the bytes for each member, in the order of ranks.
     """
 
     operation: NDArray[np.int64]

@@ -207,12 +207,9 @@ def uneven_arrivals(
     known[known] = told.call[row[known]] == call[operation[known]]
     amounts = np.zeros((2, len(operation)), dtype=np.int64)
     amounts[:, known] = told.sent[row[known]], told.received[row[known]]
-    parts = {
-        at: told.parts[of]
-        for at, of in zip(operation.tolist(), call[operation].tolist(), strict=True)
-        if of in told.parts
-    }
-    return Uneven(operation, target[operation], *amounts, parts)
+    calls = enumerate(call[operation].tolist()) if told.parts else ()
+    parts = {place: told.parts[of] for place, of in calls if of in told.parts}
+    return Uneven(operation, target[operation], amounts[0], amounts[1], parts)
 
 
 def _note_apart(

@@ -77,14 +77,20 @@ class CollectiveArguments:
 
     def at(self, rows: NDArray[np.int64], calls: NDArray[np.int64]) -> CollectiveArguments:
         """Some of the rows, of calls that have other numbers."""
-        columns = (self.sent, self.received, self.communicator, self.is_root)
         of = self.call[rows].tolist() if self.parts else []
         parts = {
             call: self.parts[one]
             for one, call in zip(of, calls.tolist(), strict=False)
             if one in self.parts
         }
-        return CollectiveArguments(calls, *(column[rows] for column in columns), parts)
+        return CollectiveArguments(
+            calls,
+            self.sent[rows],
+            self.received[rows],
+            self.communicator[rows],
+            self.is_root[rows],
+            parts,
+        )
 
 
 @dataclass(frozen=True, eq=False)
