@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ from popmodel.tracer.raw import Process, Raw
 from popmodel.tracer.records import Kind
 from popmodel.tracer.rows import Member, Rows, rows_of
 from popmodel.tracer.spool import Spool
+from popmodel.units import format_time
 from popmodel.values import dataclass
 
 __all__ = ["CHUNK", "Conversion"]
@@ -130,6 +132,7 @@ class Conversion:
         self.matcher = Matcher(spool, self.records // 3)
         self.counted = False
         self.loads: list[Load] = []
+        self.nested = 0  # ns in regions inside regions
 
     def run(self) -> list[tuple[str, int]]:
         """Convert everything; returns the streams of the spool in which the messages are."""
@@ -140,6 +143,9 @@ class Conversion:
         for rank in self.raw.missing:
             never = np.array([(0, self.duration, states.NOT_CREATED)], STATE)
             self.spool.append(("states", int(self.first[rank])), never)
+        if self.nested:
+            took = format_time(self.nested / 1e9)
+            self.warnings[f"nested parallel regions took {took} of the threads that begin them"] = 1
         messages = self.matcher.join()
         self.warnings.update(self.matcher.counts)
         return messages
@@ -162,9 +168,9 @@ class Conversion:
 
     def _convert(self, process: Process, call_tables: CallTables) -> None:
         rows, times = self.rows[process.rank], self.times[process.rank]
-        self.warnings["threads of nested parallel regions, listed after those of the team"] += (
-            rows.nested
-        )
+        self.warnings[
+            "threads of nested parallel regions that ran beside a whole team, listed after it"
+        ] += rows.nested
         self.warnings[
             "threads that the program created itself, listed after those of the team"
         ] += rows.own
@@ -179,6 +185,8 @@ class Conversion:
         )
         self.counted = self.counted or bool(meta.counters)
         switches = 0
+        everyone = sorted(chain.from_iterable(rows.members), key=lambda each: each.stop)
+        last = {member.thread.number: member for member in everyone}
         for number, members in enumerate(rows.members):
             location = int(self.first[process.rank]) + number
             row = Converter(location, tables)
@@ -187,12 +195,13 @@ class Conversion:
                 self._states(location, row.begin(times.begin, states.RUNNING))
             for place, member in enumerate(members, start=1):
                 followed = place < len(members)
-                loss = process.lost.get(member.thread.number)
-                self._processors(row, member, meta, times)
-                ended = self._thread(
-                    member, row, times, loss, master=number == 0, followed=followed
-                )
-                self._used(row, ended, meta.usage.get(member.thread.number))
+                final = member is last[member.thread.number]
+                loss = process.lost.get(member.thread.number) if final else None
+                if member.first == 0:
+                    self._processors(row, member, meta, times)
+                ended = self._thread(member, row, times, loss, followed)
+                if final:
+                    self._used(row, ended, meta.usage.get(member.thread.number))
             end = times.end
             if process.broken is not None:
                 self._lose(row, end, process.broken)
@@ -206,6 +215,7 @@ class Conversion:
                 self.only_masters_call = False
             self.warnings.update(row.counts)
             switches += row.switches
+            self.nested += row.nested
         if switches and len(rows.members) > 1:
             self.warnings[
                 "threads shown as if traced throughout, although another thread of the process "
@@ -218,19 +228,18 @@ class Conversion:
         row: Converter,
         times: _Times,
         loss: tuple[int, int] | None,
-        *,
-        master: bool,
         followed: bool,
     ) -> int:
         """Convert a thread of the system; when it ended."""
-        if not master:
-            begin = times.clock.one(member.begin) - times.zero
-            base = states.IDLE if member.team else states.RUNNING
-            self._states(row.row, row.begin(begin, base))
+        first = True
         close = None
-        for records, last in _marked(member.thread.chunks(CHUNK)):
+        for records, last in _marked(member.thread.chunks(CHUNK, member.first, member.stop)):
             records["time"] = times(records["time"])
-            if last:
+            if first and (member.thread.number > 0 or member.first > 0):
+                base = states.IDLE if member.team else states.RUNNING
+                self._states(row.row, row.go_on(int(records["time"][0]), base))
+            first = False
+            if last and member.stop == member.thread.count:
                 # One that did not say when it ended went on to the end of its process.
                 ended = followed or records["kind"][-1] == Kind.END
                 close = int(records["time"][-1]) if ended else times.end
@@ -243,7 +252,8 @@ class Conversion:
             self.matcher.received(done.posted, done.received)
             self.done += len(records)
             self.tell(0.5 * self.done / max(self.records, 1))
-        assert close is not None  # a thread without records has no row
+        if close is None:  # it goes on later, or has said where it ends
+            return int(records["time"][-1])
         if loss is not None:
             self._lose(row, close, loss[1])
         return close

@@ -92,6 +92,18 @@ class Converter:
         self._events.restart()
         return self._states(np.array([time]), np.array([base]))
 
+    @property
+    def nested(self) -> int:
+        """Time in regions inside regions so far, ns, of the threads that begin them."""
+        return self._events.nested
+
+    def go_on(self, time: int, base: int) -> NDArray[np.void]:
+        """Let another thread of the system go on, maybe while the one before it waits."""
+        if not len(self._open):
+            return self.begin(time, base)
+        self._events.restart()
+        return np.empty(0, STATE)
+
     def application(self, time: int, value: int) -> NDArray[np.void]:
         """The event that begins (1) or ends (0) a process."""
         return np.array([(time, value, Event.APPLICATION, 0)], PAIR)

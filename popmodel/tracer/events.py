@@ -97,6 +97,7 @@ class EventMaker:
         self._counts = counts
         self._regions = np.empty(0, RECORD)
         self._read: tuple[int, int] | None = None
+        self.nested = 0  # ns that threads were in regions inside regions, of those that begin them
 
     def restart(self) -> None:
         """Another thread of the system goes on: its counters begin anew."""
@@ -174,6 +175,8 @@ class EventMaker:
         events.add(np.flatnonzero(begins & outermost), 0, Event.PARALLEL, 3)
         events.add(np.flatnonzero(ends & outermost), 0, Event.PARALLEL, 0)
         self._counts[NESTED] += int(np.count_nonzero(begins & ~outermost))
+        inside = events.when[ends & ~outermost].sum() - events.when[begins & ~outermost].sum()
+        self.nested += int(inside)
         self._add_functions(events, records, open_, Event.OUTLINED, Kind.TASK_BEGIN, Kind.TASK_END)
         self._add_functions(events, records, open_, Event.TASK, Kind.TASK_RUN, Kind.TASK_STOP)
         made = np.flatnonzero(kind == Kind.TASK_CREATE)

@@ -165,18 +165,20 @@ class RawThread:
                 )
         return used
 
-    def chunks(self, size: int) -> Iterator[NDArray[np.void]]:
-        """Yield all records, some at a time, checked: known kinds, in order of time.
+    def chunks(
+        self, size: int, begin: int = 0, stop: int | None = None
+    ) -> Iterator[NDArray[np.void]]:
+        """Yield some of the records, in chunks, checked: known kinds, in order of time.
 
         A chunk never ends inside an MPI call, nor between a record and its counters, unless the
         file does.
         """
-        begin, want, last = 0, size, 0
+        want, last, stop = size, 0, self.count if stop is None else stop
         with self._opened() as file:
-            while begin < self.count:
-                end = min(begin + want, self.count)
+            while begin < stop:
+                end = min(begin + want, stop)
                 records = self._read(file, begin, end)
-                if end < self.count:
+                if end < stop:
                     records = records[: _cut(records)]
                     if not len(records):  # one call with very many messages
                         want *= 2
