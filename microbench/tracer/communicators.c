@@ -175,6 +175,7 @@ static void drop(struct communicator *c)
     if (c->local != c->world)
         free(c->local);
     free(c->world);
+    free(c->neighbours);
     free(c);
 }
 
@@ -299,6 +300,79 @@ void communicators_start(int rank, int size)
     predefined(handles.world, 1, rank, size, 0);
     predefined(handles.self, 2, 0, 1, rank);
     atomic_store(&last_id, 2);
+}
+
+#define FIRST_TAG (-2) /* below MPI_ANY_TAG of any library, and of no program's message */
+
+static struct neighbours *neighbours_make(int out, int in)
+{
+    struct neighbours *n = malloc(sizeof *n + sizeof n->of[0] * (size_t)(out + in));
+    if (n)
+        *n = (struct neighbours){out, in};
+    return n;
+}
+
+static struct neighbours *neighbours_on_grid(MPI_Comm comm)
+{
+    int dimensions = 0;
+    pmpi.Cartdim_get(comm, &dimensions);
+    int many = 2 * dimensions;
+    struct neighbours *n = neighbours_make(many, many);
+    for (int d = 0; n && d < dimensions; d++) {
+        int below, above;
+        pmpi.Cart_shift(comm, d, 1, &below, &above);
+        struct neighbour *out = &n->of[2 * d], *in = &n->of[many + 2 * d];
+        out[0] = (struct neighbour){below, FIRST_TAG - 2 * d};
+        out[1] = (struct neighbour){above, FIRST_TAG - 2 * d - 1};
+        in[0] = (struct neighbour){below, out[1].tag};
+        in[1] = (struct neighbour){above, out[0].tag};
+    }
+    return n;
+}
+
+static struct neighbours *neighbours_in_graph(MPI_Comm comm, const struct communicator *c,
+                                              bool distributed)
+{
+    int in = 0, out = 0, weighted;
+    if (distributed)
+        pmpi.Dist_graph_neighbors_count(comm, &in, &out, &weighted);
+    else if (pmpi.Graph_neighbors_count(comm, c->rank, &in) == MPI_SUCCESS)
+        out = in;
+    struct neighbours *n = neighbours_make(out, in);
+    int *ranks = malloc(sizeof *ranks * (size_t)(2 * (in + out) + 1));
+    if (n && ranks) {
+        int *to = ranks + in, *weights = ranks + in + out;
+        if (distributed)
+            pmpi.Dist_graph_neighbors(comm, in, ranks, weights, out, to, weights + in);
+        else
+            pmpi.Graph_neighbors(comm, c->rank, in, ranks);
+        for (int i = 0; i < out; i++)
+            n->of[i] = (struct neighbour){distributed ? to[i] : ranks[i], FIRST_TAG};
+        for (int i = 0; i < in; i++)
+            n->of[out + i] = (struct neighbour){ranks[i], FIRST_TAG};
+    } else {
+        free(n);
+        n = NULL;
+    }
+    free(ranks);
+    return n;
+}
+
+const struct neighbours *neighbours_of(struct communicator *c, MPI_Comm comm)
+{
+    if (!c->neighbours) {
+        int kind = MPI_UNDEFINED;
+        pmpi.Topo_test(comm, &kind);
+        if (kind == MPI_CART)
+            c->neighbours = neighbours_on_grid(comm);
+        else if (kind == MPI_GRAPH || kind == MPI_DIST_GRAPH)
+            c->neighbours = neighbours_in_graph(comm, c, kind == MPI_DIST_GRAPH);
+        else
+            c->neighbours = neighbours_make(0, 0); /* an error, which MPI shall find */
+        if (!c->neighbours)
+            note("not enough memory for neighbours: messages between them are not recorded");
+    }
+    return c->neighbours;
 }
 
 struct communicator *communicator_find(struct thread *t, MPI_Comm comm)

@@ -13,6 +13,16 @@
 #include "next.h"
 #include "state.h"
 
+/* With whom a collective operation between neighbours exchanges messages: ranks in the communicator,
+ * in the order of its arguments, and tags that no program uses. On a grid what goes down a dimension
+ * comes from above, also where both are the same process. */
+struct neighbours {
+    int out, in;
+    struct neighbour {
+        int rank, tag;
+    } of[]; /* those to send to, then those to receive from */
+};
+
 struct communicator {
     uint32_t id; /* 0: none that is known */
     int rank, size;
@@ -21,6 +31,7 @@ struct communicator {
     int *local; /* of this process's group; the same memory as `world` if there is one group */
     uint64_t hash;
     uint32_t ordinal;
+    struct neighbours *neighbours; /* NULL as long as nobody has asked */
     _Atomic long users; /* the handle, and pending receives */
 };
 
@@ -53,6 +64,9 @@ void communicator_keep(MPI_Comm, struct communicator *promised);
 void communicator_release(struct communicator *);
 
 struct communicator *communicator_find(struct thread *, MPI_Comm);
+
+/* NULL if there is no memory (noted). */
+const struct neighbours *neighbours_of(struct communicator *, MPI_Comm);
 
 static inline uintptr_t handle_number(MPI_Comm comm)
 {

@@ -20,7 +20,7 @@ static bool is_cancelled(const MPI_Status *status)
 }
 
 /* A request that MPI has completed; `received` tells whether a receive has got its message. Up to
- * two records. */
+ * two records, or room for more is made. */
 static void complete(struct thread *t, struct request *r, const MPI_Status *status, bool received)
 {
     if (r->kind == RECEIVE_REQUEST && r->active) {
@@ -28,6 +28,8 @@ static void complete(struct thread *t, struct request *r, const MPI_Status *stat
             put_told_receive(t, r);
         else if (received && !((r->cancelled || many_threads) && is_cancelled(status)))
             put_receive(t, r->communicator, status, r->number);
+    } else if (r->kind == EXCHANGE_REQUEST && r->active) {
+        put_exchanged(t, r->communicator, r->exchange, r->number);
     } else if (r->kind == COLLECTIVE_REQUEST && t->entered) {
         put(t, t->time, COLLECTED, 0, 0, r->number, 0);
     } else if (r->kind == DUPLICATE_REQUEST) {

@@ -59,6 +59,33 @@ static inline void put_told_receive(struct thread *t, const struct request *r)
     put(t, t->time, RECEIVED, 0, 0, r->number, 0);
 }
 
+/* What a collective operation between neighbours sends and posts; the number of its first receive. */
+static inline int64_t put_exchange(struct thread *t, const struct communicator *c,
+                                   const struct exchange *x, bool blocking)
+{
+    int64_t first = receive_numbers(x->in);
+    for (int i = 0; i < x->out; i++) {
+        t->time = room_at(t, 4, t->time);
+        put(t, t->time, SEND, 0, c->id, x->of[i].end, x->of[i].bytes);
+    }
+    for (int i = 0; i < x->in; i++) {
+        t->time = room_at(t, 4, t->time);
+        put(t, t->time, POST, 0, c->id, first + i, blocking);
+    }
+    return first;
+}
+
+static inline void put_exchanged(struct thread *t, const struct communicator *c,
+                                 const struct exchange *x, int64_t first)
+{
+    for (int i = 0; i < x->in; i++) {
+        t->time = room_at(t, 4, t->time);
+        put(t, t->time, RECEIVE, 0, c->id, x->of[x->out + i].end, x->of[x->out + i].bytes);
+        put(t, t->time, RECEIVED, 0, 0, first + i, 0);
+    }
+    t->time = room_at(t, 8, t->time);
+}
+
 /* Whether a receive has taken a message: one that was longer than the buffer was taken, too. */
 static inline bool has_received(int result)
 {

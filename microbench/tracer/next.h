@@ -26,11 +26,12 @@ extern function *next_large[CALLS]; /* MPI_Send_c and its like */
 
 /* Functions that the wrappers need for themselves. */
 #define HELPERS(X) \
-    X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_get_parent) X(Comm_dup) \
+    X(Cart_shift) X(Cartdim_get) X(Comm_create_keyval) X(Comm_free) X(Comm_get_attr) X(Comm_get_parent) X(Comm_dup) \
     X(Comm_group) X(Comm_rank) X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_attr) \
-    X(Comm_size) X(Comm_test_inter) X(Error_class) X(Get_count) X(Get_elements_x) \
+    X(Comm_size) X(Comm_test_inter) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) \
+    X(Error_class) X(Get_count) X(Get_elements_x) X(Graph_neighbors) X(Graph_neighbors_count) \
     X(Get_library_version) X(Group_free) X(Group_size) X(Group_translate_ranks) \
-    X(Pcontrol) X(Query_thread) X(Test_cancelled) X(Type_size) X(Type_size_x) \
+    X(Pcontrol) X(Query_thread) X(Test_cancelled) X(Topo_test) X(Type_size) X(Type_size_x) \
     X(Allgather) X(Recv) X(Send)
 
 extern struct helpers {

@@ -8,6 +8,8 @@ static void started(struct thread *t, struct request *r)
     r->cancelled = false;
     if (r->kind == SEND_REQUEST)
         put_send(t, r->communicator, r->partner, r->tag, r->bytes);
+    else if (r->kind == EXCHANGE_REQUEST)
+        r->number = put_exchange(t, r->communicator, r->exchange, false);
     else
         r->number = put_post(t, r->communicator, r->partner, false);
 }

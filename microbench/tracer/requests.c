@@ -35,6 +35,11 @@ int64_t receive_number(void)
     return shared_add(&receives, 1);
 }
 
+int64_t receive_numbers(int many)
+{
+    return shared_add(&receives, many) - many + 1;
+}
+
 int64_t collective_number(void)
 {
     return shared_add(&collectives, 1);
@@ -203,6 +208,7 @@ void request_drop(struct request *r)
 {
     struct part *part = part_of(r->key);
     struct communicator *communicator = r->communicator;
+    free(r->exchange);
     lock(part);
     r->chain = part->unused;
     part->unused = r;

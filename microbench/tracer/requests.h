@@ -17,7 +17,22 @@
 #include "next.h"
 #include "state.h"
 
-enum request_kind { SEND_REQUEST, RECEIVE_REQUEST, COLLECTIVE_REQUEST, DUPLICATE_REQUEST, MESSAGE };
+enum request_kind {
+    SEND_REQUEST,
+    RECEIVE_REQUEST,
+    COLLECTIVE_REQUEST,
+    EXCHANGE_REQUEST,
+    DUPLICATE_REQUEST,
+    MESSAGE
+};
+
+/* The messages of a collective operation between neighbours, as records have them. */
+struct exchange {
+    int out, in;
+    struct transfer {
+        int64_t end, bytes;
+    } of[]; /* those sent, then those received */
+};
 
 struct request {
     uint64_t key;
@@ -27,11 +42,12 @@ struct request {
     bool active;    /* started and not complete; others than persistent ones are from the start */
     bool cancelled; /* asked for, which may come too late */
     struct communicator *communicator;
-    int64_t number; /* of the receive or the collective operation */
+    int64_t number; /* of the receive, the first receive, or the collective operation */
     bool told; /* by the arguments below, whatever the status says (MPI_Isendrecv) */
     /* Of a persistent send or receive: */
     int partner, tag; /* rank in the communicator */
     int64_t bytes;
+    struct exchange *exchange; /* of an EXCHANGE_REQUEST, which frees it */
     MPI_Comm duplicate; /* what MPI_Comm_idup will have made */
 };
 
@@ -57,6 +73,7 @@ void request_drop(struct request *);
 
 /* Numbers of receives, and of nonblocking collective operations, in this process. */
 int64_t receive_number(void);
+int64_t receive_numbers(int many); /* the first of them */
 int64_t collective_number(void);
 
 #endif

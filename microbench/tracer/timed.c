@@ -1,9 +1,12 @@
-/* Calls of which only the time is recorded: one-sided communication, files, collective operations
- * between neighbours, persistent collective operations, partitioned messages, buffers.
+/* Calls of which only the time is recorded: one-sided communication, files, persistent collective
+ * operations, partitioned messages, buffers. And collective operations between neighbours, which
+ * are recorded as the messages that they are.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <stdlib.h>
+
 #include "messages.h"
 #include "meta.h"
 
@@ -33,12 +36,122 @@
 TIMED(Buffer_attach, LIST(void *buffer, COUNT size), LIST(buffer, size))
 TIMED(Buffer_detach, LIST(void *buffer, COUNT *size), LIST(buffer, size))
 
-/* Collective operations between neighbours. */
-#define NEIGHBOUR(name, iname, pname, parameters, arguments)                                      \
-    TIMED_ON_COMM(name, LIST(parameters), LIST(arguments))                                        \
-    TIMED_ON_COMM(iname, LIST(parameters, MPI_Request * request), LIST(arguments, request))       \
-    TIMED_ON_COMM(pname, LIST(parameters, MPI_Info info, MPI_Request * request),                  \
-                  LIST(arguments, info, request))
+/* Collective operations between neighbours: what goes out, or comes in. */
+struct side {
+    COUNT count; /* for each neighbour, unless there are `counts` */
+    const COUNT *counts;
+    MPI_Datatype type; /* unless there are `types` */
+    const MPI_Datatype *types;
+};
+
+static int exchange_add(struct transfer *parts, const struct communicator *c,
+                        const struct neighbour *neighbours, int n, const struct side *side)
+{
+    int many = 0;
+    for (int i = 0; i < n; i++) {
+        int rank = neighbours[i].rank;
+        if (!is_message(c, rank) || !has_partner(c, rank))
+            continue;
+        int64_t bytes = bytes_of(side->counts ? side->counts[i] : side->count,
+                                 side->types ? side->types[i] : side->type);
+        parts[many++] = (struct transfer){message_end(world_rank(c, rank), neighbours[i].tag), bytes};
+    }
+    return many;
+}
+
+/* NULL if there is no memory (noted). */
+static struct exchange *exchange_of(struct communicator *c, MPI_Comm comm, struct side out,
+                                    struct side in)
+{
+    const struct neighbours *n = neighbours_of(c, comm);
+    if (!n)
+        return NULL;
+    struct exchange *x = malloc(sizeof *x + sizeof x->of[0] * (size_t)(n->out + n->in));
+    if (!x) {
+        note("not enough memory for the messages between neighbours: they are not recorded");
+        return NULL;
+    }
+    x->out = exchange_add(x->of, c, n->of, n->out, &out);
+    x->in = exchange_add(x->of + x->out, c, n->of + n->out, n->in, &in);
+    return x;
+}
+
+/* Takes the exchange. */
+static struct request *remember_exchange(MPI_Request request, struct communicator *c,
+                                         struct exchange *x, int64_t number)
+{
+    struct request *r = x ? request_add(request, EXCHANGE_REQUEST, c) : NULL;
+    if (!r) {
+        free(x);
+        return NULL;
+    }
+    r->exchange = x;
+    r->number = number;
+    return r;
+}
+
+#define NEIGHBOUR(name, iname, pname, out, in, parameters, arguments)                             \
+    NEWER_WRAPPER(MPI(name), parameters)                                                          \
+    {                                                                                             \
+        struct thread *t = call_begin();                                                          \
+        if (!t)                                                                                   \
+            return NEXT(name)(arguments);                                                         \
+        struct communicator *c = communicator_of(t, comm);                                        \
+        call_enter(t, CALL_##name, c->id);                                                        \
+        struct exchange *x = exchange_of(c, comm, out, in);                                       \
+        int64_t number = x ? put_exchange(t, c, x, true) : 0;                                     \
+        int result = NEXT(name)(arguments);                                                       \
+        call_return(t);                                                                           \
+        if (x && result == MPI_SUCCESS)                                                           \
+            put_exchanged(t, c, x, number);                                                       \
+        free(x);                                                                                  \
+        call_leave(t, CALL_##name, 0);                                                            \
+        return result;                                                                            \
+    }                                                                                             \
+                                                                                                  \
+    NEWER_WRAPPER(MPI(iname), parameters, MPI_Request *request)                                   \
+    {                                                                                             \
+        struct thread *t = call_begin();                                                          \
+        if (!t)                                                                                   \
+            return NEXT(iname)(arguments, request);                                               \
+        struct communicator *c = communicator_of(t, comm);                                        \
+        call_enter(t, CALL_##iname, c->id);                                                       \
+        struct exchange *x = exchange_of(c, comm, out, in);                                       \
+        int64_t number = x ? put_exchange(t, c, x, false) : 0;                                    \
+        int result = NEXT(iname)(arguments, request);                                             \
+        if (result == MPI_SUCCESS)                                                                \
+            remember_exchange(*request, c, x, number);                                            \
+        else                                                                                      \
+            free(x);                                                                              \
+        call_return(t);                                                                           \
+        call_leave(t, CALL_##iname, 0);                                                           \
+        return result;                                                                            \
+    }                                                                                             \
+                                                                                                  \
+    NEWER_WRAPPER(MPI(pname), parameters, MPI_Info info, MPI_Request *request)                    \
+    {                                                                                             \
+        struct thread *t = call_begin();                                                          \
+        if (!t)                                                                                   \
+            return NEXT(pname)(arguments, info, request);                                         \
+        struct communicator *c = communicator_of(t, comm);                                        \
+        call_enter(t, CALL_##pname, c->id);                                                       \
+        int result = NEXT(pname)(arguments, info, request);                                       \
+        if (result == MPI_SUCCESS) {                                                              \
+            struct request *r =                                                                   \
+                remember_exchange(*request, c, exchange_of(c, comm, out, in), 0);                 \
+            if (r) {                                                                              \
+                r->persistent = true;                                                             \
+                r->active = false;                                                                \
+            }                                                                                     \
+        }                                                                                         \
+        call_return(t);                                                                           \
+        call_leave(t, CALL_##pname, 0);                                                           \
+        return result;                                                                            \
+    }
+
+#define ONE(way) ((struct side){.count = way##_count, .type = way##_type})
+#define MANY(way) ((struct side){.counts = way##_counts, .type = way##_type})
+#define TYPED(way) ((struct side){.counts = way##_counts, .types = way##_types})
 
 #define EQUAL                                                                                     \
     LIST(const void *out, COUNT out_count, MPI_Datatype out_type, void *in, COUNT in_count,       \
@@ -63,14 +176,16 @@ TIMED(Buffer_detach, LIST(void *buffer, COUNT *size), LIST(buffer, size))
 #define ALLTOALLW_ARGUMENTS                                                                       \
     LIST(out, out_counts, out_places, out_types, in, in_counts, in_places, in_types, comm)
 
-NEIGHBOUR(Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init, EQUAL, EQUAL_ARGUMENTS)
-NEIGHBOUR(Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init, GATHERV,
-          GATHERV_ARGUMENTS)
-NEIGHBOUR(Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, EQUAL, EQUAL_ARGUMENTS)
-NEIGHBOUR(Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init, ALLTOALLV,
-          ALLTOALLV_ARGUMENTS)
-NEIGHBOUR(Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init, ALLTOALLW(MPI_Aint),
-          ALLTOALLW_ARGUMENTS)
+NEIGHBOUR(Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init, ONE(out), ONE(in),
+          LIST(EQUAL), LIST(EQUAL_ARGUMENTS))
+NEIGHBOUR(Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init, ONE(out), MANY(in),
+          LIST(GATHERV), LIST(GATHERV_ARGUMENTS))
+NEIGHBOUR(Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init, ONE(out), ONE(in),
+          LIST(EQUAL), LIST(EQUAL_ARGUMENTS))
+NEIGHBOUR(Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init, MANY(out), MANY(in),
+          LIST(ALLTOALLV), LIST(ALLTOALLV_ARGUMENTS))
+NEIGHBOUR(Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init, TYPED(out), TYPED(in),
+          LIST(ALLTOALLW(MPI_Aint)), LIST(ALLTOALLW_ARGUMENTS))
 
 /* Persistent collective operations: made here, started by MPI_Start, which does not say what. */
 static uint32_t persistent(struct thread *t, MPI_Comm comm)

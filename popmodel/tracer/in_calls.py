@@ -19,6 +19,8 @@ _SENT_AT_ENTRY = (
     *("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace"),
     *("Start", "Startall"),
 )
+_EXCHANGES = "neighbour"
+"""Family of calls that do so, too."""
 # A receive is posted when its call begins; of these, a trace names the end.
 _POSTED_AT_EXIT = ("Irecv", "Imrecv")
 # A matched probe has taken the message before; a trace names the call that receives it.
@@ -48,12 +50,13 @@ class CallTables:
         self.value = np.zeros(1 << 16, np.int64)
         self.sized = np.zeros(1 << 16, bool)
         self.may_miss = np.zeros(1 << 16, bool)
+        self.sent_at_entry = np.zeros(1 << 16, bool)
         for number, call in known_calls().items():
             self.event[number], self.value[number] = call.event, call.value
             self.sized[number] = call.family in _SIZED
             self.may_miss[number] = call.may_miss
+            self.sent_at_entry[number] = call.family == _EXCHANGES or call.name in _SENT_AT_ENTRY
         self.state = states_of_calls()
-        self.sent_at_entry = _flags(_SENT_AT_ENTRY)
         self.posted_at_exit = _flags(_POSTED_AT_EXIT)
         self.receive_begins = _flags(_RECEIVE_BEGINS)
 

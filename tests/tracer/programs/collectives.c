@@ -151,17 +151,68 @@ static void between_groups(void)
     CALL(Comm_free, &group);
 }
 
+/* What goes down a dimension comes from above, also where both neighbours are one process. */
+#define DOWN (-2)
+#define UP (-3)
+
+/* Each sends `own` bytes down and twice as many up. */
+static void on_ring(long own, long of_left, long of_right)
+{
+    int left = (me + ranks - 1) % ranks, right = (me + 1) % ranks;
+    sent(left, DOWN, own);
+    sent(right, UP, 2 * own);
+    received(left, UP, 2 * of_left);
+    received(right, DOWN, of_right);
+}
+
 static void with_neighbours(void)
 {
-    MPI_Comm ring;
-    int periodic = 1;
-    CALL(Cart_create, MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
+    MPI_Comm ring, line, arrows;
+    MPI_Request request;
+    int left = (me + ranks - 1) % ranks, right = (me + 1) % ranks;
+    int yes = 1, no = 0, places[2] = {0, 500};
+    MPI_Aint far[2] = {0, 2000};
+    MPI_Datatype types[2] = {MPI_INT, MPI_INT};
+    int own[2] = {me + 1, 2 * (me + 1)}, others[2] = {2 * (left + 1), right + 1};
+    CALL(Cart_create, MPI_COMM_WORLD, 1, &ranks, &yes, 0, &ring);
+    for (int i = 0; i < 3; i++) {
+        sent(left, DOWN, 4), sent(right, UP, 4), received(left, UP, 4), received(right, DOWN, 4);
+        if (i < 2)
+            on_ring(4 * (me + 1), 4 * (left + 1), 4 * (right + 1));
+    }
     CALL(Neighbor_allgather, out, 1, MPI_INT, in, 1, MPI_INT, ring);
     CALL(Neighbor_alltoall, out, 1, MPI_INT, in, 1, MPI_INT, ring);
-    MPI_Request request;
     CALL(Ineighbor_alltoall, out, 1, MPI_INT, in, 1, MPI_INT, ring, &request);
     CALL(Wait, &request, MPI_STATUS_IGNORE);
+    CALL(Neighbor_alltoallv, out, own, places, MPI_INT, in, others, places, MPI_INT, ring);
+    CALL(Neighbor_alltoallw, out, own, far, types, in, others, far, types, ring);
+#if MPI_VERSION >= 4
+    CALL(Neighbor_alltoall_init, out, 1, MPI_INT, in, 1, MPI_INT, ring, MPI_INFO_NULL, &request);
+    for (int i = 0; i < 2; i++) {
+        sent(left, DOWN, 4), sent(right, UP, 4), received(left, UP, 4), received(right, DOWN, 4);
+        CALL(Start, &request);
+        CALL(Wait, &request, MPI_STATUS_IGNORE);
+    }
+    CALL(Request_free, &request);
+#endif
     CALL(Comm_free, &ring);
+
+    CALL(Cart_create, MPI_COMM_WORLD, 1, &ranks, &no, 0, &line);
+    if (me > 0)
+        sent(left, DOWN, 8), received(left, UP, 8);
+    if (me < ranks - 1)
+        sent(right, UP, 8), received(right, DOWN, 8);
+    CALL(Neighbor_alltoall, out, 2, MPI_INT, in, 2, MPI_INT, line);
+    CALL(Comm_free, &line);
+
+    /* Each sends to the right only, as often as it has said. */
+    int twice_left[2] = {left, left}, twice_right[2] = {right, right}, counts[2] = {3, 3};
+    CALL(Dist_graph_create_adjacent, MPI_COMM_WORLD, 2, twice_left, MPI_UNWEIGHTED, 2, twice_right,
+         MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &arrows);
+    for (int i = 0; i < 2; i++)
+        sent(right, DOWN, 12), received(left, DOWN, 12);
+    CALL(Neighbor_allgatherv, out, 3, MPI_INT, in, counts, places, MPI_INT, arrows);
+    CALL(Comm_free, &arrows);
 }
 
 /* Complete at once where there is one process only: all of them may have one handle. */
