@@ -25,13 +25,17 @@ __all__ = ["collectives"]
 def collectives(structure: Structure) -> list[Pattern]:
     """One pattern for each place of collectives, in the order of the places.
 
-    Its `messages` are the collective operations, one for each communicator that carries it out; its
-    `bytes` what all members give.
+    A collective that its members call at several places, such as both branches of a condition, is
+    one of the first of these. Its `messages` are the collective operations, one for each
+    communicator that carries it out; its `bytes` what all members give.
     """
     program, events = structure.program, structure.events
     arrives = np.flatnonzero(np.isin(program.kind, (Op.COLLECTIVE, Op.ARRIVE)))
     of = np.searchsorted(events.first, arrives, side="right") - 1
-    place, row = structure.place[of], program.target[arrives]
+    called, row = structure.place[of], program.target[arrives]
+    first = np.full(len(program.collectives), len(structure.places), called.dtype)
+    np.minimum.at(first, row, called)
+    place = first[row]
     order = np.argsort(place, kind="stable")
     bounds = np.searchsorted(place[order], np.arange(len(structure.places) + 1))
     amount = given(program)
@@ -39,17 +43,19 @@ def collectives(structure: Structure) -> list[Pattern]:
     for number in range(len(structure.places)):
         mine = order[bounds[number] : bounds[number + 1]]
         if len(mine):
-            times = structure.execution[of[mine]]
-            found.append(_pattern(structure, number, arrives[mine], row[mine], times, amount))
+            here = mine[called[mine] == number]
+            passes = len(np.unique(structure.execution[of[here]]))
+            places = tuple(np.unique(called[mine]).tolist())
+            found.append(_pattern(structure, places, arrives[mine], row[mine], passes, amount))
     return found
 
 
 def _pattern(
     structure: Structure,
-    place: int,
+    places: tuple[int, ...],
     operations: NDArray[np.int64],
     rows: NDArray[np.int32],
-    execution: NDArray[np.int32],
+    passes: int,
     amount: NDArray[np.int64],
 ) -> Pattern:
     program = structure.program
@@ -62,7 +68,7 @@ def _pattern(
     roots = np.unique(every.root[used])
     facts: dict[str, Any] = {
         "op": ", ".join(kinds),
-        "call": structure.places[place].name,
+        "call": structure.places[places[0]].name,
         "blocking": bool(np.all(program.kind[operations] == Op.COLLECTIVE)),
         "bytes_min": int(sizes.min()),
         "bytes_max": int(sizes.max()),
@@ -71,7 +77,6 @@ def _pattern(
     }
     if roots.max() >= 0:
         facts["roots"] = roots.tolist()
-    passes = len(np.unique(execution))
     # a member each time: no process is missing at one of the executions
     whole = len(operations) == passes * sum(map(len, members))
     checks = [
@@ -85,7 +90,7 @@ def _pattern(
     why = [text for holds, text in checks if holds]
     return Pattern(
         kind="collective",
-        places=(place,),
+        places=places,
         executions=passes,
         messages=len(used),
         bytes=int(amount[operations].sum()),

@@ -309,6 +309,20 @@ def test_no_messages_make_no_grid():
     assert pattern.exact
 
 
+def test_a_collective_that_is_called_at_two_places_is_one():
+    """As in ``if (rank == 0) MPI_Reduce(MPI_IN_PLACE, ...) else MPI_Reduce(...)``."""
+    made = structure(
+        4,
+        [
+            Step(lambda rank, _: [("allreduce", 0, 8, -1)] if rank == 0 else [], "MPI_Reduce"),
+            Step(lambda rank, _: [("allreduce", 0, 8, -1)] if rank else [], "MPI_Reduce"),
+        ],
+    )
+    (pattern,) = find(made).patterns
+    assert (pattern.exact, pattern.executions) == (True, pattern.messages)
+    assert pattern.places == (0, 1)
+
+
 def test_collectives_of_rows_and_columns_have_a_formula_of_the_rank():
     rows = {10 + row: range(4 * row, 4 * row + 4) for row in range(3)}
     columns = {20 + column: range(column, 12, 4) for column in range(4)}
