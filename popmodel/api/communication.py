@@ -15,6 +15,7 @@ from popmodel.patterns.find import Communication as Meaning
 from popmodel.patterns.find import find
 from popmodel.plain import document
 from popmodel.report.communication import VIEWS
+from popmodel.simulator.program import unmodelled_calls
 from popmodel.structure import find as find_structure
 from popmodel.structure.nest import Leaf
 from popmodel.trace.caveats import devices
@@ -203,7 +204,7 @@ def communication(
         structure,
         find(structure),
         focus,
-        told,
+        (*unmodelled_calls(program.unmodelled), *told),
         nodes,
         traffic.times(part),
     )

@@ -20,6 +20,7 @@ from popmodel.files import expect_writable, refuse_planted
 from popmodel.measurements.written import FORMATS, form_of
 from popmodel.simulator import from_trace
 from popmodel.simulator.formats import Format, format_of, write
+from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.caveats import devices
 from popmodel.trace.focus import focused
 from popmodel.trace.part import Window
@@ -146,7 +147,7 @@ def convert(
         form.name,
         program.processes,
         program.operations,
-        said,
+        (*unmodelled_calls(program.unmodelled), *said),
         (*program.notes, *notes),
     )
 

@@ -41,6 +41,7 @@ from popmodel.plain import document
 from popmodel.report.networks import differences
 from popmodel.report.replay import VIEWS
 from popmodel.simulator import Replayer
+from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.focus import Focus
 from popmodel.trace.part import Window
 from popmodel.units import format_time, plural
@@ -50,12 +51,16 @@ if TYPE_CHECKING:
     from popmodel.report.views import Record, Views
     from popmodel.simulator import Program
 
-__all__ = ["Replays", "replay"]
+__all__ = ["Replays", "replay", "without_mpi"]
 
 SCHEMA = "popmodel/replay/1"
 NO_MPI = (
     "no MPI to replay: no process sends, receives or takes part in a collective, so that a network "
     "changes nothing (popmodel metrics shows where such a run loses time)"
+)
+NONE_MODELLED = (
+    "no call of MPI that is modelled: a network changes nothing here, whatever it would change in "
+    "the run"
 )
 ONE_NODE = (
     "all ranks are on one node, so that no message takes a link between nodes (--mapping block:1 "
@@ -441,7 +446,7 @@ def replay(
         outcomes,
         baseline(against, once, outcomes, run.measured),
         run.focus,
-        (*run.caveats, *_caveats(program, scenarios)),
+        (*unmodelled_calls(program.unmodelled), *run.caveats, *_caveats(program, scenarios)),
         (*_told_speeds(region_speed or {}), *program.notes),
         evaluations,
         unknown,
@@ -465,10 +470,17 @@ def _told_speeds(speeds: Mapping[str, float]) -> list[str]:
     ]
 
 
+def without_mpi(program: Program) -> list[str]:
+    """Say that a program has nothing that depends on a network, and whether the run has not."""
+    if program.operations:
+        return []
+    return [NONE_MODELLED if program.unmodelled else NO_MPI]
+
+
 def _caveats(program: Program, networks: Sequence[Network]) -> list[str]:
     """What limits the numbers of replays of a program."""
     if not program.operations:
-        return [NO_MPI]
+        return without_mpi(program)
     between = [one for one in networks if one.contended and not _only_within(one)]
     if between and all(len(set(program.on(one.mapping).nodes.tolist())) == 1 for one in between):
         return [ONE_NODE]

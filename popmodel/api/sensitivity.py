@@ -28,6 +28,7 @@ from popmodel.api.networks import (
     refuse_idle_mapping,
     settled,
 )
+from popmodel.api.replay import without_mpi
 from popmodel.api.results import Result
 from popmodel.api.tolerances import Tolerance, limits, told
 from popmodel.efficiency.measure import runtime
@@ -37,7 +38,7 @@ from popmodel.network.network import Network, describe
 from popmodel.plain import document, fields_of, plain
 from popmodel.report.sensitivity import VIEWS, conclusion
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.program import NONE_UNEVEN, Program
+from popmodel.simulator.program import NONE_UNEVEN, Program, unmodelled_calls
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
@@ -66,11 +67,6 @@ SLOWDOWNS = (0.01, 0.02, 0.05)
 EFFICIENT = 0.95  #: a transfer efficiency that is worth keeping
 SPEEDS = (0.25, 4.0)  #: of computing, against the traced one
 NEAR = 1e-3  #: of the runtime: what the planes may be off
-
-NO_MPI = (
-    "no MPI: no process sends, receives or takes part in a collective, so that a network changes "
-    "nothing (popmodel metrics shows where such a run loses time)"
-)
 LARGEST = (
     "collectives whose members have different amounts (Alltoallv) cost what the largest of them "
     "do; at the cost of the member that arrives last, as in popmodel replay, the runtime would jump"
@@ -344,7 +340,11 @@ def sensitivity(
         operations=program.operations,
         network=asked,
         window=focus,
-        caveats=(*caveats(source, focus), *([] if program.operations else [NO_MPI])),
+        caveats=(
+            *unmodelled_calls(program.unmodelled),
+            *caveats(source, focus),
+            *without_mpi(program),
+        ),
         notes=(*notes, *program.notes),
         files=(
             path,

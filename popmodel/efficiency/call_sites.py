@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from popmodel.arrays import alike
+from popmodel.simulator.mpi_calls import looks
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import lengths_in
+from popmodel.trace.tables import part_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.simulator import Execution
+    from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
     from popmodel.trace.calls import Calls
     from popmodel.trace.records import CallSites
 
-__all__ = ["CallSite", "CallTotals", "measure_call_sites", "site_name"]
+__all__ = ["CallSite", "CallTotals", "credited_to_probes", "measure_call_sites", "site_name"]
 
 _NS = 1e9
 
@@ -45,7 +48,7 @@ class CallSite:
         The same as part of the time of all threads of the run.
     waiting : float or None
         What of the time is left on the ideal network, s: waiting for others. The rest is transfer.
-        None where the run cannot be replayed.
+        None where the run cannot be replayed, or its replay does not contain the call.
     """
 
     call: str
@@ -76,6 +79,38 @@ def measure_call_sites(trace: Trace) -> CallTotals:
         found.add("count", block, inside.calls)
         found.add("time", block, inside.time)
     return found
+
+
+def credited_to_probes(program: Program, calls: Calls) -> Program:
+    """Return a program whose waiting is that of the calls in which the run waited.
+
+    Where a process probes or tests for what it then receives, the replay waits in the last of these
+    calls: each operation becomes one of the longest among its call and those that looked before it.
+
+    Parameters
+    ----------
+    program : Program
+        Made of the calls.
+    calls : Calls
+        Of the run.
+    """
+    looking_names = np.array([looks(name) for name in calls.names], bool)
+    if not looking_names.any():
+        return program
+    looking = np.flatnonzero(looking_names[calls.name])
+    acting = np.unique(program.call).astype(np.int64)
+    following = np.searchsorted(acting, looking)
+    looking, following = looking[following < len(acting)], following[following < len(acting)]
+    location = part_of(calls.offsets, looking)
+    mine = acting[following] < calls.offsets[location + 1]
+    looking, following = looking[mine], following[mine]
+    if not len(looking):
+        return program
+    row, of = np.append(acting, looking), np.append(np.arange(len(acting)), following)
+    order = np.lexsort((calls.exit[row] - calls.entry[row], of))
+    longest = row[order[np.append(np.diff(of[order]) > 0, True)]]
+    call = longest[np.searchsorted(acting, program.call)].astype(program.call.dtype)
+    return replace(program, call=call)
 
 
 class CallTotals:
@@ -119,14 +154,16 @@ class CallTotals:
         ):
             total[name, site] = total.get((name, site), 0.0) + value
 
-    def sites(self, all_threads: int, ideal: Execution | None = None) -> tuple[CallSite, ...]:
+    def sites(
+        self, all_threads: int, ideal: tuple[Program, Execution] | None = None
+    ) -> tuple[CallSite, ...]:
         """Call sites, those that cost most time first.
 
         Parameters
         ----------
         all_threads : int
             Time of all threads of the run, ns.
-        ideal : Execution, optional
+        ideal : Program and Execution, optional
             The run on the ideal network, with the time in the calls of each site.
 
         Returns
@@ -134,7 +171,11 @@ class CallTotals:
         tuple of CallSite
             One for each kind of call where the trace names no callers.
         """
-        waiting = None if ideal is None else ideal.spent
+        waiting, replayed = None, set()
+        if ideal is not None:
+            program, execution = ideal
+            waiting = execution.spent
+            replayed = set(np.unique(program.call_code[program.call]).tolist())
         sites = [
             CallSite(
                 self.names[name],
@@ -142,7 +183,9 @@ class CallTotals:
                 count=int(self.totals["count"][name, site]),
                 time=time / _NS,
                 share=time / all_threads if all_threads else 0.0,
-                waiting=None if waiting is None else float(waiting[site, name]),
+                waiting=None
+                if waiting is None or name not in replayed
+                else float(waiting[site, name]),
             )
             for (name, site), time in self.totals["time"].items()
             if time > 0  # at the edges of a window there are calls of which nothing is left

@@ -10,6 +10,7 @@ from popmodel.arrays import alike, distinct
 from popmodel.kernel import _kernel
 from popmodel.network.network import Network
 from popmodel.simulator import replay
+from popmodel.simulator.program import at_once
 from popmodel.trace.calls import call_times
 from popmodel.trace.event import Event
 from popmodel.trace.processors import crowding, first_values, waiting
@@ -64,11 +65,15 @@ class OtherNetworks:
         On the network of `SLOW` that suits the run.
     latency, bandwidth : float
         On the network `USUAL` without its other parameter.
+    at_once : float or None
+        As `bandwidth`, but no blocking send holds up the receives beside it; None where there are
+        no such sends.
     """
 
     slow: float
     latency: float
     bandwidth: float
+    at_once: float | None = None
 
 
 @dataclass(frozen=True)
@@ -199,7 +204,10 @@ def _other_networks(program: Program) -> OtherNetworks:
     ):
         _kernel.trim()  # the next replay hardly fits into what the one before has freed
         runtimes.append(replay(program, network).runtime)
-    return OtherNetworks(*runtimes)
+    exchanging = at_once(program)
+    exchanged = None if exchanging is None else replay(exchanging, network).runtime
+    slow, latency, bandwidth = runtimes
+    return OtherNetworks(slow, latency, bandwidth, exchanged)
 
 
 def _crowd(trace: Trace) -> Crowd | None:

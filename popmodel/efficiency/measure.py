@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from popmodel.efficiency import workers
-from popmodel.efficiency.call_sites import CallSite, measure_call_sites
+from popmodel.efficiency.call_sites import CallSite, credited_to_probes, measure_call_sites
 from popmodel.efficiency.evidence import Evidence, SerialCode, gather, serial_code
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.regions import RegionTimes, measure_regions
@@ -25,6 +25,7 @@ from popmodel.errors import ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
+from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.blocks import walk_locations
 from popmodel.trace.calls import call_times
 from popmodel.trace.caveats import caveats
@@ -129,12 +130,12 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     # What is held of every running state and call goes before the replay needs memory of its own.
     measured, broken, serial = _measured(trace, total)
     calls = measure_call_sites(trace)
-    replayed, absent, notes, ideal = _replayed(trace, network, total / _NS)
+    replayed, absent, omitted, notes, ideal = _replayed(trace, network, total / _NS)
     run = Observables(**measured, **replayed, absent=absent | broken)
     doubts = [*_doubts(trace, total), *_unaccounted(run)]
-    first, said = [*caveats(trace, window)], [*notes, *doubts]
+    first, said = [*omitted, *caveats(trace, window)], [*notes, *doubts]
     (first if workers.apart(run) else said).extend(workers.remarks(run))
-    sites = calls.sites(total * trace.locations, ideal[1] if ideal else None)
+    sites = calls.sites(total * trace.locations, ideal)
     transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
     evidence = gather(trace, serial, ideal[0] if ideal and transferred else None)
     return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
@@ -219,30 +220,40 @@ _THREADS = (
 
 def _replayed(
     trace: Trace, network: Network, measured: float
-) -> tuple[dict[str, Any], dict[str, str], tuple[str, ...], tuple[Program, Execution] | None]:
-    """Observables from the replay, reasons for those that it cannot give, its notes, and itself."""
+) -> tuple[
+    dict[str, Any],
+    dict[str, str],
+    list[str],
+    tuple[str, ...],
+    tuple[Program, Execution] | None,
+]:
+    """Observables from the replay, reasons for those that it cannot give, and itself.
+
+    In between: what of the run it does not contain, if anything rests on it, and its notes.
+    """
     _kernel.trim()
     try:
         program = from_trace(trace)
     except ReplayError as error:
         reason = error.message
-        return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, (), None
+        return {}, {"ideal_runtime": reason, "not_in_mpi": reason}, [], (), None
     if len(program.threads):
         absent = dict.fromkeys(("ideal_runtime", "not_in_mpi"), _THREADS)
-        return {}, absent, program.notes, None
+        return {}, absent, [], program.notes, None
     places = trace.sites().site
+    program = credited_to_probes(program, (trace.whole or trace).calls())
     trace.release_calls()
     _kernel.trim()
     outside = program.compute() / _NS
     try:
         execution = replay(program, network, places=places)
     except ReplayError as error:
-        return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, program.notes, None
+        return {"not_in_mpi": outside}, {"ideal_runtime": error.message}, [], program.notes, None
     notes = program.notes
     if execution.runtime > measured:
         notes = (*notes, _why_longer(program, network, execution.runtime, measured))
     observables = {"not_in_mpi": outside, "ideal_runtime": execution.runtime}
-    return observables, {}, notes, (program, execution)
+    return observables, {}, unmodelled_calls(program.unmodelled), notes, (program, execution)
 
 
 def _why_longer(program: Program, network: Network, ideal: float, measured: float) -> str:

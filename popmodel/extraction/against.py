@@ -21,7 +21,7 @@ from popmodel.model.run.placement import Allocation
 from popmodel.model.whole import whole
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.program import COLLECTIVES, Op
+from popmodel.simulator.program import COLLECTIVES, Op, unmodelled_calls
 from popmodel.trace.part import Part
 from popmodel.values import dataclass
 
@@ -82,6 +82,8 @@ class Agreement:
         The first operation of each process that differs; empty where all are the same.
     notes : tuple of str
         What the replays do not say.
+    caveats : tuple of str
+        What of the trace neither replay contains.
     """
 
     runtime: Pair
@@ -91,6 +93,7 @@ class Agreement:
     bytes: tuple[Pair, ...]
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
+    caveats: tuple[str, ...]
 
     @property
     def worst(self) -> float:
@@ -113,6 +116,7 @@ class Agreement:
             "same_operations": not self.differences,
             "worst": self.worst,
             "notes": list(self.notes),
+            "caveats": list(self.caveats),
         }
 
 
@@ -165,6 +169,7 @@ def against(
         _pairs(made.program, traced, "bytes"),
         found,
         tuple(why for why in dict.fromkeys(unknown.values()) if why != NO_REGIONS),
+        tuple(unmodelled_calls(traced.unmodelled)),
     )
 
 

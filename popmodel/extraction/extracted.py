@@ -25,6 +25,7 @@ from popmodel.extraction.required import required
 from popmodel.extraction.whole_iterations import whole_iterations
 from popmodel.extraction.written import Noted, number
 from popmodel.model.signatures import from_text
+from popmodel.simulator.program import unmodelled_calls
 from popmodel.structure.find import find
 from popmodel.trace.caveats import devices
 from popmodel.trace.formats import FORMATS
@@ -98,6 +99,8 @@ class Extracted:
         What could not be known or is not as it was traced, one line each.
     laws : tuple of dict
         Laws of several runs: what they are of, form, origin and error.
+    caveats : sequence of str
+        What of the runs is not in the signature: to be known before anything else.
     """
 
     name: str
@@ -108,11 +111,13 @@ class Extracted:
     amounts: Mapping[Key, Amount]
     notes: tuple[str, ...]
     laws: tuple[dict[str, Any], ...] = ()
+    caveats: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was found as JSON types."""
         return {
             "application": self.name,
+            "caveats": list(self.caveats),
             "runs": [run.to_dict() for run in self.runs],
             "loops": sum(isinstance(node, Repeat) for node in walk(self.outline.body)),
             "phases": [self._phase(point) for point in range(len(self.outline.points))],
@@ -212,10 +217,14 @@ def signature_from(
     found |= instructed(outline, fidelity.descriptions, found, threads, at_first)
     asked = required([*map(_values_of, every), *made], refused)
     notes += [asked.note] if asked else []
+    lacking = [find(run.trace).program.unmodelled for run in every]
+    unmodelled = next((calls for calls in lacking if calls), "")
+    caveats = unmodelled_calls(unmodelled)
     called = name or _name_of(trace.path)
     draft = Draft(
         name=called,
-        head=_head(called, every, fidelity, notes),
+        omitted={"not_modelled": unmodelled} if unmodelled else {},
+        head=_head(called, every, fidelity, (*caveats, *notes)),
         params={key: number(value) for key, value in every[0].parameters.items()},
         let=factors,
         limits={"require": Noted([*asked.conditions], "refused runs")} if asked else {},
@@ -229,9 +238,9 @@ def signature_from(
     fidelity = replace(fidelity, written=figures(carried_out(signature, processes, threads)))
     if fidelity.written.off(fidelity.traced) > _NOTEWORTHY:
         notes.append(_beside_the_trace(fidelity))
-    draft = replace(draft, head=_head(called, every, fidelity, notes))
+    draft = replace(draft, head=_head(called, every, fidelity, (*caveats, *notes)))
     text = rendered(draft, outline, fidelity)
-    return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws)
+    return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws, caveats)
 
 
 def _values(let: Mapping[str, Any], found: Mapping[Key, Amount], run: Run) -> dict[str, float]:

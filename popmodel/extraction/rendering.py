@@ -36,6 +36,8 @@ class Draft:
     ----------
     name : str
         Of the application.
+    omitted : mapping of str to str
+        What of the program it does not contain.
     head : tuple of str
         Comments at its top.
     params, let : mapping of str to value
@@ -52,6 +54,7 @@ class Draft:
     """
 
     name: str
+    omitted: Mapping[str, str]
     head: tuple[str, ...]
     params: Mapping[str, Any]
     let: Mapping[str, Any]
@@ -77,7 +80,7 @@ def rendered(draft: Draft, outline: Outline, fidelity: Fidelity) -> str:
     writer = _Writer(draft, outline, fidelity)
     before = [
         Table("", {"schema": "popmodel/signature/1"}),
-        Table("app", {"name": draft.name}),
+        Table("app", {"name": draft.name, **draft.omitted}),
         Table("params", draft.params),
         Table("constants", table_of(draft.amounts.values())),
         Table("let", draft.let),

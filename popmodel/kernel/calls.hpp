@@ -21,6 +21,8 @@ enum class Action : uint8_t {
     WAITALL,
     COLLECTIVE,
     ICOLLECTIVE,
+    EXCHANGE,
+    IEXCHANGE,
     IGNORED
 };
 

@@ -21,6 +21,11 @@ namespace {
 
 constexpr int32_t NONE = -1;
 
+// Whether a call may send and post several messages.
+bool starts(Action action) {
+    return action == Action::START || action == Action::EXCHANGE || action == Action::IEXCHANGE;
+}
+
 // Some calls of a process by a time of theirs, which ascends with them.
 class Timetable {
   public:
@@ -91,7 +96,7 @@ class Matcher {
             const int64_t entry = calls_.entry.data()[call];
             if (action == Action::SEND || action == Action::ISEND || action == Action::SENDRECEIVE)
                 at_once_.add(call, entry);
-            else if (action == Action::START)
+            else if (starts(action))
                 starts_.add(call, entry);
         });
         const int64_t *begin = records_.logical_send.data();
@@ -110,7 +115,7 @@ class Matcher {
                 (exit > entry ? at_once_ : instant_).add(call, entry);
             else if (action == Action::IRECEIVE)
                 posts_.add(call, exit);
-            else if (action == Action::START)
+            else if (starts(action))
                 starts_.add(call, entry);
             else if (action == Action::WAIT || action == Action::WAITALL)
                 waits_.add(call, exit);
@@ -140,8 +145,11 @@ class Matcher {
         for (const int32_t m : later_)
             post[m] = posts_.find(posted[m], false);
         for (const int32_t *m = first; m < last; m++)
-            if (post[*m] == NONE)
-                post[*m] = starts_.find(posted[*m], true);
+            if (post[*m] == NONE) {
+                const int32_t call = post[*m] = starts_.find(posted[*m], true);
+                if (call != NONE && calls_.action(call) == Action::EXCHANGE)
+                    wait[*m] = call;
+            }
         later_.clear();
         for (const int32_t *m = first; m < last; m++)
             if (post[*m] != NONE && wait[*m] == NONE)

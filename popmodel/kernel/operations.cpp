@@ -131,7 +131,8 @@ class Assembler {
   private:
     void mark() {
         for (size_t m = 0; m < messages_.size(); m++) {
-            mark_[size_t(send(m))] |= SENDS | (blocks(send(m)) ? 0 : OPENS);
+            const bool opens = !blocks(send(m)) && calls_.action(send(m)) != Action::EXCHANGE;
+            mark_[size_t(send(m))] |= SENDS | (opens ? OPENS : 0);
             mark_[size_t(post(m))] |= POSTS;
             mark_[size_t(wait(m))] |= RECEIVES;
         }
@@ -171,8 +172,19 @@ class Assembler {
     // the call completes a receive that is known.
     void complete_requests() {
         completed_ = popmodel::complete_requests(
-            calls_, messages_.request, [this](int32_t c) { return marked(c, OPENS); },
+            calls_, messages_.request,
+            [this](int32_t c) {
+                return marked(c, OPENS) &&
+                       !(calls_.action(c) == Action::IEXCHANGE && marked(c, POSTS));
+            },
             [this](int32_t c) { return !marked(c, RECEIVES); });
+        // What completes the receives of an exchange has one request for all of it.
+        for (size_t m = 0; m < messages_.size(); m++) {
+            if (calls_.action(send(m)) == Action::EXCHANGE)
+                completed_[size_t(send(m))] = send(m);
+            if (calls_.action(post(m)) == Action::IEXCHANGE)
+                completed_[size_t(post(m))] = wait(m);
+        }
     }
 
     // Of a part of the run: a request that is open when it begins, and is completed inside, is made

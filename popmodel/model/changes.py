@@ -111,6 +111,8 @@ REMEDIES: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "+10 % cache": (1.1, ("cache",)),
     "+10 % network bandwidth": (1.1, ("bandwidth", "adapter")),
     "half the network latency": (0.5, ("latency",)),
+    "+10 % bandwidth within a node": (1.1, ("bandwidth_intra", "bandwidth_socket")),
+    "half the latency within a node": (0.5, ("latency_intra", "latency_socket")),
     "half the OpenMP overhead": (0.5, ("openmp",)),
     "half the imbalance": (0.5, ("persistent", "transient")),
 }

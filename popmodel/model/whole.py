@@ -117,7 +117,7 @@ def whole(
             f"{signature.name} at P={processes} T={threads} cannot be replayed as a whole: {error}",
             "popmodel predict replays a part of it; or set fewer steps",
         ) from None
-    made = replace(made, notes=tuple(_notes(tree)))
+    made = replace(made, notes=tuple(_notes(tree)), unmodelled=signature.not_modelled)
     return Whole(made, placement, _observed(made, tree, placement))
 
 

@@ -26,6 +26,7 @@ def subject(
             "name": signature.name,
             "path": signature.path,
             "bundled": signature.is_bundled,
+            "not_modelled": signature.not_modelled,
             "settings": dict(settings),
             "imbalance": signature.set_imbalance,
             "calibration": _calibration(signature, profile),

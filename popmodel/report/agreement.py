@@ -18,6 +18,7 @@ def blocks(document: Document) -> list[Section]:
     """Runtime, efficiencies, phases, messages, and where operations differ."""
     runtime = [{**document["runtime"], "name": "runtime"}]
     return [
+        notes(document["caveats"]),
         (Facts(tuple(_facts(document))),),
         (_table("replayed on the ideal network", runtime, format_time),),
         *(_efficiencies(family, pairs) for family, pairs in document["metrics"].items()),

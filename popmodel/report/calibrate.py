@@ -22,7 +22,7 @@ from popmodel.report.blocks import (
 )
 from popmodel.report.calibrate_plot import picture
 from popmodel.report.figures import percent
-from popmodel.report.heading import application, machine
+from popmodel.report.heading import application, machine, omitted
 from popmodel.report.splits import described, name, varied
 from popmodel.report.views import Document, Record, Views
 from popmodel.shell import join
@@ -39,6 +39,7 @@ Entry = Mapping[str, Any]
 def blocks(document: Document) -> list[Section]:
     """The verdict, constants, machine and laws, configurations left out, and how to go on."""
     return [
+        omitted(document),
         (Title(application(document), (plural(document["runs"], "run"),)), Facts(about(document))),
         titled("warnings", document["warnings"], Role.WARNING),
         notes(document["verdict"]),

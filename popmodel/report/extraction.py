@@ -12,6 +12,7 @@ from popmodel.report.blocks import (
     Role,
     Row,
     Section,
+    notes,
     texts,
     titled,
 )
@@ -25,6 +26,7 @@ _SHOWN = 12
 def blocks(document: Document) -> list[Section]:
     """The runs, how near the signature is to them, the phases that matter, what is not known."""
     return [
+        notes(document["caveats"]),
         (Facts(tuple(_facts(document))),),
         _phases(document),
         titled("laws", [_law(one) for one in document["laws"]]),

@@ -21,7 +21,7 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.heading import application, machine
+from popmodel.report.heading import application, machine, omitted
 from popmodel.report.machine_values import interval_text, value_text
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural
@@ -44,6 +44,7 @@ def blocks(document: Document) -> list[Section]:
     sizes = (_size(document), f"{document['processes']} x {document['threads']}")
     symbols = tuple(Symbol(one["name"], one["latex"], _given(one)) for one in document["symbols"])
     return [
+        omitted(document),
         (Title(application(document), sizes), Facts(_setting(document))),
         *_equations(document),
         (Heading("symbols"), *symbols) if symbols else (),

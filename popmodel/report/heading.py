@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from popmodel.report.blocks import Section, notes
 from popmodel.report.views import Document
+from popmodel.simulator.program import unmodelled_calls
 from popmodel.units import plural
 
 
@@ -13,6 +15,11 @@ def application(document: Document) -> str:
     given = {**one["settings"], **one["imbalance"]}
     settings = " ".join(f"{name}={value:g}" for name, value in given.items())
     return f"{one['name']}{bundled}  {settings}".rstrip()
+
+
+def omitted(document: Document) -> Section:
+    """What of the program the signature does not contain, which comes before all else."""
+    return notes(unmodelled_calls(document["application"].get("not_modelled", "")))
 
 
 BOUND = {"close": "", "spread": ", threads spread", "none": ", threads not bound"}

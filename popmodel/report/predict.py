@@ -31,7 +31,7 @@ from popmodel.report.blocks import (
     titled,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import BOUND, application, calibrated, machine
+from popmodel.report.heading import BOUND, application, calibrated, machine, omitted
 from popmodel.report.predict_plot import picture
 from popmodel.report.predict_trees import trees
 from popmodel.report.reasons import Reasons
@@ -62,6 +62,7 @@ def blocks(document: Document, families: Sequence[str], *, brief: bool = False) 
     reasons = Reasons()
     compares = _compares(document, families)
     return [
+        omitted(document),
         (Title(application(document), sizes(document)), Facts(setting(document))),
         (Facts(results(document)),),
         *trees(document, families, reasons, brief=brief),

@@ -18,6 +18,7 @@ def blocks(document: Document) -> list[Section]:
     """Mistakes if there are any, remarks, and what the signature says."""
     explained = document["explained"]
     return [
+        notes(document["caveats"]),
         (Facts(tuple(_facts(document))),),
         *((finding,) for finding in _findings(document)),
         *(_explained(explained) if explained is not None else ()),

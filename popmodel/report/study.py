@@ -35,9 +35,11 @@ _RUN_HEADS = ("run s", "runtime s", "role")
 def blocks(document: Document) -> list[Section]:
     """The runs, all splits, the check, the recommendation, and the commands of the steps."""
     told = document["study"]
+    first, *splits = sweep.blocks(document)  # what is not modelled comes before the runs
     return [
+        first,
         *runs(told),
-        *sweep.blocks(document),
+        *splits,
         check(told),
         *(recommended(one, document) for one in told["recommended"]),
         commands(told),

@@ -20,7 +20,7 @@ from popmodel.report.blocks import (
     notes,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import BOUND, application, calibrated, machine
+from popmodel.report.heading import BOUND, application, calibrated, machine, omitted
 from popmodel.report.splits import Entry, ordered, runs
 from popmodel.report.splits import cores as split_cores
 from popmodel.report.splits import name as split_name
@@ -38,6 +38,7 @@ _LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen doe
 def blocks(document: Document) -> list[Section]:
     """All splits, what to take, and how to launch it."""
     return [
+        omitted(document),
         (Title(application(document), (cores(document),)), Facts(facts(document))),
         (_table(document),),
         *(

@@ -17,7 +17,9 @@ runtime of real traces equals Dimemas' to the nanosecond:
   successful Test) that completes no receive takes the oldest outstanding one, a Waitall (Testall)
   takes all of them;
 - collectives of one communicator match in call order; MPI_Init acts as a barrier at its exit;
-- one-sided operations, I/O and calls that only manage objects are local and take no time;
+- a collective between neighbours sends its messages at once and waits for those that it receives;
+- one-sided operations, I/O, collectives between neighbours whose messages the trace does not tell,
+  and calls that only manage objects are local and take no time;
 - in a part of a trace (a window, or several that follow one another), calls that lie wholly outside
   take no part, but for requests that are open when a window begins and completed inside, which are
   made at its begin: what is matched is the whole run, so that the turns of collectives stay right.
@@ -34,13 +36,14 @@ from popmodel.kernel import _kernel
 from popmodel.simulator.callers import communicators_of_callers
 from popmodel.simulator.calls import SequenceCalls, sequence_calls
 from popmodel.simulator.messages import match_messages
-from popmodel.simulator.mpi_calls import Action
+from popmodel.simulator.mpi_calls import Action, looks
 from popmodel.simulator.program import Program
 from popmodel.simulator.turns import match_collectives, uneven_arrivals
 from popmodel.trace.blocks import give_back
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.pieces import Pieces, spread
+from popmodel.trace.runtime import state_times
 from popmodel.trace.states import TRACING_DISABLED
 from popmodel.trace.tables import offsets_of
 from popmodel.units import count, plural
@@ -53,6 +56,11 @@ if TYPE_CHECKING:
     from popmodel.trace.records import Exact
 
 __all__ = ["from_trace"]
+
+_WORTH_SAYING = 0.01
+"""Share of the time from which on calls are named that others need not notice."""
+_LEAST = 0.001
+_EXCHANGES = (Action.EXCHANGE, Action.IEXCHANGE)
 
 
 def from_trace(trace: Trace) -> Program:
@@ -129,11 +137,11 @@ def from_trace(trace: Trace) -> Program:
         nodes=np.asarray(whole.node_of_location)[calls.location].astype(np.int32),
         notes=(
             *_note_threads(calls),
-            *_note_ignored(calls),
             *_note_without_record(calls, *made["without_record"]),
             *members.notes,
             *_note_cut(made["cut"]),
         ),
+        unmodelled=_unmodelled(trace, calls, made["call"], pieces),
         lost=describe(lost) if lost else "",
         uneven=uneven_arrivals(*operations, collectives, differ, calls.calls.collectives),
         threads=calls.owner[whole.processes :],
@@ -200,15 +208,40 @@ def _exact_bursts(
     return burst, tail
 
 
-def _note_ignored(calls: SequenceCalls) -> list[str]:
-    codes = np.flatnonzero(calls.action == Action.IGNORED).tolist()
-    ignored = [
-        f"{count(int(np.count_nonzero(calls.calls.name == code)))} {calls.calls.names[code]}"
-        for code in codes
-    ]
-    if not ignored:
-        return []
-    return [f"calls not modelled by the replay, assumed to take no time: {', '.join(ignored)}"]
+def _unmodelled(
+    trace: Trace, calls: SequenceCalls, acting: NDArray[np.int32], pieces: Pieces
+) -> str:
+    """Name calls without any operation in the program that others notice, or that take a while."""
+    names, action = calls.calls.names, calls.action
+    silent = np.ones(len(calls.calls), bool)
+    silent[acting] = False
+    silent &= pieces.touched(calls.calls.entry, calls.calls.exit)[1] > 0
+    code = calls.calls.name[silent]
+    acts = np.bincount(calls.calls.name[acting], minlength=len(names)) > 0
+    noticed = (action == Action.IGNORED) | (np.isin(action, _EXCHANGES) & ~acts)
+    passed = pieces.passed(calls.calls.exit[silent]) - pieces.passed(calls.calls.entry[silent])
+    number = np.bincount(code, minlength=len(names))
+    time = np.bincount(code, passed, len(names))
+    all_time = float(state_times(trace)[1][calls.location].sum()) if trace.timed else 0.0
+    share = time / all_time if all_time else np.zeros(len(names))
+    own = np.array([looks(name) or name == "MPI_Finalize" for name in names], bool)
+    some = np.flatnonzero((number > 0) & (noticed | ((share >= _WORTH_SAYING) & ~own)))
+    some = some[np.argsort(-share[some], kind="stable")]
+    said = [f"{count(int(number[name]))} {names[name]}" for name in some.tolist()]
+    if not said or not all_time:
+        return ", ".join(said)
+    if len(said) > 1:
+        parts = share[some].tolist()
+        said = [f"{text} ({_percent(part)})" for text, part in zip(said, parts, strict=True)]
+        least = some[share[some] < _LEAST]
+        if 1 < len(least) < len(some):
+            others = f"{count(int(number[least].sum()))} others ({_percent(0.0)} each)"
+            said = [*said[: -len(least)], others]
+    return f"{_percent(float(share[some].sum()))} of the time in {', '.join(said)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share >= _LEAST else f"below {100 * _LEAST:g} %"
 
 
 def _note_without_record(calls: SequenceCalls, number: int, first: int) -> list[str]:

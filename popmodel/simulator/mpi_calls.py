@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from popmodel.simulator.program import COLLECTIVES
 from popmodel.trace import states
-from popmodel.trace.calls import CallGroup
+from popmodel.trace.calls import FOUND_NOTHING, CallGroup
 
 __all__ = [
     "BUFFERED",
@@ -14,7 +14,7 @@ __all__ = [
     "action_of",
     "collective_of",
     "is_by_peer",
-    "is_modelled",
+    "looks",
     "state_of",
 ]
 
@@ -33,8 +33,12 @@ class Action(IntEnum):
     WAITALL = 8  #: completes the receives that the trace shows, and all open requests
     COLLECTIVE = 9
     ICOLLECTIVE = 10
-    IGNORED = 11  #: others do notice it, but it is not modelled
+    EXCHANGE = 11  #: sends and receives messages at once, and waits for all of them
+    IEXCHANGE = 12  #: the same without waiting; one request completes all of it
+    IGNORED = 13  #: others do notice it, but it is not modelled
 
+
+_BETWEEN_NEIGHBOURS = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
 
 # The modes of sending differ in nothing but this: a buffered send never waits. A synchronous one
 # (Ssend) is not held either unless its size asks for it, as in Dimemas.
@@ -55,9 +59,11 @@ _BY_NAME = {
     "MPI_Sendrecv_replace": Action.SENDRECEIVE,
     "MPI_Start": Action.START,
     "MPI_Startall": Action.START,
-    # Like these it posts a receive and sends without waiting for either.
-    "MPI_Isendrecv": Action.START,
-    "MPI_Isendrecv_replace": Action.START,
+    "MPI_Isendrecv": Action.IEXCHANGE,
+    "MPI_Isendrecv_replace": Action.IEXCHANGE,
+    # Each process sends to its neighbours in a topology, and receives from them.
+    **{f"MPI_Neighbor_{kind}": Action.EXCHANGE for kind in _BETWEEN_NEIGHBOURS},
+    **{f"MPI_Ineighbor_{kind}": Action.IEXCHANGE for kind in _BETWEEN_NEIGHBOURS},
     "MPI_Wait": Action.WAIT,
     "MPI_Waitany": Action.WAIT,
     "MPI_Waitsome": Action.WAIT,
@@ -70,6 +76,8 @@ _BY_NAME = {
     "MPI_Init": Action.COLLECTIVE,
     "MPI_Init_thread": Action.COLLECTIVE,
 }
+
+_LOOKS = ("MPI_Probe", "MPI_Iprobe", "MPI_Mprobe", "MPI_Improbe", "MPI_Request_get_status")
 
 BUFFERED = ("MPI_Bsend", "MPI_Ibsend")
 """Sends that never wait for their receive."""
@@ -127,9 +135,9 @@ def state_of(group: CallGroup, name: str) -> int:
     return _STATES.get(action_of(group, name)) or _STATES_OF_GROUPS.get(group, states.OTHER)
 
 
-def is_modelled(name: str) -> bool:
-    """Whether the replay charges a call; any other one takes no time in it."""
-    return name in _BY_NAME or collective_of(name) is not None
+def looks(name: str) -> bool:
+    """Whether a call waits for what the next one then completes: in the replay that one waits."""
+    return name.endswith(FOUND_NOTHING) or name in _LOOKS
 
 
 def collective_of(name: str) -> str | None:

@@ -37,6 +37,8 @@ __all__ = [
     "Program",
     "Uneven",
     "amounts",
+    "at_once",
+    "unmodelled_calls",
 ]
 
 
@@ -193,6 +195,11 @@ NONE_UNEVEN = Uneven(
 """Of a program whose collectives have equal members."""
 
 
+def unmodelled_calls(calls: str) -> list[str]:
+    """Say what a program does not contain (`Program.unmodelled`), before anything else is said."""
+    return [f"not modelled, assumed to take no time: {calls}"] if calls else []
+
+
 @dataclass(frozen=True)
 class Program:
     """What every process does, in order.
@@ -221,6 +228,8 @@ class Program:
         Node of each process.
     notes : tuple of str
         What was left out of the program or assumed not to take time, one line each.
+    unmodelled : str
+        MPI calls of the run that it does not contain, with their share of the time; empty without.
     lost : str
         Which records the run lost, where it did: why operations may be missing.
     uneven : Uneven
@@ -244,6 +253,7 @@ class Program:
     communicators: dict[int, NDArray[np.int32]]
     nodes: NDArray[np.int32]
     notes: tuple[str, ...] = field(default=())
+    unmodelled: str = ""
     lost: str = ""
     uneven: Uneven = field(default=NONE_UNEVEN)
     threads: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
@@ -295,3 +305,76 @@ class Program:
         """Sum of the compute bursts of each sequence, ns."""
         # By process: a running sum over all of them would leave the range of exact integers.
         return _kernel.sums(self.offsets, self.burst) + self.tail
+
+
+_CLOSE = 10_000  # ns: what is computed between operations that could as well be one
+
+
+def at_once(program: Program) -> Program | None:
+    """Return the program with blocking sends that do not hold up receives, as in MPI_Sendrecv.
+
+    A blocking send becomes a nonblocking one, waited for behind the receives that it stands beside
+    with hardly any computing in between. One behind these receives begins before them if its own
+    receiver sends first, too: then both take it for an exchange, and not for something passed on.
+
+    Returns
+    -------
+    Program or None
+        None if there is no such send.
+    """
+    kind, target = program.kind, program.target
+    size = len(kind)
+    talks = kind < Op.COLLECTIVE
+    begins = np.ones(size, bool)
+    begins[1:] = ~talks[1:] | ~talks[:-1] | (program.burst[1:] > _CLOSE)
+    begins[program.offsets[:-1][np.diff(program.offsets) > 0]] = True
+    # Sends, then receives, or the other way round, are one; what follows is another one.
+    sends = (kind == Op.SEND) | (kind == Op.ISEND) | (kind == Op.WAIT_SEND)
+    turns = begins | np.append(True, sends[1:] != sends[:-1])[:size]
+    turn = np.cumsum(turns)
+    in_stretch = turn - np.maximum.accumulate(np.where(begins, turn, 0))
+    begins |= turns & (in_stretch % 2 == 0)
+    exchange = np.cumsum(begins) - 1
+    send = np.flatnonzero(kind == Op.SEND)
+    receive = np.flatnonzero((kind == Op.RECEIVE) | (kind == Op.WAIT_RECEIVE))
+    first_send, first, last = (np.full(np.count_nonzero(begins), end) for end in (size, size, -1))
+    np.minimum.at(first_send, exchange[send], send)
+    np.minimum.at(first, exchange[receive], receive)
+    np.maximum.at(last, exchange[receive], receive)
+    received = np.full(len(program.messages), -1)
+    received[target[receive]] = receive
+    meets = received[target[send]]
+    expected = (meets >= 0) & (first_send[exchange[meets]] < meets)
+    before, behind = last[exchange[send]] > send, first[exchange[send]] < send
+    behind &= expected
+    in_one_call = program.call[send] == program.call[np.minimum(send + 1, size - 1)]
+    free = (before | behind) & ~(in_one_call & (send + 1 < size))
+    early, send = send[free & behind], send[free]
+    if not len(send):
+        return None
+    made = kind.copy()
+    made[send] = Op.ISEND
+    place = np.arange(size, dtype=np.float64)
+    place[early] = first[exchange[early]] - 0.5
+    order = np.argsort(place, kind="stable")
+    moved = np.empty(size, np.int64)
+    moved[order] = np.arange(size)
+    burst: NDArray[Any] = program.burst[order]
+    head = np.unique(first[exchange[early]])  # what is computed before stays in front
+    front = moved[head] - np.bincount(exchange[early], minlength=len(first))[exchange[head]]
+    burst[moved[head]], burst[front] = burst[front], burst[moved[head]]
+    send = send[np.argsort(last[exchange[send]], kind="stable")]
+    at = moved[last[exchange[send]]] + 1
+    uneven = program.uneven
+    return replace(
+        program,
+        offsets=program.offsets + np.searchsorted(at, program.offsets, side="right"),
+        kind=np.insert(made[order], at, Op.WAIT_SEND),
+        target=np.insert(target[order], at, target[send]),
+        burst=np.insert(burst, at, 0),
+        call=np.insert(program.call[order], at, program.call[send]),
+        uneven=replace(
+            uneven,
+            operation=uneven.operation + np.searchsorted(at, uneven.operation, side="right"),
+        ),
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN, Collectives, Op, Uneven
-from popmodel.units import plural
+from popmodel.units import count, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MatchedCollectives", "match_collectives", "uneven_arrivals"]
 
+_WITHOUT_BYTES = (COLLECTIVES.index("init"), COLLECTIVES.index("barrier"))
 _WAIT_FOR_ALL = (COLLECTIVES.index("barrier"), COLLECTIVES.index("allreduce"))
 _APART = 100_000  # ns; clocks of nodes may differ by less
 _OF_INIT = np.iinfo(np.int64).min  # the communicator of MPI_Init, which comes before any
@@ -114,6 +115,7 @@ def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
     told, differ = calls.calls.collectives, found["uneven"]
     by_part = [call for call, each in told.parts.items() if each.min() != each.max()]
     differ[found["collective"][np.searchsorted(found["call"], by_part)]] |= 1
+    free = _without_waiting(found) if trace.timed else np.zeros(len(found["kind"]), bool)
     number, turns = found["number"], found["turns"]
     by_peer = np.zeros(len(found["kind"]), bool)
     by_peer[found["collective"]] = calls.by_peer[calls.calls.name[found["call"]]]
@@ -131,15 +133,45 @@ def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
         root_sent=found["root_sent"],
         by_peer=by_peer,
     )
+    kept = {name: column[~free] for name, column in vars(collectives).items()}
+    members = ~free[found["collective"]]
+    number_of = np.cumsum(~free, dtype=np.int32) - 1
+    entered, left = found["entered"][~free], found["left"][~free]
     return MatchedCollectives(
-        collectives,
-        found["call"],
-        found["collective"],
-        differ,
-        tuple(
-            _note_apart(collectives.kind, found["entered"], found["left"]) if trace.timed else ()
+        Collectives(**kept),
+        found["call"][members],
+        number_of[found["collective"][members]],
+        differ[~free],
+        (
+            *(_note_apart(kept["kind"], entered, left) if trace.timed else ()),
+            *_note_free(collectives.kind[free]),
         ),
     )
+
+
+def _without_waiting(found: _kernel.Collectives) -> NDArray[np.bool_]:
+    """Which collectives hold nobody: those of a kind that moves no bytes and was seen not to.
+
+    MPI need not synchronise where there is nothing to send: Open MPI and MPICH return at once from
+    most calls with a count of 0. So if one of a kind was left before all had entered it, none of
+    that kind without bytes holds anybody. Others synchronise, as all do in Dimemas.
+    """
+    kind = found["kind"]
+    empty = (found["sent"] == 0) & (found["received"] == 0) & ~np.isin(kind, _WITHOUT_BYTES)
+    early = empty & (found["left"] < found["entered"] - _APART)
+    free: NDArray[np.bool_] = empty & np.isin(kind, kind[early])
+    return free
+
+
+def _note_free(kind: NDArray[np.int8]) -> list[str]:
+    names, number = np.unique(kind, return_counts=True)
+    calls = [
+        f"{count(many)} {COLLECTIVES[name]}"
+        for name, many in zip(names, number.tolist(), strict=True)
+    ]
+    if not calls:
+        return []
+    return [f"collectives without bytes that wait for nobody, as in the run: {', '.join(calls)}"]
 
 
 def _by_process(calls: SequenceCalls) -> tuple[Columns, NDArray[np.int64]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
 __all__ = [
+    "FOUND_NOTHING",
     "CallGroup",
     "CallLengths",
     "Calls",
@@ -30,6 +31,9 @@ __all__ = [
     "cut_calls",
     "lengths_in",
 ]
+
+FOUND_NOTHING = " (found nothing)"
+"""Ends the name of tests and probes that found nothing."""
 
 
 class CallGroup(Enum):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.trace.calls import FOUND_NOTHING
 from popmodel.trace.event import Event
 from popmodel.tracer.calls import INCOMPLETE, known_calls
 
@@ -38,7 +39,7 @@ def names_of_values(
         # Two calls share a number where Extrae has one for both: the plain name is kept.
         of_group.setdefault(call.value, f"MPI_{call.name}")
         if call.may_miss:
-            of_group[call.value + INCOMPLETE] = f"MPI_{call.name} (found nothing)"
+            of_group[call.value + INCOMPLETE] = f"MPI_{call.name}{FOUND_NOTHING}"
     running = {0: "End", **dict(enumerate(functions.names, start=1))}
     for event in (Event.OUTLINED, Event.TASK, Event.NEW_TASK):
         values[event] = running

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.network.point_to_point import SizeClass
+from popmodel.simulator.program import at_once
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -74,6 +76,14 @@ def scenarios(program: Program, network: Network, run: RunOn) -> tuple[Scenario,
         "no waiting": ("no rank ever waits: the longest computing", compute.max(initial=0.0)),
         "all ideal": ("no transfer, no waiting, balanced: the mean computing", _mean(compute)),
     }
+    if (exchanging := at_once(program)) is not None:
+        meaning = "no blocking send holds up the receives beside it (MPI_Sendrecv)"
+        found["sends and receives at once"] = meaning, run(exchanging, network)
+    if (tiers := network.tiers) is not None and tiers.within is not None and tiers.between:
+        free = replace(tiers.within, classes=(SizeClass(None, 0.0, 0.0),))
+        free = replace(free, send_overhead=0.0, receive_overhead=0.0)
+        inside = network.with_(tiers=replace(tiers, within=free))
+        found["no transfer within nodes"] = "messages inside a node for free", run(program, inside)
     gains = [
         Scenario(name, meaning, float(time), float(runtime - time))
         for name, (meaning, time) in found.items()

@@ -474,7 +474,7 @@ MPI calls
 times  time %  wait %
   122    23.9     9.4  MPI_Waitall
     4     0.5    28.3  MPI_Barrier
-    2     0.4     0.0  MPI_Comm_split
+    2     0.4       -  MPI_Comm_split
  and 4 more (--format json lists all)
  time %: of core time; wait %: of that spent waiting, the
  rest is transfer

@@ -78,7 +78,8 @@ def test_other_formats(popmodel: Call) -> None:
     page = json.loads(popmodel("signature", "check", "good.toml", "--format", "json")[1])
     assert page["schema"] == "popmodel/signature-check/1"
     assert list(page) == [
-        "schema", "path", "application", "mistakes", "remarks", "explained", "provenance",
+        "schema", "path", "application", "mistakes", "remarks", "explained", "caveats",
+        "provenance",
     ]  # fmt: skip
     assert (page["application"], page["mistakes"], page["remarks"]) == ("demo", [], [])
     assert page["explained"]["params"] == [

@@ -106,9 +106,9 @@ RARE = {
     ),
     "popmodel/runs/1": r"runs\[\]\.caveats\[\]",
     "popmodel/info/1": r"(counters|caveats|threads|warnings)\[\].*|user_regions\..*",
-    "popmodel/extraction/1": r"laws\[\]\.(notes\[\]|rejected\[\].*)",
-    "popmodel/agreement/1": r"notes\[\]",
-    "popmodel/signature-check/1": r"(mistakes|remarks)\[\]",
+    "popmodel/extraction/1": r"caveats\[\]|laws\[\]\.(notes\[\]|rejected\[\].*)",
+    "popmodel/agreement/1": r"(caveats|notes)\[\]",
+    "popmodel/signature-check/1": r"(caveats|mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/sweep/1": (
         r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*|"

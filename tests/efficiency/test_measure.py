@@ -333,13 +333,31 @@ def test_mpi_calls_of_other_threads_leave_the_replay_absent(tmp_path: Path) -> N
         assert "not only masters call MPI" in run.absent[name]
 
 
-def test_notes_of_the_replay_are_kept(tmp_path: Path) -> None:
+def test_what_the_ideal_runtime_does_not_contain_comes_first(tmp_path: Path) -> None:
     script = Script(1)
-    script.compute(0, 100)
+    script.compute(0, 90)
     script.call(0, "Put")
-    assert measured(script, tmp_path).notes == (
-        "calls not modelled by the replay, assumed to take no time: 1 MPI_Put",
+    run = measured(script, tmp_path)
+    assert run.caveats[0] == (
+        "not modelled, assumed to take no time: 10 % of the time in 1 MPI_Put"
     )
+    (site,) = run.call_sites
+    assert (site.call, site.waiting) == ("MPI_Put", None)
+
+
+def test_probes_wait_for_what_is_received_behind_them(tmp_path: Path) -> None:
+    script = Script(2)
+    script.compute(0, 500)
+    send = script.call(0, "Send", 10)
+    script.compute(1, 100)
+    script.call(1, "Probe", 390)
+    script.compute(1, 5)
+    receive = script.call(1, "Recv", 15)
+    script.message(send, receive, receive)
+    run = measured(script, tmp_path)
+    waits = {site.call: site.waiting for site in run.call_sites}
+    assert waits["MPI_Probe"] == pytest.approx(395e-9)
+    assert waits["MPI_Recv"] is None
 
 
 def test_the_network_that_counts_as_ideal_can_be_chosen(tmp_path: Path) -> None:

@@ -46,6 +46,9 @@ VALUES = {
     "Comm_split": (OTHER, 23),
     "Startall": (OTHER, 124),
     "Testall": (OTHER, 125),
+    "Neighbor_alltoall": (COLLECTIVE, 178),
+    "Ineighbor_alltoall": (COLLECTIVE, 179),
+    "Probe": (POINT_TO_POINT, 61),
     "Put": (ONE_SIDED, 65),
     "File_write": (IO, 145),
 }

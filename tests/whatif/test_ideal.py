@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.network.network import Network
+from popmodel.network.point_to_point import SizeClass
 from popmodel.network.speeds import parse_speeds
+from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, at_once
 from popmodel.trace import read
 from popmodel.trace.focus import focused
 from popmodel.whatif.ideal import balanced, scenarios
@@ -101,3 +105,87 @@ def test_ranks_of_other_speeds_are_balanced_as_fast_as_they_are():
     assert found["no waiting"] == pytest.approx(40 * MS)
     assert found["all ideal"] == pytest.approx(24 * MS)
     assert found["balanced"] == pytest.approx((24 + 2) * MS)
+
+
+def exchanges(ranks: int, steps: int, size: int, first: set[int], compute: float = 1 * MS):
+    """Let all ranks send to the next one and receive from the one before, some of them first."""
+    builder = ProgramBuilder(ranks)
+    for _ in range(steps):
+        messages = [builder.message(p, (p + 1) % ranks, size) for p in range(ranks)]
+        for p in range(ranks):
+            builder.compute(p, compute)
+            order = [(Op.SEND, messages[p]), (Op.RECEIVE, messages[p - 1])]
+            for op, message in order[::-1] if p in first else order:
+                builder.do(p, op, message)
+    return builder.build()
+
+
+FAST = Network(latency=1e-6, bandwidth=1e9)
+
+
+def test_a_ring_of_blocking_sends_is_one_exchange():
+    """A send waits for its receiver, which sends itself: the last one sends first, and so on."""
+    program = exchanges(8, 10, 10**7, first={0})
+    assert run(program, FAST) == pytest.approx(810.08 * MS)
+    (found,) = (one for one in scenarios(program, FAST, run) if "at once" in one.name)
+    assert found.runtime == pytest.approx(10 * (1 * MS + 10 * MS + 1e-6))
+    assert found.gain == pytest.approx(810.08 * MS - found.runtime)
+
+
+def test_a_send_does_not_move_before_the_receive_of_another_exchange():
+    """As in a ring that sums up: each sends on what it has received last."""
+    program = exchanges(3, 4, 10**6, first={0}, compute=0.0)
+    changed = at_once(program)
+    assert changed is not None
+    for p in range(3):
+        rows = slice(*changed.offsets[p : p + 2])
+        (received,) = np.nonzero(changed.kind[rows] == Op.RECEIVE)
+        (sent,) = np.nonzero(changed.kind[rows] == Op.ISEND)
+        assert (sent[1:] > received[:-1]).all()
+
+
+def test_what_is_passed_on_cannot_be_sent_at_once():
+    builder = ProgramBuilder(4)
+    messages = [builder.message(p, p + 1, 10**6) for p in range(3)]
+    for p in range(4):
+        if p > 0:
+            builder.do(p, Op.RECEIVE, messages[p - 1])
+        if p < 3:
+            builder.do(p, Op.SEND, messages[p])
+    assert at_once(builder.build()) is None
+
+
+@given(
+    ranks=st.integers(2, 7),
+    steps=st.integers(1, 4),
+    size=st.sampled_from([8, 40_000, 10**6]),
+    first=st.sets(st.integers(0, 6), min_size=1),
+    compute=st.sampled_from([0.0, 5e-6, 1 * MS]),
+)
+def test_at_once_is_never_longer_and_does_the_same(ranks, steps, size, first, compute):
+    program = exchanges(ranks, steps, size, {0, *(p for p in first if p < ranks - 1)}, compute)
+    changed = at_once(program)
+    if changed is None:
+        return
+    assert run(changed, FAST) <= run(program, FAST) + 1e-12
+    assert changed.compute().tolist() == program.compute().tolist()
+    for p in range(ranks):
+        before, after = (slice(*each.offsets[p : p + 2]) for each in (program, changed))
+        receives = [
+            each.target[rows][each.kind[rows] == Op.RECEIVE]
+            for each, rows in ((program, before), (changed, after))
+        ]
+        assert receives[0].tolist() == receives[1].tolist()
+        kinds = changed.kind[after].tolist()
+        assert kinds.count(Op.ISEND) == kinds.count(Op.WAIT_SEND)
+        assert kinds.count(Op.ISEND) + kinds.count(Op.SEND) == steps
+
+
+def test_messages_within_nodes_have_a_scenario():
+    tiers = Tiers(
+        Tier((SizeClass(None, 1e-6, 1e-9),), 1e9), Tier((SizeClass(None, 1e-5, 1e-9),), 1e9)
+    )
+    program = replace(ring(1 * MS, 1 * MS), nodes=np.zeros(2, np.int32))
+    names = {one.name: one for one in scenarios(program, Network(tiers=tiers), run)}
+    assert names["no transfer within nodes"].gain == pytest.approx(2e-6)
+    assert "no transfer within nodes" not in {one.name for one in scenarios(program, SLOW, run)}

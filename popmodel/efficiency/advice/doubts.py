@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from popmodel.efficiency.evidence import SLOW
-from popmodel.simulator.mpi_calls import is_modelled
 from popmodel.units import format_bandwidth, format_time, plural
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def network_doubt(run: Run) -> list[str]:
     networks, observed = run.evidence.networks, run.observables
     if networks is None:
         return []
-    beside = sum(site.time for site in run.call_sites if not is_modelled(site.call))
+    beside = sum(site.time for site in run.call_sites if site.waiting is None)
     runtime = observed.runtime - beside / len(observed.threads)
     if runtime <= _BEYOND * networks.slow:
         return []

@@ -9,8 +9,9 @@ import numpy as np
 
 from popmodel.efficiency.advice.doubts import crowd_doubt, network_doubt
 from popmodel.efficiency.advice.remark import Loss, Remark, percent
-from popmodel.simulator.mpi_calls import collective_of, is_modelled
-from popmodel.units import count, format_time
+from popmodel.efficiency.evidence import USUAL
+from popmodel.simulator.mpi_calls import collective_of
+from popmodel.units import count, format_bandwidth, format_time
 
 if TYPE_CHECKING:
     from popmodel.efficiency.call_sites import CallSite
@@ -20,6 +21,7 @@ __all__ = ["communication", "imbalance", "transfer", "waiting"]
 
 _TABLE = "popmodel metrics --by process lists all ranks."
 _HARDLY = 0.05
+_WORTH = 0.9  # of the runtime: what a remedy has to come below
 _CLEARLY = 2.0  # by which latency has to cost more than bandwidth, or less, to be the one to blame
 
 
@@ -111,13 +113,13 @@ def transfer(loss: Loss) -> Remark:
     busy = site.time - _waited(site)
     why = (
         f"{site.name} takes {percent(_in_mpi(loss, site))} of the time in MPI, "
-        + (f"{_waits(site)}; " if site.waiting is not None and is_modelled(site.call) else "")
+        + (f"{_waits(site)}; " if site.waiting is not None else "")
         + f"each of {count(site.count)} calls takes {format_time(busy / site.count, digits=3)}"
         + (" beyond waiting." if _waited(site) else ".")
     )
     if site.call.startswith("MPI_File_"):
         return Remark(why, "This is I/O: use collective calls, larger blocks and fewer writers.")
-    if not is_modelled(site.call):
+    if site.waiting is None:
         return Remark(why, "The replay does not model this call: waiting in it counts as transfer.")
     return Remark(why, _network(loss))
 
@@ -129,6 +131,13 @@ def _network(loss: Loss) -> str:
     networks, ideal = loss.run.evidence.networks, loss.run.observables.ideal_runtime
     if networks is None or ideal is None:
         return loss.advice
+    if networks.at_once is not None and networks.at_once < _WORTH * networks.bandwidth:
+        return (
+            "Send and receive at once (MPI_Sendrecv, or MPI_Isend): at "
+            f"{format_bandwidth(USUAL.bandwidth)} the replay then takes "
+            f"{format_time(networks.at_once, digits=3)} instead of "
+            f"{format_time(networks.bandwidth, digits=3)}."
+        )
     latency, volume = networks.latency - ideal, networks.bandwidth - ideal
     if latency > _CLEARLY * volume:
         return (
@@ -161,7 +170,7 @@ def communication(loss: Loss) -> Remark:
         return Remark(unknown, loss.advice)
     site = max(run.call_sites, key=lambda one: one.time)
     text = f"{site.name} takes {percent(_in_mpi(loss, site))} of the time in MPI"
-    if site.waiting is None or not is_modelled(site.call):
+    if site.waiting is None:
         return Remark(f"{text}. {unknown}".strip(), loss.advice)
     told = Remark(f"{text}, {_waits(site)}.", "")
     other = waiting(loss) if 2 * _waited(site) > site.time else None

@@ -17,6 +17,7 @@ from popmodel.model.grammar import toml_lines
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.signature.files import read
 from popmodel.model.signature.reader import SignatureReader
+from popmodel.simulator.program import unmodelled_calls
 from popmodel.values import dataclass
 
 
@@ -36,6 +37,8 @@ class Checked:
         What is doubtful, by line.
     explained : dict or None
         What the signature says, as plain data; None if there are mistakes.
+    caveats : tuple of str
+        What of the program it does not contain.
     """
 
     path: str
@@ -43,6 +46,7 @@ class Checked:
     mistakes: tuple[Finding, ...]
     remarks: tuple[Finding, ...] = ()
     explained: dict[str, Any] | None = None
+    caveats: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON types, schema ``popmodel/signature-check/1``."""
@@ -96,4 +100,6 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
     explained = None
     if not mistakes:
         explained = described(signature, dimensions, runs, document["app"].get("description"))
-    return Checked(path, signature.name, findings.in_order(mistakes), remarks, explained)
+    caveats = tuple(unmodelled_calls(signature.not_modelled))
+    found = findings.in_order(mistakes)
+    return Checked(path, signature.name, found, remarks, explained, caveats)

@@ -116,6 +116,9 @@ class Signature:
         Who touched the data of loops first that do not say it.
     unknown : tuple of Unknown
         What is written as ``"?"`` and was not set.
+    not_modelled : str
+        MPI calls of the program that it does not contain, with their share of the time; empty
+        without.
     calibration : Calibration or None
         What measured runs have taught of it; None if it was not calibrated.
     """
@@ -133,6 +136,7 @@ class Signature:
     units: Mapping[str, str] = field(default_factory=dict)
     first_touch: str = "threads"
     unknown: tuple[Unknown, ...] = ()
+    not_modelled: str = ""
     calibration: Calibration | None = None
 
     @cached_property

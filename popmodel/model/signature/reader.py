@@ -95,7 +95,10 @@ class SignatureReader(ProgramReader):
         before = (name, self.path, is_bundled, params, constants, let, limits, grid, imbalance)
         inputs = {"params": params, "constants": constants, "imbalance": imbalance}
         known = self.section(document, "calibration", partial(calibration, self, inputs), None)
-        return Signature(*before, program, {**units, **more}, first_touch, unknown, known)
+        app = document.get("app")
+        omitted = str(app.get("not_modelled", "")) if isinstance(app, Mapping) else ""
+        more_units = {**units, **more}
+        return Signature(*before, program, more_units, first_touch, unknown, omitted, known)
 
     def section(
         self,

@@ -47,6 +47,12 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         Key("name", "", None, "name of the application"),
         Key("description", "", "none", "what it does"),
         Key("source", "", "none", "reference"),
+        Key(
+            "not_modelled",
+            "",
+            "none",
+            "MPI calls of the program that the signature does not contain, in words",
+        ),
     ),
     "limits": (
         Key("require", "", "none", "list of conditions on P, T and parameters"),

@@ -19,6 +19,7 @@ from popmodel.report.sensitivity import conclusion
 from popmodel.report.sensitivity_regions import verdict as region_verdict
 from popmodel.report.views import Document
 from popmodel.report.warnings import warning_text
+from popmodel.simulator.program import unmodelled_calls
 
 _NOT_MEASURED = "preset, not measured"
 
@@ -132,6 +133,11 @@ def _doubts(contents: Contents) -> Iterator[str]:
         yield from joint_caveats(runs, run_names([run["trace"] for run in runs]))
         yield from one["advice"]["doubts"]
         yield from one["scaling"]["notes"]
+    for one in contents.documents:
+        known = one.get("application")
+        if isinstance(known, dict):
+            for text in unmodelled_calls(known.get("not_modelled", "")):
+                yield f"{verb_of(one)}: {text}"
     for one in contents.documents:
         known = one.get("machine")
         if isinstance(known, dict) and known.get("preset"):

@@ -98,7 +98,11 @@ Type_size Type_struct Type_ub Type_vector File_open File_close File_read File_re
 File_write_all File_read_at File_read_at_all File_write_at File_write_at_all Comm_spawn
 Comm_spawn_multiple Request_get_status Ireduce Iallreduce Ibarrier Ibcast Ialltoall Ialltoallv
 Iallgather Iallgatherv Igather Igatherv Iscatter Iscatterv Ireduce_scatter Iscan
-Reduce_scatter_block Ireduce_scatter_block Alltoallw Ialltoallw Get_accumulate
+Reduce_scatter_block Ireduce_scatter_block Alltoallw Ialltoallw Get_accumulate Dist_graph_create
+Neighbor_allgather Ineighbor_allgather Neighbor_allgatherv Ineighbor_allgatherv Neighbor_alltoall
+Ineighbor_alltoall Neighbor_alltoallv Ineighbor_alltoallv Neighbor_alltoallw Ineighbor_alltoallw
+Fetch_and_op Compare_and_swap Win_flush Win_flush_all Win_flush_local Win_flush_local_all Mprobe
+Improbe Mrecv Imrecv
 """
 
 MPI_CALLS: Mapping[int, str] = {

@@ -269,7 +269,7 @@ def test_a_network_that_does_not_explain_transfer_is_a_doubt_and_not_a_remedy() 
     )
     assert found.advice[0].remedy == ""
     # Time in calls that the replay does not model needs no network.
-    write = CallSite("MPI_File_write_all", "", "", 10, 8.0, 0.4, 0.0)
+    write = CallSite("MPI_File_write_all", "", "", 10, 8.0, 0.4)
     known = advised(transferring(5.0, 4.9, 4.9, write))
     assert known.doubts == ()
     assert known.advice[0].remedy.startswith("This is I/O")
