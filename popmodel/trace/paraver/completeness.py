@@ -79,6 +79,6 @@ def _ended(records: ParaverRecords, masters: NDArray[np.int64]) -> NDArray[np.in
     """Processes of which some thread ends MPI or the application."""
     events = records.events
     rows = rows_where_value(events, (NUMBERS[Event.APPLICATION],), (0,))
-    finalised = named_calls(events, records.labels, int(events.time.max(initial=0)), _ENDS)
+    finalised = named_calls(events, records.labels, 0, _ENDS)  # when they end is no matter
     locations = np.append(part_of(events.offsets, rows), [call.location for call in finalised])
     return np.searchsorted(masters, locations, side="right") - 1

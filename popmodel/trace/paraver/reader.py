@@ -24,7 +24,7 @@ from popmodel.trace.paraver.labels import Labels, beside, parse_pcf, parse_row, 
 from popmodel.trace.paraver.spill import Spill
 from popmodel.trace.paraver.tables import ParaverRecords
 from popmodel.trace.source import CHUNK, Source, open_source
-from popmodel.trace.tables import Int32, TraceWarning, offsets_of
+from popmodel.trace.tables import Int32, Int64, TraceWarning, offsets_of
 from popmodel.trace.trace import Trace
 from popmodel.units import format_time
 
@@ -87,7 +87,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
     end = max(facts["duration"], facts["last"]) - origin  # as Paraver does
     records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
     device = device_rows(names, records)
-    devices = _named(names, arrays["process_offsets"], device)
+    devices = _named(names, application, arrays["process_offsets"], device)
     if devices:
         arrays = left_out(shown, arrays, device)
         records = ParaverRecords(*columns.as_records(arrays), labels, end, shown)
@@ -126,7 +126,7 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
 
 
 def _named(
-    names: tuple[str, ...] | None, process_offsets: np.ndarray, rows: np.ndarray
+    names: tuple[str, ...] | None, application: int, process_offsets: Int64, rows: np.ndarray
 ) -> tuple[str, ...]:
     """Names of some locations; those without are numbered as Paraver does."""
     found = np.flatnonzero(rows).tolist()
@@ -134,7 +134,7 @@ def _named(
         return tuple(names[row] for row in found)
     process = (np.searchsorted(process_offsets, found, side="right") - 1).tolist()
     return tuple(
-        f"THREAD {each + 1}.{row - int(process_offsets[each]) + 1}"
+        f"THREAD {application}.{each + 1}.{row - int(process_offsets[each]) + 1}"
         for each, row in zip(process, found, strict=True)
     )
 

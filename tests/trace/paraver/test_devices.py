@@ -106,7 +106,7 @@ def test_rows_without_names_are_known_by_their_events(
     for pair in pairs:
         writer.event(0, 1, 100, [pair])
     found = of(tmp_path, writer)
-    assert found.devices == (("THREAD 1.2",) if is_device else ())
+    assert found.devices == (("THREAD 1.1.2",) if is_device else ())
     assert found.locations == 2 - is_device
 
 
@@ -115,7 +115,7 @@ def test_devices_are_named_first(tmp_path: Path) -> None:
     run([1, 1], [2, 2]).write(path)
     sentence = (
         "4 rows are left out, as streams of GPUs are no threads "
-        "(THREAD 1.2, THREAD 1.3, THREAD 2.2, ...): all else is of the host"
+        "(THREAD 1.1.2, THREAD 1.1.3, THREAD 1.2.2, ...): all else is of the host"
     )
     assert info(str(path))["caveats"][0] == sentence
     for verb in (
