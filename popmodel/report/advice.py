@@ -14,10 +14,11 @@ Data = Mapping[str, Any]
 
 
 def advised(advice: Data) -> Section:
-    """The verdict, doubts, and the causes in the order of their cost."""
+    """Doubts, the verdict, and the causes in the order of their cost."""
+    first, *others = *advice["doubts"], advice["verdict"]
     return (
-        Note(advice["verdict"], Role.VERDICT),
-        *notes(advice["doubts"], Role.DOUBT),
+        Note(first, Role.VERDICT),
+        *notes(others, Role.DOUBT),
         *notes(numbered(advice), Role.STEP),
     )
 

@@ -445,12 +445,11 @@ Parallel efficiency                         20.5
  in parentheses: other views of the same loss; they overlap
  and do not add up
 
--> Parallel efficiency is 20.5 %, below the 80 % that POP
-   considers good.
-   Doubtful: even on a slow network (5 us, 1 GB/s) the
+-> Doubtful: even on a slow network (5 us, 1 GB/s) the
    replay takes only 43.3 ms of the 78.3 ms, so the network
    does not explain the time in MPI. Check that each process
    had its own core; if not, trace again.
+   Parallel efficiency is 20.5 %.
    1. Process transfer efficiency 55.1 % costs 44.9 % of the
       core time (threads x runtime). MPI_Waitall takes 96 %
       of the time in MPI, 9.4 % of it waiting for other
@@ -458,8 +457,7 @@ Parallel efficiency                         20.5
    2. OpenMP parallel region efficiency 70.9 % costs 29.1 %
       of the core time. z_solve_ causes 26 % of the loss in
       parallel regions, 97 % of it by scheduling, fork and
-      join; an instance takes 90.3 us. Such short regions do
-      not pay off: merge them, or parallelise an outer loop.
+      join; an instance takes 90.3 us.
 
 parallel regions
 times  PE %  LB %      lost

@@ -9,6 +9,7 @@ little was measured. POP takes efficiencies below `POP` for worth attention.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -170,12 +171,13 @@ def advise(
     long = [index for index in useful if _too_short(runs[index]) is None]
     if not long:
         return Advised(f"No advice: {_too_short(runs[useful[0]])}.")
-    if (good := _all_good(family, evaluations, scaling, long, compared=compared)) is not None:
-        return Advised(f"No advice: {good}.")
     worst = min(long, key=lambda index: totals[index])
-    fall = _steepest(runs, divided, totals, long) if compared else None
     doubtful = doubts(runs[worst])
-    chosen = _chosen(divided[worst], 2 if doubtful else _MOST)
+    good = _all_good(family, evaluations, scaling, long, compared=compared)
+    if good is not None and not doubtful:
+        return Advised(f"No advice: {good}.")
+    fall = _steepest(runs, divided, totals, long) if compared else None
+    chosen = [] if good is not None else _chosen(divided[worst], 2 if doubtful else _MOST)
     if fall is not None and fall.after == worst:
         chosen += [one for one in divided[worst] if one.metric == fall.metric and one not in chosen]
     reference = None if worst == scaling.reference else runs[scaling.reference]
@@ -183,7 +185,10 @@ def advise(
         _advice(worst, Loss(runs[worst], cost, reference, names[scaling.reference]))
         for cost in chosen
     )
-    verdict = _verdict(totals[worst], names[worst] if len(runs) > 1 else None, compared)
+    if doubtful:  # no remedy rests on doubtful times
+        found = tuple(replace(each, remedy="") for each in found)
+    name = names[worst] if len(runs) > 1 else None
+    verdict = _verdict(totals[worst], name, compared, judged=not doubtful)
     if short := [names[index] for index in useful if index not in long]:
         verdict += f" Too short to advise on: {', '.join(short)}."
     return Advised(verdict, tuple(doubtful), found, fall)
@@ -305,9 +310,11 @@ def _steepest(
     )
 
 
-def _verdict(total: float, name: str | None, compared: bool) -> str:
+def _verdict(total: float, name: str | None, compared: bool, *, judged: bool) -> str:
     what = "Global efficiency" if compared else "Parallel efficiency"
     where = f"is lowest in {name}: {100 * total:.1f} %" if name else f"is {100 * total:.1f} %"
+    if not judged:
+        return f"{what} {where}."
     side = "below" if total < POP else "above"
     return f"{what} {where}, {side} the {percent(POP)} that POP considers good."
 

@@ -27,7 +27,8 @@ _NOT_MEASURED = "preset, not measured"
 def section(contents: Contents) -> Section | None:
     """What a reader in a hurry has to know."""
     runs = columns(contents)
-    said = list(_said(contents, runs))
+    doubtful = [text for one in contents.of("metrics") for text in one["advice"]["doubts"]]
+    said = [*(("Doubt", text) for text in doubtful), *_said(contents, runs)]
     if not said:
         return None
     context = {
@@ -131,7 +132,6 @@ def _doubts(contents: Contents) -> Iterator[str]:
     for one in contents.of("metrics"):
         runs = one["runs"]
         yield from joint_caveats(runs, run_names([run["trace"] for run in runs]))
-        yield from one["advice"]["doubts"]
         yield from one["scaling"]["notes"]
     for one in contents.documents:
         known = one.get("application")

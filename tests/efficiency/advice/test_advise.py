@@ -358,6 +358,10 @@ def test_threads_that_share_cores_come_before_everything_else() -> None:
         "Doubtful: the 4 threads of a process share 1 core. Bind processes wider (Open MPI: "
         "--map-by slot:PE=4 or --bind-to none) and trace again first.",
     )
+    assert found.verdict == "Parallel efficiency is 50.0 %."
+    assert found.advice and not any(each.remedy for each in found.advice)
+    good = advised(run([[9], [9]], 10.0, evidence=narrow))
+    assert (good.verdict, len(good.doubts)) == ("Parallel efficiency is 90.0 %.", 1)
     shared = replace(narrow, crowd=Crowd(threads=4, sharing=8, cpus=4))
     found = advised(run([[5], [5]], 10.0, evidence=shared))
     assert found.doubts[0].startswith("Doubtful: 8 threads share 4 cores. Use fewer processes")

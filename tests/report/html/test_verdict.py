@@ -89,7 +89,7 @@ def test_the_lead_tells_efficiency_and_largest_loss(measured: Contents) -> None:
     values = one["metrics"]["hybrid-additive"]
     lowest = one["lowest"]["hybrid-additive"]
     lost = (1 - lowest["value"]) * one["runtime"]
-    lead = context(measured)["lead"]
+    lead = dict(context(measured)["more"])["Run"]  # behind a doubt
     assert f"at {100 * values['parallel_efficiency']:.1f} % parallel efficiency" in lead
     assert f"{100 * (1 - lowest['value']):.1f} points" in lead
     assert f"{format_time(lost, digits=3)} of each thread" in lead
@@ -229,7 +229,9 @@ def test_advice_doubts_and_caveats_are_told(measured: Contents) -> None:
 
 def test_names_of_metrics_keep_their_capitals_within_a_sentence() -> None:
     found = context(contents(popmodel.metrics(STENCIL)))
-    assert "is OpenMP parallel region efficiency" in found["lead"]
+    assert found["lead"].startswith("Doubtful: ")
+    assert "is OpenMP parallel region efficiency" in dict(found["more"])["Run"]
+    assert not any(text.startswith("Doubtful: ") for text in found["doubts"])
 
 
 def test_what_was_left_out_is_a_warning(measured: Contents) -> None:
@@ -258,9 +260,10 @@ def test_networks_of_several_traces_are_told_apart() -> None:
 def test_of_several_runs_the_network_of_the_one_that_is_told_of_is_weighed() -> None:
     both = [popmodel.sensitivity(trace) for trace in (STENCIL, HYBRID)]
     found = context(contents(popmodel.metrics([STENCIL, HYBRID]), *both))
-    names = [name for name, _ in found["more"]]
-    assert found["lead"].startswith("bt-mz.S.2x2")
-    assert names == ["Runs", "Network of bt-mz.S.2x2"]
+    said = dict(found["more"])
+    assert found["lead"].startswith("Doubtful: ")
+    assert said["Run"].startswith("bt-mz.S.2x2")
+    assert list(said) == ["Run", "Runs", "Network of bt-mz.S.2x2"]
 
 
 def test_what_has_no_verdict_has_no_section() -> None:
