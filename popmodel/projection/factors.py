@@ -17,7 +17,7 @@ from popmodel.efficiency.scaling import Mode
 from popmodel.fitting.samples import Array
 from popmodel.values import dataclass
 
-Kind = Literal["balance", "waiting", "transfer", "regions", "amount", "steady"]
+Kind = Literal["balance", "waiting", "transfer", "regions", "amount", "steady", "runtime"]
 Values = Mapping[str, "float | Array"]
 
 _LEAST = 1e-9  # of a share that is 0 in some runs
@@ -104,7 +104,7 @@ _TABLE = (
     ),
     Factor("ipc", "IPC scaling", "amount", 0.02, (("scaling", "ipc_scaling"),)),
     Factor("frequency", "frequency scaling", "steady", 0.01, (("scaling", "frequency_scaling"),)),
-    Factor("runtime", "relative efficiency of the runtime", "amount", 0.03),
+    Factor("runtime", "relative efficiency of the runtime", "runtime", 0.03),
 )
 
 FACTORS: Mapping[str, Factor] = {factor.id: factor for factor in _TABLE}

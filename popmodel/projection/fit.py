@@ -47,11 +47,14 @@ class Tried:
         One of `LAWS`.
     error : float or None
         Root mean square of the logarithm of measured over projected value, each configuration left
-        out in turn; None where there are too few.
+        out in turn; None where there is none.
+    why : str
+        Why there is none; empty where there is one.
     """
 
     law: str
     error: float | None
+    why: str
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,12 @@ class Fitted:
     _ends: tuple[float, float] = field(repr=False)
     _best: tuple[Posterior, ...] = field(repr=False)
     _all: tuple[tuple[Posterior, int], ...] = field(repr=False)
+
+    @property
+    def off(self) -> float | None:
+        """By what factor even the best law is off at a configuration left out; None: not tested."""
+        errors = [one.error for one in self.tried if one.error is not None]
+        return math.exp(min(errors)) if errors else None
 
     def values(self, x: Array) -> Array:
         """Return the projected values, shape of x; NaN where the law has none above 0."""
@@ -173,7 +182,7 @@ def fit(
     likely = sorted(best, key=lambda pair: -pair[1])[:_SHOWN_FORMS]
     likely = [pair for pair in likely if pair[1] > 0.1 * likely[0][1]]
     tried = sorted(
-        (Tried(name, errors_of[name]) for name in forms),
+        (_tried(name, errors_of[name]) for name in forms),
         key=lambda one: (one.law != chosen, math.inf if one.error is None else one.error),
     )
     return Fitted(
@@ -195,6 +204,15 @@ def fit(
             if count
         ),
     )
+
+
+def _tried(law: str, error: float | None) -> Tried:
+    """What is told of a law by its error; an infinite one is none."""
+    if error is None:
+        return Tried(law, None, f"fewer than {TESTED} configurations")
+    if not math.isfinite(error):
+        return Tried(law, None, "not above 0 at a configuration left out")
+    return Tried(law, error, "")
 
 
 def _pooled(
@@ -220,7 +238,7 @@ def _reference(places: Array) -> float:
 def _forms(factor: Factor, places: Array, axis: Axis, mode: Mode) -> dict[str, tuple[Form, ...]]:
     """Forms by law: those that the points can determine."""
     own = structural(factor.kind, axis, mode)
-    if factor.kind == "amount" and len(places) >= TESTED:
+    if factor.kind in ("amount", "runtime") and len(places) >= TESTED:
         own = (*own, settled(places, axis))
     if _reference(places) == 1:  # what is 0 at 1 says nothing there
         at = np.ones(1)
@@ -236,7 +254,9 @@ def _forms(factor: Factor, places: Array, axis: Axis, mode: Mode) -> dict[str, t
 
 def _choice(errors: Mapping[str, float | None], expected: float) -> str:
     """The first law that is about as good as the best."""
-    known = {name: error for name, error in errors.items() if error is not None}
+    known = {
+        name: error for name, error in errors.items() if error is not None and math.isfinite(error)
+    }
     if not known:
         return LAWS[0]
     limit = max(expected, _ALIKE * min(known.values()))
@@ -311,7 +331,8 @@ def _constants(
         return {}
     if law == "linear":
         values = np.exp(logs)
-        slope, level = np.polyfit(places, values, 1, w=1 / (errors * values))
+        terms = np.stack([places, np.ones_like(places)], axis=1) / values[:, None]
+        slope, level = np.linalg.lstsq(terms / errors[:, None], 1 / errors)[0]
         return {"x0": float(level), "f": float(slope)}
     form = PARAMETRIC[law]
     home = np.array([reference])

@@ -175,7 +175,12 @@ _AMOUNTS = (
     ("log2(x)", Term(logs=1), _SMALL),
     ("x**(1/3)", Term(1 / 3), _SMALL),
     ("x", Term(1), _SMALL),
-    ("(1 - 1/x)", Term(-1, -1, 1), _GRID),  # nodes that fill, until their memory is shared by all
+    ("(1 - 1/x)", Term(-1, -1, 1), _GRID[:-1]),  # nodes that fill, until all share their memory
+)
+_RUNTIMES = (
+    ("x*log2(x)", Term(1, logs=0), _SMALL[:-1]),
+    ("x**(3/2)", Term(3 / 2), _SMALL),
+    ("x**2", Term(2), _SMALL),  # a part of the runtime that grows with x
 )
 
 
@@ -184,17 +189,19 @@ def structural(kind: str, axis: Axis, mode: str) -> tuple[Form, ...]:
 
     Parameters
     ----------
-    kind : {"balance", "waiting", "transfer", "regions", "amount", "steady"}
+    kind : {"balance", "waiting", "transfer", "regions", "amount", "steady", "runtime"}
         What the factor is of: load balance of processes, waiting, moving data, parallel regions, an
-        amount per work that has no limit, or one that hardly changes.
+        amount per work that has no limit, one that hardly changes, or the whole runtime.
     axis : {"processes", "threads"}
         What changes.
     mode : {"strong", "weak"}
         Whether the work stays or grows.
     """
-    if kind in ("amount", "steady"):
+    if kind in ("amount", "steady", "runtime"):
         constant = Form("structural", "constant", _ONE, _ONE, shares=_ONLY)
-        terms = _AMOUNTS if kind == "amount" else ()
+        terms = () if kind == "steady" else _AMOUNTS
+        if kind == "runtime" and mode == "strong":
+            terms = (*_AMOUNTS, *_RUNTIMES)
         what = "P" if axis == "processes" else "T"
         return (
             constant,

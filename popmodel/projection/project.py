@@ -27,6 +27,8 @@ _LEAST_REACH, _MOST_REACH = 4.0, 16.0
 _TAILS = (5.0, 95.0)
 _SEED = 7
 _DRAWN = 24  # sizes along a curve
+_WRONG = 2.0  # times: what is off by more at runs that are left out tells nothing of others
+_ENOUGH = 0.5  # of the draws have to have a value
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Line:
         Least and largest P, or T, for which intervals are given.
     blind : str
         Why there are none at all; empty where there are.
+    lost : str
+        Why nothing can be projected; empty where it can.
     """
 
     axis: Axis
@@ -89,6 +93,7 @@ class Line:
     fitted: tuple[Fitted, ...]
     reach: tuple[float, float]
     blind: str
+    lost: str
 
     def configuration(self, place: int) -> tuple[int, int]:
         """P and T at a place along the line."""
@@ -251,6 +256,17 @@ def _line(
         tuple(fitted),
         (places[0] / reach, places[-1] * reach),
         blind,
+        next(filter(None, map(_lost, fitted)), ""),
+    )
+
+
+def _lost(one: Fitted) -> str:
+    """Say that no law holds for a factor, if none does."""
+    if one.off is None or one.off <= _WRONG:
+        return ""
+    return (
+        f"no law holds for the {one.factor.name}: even the best is off by a factor of "
+        f"{one.off:.3g} at a run left out"
     )
 
 
@@ -283,10 +299,14 @@ def _at(
     laws = {one.factor.id: one.law for one in line.fitted}
     why = _why(line, place)
     able = np.logical_and.reduce([np.isfinite(own) for own in sampled.values()])
-    lost = next((name for name, value in values.items() if np.isnan(value)), None)
+    if able.mean() < _ENOUGH:
+        why = why or "the laws that are possible mostly have no value there"
+    lost = next((name for name, value in values.items() if not 0 < value < math.inf), None)
     if lost is not None:
         why = f"the {laws[lost]} law of {FACTORS[lost].name} is not above 0 there"
-    given = {name: np.ones(1) if lost else np.array([own]) for name, own in values.items()}
+    if line.lost:
+        lost, why = "", line.lost
+    given = {name: np.array([1.0 if lost is not None else own]) for name, own in values.items()}
     best = metrics_of(given, home, processes, threads, mode)
     spread: Mapping[tuple[str, str], Array] = {}
     if not why:
@@ -300,7 +320,7 @@ def _at(
         if spread:
             low, high = (float(end) for end in np.percentile(spread[key], _TAILS))
             low, high = min(low, value), max(high, value)
-        shown = None if lost else value
+        shown = value if lost is None else None
         rows.append(Row(processes, threads, *key, shown, low, high, law, why))
     return rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -186,10 +187,17 @@ def laws(line: Mapping[str, Any], *, several: bool) -> Section:
     rows = []
     for law in line["laws"]:
         errors = {one["law"]: one["error"] for one in law["tried"]}
-        cells = ["-" if errors.get(n) is None else f"{100 * errors[n]:.2g} %" for n in LAWS]
+        cells = [_off(errors.get(name)) for name in LAWS]
         rows.append(Row(law["name"], texts((law["law"], *cells))))
     table = Table(heads(("by law", *LAWS)), tuple(rows), title=f"{title}, error at runs left out")
     return (table, *notes(forms, Role.REMARK))
+
+
+def _off(error: float | None) -> str:
+    """How far off a law is at runs left out, in words."""
+    if error is None:
+        return "-"
+    return f"{100 * error:.2g} %" if error < 1 else f"x {math.exp(error):.2g}"
 
 
 def _constants(constants: Mapping[str, float]) -> str:

@@ -67,14 +67,14 @@ def _chart(document: Document, line: Line, curve: Mapping[str, Any], name: str) 
         for at, value in zip(curve["at"], curve["value"], strict=True)
         if value is not None
     ]
-    if len(points) < 2:
+    spots = _measured(document, line, curve)
+    if len(points) < 2 and not spots:
         return None
     band = tuple(
         (math.log2(at), low, high)
         for at, low, high in zip(curve["at"], curve["low"], curve["high"], strict=True)
         if low is not None
     )
-    spots = _measured(document, line, curve)
     values = [y for _, y in points] + [spot.y for spot in spots]
     values += [each for _, low, high in band for each in (low, high)]
     low, high = min(values), max(values)
@@ -90,7 +90,7 @@ def _chart(document: Document, line: Line, curve: Mapping[str, Any], name: str) 
             *edges,
             tuple((each, _written(each, is_ratio=is_ratio)) for each in ticks(*edges)),
         ),
-        (Curve(tuple(points)),),
+        (Curve(tuple(points)),) if len(points) > 1 else (),
         tuple(spots),
         band if len(band) > 1 else (),
     )
