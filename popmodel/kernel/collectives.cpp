@@ -19,7 +19,7 @@ constexpr int32_t NONE = -1;
 // MPI_Init comes before any communicator: a turn of its own, over all processes. No trace has it.
 constexpr int64_t OF_INIT = INT64_MIN;
 constexpr uint8_t SENT = 1, RECEIVED = 2;
-constexpr uint8_t INIT = 0; // index in popmodel.simulator.program.COLLECTIVES
+constexpr uint8_t INIT = 0, GATHER = 6, SCATTER = 7; // in popmodel.simulator.program.COLLECTIVES
 
 // What some calls recorded at their entry, by call; of others nothing is known.
 struct Arguments {
@@ -174,16 +174,20 @@ class Matcher {
             }
             made.sent[x] = std::max(made.sent[x], sent);
             made.received[x] = std::max(made.received[x], received);
-            least_sent[x] = std::min(least_sent[x], sent);
-            least_received[x] = std::min(least_received[x], received);
+            // The own part of a root, which it may have in place, makes no difference.
+            const bool root = made.root[x] == c.process;
+            if (!(root && c.kind == GATHER && sent == 0))
+                least_sent[x] = std::min(least_sent[x], sent);
+            if (!(root && c.kind == SCATTER && received == 0))
+                least_received[x] = std::min(least_received[x], received);
             if (calls_.action(c.call) == Action::COLLECTIVE) {
                 made.entered[x] = std::max(made.entered[x], calls_.entry.data()[c.call]);
                 made.left[x] = std::min(made.left[x], calls_.exit.data()[c.call]);
             }
         });
         for (size_t x = 0; x < count; x++)
-            made.uneven[x] = uint8_t((least_sent[x] != made.sent[x] ? SENT : 0) |
-                                     (least_received[x] != made.received[x] ? RECEIVED : 0));
+            made.uneven[x] = uint8_t((least_sent[x] < made.sent[x] ? SENT : 0) |
+                                     (least_received[x] < made.received[x] ? RECEIVED : 0));
         return different;
     }
 

@@ -133,6 +133,10 @@ def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
         root_sent=found["root_sent"],
         by_peer=by_peer,
     )
+    # In place, Extrae records that nothing is sent.
+    in_place = (collectives.kind == COLLECTIVES.index("allgather")) & (collectives.sent == 0)
+    shares = collectives.received[in_place] // np.maximum(collectives.members[in_place], 1)
+    collectives.sent[in_place] = shares
     kept = {name: column[~free] for name, column in vars(collectives).items()}
     members = ~free[found["collective"]]
     number_of = np.cumsum(~free, dtype=np.int32) - 1

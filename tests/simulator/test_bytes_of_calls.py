@@ -167,3 +167,29 @@ def test_sums_of_an_uneven_alltoallv_are_shared_as_all_receive() -> None:
         (i, j, round(sent[i] * received[j] / 900)) for i in range(3) for j in range(3) if i != j
     ]
     assert messages(program) == expected
+
+
+@pytest.mark.parametrize("processes", [2, 3, 8])
+def test_in_place_as_extrae_records_it_is_as_with_buffers(processes: int, tmp_path: Path) -> None:
+    """Arguments of the sending side, of a root's receiving side of Scatter, mean nothing then."""
+    every = 1000 * processes
+    (tmp_path / "in place").mkdir()
+    found = []
+    for here, folder in ((0, tmp_path / "in place"), (1000, tmp_path)):
+        script = Script(processes)
+        for p in range(processes):
+            root = p == 0
+            script.collective(p, "Alltoall", sent=here, received=every)
+            script.collective(p, "Allgather", sent=here, received=every)
+            sent = here if root else 1000
+            script.collective(p, "Gather", sent=sent, received=every * root, root=root)
+            received = here if root else 1000
+            script.collective(p, "Scatter", sent=every * root, received=received, root=root)
+        script.end()
+        found.append(from_trace(script.read(folder)))
+    in_place, plain = found
+    assert in_place.collectives.part.tolist() == plain.collectives.part.tolist() == [1000] * 4
+    assert not len(in_place.uneven.operation)
+    assert messages(in_place) == messages(plain)
+    sent, expected = ({use.name: use.bytes for use in uses(one)} for one in found)
+    assert sent == {**expected, "MPI_Gather": expected["MPI_Gather"] - 1000}  # the root's own part

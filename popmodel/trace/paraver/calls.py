@@ -81,7 +81,8 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
         )
     sent, received, is_root, communicator = found["arguments"]
     names = tuple(labels.mpi_name(*kind) for kind in kinds)
-    to_one = np.isin(names, SENT_TO_ONE)[found["name"][found["call"]]] & (sent > 0)
+    to_one = np.isin(names, SENT_TO_ONE)[found["name"][found["call"]]]
+    # As much goes to all as comes from all, also in place, where what is sent may be recorded as 0.
     sent = np.where(to_one, np.maximum(sent, received), sent)
     return Calls(
         offsets=found["offsets"],
