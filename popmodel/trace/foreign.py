@@ -49,7 +49,7 @@ FOREIGN = (
     Foreign(
         "a trace in OTF2, such as Score-P writes",
         ("*.otf2", "traces.def", "*.evt"),
-        f"otf2prv, which comes with Paraver, makes a Paraver trace of it; else {_AGAIN}",
+        _AGAIN,
         (b"\x03BOTF2", b"\x03B\x01"),
     ),
     Foreign(
