@@ -43,6 +43,7 @@ from popmodel.trace.blocks import give_back
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.pieces import Pieces, spread
+from popmodel.trace.records import Exact
 from popmodel.trace.runtime import state_times
 from popmodel.trace.states import TRACING_DISABLED
 from popmodel.trace.tables import offsets_of
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.threads import Threads
     from popmodel.trace import Trace
-    from popmodel.trace.records import Exact
 
 __all__ = ["from_trace"]
 
@@ -116,6 +116,8 @@ def from_trace(trace: Trace) -> Program:
     operations = made["kind"], made["target"], made["call"]
     burst, tail = made["burst"], made["tail"]
     if whole is trace and (exact := whole.records.exact) is not None:
+        if calls.threads is not None:
+            exact = Exact(exact.entry[calls.threads.row], exact.end[calls.location])
         burst, tail = _exact_bursts(made["offsets"], made["call"], exact)
     lost = losses(whole)
     program = Program(
@@ -136,7 +138,7 @@ def from_trace(trace: Trace) -> Program:
         },
         nodes=np.asarray(whole.node_of_location)[calls.location].astype(np.int32),
         notes=(
-            *_note_threads(calls),
+            *(_note_threads(calls) if whole.timed else ()),
             *_note_without_record(calls, *made["without_record"]),
             *members.notes,
             *_note_cut(made["cut"]),

@@ -146,7 +146,8 @@ def _of_partners(calls: SequenceCalls, process_of: NDArray[np.int32]) -> Matched
         request=told.request,
     )
     size, tag = told.bytes[send], told.tag[send]
-    messages = Messages(sender, receiver, size, tag, _modes(calls, send))
+    ends = calls.owner[sender], calls.owner[receiver]
+    messages = Messages(*ends, size, tag, _modes(calls, send))
     return MatchedMessages(messages, post.astype(np.int64), send, post, wait, told.request)
 
 

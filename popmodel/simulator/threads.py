@@ -13,7 +13,7 @@ from its first record to its last, without forks and joins.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -96,7 +96,7 @@ def find_threads(trace: Trace) -> Threads | None:
     masters = np.asarray(trace.process_offsets[:-1], np.int64)
     calls = trace.calls()
     count = np.diff(calls.offsets)
-    others = count.copy()
+    others = count.copy() if trace.timed else np.ones_like(count)
     others[masters] = 0
     if not others.any():
         return None
@@ -153,6 +153,9 @@ class Team:
     def add(self, process: int, count: NDArray[np.int64]) -> None:
         """Add what the teams of a process do; `count` has the calls of each location."""
         first, stop = self._trace.process_offsets[process : process + 2].tolist()
+        if not self._trace.timed:  # processors of their own
+            self.sequences.update(range(first + 1, stop))
+            return
         regions = _pairs(self._constructs, first)
         loose = [t for t in range(first + 1, stop) if count[t] and self._is_loose(t, regions)]
         self.sequences.update(loose)
@@ -283,6 +286,10 @@ def _merged(
         names=names,
         group=(*calls.group, *[CallGroup.OTHER] * len(_NAMES)),
         collectives=arguments,
+        partner=_in_order(calls.partner, order),
+        tag=_in_order(calls.tag, order),
+        bytes=_in_order(calls.bytes, order),
+        request=_in_order(calls.request, order),
     )
     messages = np.array(team.messages, np.int64).reshape(-1, 2) + known
     return Threads(
@@ -297,3 +304,8 @@ def _merged(
         team.loose,
         team.unmatched,
     )
+
+
+def _in_order(column: NDArray[Any] | None, order: NDArray[np.int64]) -> NDArray[Any] | None:
+    """What calls tell of their messages, in formats that add no calls."""
+    return None if column is None else column[order]

@@ -63,8 +63,8 @@ class Exact(NamedTuple):
     ----------
     entry : float64[n]
         When each call of `Calls` is made, ns.
-    end : float64[P]
-        When each process ends, ns.
+    end : float64[L]
+        When each location ends, ns.
     """
 
     entry: NDArray[np.float64]

@@ -12,6 +12,7 @@ from popmodel import files
 from popmodel.errors import FileError, UsageError
 from popmodel.simulator.from_trace import from_trace
 from popmodel.trace.formats import read
+from popmodel.units import plural
 
 if TYPE_CHECKING:
     import os
@@ -83,7 +84,14 @@ def write(program: Program, path: str | os.PathLike[str]) -> tuple[str, ...]:
     FileError
         If the file cannot be written, or not read again; what was there before is still there then.
     """
-    writer = import_module(format_of(path).writer)
+    form = format_of(path)
+    if len(program.threads):
+        raise UsageError(
+            f"{form.name}: a process is one sequence of operations, and here "
+            f"{plural(len(program.threads), 'further thread')} of processes would be lost",
+            "replay the trace itself",
+        )
+    writer = import_module(form.writer)
     text: Callable[[Program], Iterator[str]] = writer.text
     try:
         with files.written(path, read=_read) as file:

@@ -7,8 +7,8 @@ A schedule is a graph, what a process does is a sequence: the operations of a ra
 order in which each comes after what it needs, those that need no message first, and else as they
 are written. A receive is posted in its place and waited for where the first operation needs it, at
 the latest at the end. Operations that GOAL leaves unordered, but that wait for different messages,
-are ordered by this; how many is a warning. Core and adapter (``cpu``, ``nic``) are read past: a
-rank has one of each.
+are ordered by this; how many is a warning. The operations of a rank on different processors
+(``cpu``) are sequences of their own; the adapter (``nic``) is read past: it has no gap here.
 
 Source: T. Hoefler, C. Siebert, A. Lumsdaine, "Group Operation Assembly Language", ICPP 2009;
 LogGOPSim (https://github.com/spcl/LogGOPSim), ``txt2bin.re``.
@@ -19,8 +19,11 @@ from __future__ import annotations
 import os
 import re
 from heapq import heappop, heappush
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace.tables import TraceWarning
@@ -34,7 +37,7 @@ __all__ = ["read"]
 
 _RANKS = re.compile(r"num_ranks\s+(\d+)")
 _RANK = re.compile(r"rank\s+(\d+)\s*\{")
-_PLACE = r"(?:\s+(cpu|nic)\s+\d+){0,2}"
+_PLACE = r"(?:\s+cpu\s+(\d{1,3}))?(?:\s+nic\s+\d+)?"
 _CALC = re.compile(r"(?:(\w+)\s*:\s*)?calc\s+(\d+)" + _PLACE)
 _MESSAGE = re.compile(
     r"(?:(\w+)\s*:\s*)?(?:(send)\s+(\d+)\s*b\s+to|recv\s+(\d+)\s*b\s+from)\s+(-1|\d+)"
@@ -53,10 +56,11 @@ _ADVICE = "give a schedule as text, such as LogGOPSim's schedgen writes it"
 
 
 class _Operation(NamedTuple):
-    """``calc``, ``send`` or ``recv``: ns or bytes, partner and tag."""
+    """``calc``, ``send`` or ``recv``: ns or bytes, processor, partner and tag."""
 
     what: str
     amount: int
+    cpu: int = 0
     partner: int = -1
     tag: int = 0
 
@@ -131,16 +135,47 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
         if lacking is not None:
             problem = f"no operations of rank {lacking}"
         raise TraceError(path, problem, hint=_ADVICE)
-    processes, later = [], 0
-    for rank in range(schedule.count):
+    ranks = [schedule.ranks[rank] for rank in range(schedule.count)]
+    cpus = [sorted({0, *(each.cpu for each in rank.operations)}) for rank in ranks]
+    first = np.cumsum([0, *map(len, cpus)]).tolist()
+    partners = _partners(ranks, cpus, first)
+    processes: list[Actions] = []
+    later = 0
+    for number, rank in enumerate(ranks):
+        sequences = _Sequences(number, rank, cpus[number], first[number], partners)
         try:
-            mine, held = _sequence(rank, schedule.ranks[rank])
+            later += sequences.fill()
         except LineError as error:
             raise TraceError(path, str(error), hint=_ADVICE) from None
-        processes.append(mine)
-        later += held
+        processes += [each.actions for each in sequences.processors]
     ordered = [TraceWarning(_ORDERED, later)] if later else []
-    return trace_of(path, processes, {}, (TraceWarning(_SAID), *ordered), _ADVICE)
+    rank_of = np.repeat(np.arange(len(ranks)), np.diff(first)).tolist()
+    return trace_of(path, processes, {}, (TraceWarning(_SAID), *ordered), _ADVICE, rank_of)
+
+
+def _partners(
+    ranks: list[_Rank], cpus: list[list[int]], first: list[int]
+) -> dict[tuple[int, int], int]:
+    """Processor of the other end of each send and receive, by rank and operation.
+
+    The k-th send of a rank to another with a tag meets the k-th receive; one of which there is
+    none is taken to the first processor, so that it is missed there.
+    """
+    ends: dict[tuple[int, int, int, bool], list[tuple[int, int]]] = {}
+    for number, rank in enumerate(ranks):
+        for row, each in enumerate(rank.operations):
+            if each.what != "calc":
+                sends = each.what == "send"
+                way = (number, each.partner) if sends else (each.partner, number)
+                ends.setdefault((*way, each.tag, sends), []).append((number, row))
+    found = {}
+    for (sender, receiver, tag, sends), mine in ends.items():
+        partner = receiver if sends else sender
+        others = ends.get((sender, receiver, tag, not sends), [])
+        for end, other in zip_longest(mine, others[: len(mine)]):
+            cpu = 0 if other is None else ranks[partner].operations[other[1]].cpu
+            found[end] = first[partner] + cpus[partner].index(cpu)
+    return found
 
 
 class _Schedule:
@@ -193,59 +228,137 @@ class _Schedule:
 
     def _inside(self, rank: _Rank, text: str) -> None:
         if found := _CALC.fullmatch(text):
-            rank.add(found[1], _Operation("calc", whole(found[2])))
+            rank.add(found[1], _Operation("calc", whole(found[2]), int(found[3] or 0)))
         elif found := _MESSAGE.fullmatch(text):
-            label, sends, sent, received, partner, tag, _ = found.groups()
+            label, sends, sent, received, partner, tag, cpu = found.groups()
             if "-1" in (partner, tag):
                 raise LineError("a receive from any rank or with any tag: name them")
             what = "send" if sends else "recv"
             size = whole(sent or received)
             if (other := whole(partner)) >= self.count:
                 raise LineError(f"rank {partner} of num_ranks {self.count}")
-            rank.add(label, _Operation(what, size, other, whole(tag or "0")))
+            place = int(cpu or 0), other, whole(tag or "0")
+            rank.add(label, _Operation(what, size, *place))
         elif found := _NEEDS.fullmatch(text):
             rank.need(found[1], found[3], complete=found[2] == "requires")
         else:
             raise LineError(f"not an operation of a rank: {text[:40]!r}")
 
 
-def _sequence(rank: int, schedule: _Rank) -> tuple[Actions, int]:
-    """What a rank does one after the other, and how many operations this holds back."""
-    mine = Actions(rank)
-    order = _order(rank, schedule)
-    level = [0] * len(order)  # the last of the operations that wait, from 1, that each comes after
-    waits = held = 0
-    of_last: set[tuple[int, bool]] = set()  # what the last of them needed
-    open_: dict[int, None] = {}
-    for place, number in enumerate(order):
-        needs = schedule.needs[number]
-        level[number] = max((level[other] for other, _ in needs), default=0)
-        if waits and of_last.issubset(needs):
-            level[number] = waits
-        held += level[number] < waits
-        completed = [other for other, complete in needs if complete and other in open_]
-        for other in completed:
-            del open_[other]
-            mine.wait(other, "")
-        operation = schedule.operations[number]
-        following = order[place + 1 : place + 2]
-        at_once = any((number, True) in schedule.needs[after] for after in following)
+class _Processor:
+    """What a processor does one after the other."""
+
+    def __init__(self, location: int) -> None:
+        self.actions = Actions(location)
+        self.waits = 0  # how often it has waited
+        self.of_last: set[tuple[int, bool]] = set()  # what the last operation that waited needed
+        self.open: dict[int, None] = {}  # messages that it has not waited for
+
+    def complete(self, message: int) -> bool:
+        """Wait for a message, unless this is done."""
+        if message not in self.open:
+            return False
+        del self.open[message]
+        self.actions.wait(message, "")
+        return True
+
+
+class _Sequences:
+    """The operations of a rank as a sequence for each of its processors.
+
+    What an operation needs of another processor is an empty message from there.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        schedule: _Rank,
+        cpus: list[int],
+        first: int,
+        partners: dict[tuple[int, int], int],
+    ) -> None:
+        self.processors = [_Processor(first + place) for place in range(len(cpus))]
+        self._rank, self._schedule, self._partners = rank, schedule, partners
+        self._place = [cpus.index(each.cpu) for each in schedule.operations]
+        self._following: dict[int, int] = {}  # the next operation of the same processor
+        self._elsewhere: dict[int, list[int]] = {}  # on other processors, can go on when it begins
+        self._tags: dict[tuple[int, int], int] = {}  # of what tells one that another is ready
+
+    def fill(self) -> int:
+        """Fill the sequences; how many operations this holds back."""
+        order = _order(self._rank, self._schedule)
+        last: dict[int, int] = {}
+        for number in order:
+            if (place := self._place[number]) in last:
+                self._following[last[place]] = number
+            last[place] = number
+            for other in self._abroad(number):
+                self._tags[other, number] = -1 - len(self._tags)
+                complete = (other, True) in self._schedule.needs[number]
+                if not complete or self._schedule.operations[other].what == "calc":
+                    self._elsewhere.setdefault(other, []).append(number)
+        level = [0] * len(order)  # the last of the operations that wait, from 1, that each is after
+        held = sum(self._do(number, level) for number in order)
+        for each in self.processors:
+            for message in tuple(each.open):
+                each.complete(message)
+        return held
+
+    def _abroad(self, number: int) -> list[int]:
+        """The operations of other processors that an operation needs."""
+        needs = dict(self._schedule.needs[number])
+        return [other for other in needs if self._place[other] != self._place[number]]
+
+    def _do(self, number: int, level: list[int]) -> bool:
+        """Do the next operation; whether it begins later than the schedule asks for."""
+        mine, needs = self.processors[self._place[number]], self._schedule.needs[number]
+        here = [each for each in needs if self._place[each[0]] == self._place[number]]
+        level[number] = max((level[other] for other, _ in here), default=0)
+        if mine.waits and mine.of_last.issubset(needs):
+            level[number] = mine.waits
+        held = level[number] < mine.waits
+        waited = len(here) < len(needs)
+        for other in self._abroad(number):
+            self._hear(number, other)
+        for other, complete in here:
+            waited |= complete and mine.complete(other)
+        operation = self._schedule.operations[number]
+        after = self._following.get(number)
+        at_once = after is not None and (number, True) in self._schedule.needs[after]
         if operation.what == "calc":
-            mine.compute(operation.amount)
+            mine.actions.compute(operation.amount)
         else:
-            blocking, request = _CALLS[operation.what]
-            name = blocking if at_once else request
+            name = _CALLS[operation.what][not at_once]
+            partner = self._partners[self._rank, number]
             key = None if at_once else number
-            mine.message(name, operation.partner, operation.tag, operation.amount, key)
+            mine.actions.message(name, partner, operation.tag, operation.amount, key)
             if not at_once:
-                open_[number] = None
-        if completed or (at_once and operation.what != "calc"):
-            waits += 1
-            level[number] = waits
-            of_last = {(number, True)} if at_once else set(needs)
-    for other in open_:
-        mine.wait(other, "")
-    return mine, held
+                mine.open[number] = None
+            waited |= at_once
+        if waited:
+            mine.waits += 1
+            level[number] = mine.waits
+            mine.of_last = {(number, True)} if at_once else set(needs)
+        for later in self._elsewhere.get(number, ()):
+            self._tell(later, number)
+        return held
+
+    def _tell(self, later: int, earlier: int) -> None:
+        """Send the message that lets an operation of another processor begin."""
+        goal = self.processors[self._place[later]].actions.rank
+        here = self.processors[self._place[earlier]].actions
+        here.message("Isend", goal, self._tags[earlier, later], 0)
+
+    def _hear(self, later: int, earlier: int) -> None:
+        """Wait until an operation of another processor is as far as one needs it."""
+        there = self.processors[self._place[earlier]]
+        if later not in self._elsewhere.get(earlier, ()):  # it needs a message to be complete
+            if there.complete(earlier):
+                there.waits += 1
+                there.of_last = {(earlier, True)}
+            self._tell(later, earlier)
+        mine = self.processors[self._place[later]].actions
+        mine.message("Recv", there.actions.rank, self._tags[earlier, later], 0)
 
 
 def _order(rank: int, schedule: _Rank) -> list[int]:

@@ -305,6 +305,7 @@ def trace_of(
     communicators: Mapping[int, Sequence[int]],
     warnings: Sequence[TraceWarning],
     hint: str,
+    ranks: Sequence[int] | None = None,
 ) -> Trace:
     """Return the trace of some processes.
 
@@ -320,6 +321,9 @@ def trace_of(
         What was found wanting.
     hint : str
         What to do if the processes do not fit together.
+    ranks : sequence of int, optional
+        The process of each of them, ascending, where some are processors of one; partners of calls
+        are these processors. Default: each is a process.
 
     Raises
     ------
@@ -327,6 +331,7 @@ def trace_of(
         If a message has no other end.
     """
     count = len(processes)
+    rank_of = np.arange(count) if ranks is None else np.array(ranks, np.int64)
     names = tuple(sorted({call.name for each in processes for call in each.calls}))
     collective = {each.calls[one.call].name for each in processes for one in each.collectives}
     number = {name: index for index, name in enumerate(names)}
@@ -349,7 +354,7 @@ def trace_of(
         bytes=np.ascontiguousarray(size),
         request=request.astype(np.int32),
     )
-    _refuse_without_other_end(path, calls, hint)
+    _refuse_without_other_end(path, calls, hint, rank_of)
     bursts = np.rint([burst for each in processes for burst in each.bursts]).astype(np.int64)
     begin, end = np.ascontiguousarray(bursts.reshape(-1, 2).T)
     states = States(
@@ -364,7 +369,7 @@ def trace_of(
         begin=0,
         end=max(round(each.time) for each in processes),
         nodes=(),
-        process_offsets=np.arange(count + 1),
+        process_offsets=offsets_of(np.bincount(rank_of)),
         node_of_location=np.zeros(count, np.int32),
         communicators={key: np.array(ranks, np.int32) for key, ranks in communicators.items()},
         records=Columns(
@@ -399,7 +404,9 @@ def _arguments(processes: Sequence[Actions], offsets: NDArray[np.int64]) -> Coll
     return CollectiveArguments(call, sent, received, communicator, is_root != 0, parts)
 
 
-def _refuse_without_other_end(path: str | os.PathLike[str], calls: Calls, hint: str) -> None:
+def _refuse_without_other_end(
+    path: str | os.PathLike[str], calls: Calls, hint: str, rank_of: NDArray[np.int64]
+) -> None:
     """Every send needs its receive: of the same processes and tag there are as many."""
     assert calls.partner is not None  # both were given
     assert calls.tag is not None
@@ -411,7 +418,7 @@ def _refuse_without_other_end(path: str | os.PathLike[str], calls: Calls, hint: 
     if most >= len(calls.offsets) - 1:
         problem = f"a message to or from process {most}, of which there are no actions"
         raise TraceError(path, problem, hint=hint)
-    me, other, side = process[some], calls.partner[some], side[some]
+    me, other, side = rank_of[process[some]], rank_of[calls.partner[some]], side[some]
     keys = np.stack(
         [np.where(side > 0, me, other), np.where(side > 0, other, me), calls.tag[some]], axis=1
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from popmodel.errors import TraceError, UsageError
-from popmodel.network.network import Network
+from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
+from popmodel.simulator.formats import write
 from popmodel.simulator.program import Op
 from popmodel.trace import Trace, read
 
@@ -101,10 +103,10 @@ def test_operations_that_are_held_back_are_counted(tmp_path: Path) -> None:
     assert posts == [Op.POST, Op.POST]  # before any waits
 
 
-def test_remarks_cores_and_adapters_are_read_past(tmp_path: Path) -> None:
+def test_remarks_and_adapters_are_read_past(tmp_path: Path) -> None:
     text = (
         "/* a schedule\n of */ num_ranks 2 // ranks\n\nrank 0 {\n"
-        "l1: calc 5 cpu 1\nsend 3b to 1 tag 2 cpu 0 nic 1\n}\n"
+        "l1: calc 5 cpu 0\nsend 3b to 1 tag 2 cpu 0 nic 1\n}\n"
         "rank 1 { \n recv 3b from 0 tag 2\n}\n"
     )
     program = from_trace(read(written(tmp_path, text)))
@@ -171,3 +173,89 @@ def test_schedules_that_cannot_be(tmp_path: Path, text: str, problem: str) -> No
     assert caught.value.message == f"{path}: {problem}"
     with pytest.raises(UsageError, match="no application 2"):
         read(path, application=2)
+
+
+def ends(folder: Path, *ranks: str) -> list[float]:
+    """Of each rank, ns, where LogGOPSim's L is 2500 ns, o 1500 ns, G and O are 0."""
+    text = f"num_ranks {len(ranks)}\n"
+    text += "".join(f"rank {rank} {{\n{lines}\n}}\n" for rank, lines in enumerate(ranks))
+    network = PRESETS["alpha-beta"].with_(
+        latency=2.5e-6,
+        bandwidth=math.inf,
+        send_overhead=1.5e-6,
+        receive_overhead=1.5e-6,
+        eager_threshold=32768,
+    )
+    return [end * 1e9 for end in replay(from_trace(read(written(folder, text))), network).end]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (
+            "l1: calc 1000000 cpu 0\nl2: calc 1000000 cpu 1\nl3: calc 1000000 cpu 2\n"
+            "l4: calc 1000000 cpu 3\nl5: send 8b to 1 tag 1 cpu 0\nl5 requires l1",
+            "l1: recv 8b from 0 tag 1 cpu 0",
+            [1001500, 1005500],
+        ),
+        ("calc 100\ncalc 200 cpu 1\ncalc 300\ncalc 250 cpu 1", "calc 5", [450, 5]),
+        (
+            "l1: calc 1000\nl2: send 8b to 1 tag 3\nl2 requires l1\nl3: calc 9000 cpu 1",
+            "l1: recv 8b from 0 tag 3\nl2: calc 500\nl2 requires l1\nl3: calc 20000 cpu 1",
+            [9000, 20000],
+        ),
+        (
+            "l1: calc 40000\nl2: send 100000b to 1 tag 3\nl2 requires l1\nl4: calc 700\n"
+            "l4 requires l2",
+            "l1: recv 100000b from 0 tag 3\nl2: calc 500\nl2 requires l1\nl3: calc 20000 cpu 1",
+            [44700, 46000],
+        ),
+        (
+            "l1: calc 5000\nl2: send 8b to 1 tag 3 cpu 1\nl3: calc 100 cpu 1\nl3 requires l2",
+            "l1: recv 8b from 0 tag 3 cpu 1\nl2: calc 500 cpu 1\nl2 requires l1\nl3: calc 20000",
+            [5000, 20000],
+        ),
+        (
+            "l1: send 8b to 1 tag 3\nl2: send 8b to 1 tag 4 cpu 1",
+            "l1: recv 8b from 0 tag 3\nl2: recv 8b from 0 tag 4 cpu 1\nl3: calc 700 cpu 1\n"
+            "l3 requires l2\nl4: calc 900\nl4 requires l1",
+            [1500, 6400],
+        ),
+        (
+            "l1: send 8b to 1 tag 3 cpu 0 nic 0\nl2: send 8b to 1 tag 4 cpu 1 nic 1",
+            "l1: recv 8b from 0 tag 3 cpu 0 nic 0\nl2: recv 8b from 0 tag 4 cpu 1 nic 1",
+            [1500, 5500],
+        ),
+    ],
+)
+def test_processors_of_a_rank_work_at_once_as_in_loggopsim(
+    first: str, second: str, expected: list[int], tmp_path: Path
+) -> None:
+    assert ends(tmp_path, first, second) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("needs", "end"),
+    [
+        ("l1: calc 1000\nl2: calc 500 cpu 1\nl2 requires l1", 1500),
+        ("l1: calc 1000\nl3: calc 50\nl2: calc 500 cpu 1\nl2 requires l1", 1500),
+        ("l1: send 8b to 1\nl2: calc 500 cpu 1\nl2 irequires l1", 2000),
+        ("l1: send 8b to 1\nl2: calc 500 cpu 1\nl2 requires l1\nl2 irequires l1", 2000),
+        ("l1: recv 8b from 1\nl2: calc 500 cpu 1\nl2 requires l1", 106000),
+        ("l1: recv 8b from 1\nl3: calc 9\nl2: calc 500 cpu 1\nl2 irequires l1", 105500),
+    ],
+)
+def test_an_operation_needs_one_of_another_processor(needs: str, end: int, tmp_path: Path) -> None:
+    """By the definition of GOAL; LogGOPSim does not let a processor wait for another one."""
+    other = "calc 5"
+    if "send" in needs:
+        other = "recv 8b from 0"
+    elif "recv" in needs:
+        other = "l1: calc 100000\nl2: send 8b to 0\nl2 requires l1"
+    assert ends(tmp_path, needs, other)[0] == pytest.approx(end)
+
+
+def test_threads_are_not_lost_in_other_formats(tmp_path: Path) -> None:
+    program = from_trace(read(written(tmp_path, "num_ranks 1\nrank 0 {\ncalc 3 cpu 1\n}\n")))
+    with pytest.raises(UsageError, match="1 further thread of processes would be lost"):
+        write(program, tmp_path / "x.ti")
