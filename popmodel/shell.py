@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from popmodel.errors import UsageError
 
-__all__ = ["join", "plain", "quote", "visible"]
+__all__ = ["PLACEHOLDER", "filled", "join", "plain", "quote", "split", "visible"]
+
+PLACEHOLDER = r"\{([A-Za-z_]\w*)\}"
+"""Stands in a command for a value."""
 
 _HIDDEN = (
     "[\x00-\x1f\x7f-\x9f"  # control characters: they end lines, move the cursor, colour the screen
@@ -36,6 +39,32 @@ def quote(word: str) -> str:
 def join(words: Iterable[str]) -> str:
     """Quote the words of a command, and put blanks between them."""
     return " ".join(map(quote, words))
+
+
+def split(text: str) -> tuple[str, ...]:
+    """Split a command into words as a shell does, without expanding anything.
+
+    Raises
+    ------
+    UsageError
+        A quotation mark is not closed, or there is no word.
+    """
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"not a command: {str(error).lower()}: {visible(text)}") from None
+    if not words:
+        raise UsageError("not a command: it has no word", "write it as in a shell")
+    return words
+
+
+def filled(words: Iterable[str], values: Mapping[str, float]) -> tuple[str, ...]:
+    """Return words with values in place of ``{NAME}``; whole numbers without a point."""
+
+    def value(found: re.Match[str]) -> str:
+        return f"{values[found[1]]:.15g}" if found[1] in values else found[0]
+
+    return tuple(re.sub(PLACEHOLDER, value, word) for word in words)
 
 
 def visible(text: str) -> str:

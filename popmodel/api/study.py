@@ -260,7 +260,7 @@ def _signature(
         else:
             signature_of(source)  # a wrong one is refused before it is copied
             one = Extracted(signatures.read(source)[2])
-        path = found.write(folder, one)
+        path = found.write(folder, one, about.own_words)
         signature_of(path)
         notes = {"given": source, "notes": one.notes}
         return [path], {"runs": names, "contents": rests, **notes}

@@ -7,17 +7,15 @@ parameter whose values the user gives.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.shell import plain
+from popmodel.shell import PLACEHOLDER, filled, plain
 
 __all__ = ["EXAMPLE", "PROCESSES", "THREADS", "check", "filled", "names", "uses"]
 
 PROCESSES, THREADS = "P", "T"
 EXAMPLE = "popmodel study --cores 64 -- mpirun -n {P} ./app"
-
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 def uses(words: Sequence[str], name: str) -> bool:
@@ -68,11 +66,6 @@ def check(words: Sequence[str], parameters: Collection[str], *, starts_ranks: bo
         plain(word, "the command")
 
 
-def filled(words: Sequence[str], values: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the words with values in place of the placeholders; whole numbers without a point."""
-    return tuple(_PLACEHOLDER.sub(lambda found: f"{values[found[1]]:.15g}", word) for word in words)
-
-
 def names(words: Sequence[str]) -> list[str]:
     """Names of the placeholders of a command, in their order."""
-    return list(dict.fromkeys(name for word in words for name in _PLACEHOLDER.findall(word)))
+    return list(dict.fromkeys(name for word in words for name in re.findall(PLACEHOLDER, word)))

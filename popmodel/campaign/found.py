@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -15,6 +18,7 @@ from popmodel.values import dataclass
 __all__ = ["SIGNATURE", "Extract", "Extracted", "command", "write"]
 
 SIGNATURE = "signature.toml"
+_NAME = re.compile(r"^\[app\][^\[]*?^name\s*=[^\n]*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -35,17 +39,27 @@ runs that the program made, and that it refused."""
 def command(folder: Path, traces: Mapping[Path, Run]) -> str:
     """Return the command that finds the signature in some traces by itself."""
     words = [f"{path}{_parameters(run)}" for path, run in traces.items()]
-    return shell.join(["popmodel", "signature", "from", *words, "-o", str(folder / SIGNATURE)])
+    target = str(folder / SIGNATURE)
+    return shell.join(["popmodel", "signature", "from", *words, "-o", target, "--force"])
 
 
-def write(folder: Path, found: Extracted) -> Path:
-    """Write a signature into the directory of a study."""
+def write(folder: Path, found: Extracted, words: Sequence[str]) -> Path:
+    """Write a signature into the directory of a study, with the words that start the program."""
     path = folder / SIGNATURE
     try:
-        files.write_text(path, found.text, read=signatures.load)
+        text = _with_command(found.text, shell.join(words))
+        files.write_text(path, text, read=signatures.load)
     except OSError as error:
         raise unwritable(path, error) from error
     return path
+
+
+def _with_command(text: str, command: str) -> str:
+    """A signature that says how its program is started; one that says so already stays as it is."""
+    if "command" in tomllib.loads(text)["app"]:
+        return text
+    line = f"command = {json.dumps(command, ensure_ascii=False)}\n"
+    return re.sub(_NAME, lambda found: found[0] + line, text, count=1)
 
 
 def _parameters(run: Run) -> str:

@@ -54,7 +54,7 @@ def word(profile: Profile) -> str:
 
 def command(path: Path) -> list[str]:
     """The command that measures this machine by itself."""
-    return ["popmodel", "bench", "-o", str(path)]
+    return ["popmodel", "bench", "-o", str(path), "--force"]
 
 
 def measure(

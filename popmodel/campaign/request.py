@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,16 @@ class Prepared:
     def name(self) -> str:
         """Name of the program."""
         return self.program.name
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        """The program and its arguments, with placeholders."""
+        found = (
+            number
+            for number, word in enumerate(self.command.words)
+            if number >= self.command.start and shutil.which(word) == str(self.program)
+        )
+        return self.words[next(found) :]
 
 
 def prepared(request: Request) -> Prepared:

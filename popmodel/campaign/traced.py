@@ -88,7 +88,7 @@ def words_of(words: Sequence[str], run: Run, command: Command) -> tuple[str, ...
 
 def command_of(folder: Path, words: Sequence[str], run: Run) -> str:
     """Return the command that traces a run by itself."""
-    call = ["popmodel", "trace", "-o", str(trace_of(folder, run)), "--", *words]
+    call = ["popmodel", "trace", "-o", str(trace_of(folder, run)), "--force", "--", *words]
     return f"OMP_NUM_THREADS={run.threads} {shell.join(call)}"
 
 

@@ -204,12 +204,17 @@ class Prediction:
     @property
     def launch(self) -> str:
         """Commands that start this run under Slurm."""
-        return launch_line(self.placement, f"./{self.signature.name}")
+        return launch_line(self.placement, self._started)
 
     @property
     def launch_mpirun(self) -> str:
         """Commands that start this run with mpirun of Open MPI."""
-        return mpirun_line(self.placement, f"./{self.signature.name}")
+        return mpirun_line(self.placement, self._started)
+
+    @property
+    def _started(self) -> str:
+        at = self.placement
+        return self.signature.started(at.processes, at.threads, self.settings)
 
     def without_intervals(self, why: str) -> Prediction:
         """Return the same prediction with best estimates only."""

@@ -257,7 +257,7 @@ def next_command(document: Document) -> str | None:
     settings = document["application"]["settings"]
     words = ["popmodel", "predict", path, "--machine", _machine_of(document)]
     words += ["--procs", str(first["processes"]), "--threads", str(first["threads"])]
-    words += [word for key, value in settings.items() for word in ("--set", f"{key}={value:g}")]
+    words += [word for key, value in settings.items() for word in ("--set", f"{key}={value:.15g}")]
     return join(words)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
+from popmodel import shell
 from popmodel.report.blocks import (
     Cell,
     Facts,
@@ -225,7 +226,7 @@ def _called(calls: Sequence[Mapping[str, Any]]) -> str:
 def _verdict(document: Document) -> str:
     if document["iterations"] is None:
         return "no iterations: choose what to analyse with --window or --region"
-    trace = document["trace"]
+    trace = shell.quote(document["trace"])
     return f"popmodel metrics {trace} --foa auto analyses {_which(document['foa'])}"
 
 

@@ -84,11 +84,15 @@ class Sweep:
     draws: int
     seed: int
 
+    def _started(self, split: Candidate) -> str:
+        """The program with its arguments, for a split."""
+        at = split.placement
+        return self.signature.started(at.processes, at.threads, self.settings)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/sweep/1``, without provenance."""
         about = subject(self.signature, self.profile, self.settings)
         about["machine"]["cores_per_node"] = self.profile.topology.cores_per_node
-        program = f"./{self.signature.name}"
         return document(
             SCHEMA,
             **about,
@@ -97,8 +101,8 @@ class Sweep:
             candidates=[
                 {
                     **one.to_dict(),
-                    "launch": launch_line(one.placement, program),
-                    "launch_mpirun": mpirun_line(one.placement, program),
+                    "launch": launch_line(one.placement, self._started(one)),
+                    "launch_mpirun": mpirun_line(one.placement, self._started(one)),
                 }
                 for one in self.candidates
             ],
@@ -106,7 +110,7 @@ class Sweep:
             impossible=self.impossible,
             best=[one.split for choice in self.choices for one in choice.tied],
             choices=[
-                {**choice.facts(program, self.profile), "checked": checked}
+                {**choice.facts(self._started(choice.taken), self.profile), "checked": checked}
                 for choice, checked in zip(self.choices, self.checks, strict=True)
             ],
             growth=growth(self.choices),

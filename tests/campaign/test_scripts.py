@@ -26,7 +26,7 @@ def collected(folder: Path, monkeypatch: pytest.MonkeyPatch, *status: int) -> tu
         assert raw.parent == folder / "runs"
         assert seconds is None
         target.write_text("a trace")
-        return Traced(1.0, {}, (target, *others))
+        return Traced(1.0, {"has_openmp": False, "has_mpi": True}, (target, *others))
 
     monkeypatch.setattr(scripts, "merged", merged)
     (folder / "runs").mkdir()

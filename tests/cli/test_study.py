@@ -251,6 +251,34 @@ def test_a_program_without_a_signature_is_described_by_its_traces(
 @pytest.mark.long
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("given", [(), ("--signature", "ring.toml")])
+def test_what_it_prints_can_be_pasted(
+    popmodel: Call, mpi: Mpi, ring: Path, given: tuple[str, ...]
+) -> None:
+    words = ("1200", "a b", "$HOME", "*", "it's")
+    options = ("--runs", "1x1,2x1", "-o", "my study", *given)
+    call = arguments(mpi, ring, *words, options=options)
+    status, _, err = popmodel(*call)
+    assert status == 0, err
+    document = json.loads(Path("my study/study.json").read_text())
+    started = shlex.split(document["choices"][0]["launch_mpirun"].replace("\\\n", ""))
+    assert started[-len(words) - 1 :] == [str(ring), *words]
+    # Each command of a step, in a shell, beside the files that it made the first time.
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for one in document["study"]["commands"]:
+        done = subprocess.run(
+            ["bash", "-c", one["command"]],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PATH": path},
+            timeout=GENEROUS,
+            check=False,
+        )
+        assert done.returncode == 0, f"{one['command']}\n{done.stderr}"
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("given", [(), ("--signature", "ring.toml")])
 def test_what_rests_on_a_run_that_was_lost_is_made_anew(
     popmodel: Call, mpi: Mpi, ring: Path, given: tuple[str, ...]
 ) -> None:

@@ -35,8 +35,11 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
+import popmodel
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+PACKAGE = str(Path(popmodel.__file__).parent)
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _VARIABLE = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
@@ -91,7 +94,7 @@ def _printed(arguments: list[str], folder: Path) -> str:
         text = stream.buffer.getvalue().decode().replace("\r\n", "\n")  # type: ignore[attr-defined]
         for pattern, instead in _VARIABLE:
             text = pattern.sub(instead, text)
-        said.append(text.replace(str(folder), "<folder>"))
+        said.append(text.replace(str(folder), "<folder>").replace(PACKAGE, "<popmodel>"))
     text = said[0] if said[0].endswith("\n") or not said[0] else f"{said[0]}\n"
     text = "".join(f"\\{line}" if line.startswith("$ ") else line for line in text.splitlines(True))
     text += "".join(f"! {line}\n" for line in said[1].splitlines())

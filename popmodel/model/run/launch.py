@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from popmodel import shell
 from popmodel.model.run.placement import Placement
 
 
@@ -14,17 +13,12 @@ def launch_line(placement: Placement, program: str) -> str:
     placement : Placement
         Where to run.
     program : str
-        What to run; quoted if a shell would read it as more than one word.
+        The program and its arguments, as a shell takes them.
 
     Returns
     -------
     str
         Settings of OpenMP and the command, on two lines joined by a backslash.
-
-    Raises
-    ------
-    UsageError
-        The program's name holds characters that are not to be seen.
     """
     bound = "none" if placement.bind == "none" else "cores"
     # else ranks would take turns between the sockets, and a process might get cores of two
@@ -33,7 +27,7 @@ def launch_line(placement: Placement, program: str) -> str:
         f"srun -N {placement.nodes} -n {placement.processes} -c {placement.cores_per_process}",
         f"--ntasks-per-node={placement.per_node}",
         f"--distribution=block{on_sockets}" if placement.per_node > 1 else "",
-        f"--cpu-bind={bound} {_word(program)}",
+        f"--cpu-bind={bound} {program}",
     ]
     return f"{_environment(placement)} \\\n" + " ".join(word for word in words if word)
 
@@ -50,12 +44,8 @@ def mpirun_line(placement: Placement, program: str) -> str:
     if placement.bind == "none":
         bound = f"{where} --bind-to none"
     return f"{_environment(placement)} \\\n" + (
-        f"mpirun -np {placement.processes} {exported} --map-by ppr:{bound} {_word(program)}"
+        f"mpirun -np {placement.processes} {exported} --map-by ppr:{bound} {program}"
     )
-
-
-def _word(program: str) -> str:
-    return shell.quote(shell.plain(program, "the name of the program"))
 
 
 def _environment(placement: Placement) -> str:

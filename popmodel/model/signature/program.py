@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import field, replace
 from functools import cached_property
 
+from popmodel import shell
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
@@ -121,6 +122,8 @@ class Signature:
         without.
     calibration : Calibration or None
         What measured runs have taught of it; None if it was not calibrated.
+    command : tuple of str
+        The program and its arguments, with placeholders.
     """
 
     name: str
@@ -138,6 +141,21 @@ class Signature:
     unknown: tuple[Unknown, ...] = ()
     not_modelled: str = ""
     calibration: Calibration | None = None
+    command: tuple[str, ...] = ()
+
+    def started(self, processes: int, threads: int, settings: Mapping[str, float]) -> str:
+        """The program with its arguments, as a shell takes it.
+
+        Parameters
+        ----------
+        processes, threads : int
+            Of the run.
+        settings : mapping of str to float
+            Parameters that differ from those of the signature.
+        """
+        defaults = {name: one.value for name, one in self.params.items()}
+        values = {**defaults, **settings, "P": processes, "T": threads}
+        return shell.join(shell.filled(self.command or (f"./{self.name}",), values))
 
     @cached_property
     def of_grid(self) -> frozenset[str]:

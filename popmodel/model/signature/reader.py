@@ -76,7 +76,8 @@ class SignatureReader(ProgramReader):
         self.check_keys(KEYS[""], document, ())
         no_entries: tuple[Any, ...] = ()
         nothing: dict[str, Any] = {}
-        name = self.section(document, "app", self.application, "")
+        no_app: tuple[str, str, tuple[str, ...]] = ("", "", ())
+        name, omitted, command = self.section(document, "app", self.application, no_app)
         params, units = self.section(document, "params", self.numbers("params"), (nothing, nothing))
         constants, more = self.section(
             document, "constants", self.numbers("constants"), (nothing, nothing)
@@ -95,10 +96,8 @@ class SignatureReader(ProgramReader):
         before = (name, self.path, is_bundled, params, constants, let, limits, grid, imbalance)
         inputs = {"params": params, "constants": constants, "imbalance": imbalance}
         known = self.section(document, "calibration", partial(calibration, self, inputs), None)
-        app = document.get("app")
-        omitted = str(app.get("not_modelled", "")) if isinstance(app, Mapping) else ""
-        more_units = {**units, **more}
-        return Signature(*before, program, more_units, first_touch, unknown, omitted, known)
+        units = {**units, **more}
+        return Signature(*before, program, units, first_touch, unknown, omitted, known, command)
 
     def section(
         self,
@@ -121,14 +120,17 @@ class SignatureReader(ProgramReader):
 
     # -- the parts before the program
 
-    def application(self, table: Mapping[str, Any]) -> str:
+    def application(self, table: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
         for key in table:
             self.text(table, ("app", key))
-        name = str(table["name"])
+        key = "name"
         try:
-            return shell.plain(name, "name")  # it becomes that of a program in launch lines
+            name = shell.plain(str(table[key]), key)
+            key = "command"
+            words = shell.split(shell.plain(str(table.get(key, shell.quote(f"./{name}"))), key))
         except UsageError as error:
-            raise self.error(("app", "name"), error.message, error.hint) from None
+            raise self.error(("app", key), error.message, error.hint) from None
+        return name, str(table.get("not_modelled", "")), words
 
     def numbers(
         self, title: str

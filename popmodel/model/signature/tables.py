@@ -46,6 +46,13 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
     "app": (
         Key("name", "", None, "name of the application"),
         Key("description", "", "none", "what it does"),
+        Key(
+            "command",
+            "",
+            "./NAME",
+            "the program and its arguments, as in a shell; {N} stands for a parameter N, {P} and "
+            "{T} for processes and threads",
+        ),
         Key("source", "", "none", "reference"),
         Key(
             "not_modelled",

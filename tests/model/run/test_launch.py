@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from popmodel import shell
+from popmodel.errors import PopmodelError
 from popmodel.machine.topology import Topology
 from popmodel.model.run.launch import launch_line, mpirun_line
-from popmodel.model.run.placement import Allocation, place
+from popmodel.model.run.placement import Allocation, Placement, place
+from popmodel.model.signatures import from_text
 
 NODES = Topology(4, 16, 2, 2, ())
 
@@ -34,10 +45,60 @@ def test_launch_lines_scatter_processes_over_a_node_that_is_not_full() -> None:
     assert "srun -N 1 -n 1 -c 4 --ntasks-per-node=1 --cpu-bind" in launch_line(alone, "./a")
 
 
-def test_a_program_is_one_word_of_the_shell() -> None:
+WORDS = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])),
+    min_size=1,
+)
+
+
+@pytest.mark.parametrize("line", [launch_line, mpirun_line])
+@given(words=WORDS)
+@example(words=["./a b", "1200", "$HOME", "*", "it's", '"x"', "~", "", "{N}", "a;b", "`id`", "\\"])
+def test_a_shell_gives_the_program_its_own_arguments(
+    line: Callable[[Placement, str], str], words: list[str]
+) -> None:
+    signature = from_text(
+        PROGRAM.replace("COMMAND", json.dumps(shell.join(words), ensure_ascii=False))
+    )
     placement = place(16, 4, NODES)
-    for line in (launch_line(placement, "./a b; c $D"), mpirun_line(placement, "./a b; c $D")):
-        assert line.endswith(" './a b; c $D'")
+    command = line(placement, signature.started(16, 4, {}))
+    program = command.rpartition("cpu-bind=cores " if line is launch_line else "bind-to core ")[2]
+    assert run_by_shell(program) == [word.replace("{N}", "64") for word in words]
+
+
+def run_by_shell(command: str) -> list[str]:
+    """The words that a shell makes of a command."""
+    listed = ["sh", "-c", f"printf '%s\\0' {command}"]
+    out = subprocess.run(listed, capture_output=True, check=True).stdout.decode()
+    return out.split("\0")[:-1]
+
+
+PROGRAM = """
+schema = "popmodel/signature/1"
+[app]
+name = "cg"
+command = COMMAND
+[params]
+N = 64
+[[program]]
+loop = { name = "step", count = 1 }
+  [[program.body]]
+  serial = { name = "a", trip = "N", flops = 3 }
+"""
+
+
+def test_arguments_are_those_of_the_run() -> None:
+    signature = from_text(PROGRAM.replace("COMMAND", '"./cg {N} 60 {P}x{T} {else}"'))
+    assert signature.started(8, 2, {}) == "./cg 64 60 8x2 '{else}'"
+    assert signature.started(8, 2, {"N": 1200.0}) == "./cg 1200 60 8x2 '{else}'"
+    plain = from_text(PROGRAM.replace("command = COMMAND\n", ""))
+    assert plain.started(8, 2, {}) == "./cg"
+
+
+@pytest.mark.parametrize("command", ['"./cg \'1"', '""', '"./cg \\n"', "3"])
+def test_what_is_no_command_is_refused(command: str) -> None:
+    with pytest.raises(PopmodelError, match="command"):
+        from_text(PROGRAM.replace("COMMAND", command))
 
 
 def test_launch_lines_share_processes_out_by_socket() -> None:
