@@ -199,16 +199,20 @@ _ROUNDING = 1e-12
 
 def _sum(values: Levels, weights: Levels, other: Levels) -> tuple[Levels, Levels]:
     """Distribution of the sum of a value and of one of ``other`` at random."""
-    sums = np.add.outer(values, other).ravel()
-    chances = np.repeat(weights / other.size, other.size)
-    if sums.size > _SUPPORT:  # neighbours as their mean
-        order = np.argsort(sums)
-        group = np.arange(sums.size) * _SUPPORT // sums.size
-        mass = np.bincount(group, chances[order])
-        mean: Levels = np.bincount(group, (chances * sums)[order]) / mass
-        return mean, mass.astype(np.float64)
-    found, which = np.unique(sums, return_inverse=True)
-    return found, np.bincount(which.ravel(), chances).astype(np.float64)
+    added, chances = _few(other, np.full(other.size, 1 / other.size))
+    return _few(np.add.outer(values, added).ravel(), np.outer(weights, chances).ravel())
+
+
+def _few(values: Levels, weights: Levels) -> tuple[Levels, Levels]:
+    """Different values and their weights; of more than `_SUPPORT`, neighbours as their mean."""
+    if values.size <= _SUPPORT:
+        found, which = np.unique(values, return_inverse=True)
+        return found, np.bincount(which.ravel(), weights).astype(np.float64)
+    order = np.argsort(values)
+    group = np.arange(values.size) * _SUPPORT // values.size
+    mass = np.bincount(group, weights[order]).astype(np.float64)
+    mean: Levels = np.bincount(group, (weights * values)[order]) / mass
+    return mean, mass
 
 
 def _normal(x: Levels) -> Levels:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,19 @@ def test_many_processes_are_grouped_by_their_level() -> None:
     levels = rng.uniform(0.9, 1.1, 2000)
     drawn = (levels * (1 + 0.1 * rng.standard_normal((2000, 2000)))).max(axis=1).mean()
     assert largest(levels, 0.1) == pytest.approx(drawn, abs=3e-3)
+
+
+def test_many_values_of_several_factors_take_no_more_memory_than_few() -> None:
+    rng = np.random.default_rng(0)
+    levels = rng.uniform(0.9, 1.1, 8)
+
+    def peak(values: int) -> int:
+        factors = [rng.lognormal(0, 0.1, values) for _ in range(3)]
+        factors = [(1 / 3, one / one.mean()) for one in factors]
+        tracemalloc.start()
+        largest(levels, 0.05, factors)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(100_000) < 2 * peak(5_000)
