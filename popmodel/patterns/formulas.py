@@ -251,30 +251,37 @@ def _condition(mask: bytes, processes: int) -> str | None:
         only = int(few[0])
         return "rank == P - 1" if only == processes - 1 > 0 else f"rank == {only}"
     texts, masks = _bounds(processes)
-    exact = np.flatnonzero((masks == ranks).all(axis=1))
+    wanted = np.packbits(ranks)
+    exact = np.flatnonzero((masks == wanted).all(axis=1))
     if len(exact):
         return texts[int(exact[0])]
     # Two together: each of them holds on all the ranks that are meant.
-    wide = np.flatnonzero((masks | ~ranks).all(axis=1))[:_WIDE]
+    wide = np.flatnonzero((masks & wanted == wanted).all(axis=1))[:_WIDE]
     for place, one in enumerate(wide):
         both = masks[one] & masks[wide[place + 1 :]]
-        found = np.flatnonzero((both == ranks).all(axis=1))
+        found = np.flatnonzero((both == wanted).all(axis=1))
         if len(found):
             return f"{texts[one]} and {texts[wide[place + 1 + int(found[0])]]}"
     return None
 
 
 @lru_cache(maxsize=16)
-def _bounds(processes: int) -> tuple[list[str], NDArray[np.bool_]]:
-    """Conditions with one comparison, simple ones first, and the ranks that they hold on."""
+def _bounds(processes: int) -> tuple[list[str], NDArray[np.uint8]]:
+    """Conditions with one comparison, simple ones first, and their ranks as bits."""
+    texts, masks = [], []
+    for text, mask in _comparisons(processes):
+        texts.append(text)
+        masks.append(np.packbits(mask))
+    return texts, np.array(masks)
+
+
+def _comparisons(processes: int) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     rank = np.arange(processes)
-    found: list[tuple[str, NDArray[np.bool_]]] = [
-        ("rank > 0", rank > 0),
-        ("rank < P - 1", rank < processes - 1),
-    ]
+    yield "rank > 0", rank > 0
+    yield "rank < P - 1", rank < processes - 1
     strides = _strides(processes)
     for stride in strides:
-        found += [
+        yield from [
             (f"rank % {stride} == 0", rank % stride == 0),
             (f"rank % {stride} > 0", rank % stride > 0),
             (f"rank % {stride} == {stride - 1}", rank % stride == stride - 1),
@@ -290,7 +297,7 @@ def _bounds(processes: int) -> tuple[list[str], NDArray[np.bool_]]:
                 inside = rank % block // stride
                 last = block // stride - 1
                 text = f"rank % {block} // {stride}"
-                found += [
+                yield from [
                     (f"{text} == 0", inside == 0),
                     (f"{text} > 0", inside > 0),
                     (f"{text} == {last}", inside == last),
@@ -300,15 +307,15 @@ def _bounds(processes: int) -> tuple[list[str], NDArray[np.bool_]]:
         for half in range(2):
             if 2 * stride < processes:
                 text = "rank % 2" if stride == 1 else f"rank // {stride} % 2"
-                found.append((f"{text} == {half}", rank // stride % 2 == half))
+                yield f"{text} == {half}", rank // stride % 2 == half
     for bound in range(2, min(processes - 1, 256)):
-        found += [(f"rank < {bound}", rank < bound), (f"rank >= {bound}", rank >= bound)]
+        yield f"rank < {bound}", rank < bound
+        yield f"rank >= {bound}", rank >= bound
     for stride in strides:
         for value in range(1, min(stride - 1, 64)):
-            found.append((f"rank % {stride} == {value}", rank % stride == value))
+            yield f"rank % {stride} == {value}", rank % stride == value
         for value in range(1, min(processes // stride - 1, 64)):
-            found.append((f"rank // {stride} == {value}", rank // stride == value))
-    return [text for text, _ in found], np.array([mask for _, mask in found])
+            yield f"rank // {stride} == {value}", rank // stride == value
 
 
 def _listed(ranks: NDArray[np.bool_]) -> str:

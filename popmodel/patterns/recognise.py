@@ -179,12 +179,16 @@ def _transpose(messages: Messages, processes: int) -> Iterator[Reading]:
     rank = np.arange(processes)
     if len(messages) > processes or len(messages) < 2:
         return
-    for block in range(1, processes // 4 + 1):
-        if processes % block:
-            continue
+    some, goals = messages.sender[:_FEW], messages.receiver[:_FEW]
+    divisors = [extent for extent in range(1, processes // 2 + 1) if processes % extent == 0]
+    for block in divisors:
         tiles = processes // block
-        for columns in range(2, tiles // 2 + 1):
-            if tiles % columns:
+        for columns in divisors[1:]:
+            if tiles % columns or columns > tiles // 2:
+                continue
+            tile = some // block
+            goal = (tile % columns * (tiles // columns) + tile // columns) * block + some % block
+            if not np.array_equal(goal, goals):
                 continue
             tile = rank // block
             goal = (tile % columns * (tiles // columns) + tile // columns) * block + rank % block
@@ -226,13 +230,9 @@ def _pairwise(messages: Messages, processes: int) -> Iterator[Reading]:
     pairs, often = np.unique(messages.sender * processes + messages.receiver, return_counts=True)
     if not len(pairs) or often.min() != often.max() or processes < 2:
         return
-    rank = np.arange(processes)
-    every = (rank[:, None] * processes + rank).ravel()
-    others = every[rank.repeat(processes) != np.tile(rank, processes)]
-    if len(pairs) not in (len(every), len(others)):
-        return
-    with_itself = len(pairs) == len(every)
-    if np.array_equal(pairs, every if with_itself else others):
+    with_itself = len(pairs) == processes**2
+    themselves = np.any(pairs // processes == pairs % processes)
+    if with_itself or (len(pairs) == processes * (processes - 1) and not themselves):
         facts = {"times": [int(often[0])], "with_itself": int(with_itself)}
         yield Reading("pairwise", {**facts, "bytes": [_size(messages.size)]}, _even(messages.size))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,8 +28,6 @@ from popmodel.simulator.program import (
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 __all__ = ["Amounts", "LaidOut", "lay_out", "uneven_amounts"]
@@ -130,6 +129,7 @@ class _Template:
     target: NDArray[np.int32]
 
 
+@lru_cache(maxsize=128)  # programs that differ in computing alone have the same collectives
 def _template(
     kind: str,
     members: int,
@@ -137,7 +137,7 @@ def _template(
     size: int,
     recursive_doubling: bool,
     by_peer: bool,
-    parts: Sequence[int],
+    parts: tuple[int, ...],
 ) -> _Template:
     rows: list[tuple[int, int, float]] = []
     known: dict[tuple[int, int, int], int] = {}

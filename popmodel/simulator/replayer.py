@@ -211,7 +211,10 @@ class Replayer:
     ) -> list[tuple[float, float]]:
         cpu = filled([self._cpu(n) for n in networks])
         times = filled([self._charges(n) for n in networks])
-        slopes = filled([self._charges(n, by) for n in networks])
+        if networks[0].tiers is None:  # how often latency is paid, and bytes, are the same on all
+            slopes = filled([self._charges(networks[0], by)])
+        else:
+            slopes = filled([self._charges(n, by) for n in networks])
         given = costs(
             times + slopes,
             cpu + [np.zeros_like(one) for one in cpu],

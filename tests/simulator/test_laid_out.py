@@ -13,7 +13,7 @@ from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import replay
 from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.exchanges import operations
-from popmodel.simulator.laid_out import lay_out
+from popmodel.simulator.laid_out import _template, lay_out
 from popmodel.simulator.program import COLLECTIVES, Op, Program, Uneven
 
 SMPI = PRESETS["smpi"]
@@ -242,3 +242,20 @@ def test_collectives_that_stay() -> None:
     assert laid.uneven.operation.tolist() == [4, 7]
     assert laid.uneven.sent.tolist() == [5, 10]
     assert replay(laid, Network(latency=1e-6)).runtime > 0
+
+
+def test_programs_that_differ_in_computing_share_templates() -> None:
+    builder = ProgramBuilder(8)
+    for process in range(8):
+        builder.compute(process, 1e-6)
+    target = builder.collective("alltoall", 8000, 8000)
+    for process in range(8):
+        builder.do(process, Op.COLLECTIVE, target)
+    program = builder.build()
+    before = _template.cache_info()
+    first = lay_out(program)
+    slower = lay_out(changed(program, burst=2 * program.burst))
+    after = _template.cache_info()
+    assert after.misses - before.misses <= 1
+    assert np.array_equal(first.program.messages.size, slower.program.messages.size)
+    assert slower.program.burst.sum() == 2 * first.program.burst.sum()

@@ -1,0 +1,113 @@
+"""What verbs take grows with the size of a run, not with its square.
+
+CPU time of one process of a run and of one four times as large: in proportion gives 4, the square
+16, and 9 is refused. Memory is counted by what is allocated.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import popmodel
+from popmodel.patterns.formulas import condition
+from popmodel.patterns.grid import Messages
+from popmodel.patterns.recognise import readings
+
+MOST = 9
+
+
+def loops(path: Path, count: int, ranks: int = 2) -> Path:
+    """A program of so many loops, one after the other, each of messages of its own size."""
+    with path.open("w") as file:
+        for rank in range(ranks):
+            lines = [f"{rank} init"]
+            for number in range(count):
+                for _ in range(3):
+                    lines += [
+                        f"{rank} compute {1000 + number}",
+                        f"{rank} irecv {(rank - 1) % ranks} {number} {8 + number} 6",
+                        f"{rank} send {(rank + 1) % ranks} {number} {8 + number} 6",
+                        f"{rank} waitall 1",
+                    ]
+                lines.append(f"{rank} bcast {number + 1} 0 6")
+            file.write("\n".join([*lines, f"{rank} finalize", ""]))
+    return path
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+def peak(work: Callable[[], Any]) -> int:
+    tracemalloc.start()
+    work()
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found
+
+
+@pytest.mark.parametrize("verb", ["structure", "communication", "phases", "replay", "sensitivity"])
+def test_many_loops_and_phases(tmp_path: Path, verb: str) -> None:
+    few = loops(tmp_path / "few.ti", 150)
+    many = loops(tmp_path / "many.ti", 600)
+    work = {
+        "structure": popmodel.find_structure,
+        "communication": popmodel.communication,
+        "phases": popmodel.find_phases,
+        "replay": popmodel.replay,
+        "sensitivity": popmodel.sensitivity,
+    }[verb]
+
+    def run(path: Path) -> Callable[[], Any]:
+        return lambda: work(path, flop_rate=1e9).to_dict()
+
+    run(few)()  # what is imported and made once
+    small = min(seconds(run(few)) for _ in range(2))
+    assert seconds(run(many)) < MOST * small
+
+
+def ring(processes: int) -> Messages:
+    rank = np.arange(processes)
+    return Messages(rank, (rank + 1) % processes, np.full(processes, 100))
+
+
+def test_patterns_of_many_ranks() -> None:
+    small, large = (peak(lambda n=n: readings(ring(n), n, ())) for n in (1 << 12, 1 << 14))
+    assert large < 6 * small
+
+
+def test_all_pairs_are_known_by_their_number() -> None:
+    rank = np.arange(5)
+    sender, receiver = np.repeat(rank, 5), np.tile(rank, 5)
+    size = np.full(25, 8)
+    kinds = [each.kind for each in readings(Messages(sender, receiver, size), 5, ())]
+    assert "pairwise" in kinds
+    other = sender != receiver
+    without = Messages(sender[other], receiver[other], size[other])
+    assert "pairwise" in [each.kind for each in readings(without, 5, ())]
+    # as many pairs, but one of a rank with itself
+    swapped = receiver[other].copy()
+    swapped[0] = sender[other][0]
+    wrong = Messages(sender[other], swapped, size[other])
+    assert "pairwise" not in [each.kind for each in readings(wrong, 5, ())]
+
+
+@pytest.mark.parametrize("processes", [12, 63, 999])
+def test_conditions_hold_on_the_ranks_that_they_are_of(processes: int) -> None:
+    rank = np.arange(processes)
+    for mask in (rank > 0, rank % 3 == 2, (rank > 0) & (rank % 3 == 2), rank // 3 % 2 == 1):
+        text = condition(mask)
+        held = eval(text, {"rank": rank, "P": processes}) if " and " not in text else None
+        if held is None:
+            one, other = (eval(part, {"rank": rank, "P": processes}) for part in text.split("and"))
+            held = one & other
+        assert np.array_equal(held, mask), text
