@@ -67,6 +67,7 @@ def _traced(run: Merged, raw: str | None, costs: Costs, notes: Sequence[str]) ->
             "measured": costs.measured,
         },
         spawned=run.spawned,
+        caveats=run.crowding,
         not_seen=[*notes, *not_seen(run)],
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from popmodel import shell
-from popmodel.report.blocks import Code, Facts, Heading, Role, Section, titled
+from popmodel.report.blocks import Code, Facts, Heading, Role, Section, notes, titled
 from popmodel.report.info import describe_threads
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_size, format_time, plural
@@ -32,6 +32,7 @@ def _of_run(run: Document) -> list[Section]:
     verbs = _NEXT if run["library"] else _NEXT[:1]
     name = shell.quote(run["trace"])
     return [
+        notes(run["caveats"]),
         (Facts(tuple(_facts(run))),),
         titled("not recorded", run["not_seen"], Role.WARNING),
         (Code(tuple(f"popmodel {verb} {name}" for verb in verbs)),),

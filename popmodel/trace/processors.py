@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["crowding", "first_values", "waiting"]
+__all__ = ["crowded", "crowding", "first_values", "waiting"]
 
 _NOTEWORTHY = 0.02  # of the time of all threads
 _HARMLESS = 0.005
@@ -36,17 +36,49 @@ def crowding(trace: Trace) -> list[str]:
     whole = trace.whole or trace
     cpus, sharing = (first_values(whole, mark) for mark in (Event.CPUS, Event.SHARING))
     used, waited = (whole.marks(mark).total() for mark in (Event.USED, Event.WAITED))
-    crowded = np.flatnonzero((cpus > 0) & (sharing > cpus))
+    return crowded(cpus, sharing, used, waited, whole.process_offsets)
+
+
+def crowded(
+    cpus: NDArray[np.int64],
+    sharing: NDArray[np.int64],
+    used: NDArray[np.int64],
+    waited: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+) -> list[str]:
+    """Say the same of what is known of each thread.
+
+    Parameters
+    ----------
+    cpus, sharing : int64[L]
+        CPUs that a thread may use, and threads that may use no others; 0 where that is not known.
+    used, waited : int64[L]
+        Time on a CPU and waiting for one, ns; 0 where that is not known.
+    offsets : int64[P + 1]
+        The first thread of each process.
+    """
+    rows = np.flatnonzero((cpus > 0) & (sharing > cpus))
     known = used + waited > 0
-    share = waiting(trace)
-    if len(crowded) and not (known.all() and share < _HARMLESS):
-        return [_crowded(whole, crowded, cpus, sharing, share if known.any() else None)]
+    share = int(waited.sum()) / max(int((used + waited).sum()), 1)
+    if len(rows) and not (known.all() and share < _HARMLESS):
+        worst = int(rows[np.argmax(sharing[rows] / cpus[rows])])
+        text = (
+            f"more threads than CPUs: {int(sharing[worst])} threads may use only "
+            f"{plural(int(cpus[worst]), 'CPU')} ({_who(offsets, worst)} is one of them"
+        )
+        if len(rows) < len(cpus):
+            text += f"; {len(rows)} of {len(cpus)} threads share a CPU"
+        text += ")"
+        if known.any():
+            text += (
+                f"; they waited for a CPU {_percent(share)} of the time that they were ready to run"
+            )
+        return [text + "; the measured times include this waiting"]
     if share >= _NOTEWORTHY:
-        most = int(np.argmax(waited))
         return [
             f"threads waited for a CPU {_percent(share)} of the time that they were ready to run "
-            f"(most: {_who(whole, most)}): other programs ran on the same CPUs; the measured "
-            "times include this waiting"
+            f"(most: {_who(offsets, int(np.argmax(waited)))}): other programs ran on the same "
+            "CPUs; the measured times include this waiting"
         ]
     return []
 
@@ -61,34 +93,13 @@ def waiting(trace: Trace) -> float:
     return waited / max(used + waited, 1)
 
 
-def _crowded(
-    trace: Trace,
-    crowded: NDArray[np.int64],
-    cpus: NDArray[np.int64],
-    sharing: NDArray[np.int64],
-    share: float | None,
-) -> str:
-    worst = int(crowded[np.argmax(sharing[crowded] / cpus[crowded])])
-    text = (
-        f"more threads than CPUs: {int(sharing[worst])} threads may use only "
-        f"{plural(int(cpus[worst]), 'CPU')} ({_who(trace, worst)} is one of them"
-    )
-    if len(crowded) < trace.locations:
-        text += f"; {len(crowded)} of {trace.locations} threads share a CPU"
-    text += ")"
-    if share is not None:
-        text += f"; they waited for a CPU {_percent(share)} of the time that they were ready to run"
-    return text + "; the measured times include this waiting"
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-def _who(trace: Trace, location: int) -> str:
-    process = int(np.searchsorted(trace.process_offsets, location, side="right")) - 1
-    thread = location - int(trace.process_offsets[process])
-    return f"thread {thread} of rank {process}"
+def _who(offsets: NDArray[np.int64], location: int) -> str:
+    process = int(np.searchsorted(offsets, location, side="right")) - 1
+    return f"thread {location - int(offsets[process])} of rank {process}"
 
 
 def first_values(trace: Trace, mark: Event) -> NDArray[np.int64]:

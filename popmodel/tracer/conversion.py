@@ -133,6 +133,8 @@ class Conversion:
         self.counted = False
         self.loads: list[Load] = []
         self.nested = 0  # ns in regions inside regions
+        # CPUs of each location, threads that may use no others, ns on one and waiting for one.
+        self.cpus = np.zeros((4, int(self.first[-1])), np.int64)
 
     def run(self) -> list[tuple[str, int]]:
         """Convert everything; returns the streams of the spool in which the messages are."""
@@ -264,6 +266,8 @@ class Conversion:
         if cpus:
             time = times.clock.one(member.begin) - times.zero
             shared = self.sharing.get((meta.boot, cpus), 1)
+            if not self.cpus[0, row.row]:
+                self.cpus[:2, row.row] = len(cpus), shared
             pairs = [(time, len(cpus), Event.CPUS, 0), (time, shared, Event.SHARING, 1)]
             self._events(row.row, np.array(pairs, PAIR))
 
@@ -271,6 +275,7 @@ class Conversion:
         """Say at the end of a thread what it had of it."""
         if usage is not None:
             used, waited = usage
+            self.cpus[2:, row.row] += usage
             pairs = [(time, used, Event.USED, 0), (time, waited, Event.WAITED, 1)]
             self._events(row.row, np.array(pairs, PAIR))
 

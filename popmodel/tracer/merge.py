@@ -23,6 +23,7 @@ from popmodel.errors import TraceError, UsageError
 from popmodel.trace import formats
 from popmodel.trace.paraver.legend import legend
 from popmodel.trace.paraver.writer import write_beside
+from popmodel.trace.processors import crowded
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.calls import known_calls
 from popmodel.tracer.conversion import Conversion
@@ -77,6 +78,8 @@ class Merged:
         What is not there, or not as it should be.
     spawned : bool
         Whether another run started this one by MPI_Comm_spawn.
+    crowding : tuple of str
+        Whether threads shared CPUs or waited for them.
     """
 
     path: Path
@@ -98,6 +101,7 @@ class Merged:
     counters: Mapping[str, int]
     warnings: tuple[TraceWarning, ...]
     spawned: bool = False
+    crowding: tuple[str, ...] = ()
 
 
 def merge(
@@ -225,6 +229,7 @@ def _written(done: Conversion, messages: list[tuple[str, int]], target: Path) ->
 
 def _merged(done: Conversion, target: Path, size: int) -> Merged:
     metas = [p.meta for p in done.raw.processes]
+    cpus, sharing, used, waited = done.cpus
     named = Counter(
         {
             f"MPI_{known_calls()[number].name}": int(done.calls[number])
@@ -255,4 +260,5 @@ def _merged(done: Conversion, target: Path, size: int) -> Merged:
         ),
         warnings=tuple(TraceWarning(t, count) for t, count in done.warnings.items() if count),
         spawned=done.raw.spawned,
+        crowding=tuple(crowded(cpus, sharing, used, waited, done.first)),
     )

@@ -8,6 +8,10 @@ import pytest
 from tracer.builder import Run
 from tracer.plan import Plan
 
+from popmodel.api.trace import traced
+from popmodel.report.trace import VIEWS
+from popmodel.trace import read
+from popmodel.trace.processors import crowding
 from popmodel.tracer.cost import CALL, Cost, Costs
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import Guard, Kind
@@ -79,3 +83,19 @@ def test_the_overhead_is_that_of_the_busiest_thread(plan: Plan, tmp_path: Path) 
     assert held_up(merged, costs) == pytest.approx((least, most))
     assert found.low == pytest.approx(least / (traced - least))
     assert found.high == pytest.approx(most / (traced - most) if 2 * most < traced else 1)
+
+
+def test_threads_that_share_a_core_are_told_first(plan: Plan, tmp_path: Path) -> None:
+    """As of any trace: what the summary says is what all other commands say of the trace."""
+    for process in plan.processes:
+        process.say("thread", number=0, cpus="3")
+        process.say("usage", thread=0, used=600, waited=400)
+    merged = done(plan.finish(), tmp_path)
+    (said,) = merged.crowding
+    assert said.startswith("more threads than CPUs: 2 threads may use only 1 CPU (thread 0 of rank")
+    assert "waited for a CPU 40 % of the time" in said
+    assert crowding(read(merged.path, cache=False)) == [said]
+    document = traced([merged], None)
+    assert document["caveats"] == [said]
+    first, *_ = VIEWS.blocks(document)
+    assert [note.text for note in first] == [said]
