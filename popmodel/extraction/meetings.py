@@ -75,7 +75,7 @@ def sizes_at(
     place = structure.place[event].astype(np.int64)
     place = place if home is None else home[place]
     pairs = np.unique(np.stack([place, program.target[operation].astype(np.int64)]), axis=1)
-    kind, part = program.collectives.kind[pairs[1]].astype(np.int64), program.collectives.part
+    kind, part = program.collectives.kind[pairs[1]].astype(np.int64), program.collectives.part()
     found = {}
     for one, number in np.unique(np.stack([pairs[0], kind]), axis=1).T.tolist():
         rows = pairs[1][(pairs[0] == one) & (kind == number)]
@@ -104,7 +104,7 @@ def _meeting(program: Program, rows: NDArray[np.int64], name: str, notes: list[s
     """One item for collectives of one kind, in all communicators."""
     many = program.collectives
     op = COLLECTIVES[int(many.kind[rows[0]])]
-    sizes = many.part[rows]
+    sizes = many.part(rows)
     least, most = format_size(float(sizes.min())), format_size(float(sizes.max()))
     if least != most:
         notes.append(f"{name} moves {least} to {most}: the mean is kept")

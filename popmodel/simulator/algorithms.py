@@ -161,7 +161,7 @@ def _algorithms(
 ) -> tuple[NDArray[np.int32], list[list[tuple[Piece, int, NDArray[np.float64]]]]]:
     """Algorithm of each collective, and the parts of each with segments and sizes of messages."""
     alike = np.stack(
-        [collectives.kind.astype(np.int64), collectives.members, collectives.part], axis=1
+        [collectives.kind.astype(np.int64), collectives.members, collectives.part()], axis=1
     )
     rows, which = np.unique(alike, axis=0, return_inverse=True)
     found = []

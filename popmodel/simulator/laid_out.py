@@ -189,7 +189,7 @@ def lay_out(
     """
     carried, _ = carry_out(program, 0)
     collectives = program.collectives
-    sizes = collectives.part
+    sizes = collectives.part()
     members = np.diff(carried.group_offsets)[carried.group]
     uneven = uneven_amounts(program, carried)
     parts: dict[tuple[int, ...], int] = {(): 0}  # and their numbers

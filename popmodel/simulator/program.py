@@ -133,21 +133,21 @@ class Collectives:
     def __len__(self) -> int:
         return len(self.kind)
 
-    @property
-    def part(self) -> NDArray[np.int64]:
-        """Bytes m that one process contributes, as algorithms and signatures count: int64[C].
+    def part(self, rows: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.int64]:
+        """Bytes m that one process contributes, as algorithms and signatures count, of some rows.
 
         The whole vector of Bcast, Reduce, Allreduce, Scan and Reduce_scatter, the part of one
         member of Gather, Scatter and Allgather, the part for one peer of Alltoall.
         """
-        found = np.maximum(self.sent, self.received)
+        sent, received = self.sent[rows], self.received[rows]
+        found = np.maximum(sent, received)
         for kind, size in (
-            ("gather", self.sent),
-            ("scatter", self.received),
-            ("allgather", self.sent),
-            ("alltoall", -(-found // np.maximum(self.members, 1))),
+            ("gather", sent),
+            ("scatter", received),
+            ("allgather", sent),
+            ("alltoall", -(-found // np.maximum(self.members[rows], 1))),
         ):
-            mine = self.kind == COLLECTIVES.index(kind)
+            mine = self.kind[rows] == COLLECTIVES.index(kind)
             found[mine] = size[mine]
         return found
 

@@ -79,7 +79,7 @@ def test_equal_parts_are_the_plain_form_in_every_replay(
         plain, *others = (
             from_trace(recorded(Path(folder), form, processes, part, times)) for form in forms
         )
-    assert (plain.collectives.part == part * (processes if "Reduce" in forms[0][0] else 1)).all()
+    assert (plain.collectives.part() == part * (processes if "Reduce" in forms[0][0] else 1)).all()
     (sent,) = (use.bytes for use in uses(plain) if "Wait" not in use.name)
     assert sent == times * part * {
         "Alltoall": processes**2,
@@ -89,7 +89,7 @@ def test_equal_parts_are_the_plain_form_in_every_replay(
     for other in others:
         for network in NETWORKS:
             assert replay(other, network).end.tolist() == replay(plain, network).end.tolist()
-        assert other.collectives.part.tolist() == plain.collectives.part.tolist()
+        assert other.collectives.part().tolist() == plain.collectives.part().tolist()
         assert [use.bytes for use in uses(other)] == [use.bytes for use in uses(plain)]
         assert not len(other.uneven.operation)
         if processes < 8:  # SMPI sends an Alltoall of these at once, as Alltoallv always
@@ -188,7 +188,7 @@ def test_in_place_as_extrae_records_it_is_as_with_buffers(processes: int, tmp_pa
         script.end()
         found.append(from_trace(script.read(folder)))
     in_place, plain = found
-    assert in_place.collectives.part.tolist() == plain.collectives.part.tolist() == [1000] * 4
+    assert in_place.collectives.part().tolist() == plain.collectives.part().tolist() == [1000] * 4
     assert not len(in_place.uneven.operation)
     assert messages(in_place) == messages(plain)
     sent, expected = ({use.name: use.bytes for use in uses(one)} for one in found)

@@ -56,7 +56,7 @@ def text(program: Program) -> Iterator[str]:
     laid = lay_out(program, only=_unknown(program)).program
     tags = clear_tags(laid).tolist()
     amounts = uneven_amounts(laid, carry_out(laid, 0)[0])
-    part = laid.collectives.part.tolist()
+    part = laid.collectives.part().tolist()
     for process in range(laid.processes):
         yield f"{process} init\n"
         begin, end = laid.offsets[process : process + 2].tolist()
