@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter, deque
 from collections.abc import Hashable
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
     from popmodel.trace.tables import TraceWarning
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "Actions", "match_wildcards", "trace_of"]
+__all__ = ["ANY_SOURCE", "ANY_TAG", "Actions", "settle", "trace_of"]
 
 ANY_SOURCE, ANY_TAG = -2, -1
-"""Partner and tag of receives that take any, until `match_wildcards` names them."""
+"""Partner and tag of receives that take any, until `settle` names them."""
 
+_TEST = "test"
 _SENDS = tuple(f"MPI_{each}" for each in ("Send", "Ssend", "Bsend", "Isend", "Issend", "Ibsend"))
 _RECEIVES = ("MPI_Recv", "MPI_Irecv")
 
@@ -126,6 +128,33 @@ class Actions:
             raise LineError(f"no open request {what}")
         self.calls.append(_Call("MPI_Wait", self.time, request=waiting.popleft()))
 
+    def test(self, key: Hashable) -> None:
+        """Test the oldest open request of a key, if there is one: until `settle` is through."""
+        if waiting := self._open.get(key):
+            self.calls.append(_Call(_TEST, self.time, request=waiting[0]))
+
+    def spend(self, slept: Mapping[int, float]) -> None:
+        """Let tests take some ns each, by their calls, and take these calls out."""
+        calls, tests, place = list[_Call](), deque[tuple[float, float]](), dict[int, int]()
+        late = 0.0
+        for row, call in enumerate(self.calls):
+            if call.name == _TEST:
+                tests.append((call.time, slept[row]))
+                late += slept[row]
+            else:
+                place[row] = len(calls)
+                calls.append(call._replace(time=call.time + late))
+        bursts, late = list[tuple[float, float]](), 0.0
+        for begin, end in [*self.bursts, (math.inf, math.inf)]:
+            while tests and tests[0][0] <= begin:
+                time, length = tests.popleft()
+                bursts.append((time + late, time + late + length))
+                late += length
+            bursts.append((begin + late, end + late))
+        self.calls, self.bursts = calls, bursts[:-1]
+        self.collectives = [one._replace(call=place[one.call]) for one in self.collectives]
+        self.time += late
+
     @property
     def open(self) -> int:
         """How many requests are open."""
@@ -137,11 +166,19 @@ class Actions:
         return self._requests
 
 
-def match_wildcards(processes: Sequence[Actions]) -> int:
+def settle(processes: Sequence[Actions], sleep: float = 0.0) -> int:
     """Name what receives from any process or with any tag get; returns how many there are.
 
     As MPI does where messages and collectives take no time: of the messages that have come the
-    first that matches, else the next that comes.
+    first that matches, else the next that comes. Tests are taken out; they take what SMPI lets them
+    take (``smpi/test`` and ``smpi/grow-injected-times``).
+
+    Parameters
+    ----------
+    processes : sequence of Actions
+        By rank.
+    sleep : float
+        What a test takes, ns; one after k others that found nothing takes k + 1 times that.
 
     Raises
     ------
@@ -154,8 +191,9 @@ def match_wildcards(processes: Sequence[Actions]) -> int:
         for row, call in enumerate(process.calls)
         if call.name in _RECEIVES and (call.partner == ANY_SOURCE or call.tag == ANY_TAG)
     ]
-    if wild:
-        found = _Matching(processes).run()
+    if wild or any(call.name == _TEST for process in processes for call in process.calls):
+        matching = _Matching(processes, sleep)
+        found = matching.run()
         for process, row in wild:
             call = process.calls[row]
             if (process.rank, row) not in found:
@@ -166,6 +204,8 @@ def match_wildcards(processes: Sequence[Actions]) -> int:
                 )
             message = found[process.rank, row]
             process.calls[row] = call._replace(partner=message.sender, tag=message.tag)
+        for process, slept in zip(processes, matching.slept, strict=True):
+            process.spend(slept)
     return len(wild)
 
 
@@ -187,7 +227,14 @@ class _Message(NamedTuple):
 class _Matching:
     """Which message each receive gets, in time order; the clocks are those of the computing."""
 
-    def __init__(self, processes: Sequence[Actions]) -> None:
+    def __init__(self, processes: Sequence[Actions], sleep: float) -> None:
+        self._sleep, self._turns = sleep, 1
+        self.slept = [  # ns of each test
+            {row: sleep for row, call in enumerate(process.calls) if call.name == _TEST}
+            for process in processes
+        ]
+        self._tested: set[tuple[int, int]] = set()  # tests that have slept
+        self._done: set[tuple[int, int]] = set()  # requests that a test has found
         self._calls = [process.calls for process in processes]
         self._ready = [(0.0, rank) for rank in range(len(processes))]
         self._at = [0] * len(processes)
@@ -214,9 +261,11 @@ class _Matching:
             time, rank = heappop(self._ready)
             if self._at[rank] == len(self._calls[rank]):
                 continue
-            now = self._calls[rank][self._at[rank]].time + self._late[rank]
-            if now > time:
+            call = self._calls[rank][self._at[rank]]
+            if (now := call.time + self._late[rank]) > time:
                 heappush(self._ready, (now, rank))
+            elif call.name == _TEST:
+                self._test(rank, self._at[rank], call.request, time)
             else:
                 self._do(rank, time)
         return self._got
@@ -250,7 +299,29 @@ class _Matching:
         self._waiting[rank] = {one for one in needed if (rank, one) not in self._got}
         if not self._waiting[rank]:
             done = max((self._got[rank, one].time for one in needed), default=now)
+            if call.name == "MPI_Waitall":
+                self._open[rank].clear()
+            elif call.name == "MPI_Wait":
+                self._open[rank].pop(call.request, None)
             self._go_on(rank, max(now, done))
+
+    def _test(self, rank: int, row: int, request: int, now: float) -> None:
+        """A test sleeps, then looks whether its receive has a message, or is of a send."""
+        if (rank, request) in self._done:
+            self.slept[rank][row] = 0.0
+        elif (rank, row) not in self._tested:
+            self._tested.add((rank, row))
+            self.slept[rank][row] = self._sleep * self._turns
+            heappush(self._ready, (now + self.slept[rank][row], rank))
+            return
+        elif (rank, self._open[rank].get(request, -1)) in self._got or (
+            request not in self._open[rank]
+        ):
+            self._turns = 1
+            self._done.add((rank, request))
+        else:
+            self._turns += 1
+        self._go_on(rank, now)
 
     def _go_on(self, rank: int, now: float) -> None:
         self._late[rank] = now - self._calls[rank][self._at[rank]].time

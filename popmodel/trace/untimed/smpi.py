@@ -23,7 +23,7 @@ from popmodel.trace.untimed.sequence import (
     ANY_SOURCE,
     ANY_TAG,
     Actions,
-    match_wildcards,
+    settle,
     trace_of,
 )
 
@@ -82,7 +82,12 @@ _UNKNOWN = (
 )
 _LOCAL = ("location", "comm_size", "comm_split", "comm_dup")  # no part in the replay
 _SAID = "no measured times: computation is taken from its amount at {} flop/s, MPI calls take none"
-_TESTS = "tests (ignored: whether they found anything is not recorded)"
+_TEST = 1e5  # ns, smpi/test
+_TESTS = (
+    "tests (whether they found anything is not recorded: as in SMPI each takes 100 us, and more "
+    "after others that found nothing)"
+)
+_TESTS_OF_MANY = "tests of several requests (ignored: what they are about is not recorded)"
 _MATCHED = (
     "receives from any process or with any tag (which message they got is not recorded: the first "
     "that comes if messages take no time)"
@@ -141,14 +146,15 @@ def read(
     if lacking or not known:
         problem = f"no actions of process {lacking[0]}" if lacking else "the file has no actions"
         raise TraceError(path, problem, hint=_ADVICE)
-    tests = [TraceWarning(_TESTS, processes.tests)] if processes.tests else []
+    told = ((_TESTS, processes.tests), (_TESTS_OF_MANY, processes.others))
+    tests = [TraceWarning(text, number) for text, number in told if number]
     said = TraceWarning(_SAID.format(f"{rate:.3g}"))
     ordered = [known[rank] for rank in range(len(known))]
     for each in ordered:
         if each.open:  # SimGrid waits for what is open in the end
             each.call("Waitall")
     try:
-        number = match_wildcards(ordered)
+        number = settle(ordered, _TEST)
     except LineError as error:
         raise TraceError(path, str(error), hint=error.hint) from None
     matched = [TraceWarning(_MATCHED, number)] if number else []
@@ -199,7 +205,7 @@ class _Processes:
 
     def __init__(self, files: list[Path], rate: float) -> None:
         self.of: dict[int, Actions] = {}
-        self.tests = 0
+        self.tests = self.others = 0
         self._files = files
         self._rate = rate
         self._unit: dict[int, int] = {}  # bytes of an element without a datatype
@@ -231,8 +237,11 @@ class _Processes:
             mine.wait(_COLLECTIVE if tag < ANY_TAG else (source, to, tag), what)
         elif action == "waitall":
             mine.call("Waitall")
-        elif action in ("test", "testall", "testany", "testsome"):
+        elif action == "test":
+            mine.test((told.partner(0), told.partner(1), told.tag(2)))
             self.tests += 1
+        elif action in ("testall", "testany", "testsome"):
+            self.others += 1
         elif action == "init":  # of SMPI's replay, which nobody waits for
             if len(told):
                 self._unit[rank] = SIZES[0]

@@ -252,7 +252,7 @@ def test_tests_are_counted_and_left_out(tmp_path: Path) -> None:
     lines = ["0 init", "0 irecv 0 1 1 1", "0 test 0 0 1", "0 send 0 1 1 1", "0 waitall 1"]
     trace = read(written(tmp_path, *lines))
     (warning,) = trace.warnings[1:]
-    assert warning.text == "tests (ignored: whether they found anything is not recorded)"
+    assert warning.text.startswith("tests (whether they found anything is not recorded: as in SMPI")
     assert warning.count == 1
     assert [name for name, *_ in calls_of(trace, 0)] == [
         "MPI_Irecv",
@@ -503,3 +503,19 @@ def test_other_sends_and_nonblocking_collectives(tmp_path: Path) -> None:
         trace.calls().names
     )
     assert replay(from_trace(trace), PRESETS["smpi"]).runtime > 0
+
+
+def test_tests_take_what_smpi_lets_them_take(tmp_path: Path) -> None:
+    """The second finds nothing either and takes 200 us, the third, of another process, 300 us."""
+    (tmp_path / "x.ti").write_text(
+        "0 init\n0 compute 1e6\n0 send 1 0 1000\n0 compute 1e6\n0 send 2 0 1000\n"
+        "1 init\n1 irecv 0 0 1000\n1 compute 1e5\n1 test 0 1 0\n1 test 0 1 0\n1 compute 1e5\n"
+        "1 wait 0 1 0\n1 barrier\n"
+        "2 init\n2 irecv 0 0 1000\n2 compute 4e6\n2 test 0 2 0\n2 compute 1e5\n"
+        "2 wait 0 2 0\n2 barrier\n0 barrier\n"
+    )
+    trace = popmodel.read(tmp_path / "x.ti", flop_rate=1e9)
+    network = PRESETS["smpi"].with_(latency=1e-5, bandwidth=1e9)
+    ends = [0.004410016, 0.004420032, 0.004420032]  # by smpirun -replay
+    assert replay(from_trace(trace), network).end == pytest.approx(ends, rel=1e-9)
+    assert trace.ends().tolist() == [2_000_000, 500_000, 4_400_000]
