@@ -7,6 +7,7 @@ command line. A document that was saved as JSON can be shown again later.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -45,7 +46,10 @@ class Views:
 
 
 def footer(document: Document) -> list[Section]:
-    """Version, host and time, and the command."""
+    """Version, host and time, and the command as it can be pasted."""
     stamp = document["provenance"]
     by = Note(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}")
-    return [(by, Command((stamp["command"],)))]
+    command: str = stamp["command"]
+    if re.search(r" (-o|--output)[ =]", command) and not re.search(r" --(force)?( |$)", command):
+        command += " --force"  # the file that it wrote is there
+    return [(by, Command((command,)))]

@@ -1,0 +1,67 @@
+"""Commands that verbs print are run by a shell, in the folder and with the names of the verb."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from console import ROOT
+from patience import GENEROUS
+
+Call = Callable[..., tuple[int, str, str]]
+TRACE = "it's a $run.prv.gz"
+VM = str(ROOT / "examples" / "profiles" / "two-core-vm.json")
+TABLE = str(ROOT / "examples" / "stencil3d" / "two-core-vm.csv")
+
+
+def commands(text: str) -> list[str]:
+    """Commands of popmodel on a screen: each on lines of its own, or before what it does."""
+    joined = re.sub(r" ?\\\n +", " ", text)
+    found = re.findall(r"^(?:-> )?(popmodel [a-z].*)$", joined, re.MULTILINE)
+    return [re.sub(r" analyses .*", "", one) for one in found if not re.match(r"popmodel \d", one)]
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (("structure", TRACE), 2),
+        (("signature", "from", f"{TRACE}:N=200", "-o", "a $sig.toml"), 3),
+        (("replay", TRACE, "--network", "ideal", "-o", "re played.prv"), 1),
+        (("sensitivity", TRACE, "-o", "a path.prv"), 1),
+        (("calibrate", "stencil3d", TABLE, "--machine", VM, "-o", "ca librated.toml"), 2),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_commands_on_screens_can_be_pasted(
+    words: tuple[str, ...],
+    number: int,
+    popmodel: Call,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for suffix in (".prv.gz", ".pcf"):
+        shutil.copy(
+            ROOT / "examples" / "traces" / f"stencil3d.2x2{suffix}",
+            TRACE.replace(".prv.gz", suffix),
+        )
+    status, out, err = popmodel(*words)
+    assert status == 0, err
+    printed = commands(out)
+    assert len(printed) == number, out
+    for command in printed:
+        done = subprocess.run(
+            ["sh", "-c", command.replace("popmodel", '"$PYTHON" -m popmodel', 1)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHON": sys.executable},
+            timeout=GENEROUS,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
