@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.extraction.meeting_places import met
 from popmodel.phases.timeline import ACTIVITIES, Timeline, timeline
 from popmodel.plain import document
 from popmodel.structure.nest import Leaf
@@ -112,6 +113,8 @@ def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
     lasting = np.where(np.array(starts, bool)[events.name], 0.0, lasting)
     spent = np.bincount(structure.place, lasting, len(structure.places))
     total = float(spent.sum() + events.after.sum()) or 1.0
+    # A collective that its members call at several places is one call of an iteration.
+    called = np.bincount(met(structure).place, minlength=len(structure.places)) > 0
 
     def share(each: Leaf | Loop) -> float:
         if isinstance(each, Leaf):
@@ -122,7 +125,7 @@ def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
         for each in nest:
             about = {"depth": depth, "share": share(each)}
             if isinstance(each, Leaf):
-                names = [structure.places[place].name for place in each.places]
+                names = [structure.places[place].name for place in each.places if called[place]]
                 calls = [{"name": name, "number": len(list(same))} for name, same in groupby(names)]
                 yield {"kind": "places", **about, "calls": calls}
                 continue

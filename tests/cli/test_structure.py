@@ -7,12 +7,14 @@ import io
 import json
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from synthetic import programs, run
+from synthetic import Program, Rank, programs, run
+from synthetic.program import Steps
 
 import popmodel as package
 
@@ -209,3 +211,25 @@ def test_a_part_has_no_structure_of_its_own(
         f"popmodel: error: --{option}: structure shows whole runs, whose iterations --foa counts\n"
         f"hint: popmodel phases --{option} {quoted} shows what a {option} computes\n"
     )
+
+
+def test_a_collective_that_is_called_at_two_places_is_one_call(tmp_path: Path) -> None:
+    """As in ``if (rank == 0) MPI_Reduce(MPI_IN_PLACE, ...) else MPI_Reduce(...)``."""
+
+    def body(me: Rank) -> Steps:
+        for _ in range(20):
+            yield me.iteration()
+            yield me.compute(1e-3)
+            line = 10 if me.rank == 0 else 12
+            yield me.collective("Reduce", 64, site=("main", "in_place.c", line))
+
+    trace = run(Program(4, body)).read(tmp_path)
+    nest = package.find_structure(trace).to_dict()["nest"]
+    loop, places = next((a, b) for a, b in pairwise(nest) if a["kind"] == "loop")
+    assert (loop["count"], places["calls"]) == (20, [{"name": "MPI_Reduce", "number": 1}])
+    (pattern,) = (
+        one
+        for one in package.communication(trace).to_dict()["patterns"]
+        if one["facts"]["op"] == "reduce"
+    )
+    assert (pattern["executions"], pattern["messages"], pattern["exact"]) == (20, 20, True)
