@@ -217,11 +217,13 @@ def _unmodelled(
     names, action = calls.calls.names, calls.action
     silent = np.ones(len(calls.calls), bool)
     silent[acting] = False
-    silent &= pieces.touched(calls.calls.entry, calls.calls.exit)[1] > 0
-    code = calls.calls.name[silent]
+    row = np.flatnonzero(silent)
+    entry, exit_ = calls.calls.entry[row], calls.calls.exit[row]
+    inside = pieces.touched(entry, exit_)[1] > 0
+    code = calls.calls.name[row[inside]]
+    passed = (pieces.passed(exit_) - pieces.passed(entry))[inside]
     acts = np.bincount(calls.calls.name[acting], minlength=len(names)) > 0
     noticed = (action == Action.IGNORED) | (np.isin(action, _EXCHANGES) & ~acts)
-    passed = pieces.passed(calls.calls.exit[silent]) - pieces.passed(calls.calls.entry[silent])
     number = np.bincount(code, minlength=len(names))
     time = np.bincount(code, passed, len(names))
     all_time = float(state_times(trace)[1][calls.location].sum()) if trace.timed else 0.0
