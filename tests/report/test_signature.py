@@ -341,6 +341,7 @@ def _with_findings(path: str) -> dict[str, Any]:
         "mistakes": [finding, finding | {"line": None, "hint": None}],
         "remarks": [finding | {"column": 7, "message": "N is never used"}],
         "explained": None,
+        "caveats": [],
     }
 
 
