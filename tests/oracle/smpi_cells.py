@@ -11,9 +11,20 @@ from __future__ import annotations
 _BYTES = "6"  # MPI_BYTE
 
 
-def action(kind: str, processes: int, size: int) -> str:
-    """The collective as every process calls it; the root is in the middle."""
+def amount(size: int, sender: int, receiver: int) -> int:
+    """Bytes from one process to another where they differ, some of them none."""
+    return size * ((sender * 5 + receiver * 3) % 7)
+
+
+def action(kind: str, processes: int, size: int, rank: int) -> str:
+    """The collective as a process calls it; the root is in the middle."""
     root, each = processes // 2, " ".join([str(size)] * processes)
+    both = f"{_BYTES} {_BYTES}"
+    other = [size * (one * 3 % 5 + 1) for one in range(processes)]  # by process
+    uneven, mine = " ".join(map(str, other)), other[rank]
+    known = uneven if rank == root else " ".join("0" * processes)  # to the root
+    sent = [amount(size, rank, one) for one in range(processes)]
+    received = [amount(size, one, rank) for one in range(processes)]
     return {
         "barrier": "barrier",
         "bcast": f"bcast {size} {root} {_BYTES}",
@@ -21,16 +32,21 @@ def action(kind: str, processes: int, size: int) -> str:
         "allreduce": f"allreduce {size} 0 {_BYTES}",
         "scan": f"scan {size} 0 {_BYTES}",
         "exscan": f"exscan {size} 0 {_BYTES}",
-        "gather": f"gather {size} {size} {root} {_BYTES} {_BYTES}",
-        "gatherv": f"gatherv {size} {each} {root} {_BYTES} {_BYTES}",
-        "scatter": f"scatter {size} {size} {root} {_BYTES} {_BYTES}",
-        "scatterv": f"scatterv {each} {size} {root} {_BYTES} {_BYTES}",
-        "allgather": f"allgather {size} {size} {_BYTES} {_BYTES}",
-        "allgatherv": f"allgatherv {size} {each} {_BYTES} {_BYTES}",
+        "gather": f"gather {size} {size} {root} {both}",
+        "gatherv": f"gatherv {size} {each} {root} {both}",
+        "uneven gatherv": f"gatherv {mine} {known} {root} {both}",
+        "scatter": f"scatter {size} {size} {root} {both}",
+        "scatterv": f"scatterv {each} {size} {root} {both}",
+        "uneven scatterv": f"scatterv {known} {mine} {root} {both}",
+        "allgather": f"allgather {size} {size} {both}",
+        "allgatherv": f"allgatherv {size} {each} {both}",
+        "uneven allgatherv": f"allgatherv {mine} {uneven} {both}",
         "reducescatter": f"reducescatter {each} 0 {_BYTES}",
-        "alltoall": f"alltoall {size} {size} {_BYTES} {_BYTES}",
-        "alltoallv": f"alltoallv {size * processes} {each} {size * processes} {each} "
-        f"{_BYTES} {_BYTES}",
+        "uneven reducescatter": f"reducescatter {uneven} 0 {_BYTES}",
+        "alltoall": f"alltoall {size} {size} {both}",
+        "alltoallv": f"alltoallv {size * processes} {each} {size * processes} {each} {both}",
+        "uneven alltoallv": f"alltoallv {sum(sent)} {' '.join(map(str, sent))} "
+        f"{sum(received)} {' '.join(map(str, received))} {both}",
     }[kind]
 
 
@@ -39,6 +55,6 @@ def cell(kind: str, processes: int, size: int) -> str:
     lines = [f"{rank} init" for rank in range(processes)]
     for rank in range(processes):
         lines.append(f"{rank} compute {rank * 7919 % 1000 * 1000}")
-        lines.append(f"{rank} {action(kind, processes, size)}")
+        lines.append(f"{rank} {action(kind, processes, size, rank)}")
         lines.append(f"{rank} compute {rank * 31 % 17 * 1000}")
     return "\n".join([*lines, *(f"{rank} finalize" for rank in range(processes))]) + "\n"
