@@ -111,13 +111,15 @@ def _calls(whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np
     order = np.argsort(call, kind="stable")
     # Of an Alltoall that not all members call there, the parts for those that do.
     parts = arrive[program.collectives.kind[program.target[arrive]] == _ALLTOALL]
-    members = np.zeros(len(calls), np.int64)
-    members[program.call[parts]] = program.collectives.members[program.target[parts]]
-    sizes = {each: len(ranks) for each, ranks in whole.communicators.items()}
-    every = np.array([sizes.get(each, whole.processes) for each in told.communicator.tolist()])
+    here = np.zeros(len(calls), np.int64)
+    here[program.call[parts]] = program.collectives.members[program.target[parts]]
+    here = here[told.call]
+    sizes = {0: whole.processes, **{c: len(ranks) for c, ranks in whole.communicators.items()}}
+    listed = [sizes.get(each, 0) for each in told.communicator.tolist()]
+    members = np.where(here > 0, np.array(listed, np.int64), 0)
+    some, every = members > 0, np.maximum(members, 1)
     sent, received = (
-        np.where(members[told.call] > 0, column * members[told.call] // every, column)
-        for column in (told.sent, told.received)
+        np.where(some, column * here // every, column) for column in (told.sent, told.received)
     )
     arguments = CollectiveArguments(
         new[call][order],

@@ -152,6 +152,19 @@ def test_a_window_is_complete_in_itself(
     assert replay(again, network).end == pytest.approx(replay(program, network).end, abs=1e-9)
 
 
+@pytest.mark.parametrize("communicator", [0, 1, 9])  # of all, listed, of nobody knows whom
+def test_bytes_of_an_alltoall_stay(communicator: int, tmp_path: Path) -> None:
+    script = Script(3)
+    for p in range(3 if communicator < 9 else 2):
+        script.collective(p, "Alltoall", communicator=communicator, sent=100, received=300)
+        script.collective(p, "Alltoallv", communicator=communicator, sent=200 + p, received=300)
+    script.end()
+    trace = script.read(tmp_path)
+    told = written(trace, IDEAL, tmp_path).calls().collectives
+    assert told.sent.tolist() == trace.calls().collectives.sent.tolist()
+    assert told.received.tolist() == trace.calls().collectives.received.tolist()
+
+
 def test_states_are_those_of_the_calls(tmp_path: Path) -> None:
     script = Script(2)
     script.compute(0, 100)
