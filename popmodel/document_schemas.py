@@ -18,6 +18,7 @@ from popmodel.documents import read_shape
 from popmodel.errors import FileError
 from popmodel.shapes import (
     LARGEST,
+    MOST_EFFICIENCY,
     Flag,
     Items,
     Named,
@@ -35,8 +36,6 @@ from popmodel.shapes import (
 
 __all__ = ["EFFICIENCY", "check", "rows", "schemas"]
 
-MOST_EFFICIENCY = 1e6
-"""Ratios of very unequal runs are large; what is larger was never measured."""
 _ROUNDING = 1e-9
 """By this computed shares are above 1, and differences of times below 0, that should not be."""
 EVERY = "every"

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 LARGEST = 1e30
 """No quantity of a computer is larger in SI units; products of a few stay far from overflow."""
+MOST_EFFICIENCY = 1e6
+"""Ratios of very unequal runs are large; what is larger was never measured."""
 SMALLEST = 1e-30
 """What is above 0 is at least this: one may divide by it."""
 DEEPEST = 32

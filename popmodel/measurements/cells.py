@@ -81,11 +81,14 @@ def amount(cell: Any, column: Column, place: Place) -> float:
     Raises
     ------
     TableError
-        If it is below 0, or has another unit than its column.
+        If it is below 0, or 0 where metrics divide by it, or has another unit than its column.
     """
     number, factor = _time(cell, column, place) if column.is_time else (cell, 1.0)
-    must = f"{column.name} must be a number, at least 0"
-    return factor * _number(number, cell, must, Real(least=0), place)
+    if column.name == "ideal_runtime":  # metrics divide by it
+        must, shape = f"{column.name} must be a number above 0", Real(above=0)
+    else:
+        must, shape = f"{column.name} must be a number, at least 0", Real(least=0)
+    return factor * _number(number, cell, must, shape, place)
 
 
 def fraction(cell: Any, column: Column, place: Place) -> float:

@@ -10,7 +10,8 @@ from typing import Any
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run
 from popmodel.efficiency.observables import Observables
-from popmodel.errors import FileError
+from popmodel.errors import FileError, PopmodelError
+from popmodel.shapes import MOST_EFFICIENCY
 from popmodel.trace.focus import Focus
 from popmodel.values import dataclass
 
@@ -113,6 +114,20 @@ def from_run(run: Run, parameters: Mapping[str, float] | None = None) -> Measure
         run.evidence.crowd is not None or run.evidence.delayed,
         parameters or {},
     )
+
+
+def require_plausible(metrics: Mapping[str, Mapping[str, float]]) -> None:
+    """Refuse metrics, by family and id, that no run has, as of damaged quantities.
+
+    Raises
+    ------
+    PopmodelError
+        Names the first of them.
+    """
+    for family, values in metrics.items():
+        for name, value in values.items():
+            if abs(value) > MOST_EFFICIENCY:
+                raise PopmodelError(f"{family}.{name} would be {value:.3g}")
 
 
 def from_observables(

@@ -9,7 +9,7 @@ from typing import Any
 from popmodel.documents import Kind
 from popmodel.efficiency.observables import Observables, Region
 from popmodel.errors import PopmodelError
-from popmodel.measurements.measurement import Measurement, from_observables
+from popmodel.measurements.measurement import Measurement, from_observables, require_plausible
 from popmodel.measurements.place import Place, TableError
 from popmodel.shapes import Flag, Items, Named, Optional, Plain, Real, Shape, Table, Text, Whole
 from popmodel.trace.focus import Focus
@@ -44,6 +44,7 @@ _OBSERVABLES = Table(
         **dict.fromkeys(_ALWAYS, _TIMES),
         **dict.fromkeys(_OFTEN, Optional(_TIMES)),
         **dict.fromkeys(_SCALARS, Optional(_TIME)),
+        "ideal_runtime": Optional(Real(above=0)),
         "has_mpi": Flag(),
         "has_openmp": Flag(),
         "regions": Items(_REGION),
@@ -133,7 +134,7 @@ def _run(one: Mapping[str, Any], place: Place, parameters: Mapping[str, float]) 
     seen = dict(one["observables"])
     seen["regions"] = tuple(Region(**each) for each in seen.get("regions", ()))
     try:
-        return from_observables(
+        run = from_observables(
             one["trace"],
             Observables(**seen),
             window_of(one.get("window")),
@@ -141,6 +142,8 @@ def _run(one: Mapping[str, Any], place: Place, parameters: Mapping[str, float]) 
             one.get("disturbed", False),
             parameters,
         )
+        require_plausible(run.metrics)
     except (PopmodelError, ValueError) as reason:
         text = reason.message if isinstance(reason, PopmodelError) else str(reason)
         raise place.error(text) from None
+    return run

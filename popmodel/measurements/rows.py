@@ -11,7 +11,7 @@ from popmodel.efficiency.hierarchy import IdentityError, load_families
 from popmodel.errors import PopmodelError
 from popmodel.measurements import cells
 from popmodel.measurements.columns import COLUMNS, INFORMATION, REMARK, Column, column
-from popmodel.measurements.measurement import Measurement
+from popmodel.measurements.measurement import Measurement, require_plausible
 from popmodel.measurements.place import Place
 from popmodel.values import dataclass
 
@@ -320,7 +320,9 @@ def computed(aggregates: Mapping[str, float]) -> dict[str, dict[str, float]]:
         If the quantities contradict each other.
     """
     families = load_families().items()
-    return {name: dict(family.evaluate(aggregates).values) for name, family in families}
+    found = {name: dict(family.evaluate(aggregates).values) for name, family in families}
+    require_plausible(found)
+    return found
 
 
 def _with_computed(

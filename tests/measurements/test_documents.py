@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import popmodel
+from popmodel import provenance
 from popmodel.api.measured import read_runs
 from popmodel.measurements.documents import SCHEMA, read_document, read_lines
 from popmodel.measurements.place import TableError
@@ -190,3 +191,30 @@ def test_a_line_that_is_not_json_is_named(tmp_path: Path) -> None:
     path.write_text(f"{json.dumps(ROW)}\n{{\n")
     with pytest.raises(TableError, match="jsonl:2: is not JSON"):
         read_lines(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "must be a number above 0, not 0"),
+        (1e-300, "ideal_runtime"),
+        (1e-20, "would be "),
+    ],
+)
+@pytest.mark.parametrize("verb", ["metrics", "convert"])
+def test_quantities_that_give_efficiencies_of_no_run_are_refused(
+    verb: str, value: float, said: str, tmp_path: Path
+) -> None:
+    trace = str(Path(__file__).parent.parent / "data" / "is.S.4.prv.gz")
+    path = tmp_path / "runs.json"
+    if verb == "metrics":
+        document = provenance.stamped(popmodel.metrics(trace).to_dict(), ["x"])
+        document["runs"][0]["observables"]["ideal_runtime"] = value
+    else:
+        popmodel.convert(trace, path)
+        document = json.loads(path.read_text())
+        document["runs"][0]["aggregates"]["ideal_runtime"] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(TableError, match=r"runs\.json: runs\[0\]") as told:
+        read_document(path, None)
+    assert said in told.value.message
