@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from popmodel.trace.tables import TraceWarning
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "Actions", "settle", "trace_of"]
+__all__ = ["ANY_SOURCE", "ANY_TAG", "Actions", "match_receives", "trace_of"]
 
 ANY_SOURCE, ANY_TAG = -2, -1
-"""Partner and tag of receives that take any, until `settle` names them."""
+"""Partner and tag of receives that take any, until `match_receives` names them."""
 
 _TEST = "test"
 _SENDS = tuple(f"MPI_{each}" for each in ("Send", "Ssend", "Bsend", "Isend", "Issend", "Ibsend"))
@@ -129,7 +129,7 @@ class Actions:
         self.calls.append(_Call("MPI_Wait", self.time, request=waiting.popleft()))
 
     def test(self, key: Hashable) -> None:
-        """Test the oldest open request of a key, if there is one: until `settle` is through."""
+        """Test the oldest open request of a key, if there is one; `match_receives` takes it out."""
         if waiting := self._open.get(key):
             self.calls.append(_Call(_TEST, self.time, request=waiting[0]))
 
@@ -166,7 +166,7 @@ class Actions:
         return self._requests
 
 
-def settle(processes: Sequence[Actions], sleep: float = 0.0) -> int:
+def match_receives(processes: Sequence[Actions], sleep: float = 0.0) -> int:
     """Name what receives from any process or with any tag get; returns how many there are.
 
     As MPI does where messages and collectives take no time: of the messages that have come the

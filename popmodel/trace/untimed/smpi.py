@@ -23,7 +23,7 @@ from popmodel.trace.untimed.sequence import (
     ANY_SOURCE,
     ANY_TAG,
     Actions,
-    settle,
+    match_receives,
     trace_of,
 )
 
@@ -154,7 +154,7 @@ def read(
         if each.open:  # SimGrid waits for what is open in the end
             each.call("Waitall")
     try:
-        number = settle(ordered, _TEST)
+        number = match_receives(ordered, _TEST)
     except LineError as error:
         raise TraceError(path, str(error), hint=error.hint) from None
     matched = [TraceWarning(_MATCHED, number)] if number else []
