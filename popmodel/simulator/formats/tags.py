@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["clear_tags"]
 
+_LARGEST = np.iinfo(np.int32).max  # of the tags that programs give
 _SENDS, _RECEIVES = (Op.SEND, Op.ISEND), (Op.RECEIVE, Op.POST)
 
 
@@ -20,7 +21,8 @@ def clear_tags(program: Program) -> NDArray[np.int64]:
     """Return tags with which each message can only be the one that it is.
 
     Those of the program, unless two messages of the same processes and tag are under way at the
-    same time (or one of them has a tag below 0): then those of the two processes are numbered.
+    same time (or one of them has a tag that is none of a program, as those of collectives between
+    neighbours): then those of the two processes are numbered.
 
     Returns
     -------
@@ -37,7 +39,8 @@ def clear_tags(program: Program) -> NDArray[np.int64]:
     here, there = order[:-1], order[1:]
     alike = (pair[here] == pair[there]) & (messages.tag[here] == messages.tag[there])
     at_once = (sent[there] <= sent_until[here]) | (received[there] <= received_until[here])
-    unclear = np.unique(np.concatenate([pair[here][alike & at_once], pair[messages.tag < 0]]))
+    foreign = (messages.tag < 0) | (messages.tag > _LARGEST)
+    unclear = np.unique(np.concatenate([pair[here][alike & at_once], pair[foreign]]))
     tag = messages.tag.copy()
     rows = order[np.isin(pair[order], unclear)]
     rows = rows[np.lexsort((sent[rows], pair[rows]))]

@@ -113,6 +113,17 @@ def test_tags_stay_where_they_are_clear() -> None:
     assert clear_tags(program.build()).tolist() == [7, 7, 1, 0]
 
 
+def test_tags_that_no_program_gives_are_written_as_others() -> None:
+    """Those of collectives between neighbours are above what an int of MPI can be."""
+    program = ProgramBuilder(2)
+    messages = [program.message(p, 1 - p, 8, tag=2**32 - 2) for p in range(2)]
+    for p in range(2):
+        program.do(p, Op.POST, messages[1 - p])
+        program.do(p, Op.ISEND, messages[p])
+        program.do(p, Op.WAIT_RECEIVE, messages[1 - p])
+    assert clear_tags(program.build()).tolist() == [0, 0]
+
+
 def test_a_schedule() -> None:
     program = ProgramBuilder(2)
     sent, back = program.message(0, 1, 8, tag=3), program.message(1, 0, 16, tag=4)
