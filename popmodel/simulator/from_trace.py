@@ -37,7 +37,7 @@ from popmodel.simulator.callers import communicators_of_callers
 from popmodel.simulator.calls import SequenceCalls, sequence_calls
 from popmodel.simulator.messages import match_messages
 from popmodel.simulator.mpi_calls import Action, looks
-from popmodel.simulator.program import Program
+from popmodel.simulator.program import Op, Program
 from popmodel.simulator.turns import match_collectives, uneven_arrivals
 from popmodel.trace.blocks import give_back
 from popmodel.trace.intervals import Intervals
@@ -110,6 +110,7 @@ def from_trace(trace: Trace) -> Program:
         ends=whole.ends() if calls.threads is None else calls.threads.ends,
     )
     give_back(matched.left, 0, len(matched.left))
+    _order_exchanges(made, calls, matched.messages.tag)
     collectives, differ = members.collectives, members.differ
     if whole is not trace:
         collectives, differ = members.of_part(made["arriving"], made["root"])
@@ -208,6 +209,23 @@ def _exact_bursts(
     tail = exact.end.copy()
     tail[some] -= time[end[some] - 1]
     return burst, tail
+
+
+def _order_exchanges(
+    made: _kernel.Operations, calls: SequenceCalls, tag: NDArray[np.int64]
+) -> None:
+    """Let all ranks post and send in the order of their neighbours' directions, which tags tell.
+
+    Else those at the edges of a grid, whose neighbours are in another order, look different.
+    """
+    names = np.isin(calls.action, _EXCHANGES)
+    if not names.any():
+        return
+    kind, target, call = made["kind"], made["target"], made["call"]
+    begins = (kind == Op.POST) | (kind == Op.ISEND)
+    rows = np.flatnonzero(begins & names[calls.calls.name[call]])
+    order = np.lexsort((-tag[target[rows]], kind[rows] == Op.ISEND, call[rows]))
+    target[rows] = target[rows[order]]
 
 
 def _unmodelled(

@@ -16,6 +16,7 @@ from oracle.script import Script
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
+from popmodel.simulator.program import Op
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))
@@ -357,6 +358,25 @@ def test_a_collective_between_neighbours_waits_for_these_only(tmp_path: Path) ->
     assert program.unmodelled == ""
     late = replay(program, IDEAL.with_(latency=1e-6)).end
     assert late.tolist() == pytest.approx([1.2e-6, 1.9e-6, 1.3e-6, 1.9e-6])
+
+
+def test_all_ranks_of_a_ring_exchange_in_the_same_order(tmp_path: Path) -> None:
+    """Those at its ends too, whose neighbours have other numbers: tags tell the directions."""
+    down, up = 2**32 - 2, 2**32 - 3
+    script = computed((100, 100, 100, 100))
+    calls = [script.call(p, "Neighbor_alltoall", 1000) for p in range(4)]
+    for p in range(4):
+        for q, tag in (((p - 1) % 4, down), ((p + 1) % 4, up)):
+            times = (calls[p].entry,) * 2, (calls[q].entry, calls[q].exit)
+            script.writer.message((p, 0), (q, 0), *times, 8, tag)
+    program = from_trace(script.read(tmp_path))
+    for p in range(4):
+        rows = np.arange(*program.offsets[p : p + 2])
+        posts, sends = (
+            program.target[rows[program.kind[rows] == op]] for op in (Op.POST, Op.ISEND)
+        )
+        assert (program.messages.sender[posts] - p).tolist() in ([1, -1], [1, 3], [-3, -1])
+        assert (program.messages.receiver[sends] - p).tolist() in ([-1, 1], [3, 1], [-1, -3])
 
 
 def test_a_nonblocking_one_is_complete_when_its_wait_is(tmp_path: Path) -> None:
