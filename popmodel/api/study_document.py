@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ def result(
         given = profile_of(request.target_machine)
         there = machine.Target(given, machine.word(given))
     signature = signature_of(folder / found.SIGNATURE)
+    if signature.command == (f"./{signature.name}",):  # found anew or written by hand without it
+        signature = replace(signature, command=about.own_words)
     swept = sweep(signature, there.profile, request.cores, request.target)
     checked = validate(
         signature,

@@ -274,6 +274,11 @@ def test_what_it_prints_can_be_pasted(
             check=False,
         )
         assert done.returncode == 0, f"{one['command']}\n{done.stderr}"
+    # A study goes on with what they made, and starts the program as before.
+    status, again, err = popmodel(*call[:1], "--format", "json", *call[1:])
+    assert status == 0, err
+    launch = json.loads(again)["choices"][0]["launch_mpirun"].replace("\\\n", "")
+    assert shlex.split(launch)[-len(words) - 1 :] == [str(ring), *words]
 
 
 @pytest.mark.long
