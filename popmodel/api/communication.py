@@ -18,6 +18,7 @@ from popmodel.report.communication import VIEWS
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.structure import find as find_structure
 from popmodel.structure.nest import Leaf
+from popmodel.trace.calls import calls_made
 from popmodel.trace.caveats import devices
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.part import PROGRAM, Window
@@ -57,6 +58,8 @@ class Communication(OfTrace):
         Nodes of the processes; None where the trace does not tell them.
     times : mapping of str to float
         Time of all threads in the calls of each name, s; empty where no times were measured.
+    made : mapping of str to int
+        Number of calls of each name.
     """
 
     trace: str
@@ -66,6 +69,7 @@ class Communication(OfTrace):
     caveats: tuple[str, ...]
     nodes: int | None
     times: Mapping[str, float]
+    made: Mapping[str, int]
 
     def __repr__(self) -> str:
         program = self.structure.program
@@ -123,7 +127,7 @@ class Communication(OfTrace):
                     "time": self.times.get(use.name),
                     "collective": use.collective,
                 }
-                for use in traffic.uses(program)
+                for use in traffic.uses(program, self.made)
             ],
             ranks_together=together,
             pairs={
@@ -207,6 +211,7 @@ def communication(
         (*unmodelled_calls(program.unmodelled), *told),
         nodes,
         traffic.times(part),
+        calls_made(part),
     )
 
 

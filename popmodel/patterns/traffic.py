@@ -13,6 +13,8 @@ from popmodel.trace.calls import lengths_in
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
@@ -67,7 +69,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Use:
-    """Calls of one name that communicate.
+    """Calls of one name.
 
     Attributes
     ----------
@@ -175,25 +177,17 @@ def given(program: Program) -> NDArray[np.int64]:
     return found
 
 
-def uses(program: Program) -> list[Use]:
-    """Calls by name, those that send most first."""
+def uses(program: Program, made: Mapping[str, int]) -> list[Use]:
+    """Calls by name, those that send most first; `made` says how many there are of each name."""
     amount = given(program)
     code = program.call_code[program.call]
-    first = np.zeros(program.operations, bool)
-    _, where = np.unique(program.call, return_index=True)
-    first[where] = True
     arrives = np.isin(program.kind, (*_ARRIVALS, Op.WAIT_COLLECTIVE))
+    numbers = {name: number for number, name in enumerate(program.call_name)}
     found = []
-    for number in np.unique(code).tolist():
-        mine = code == number
-        found.append(
-            Use(
-                program.call_name[number],
-                int(first[mine].sum()),
-                int(amount[mine].sum()),
-                bool(np.isin(program.kind[mine], _ARRIVALS).any() and arrives[mine].all()),
-            )
-        )
+    for name, calls in made.items():
+        mine = code == numbers.get(name, -1)
+        collective = np.isin(program.kind[mine], _ARRIVALS).any() and arrives[mine].all()
+        found.append(Use(name, calls, int(amount[mine].sum()), bool(collective)))
     return sorted(found, key=lambda use: (-use.bytes, -use.calls, use.name))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from popmodel.patterns.traffic import given
 from popmodel.simulator.program import Op
+from popmodel.trace.calls import calls_made
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class CallUse:
 def calls(
     structure: Structure, trace: Trace, begin: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[CallUse, ...]:
-    """Sum up the MPI calls that begin in a part of a run, and the time of all calls in it.
+    """Sum up the MPI calls of which something lies in a part of a run, and their time in it.
 
     Parameters
     ----------
@@ -73,12 +74,12 @@ def calls(
     begin, end = begin[process], end[process]
     held = np.minimum(found.exit, end) - np.maximum(found.entry, begin)
     times = np.bincount(found.name, np.maximum(held, 0), number) / _NS
-    inside = (found.entry >= begin) & (found.entry < end)
-    counts = np.bincount(found.name[inside], minlength=number)
+    inside = (found.entry < end) & ((found.exit > begin) | (found.entry >= begin))
+    made = calls_made(trace, inside) if trace.whole is None else calls_made(trace)
+    time_in = dict(zip(found.names, times.tolist(), strict=True))
     uses = [
-        CallUse(name, int(count), float(time), *acts.get(name, (None, None)))
-        for name, count, time in zip(found.names, counts.tolist(), times.tolist(), strict=True)
-        if count
+        CallUse(name, count, time_in.get(name, 0.0), *acts.get(name, (None, None)))
+        for name, count in made.items()
     ]
     return tuple(sorted(uses, key=lambda use: (-use.time, -use.calls, use.name)))
 

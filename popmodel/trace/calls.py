@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.kernel import _kernel
 from popmodel.trace.blocks import walk
 from popmodel.trace.pieces import cut_spans, spread
 from popmodel.values import dataclass
@@ -28,12 +29,17 @@ __all__ = [
     "Calls",
     "CollectiveArguments",
     "call_times",
+    "calls_made",
     "cut_calls",
     "lengths_in",
 ]
 
 FOUND_NOTHING = " (found nothing)"
 """Ends the name of tests and probes that found nothing."""
+
+
+FOUND_NOTHING = " (found nothing)"
+"""Behind the names of tests and probes that returned without having completed or found anything."""
 
 
 class CallGroup(Enum):
@@ -176,12 +182,55 @@ def lengths_in(trace: Trace, rows: slice) -> CallLengths:
 
     As `cut_calls`, but without the calls: a long run has many.
     """
-    calls = (trace.whole or trace).calls()
+    whole = trace.whole or trace
+    calls = whole.calls()
     entry, exit_ = calls.entry[rows], calls.exit[rows]
     if trace.pieces is None:
-        return CallLengths(np.ones(len(entry), np.int64), exit_ - entry)
-    passed = trace.pieces.passed(exit_) - trace.pieces.passed(entry)
-    return CallLengths(trace.pieces.touched(entry, exit_)[1], passed)
+        number, time = np.ones(len(entry), np.int64), exit_ - entry
+    else:
+        number = trace.pieces.touched(entry, exit_)[1]
+        time = trace.pieces.passed(exit_) - trace.pieces.passed(entry)
+    row, further = whole.derived("repeated_calls", _repeated)
+    mine = slice(*np.searchsorted(row, [rows.start, rows.start + len(entry)]))
+    place = row[mine] - rows.start
+    number[place] += np.where(number[place] > 0, further[mine], 0)
+    return CallLengths(number, time)
+
+
+def _repeated(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of tests and probes that stand for several calls, ascending, and how many further ones.
+
+    Those in a row that found nothing are recorded as one call, with the one that ends them.
+    """
+    told = trace.records.misses()
+    if not len(told):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    calls = trace.calls()
+    row = np.asarray(_kernel.locate(calls.offsets, calls.exit, told.location, told.time))
+    known = row >= calls.offsets[told.location]
+    row, misses = row[known], told.value[known]
+    missed = np.array([name.endswith(FOUND_NOTHING) for name in calls.names])
+    return row, np.maximum(misses - missed[calls.name[row]], 0)
+
+
+def calls_made(trace: Trace, inside: NDArray[np.bool_] | None = None) -> dict[str, int]:
+    """Number of MPI calls by name.
+
+    Parameters
+    ----------
+    trace : Trace
+        A run or a part of it: calls of which something lies in it.
+    inside : bool[n], optional
+        Which of these of the whole run count; by default all.
+    """
+    calls = (trace.whole or trace).calls()
+    made = np.zeros(len(calls.names), np.int64)
+    for block in walk(rows=len(calls)):
+        number = lengths_in(trace, block).calls
+        if inside is not None:
+            number = number * inside[block]
+        made += np.bincount(calls.name[block], number, len(calls.names)).astype(np.int64)
+    return {name: count for name, count in zip(calls.names, made.tolist(), strict=True) if count}
 
 
 def call_times(trace: Trace) -> CallLengths:

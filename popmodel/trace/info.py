@@ -11,11 +11,13 @@ from popmodel.arrays import distinct
 from popmodel.errors import TraceError
 from popmodel.trace import focus
 from popmodel.trace.blocks import walk
+from popmodel.trace.calls import calls_made
 from popmodel.trace.caveats import devices, untraced
 from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.part import PROGRAM, Part
 from popmodel.trace.processors import crowding
+from popmodel.trace.records import by_frequency
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.runtime import longest, state_times
 from popmodel.trace.tables import Int64, TraceWarning
@@ -53,6 +55,8 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
         trace, analysed = focus.focused(trace, part)
         said = analysed.caveats
     calls, warnings = trace.records.tally()
+    if len((trace.whole or trace).records.misses()):
+        calls = by_frequency(calls_made(trace).items())
     runtime = None
     try:
         if trace.timed:

@@ -233,6 +233,10 @@ class Records(ABC):
         """Time, ns, that a thread waited for locks in its running state since the row before."""
         return Instants.none(self.locations)
 
+    def misses(self) -> Instants:
+        """Tests and probes in a row that found nothing, at the end of the call that has them."""
+        return Instants.none(self.locations)
+
     def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
         """Readings of hardware counters: counts since the thread's reading before.
 

@@ -164,6 +164,12 @@ class ParaverRecords(Records):
         (told,) = instants(self._having(*types), types)
         return told
 
+    def misses(self) -> Instants:
+        """Tests and probes in a row that found nothing."""
+        type_ = NUMBERS[Event.MISSES]
+        (told,) = instants(self._having(type_), [type_])
+        return told
+
     def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
         """Readings of hardware counters of some locations, whatever numbers the trace has."""
         types = [self._types_of_counter(counter) for counter in counters]

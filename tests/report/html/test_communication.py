@@ -139,7 +139,7 @@ def test_a_run_without_messages_has_its_calls() -> None:
     from popmodel.patterns.find import find
 
     barriers = structure(2, [Step(lambda *_: [("barrier", 0, 0, -1)], "MPI_Barrier")])
-    found = Communication("none.prv", barriers, find(barriers), None, (), 1, {})
+    found = Communication("none.prv", barriers, find(barriers), None, (), 1, {}, {"MPI_Barrier": 2})
     section = made(found.to_dict())
     text = texts(section)
     assert "barrier of all: 0 B" in text

@@ -1,0 +1,58 @@
+"""Numbers of MPI calls: every screen counts those that the program made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracer.builder import Run
+
+from popmodel.api import communication, find_phases, metrics
+from popmodel.trace import info, read
+from popmodel.tracer.merge import merge
+
+MADE = {
+    "MPI_Allreduce": 40,
+    "MPI_Comm_dup": 2,
+    "MPI_Finalize": 2,
+    "MPI_Init": 2,
+    "MPI_Test": 5 * 20,
+    "MPI_Test (found nothing)": 5,
+    "MPI_Testany (found nothing)": 14,
+    "MPI_Waitall": 40,
+}
+"""Of both processes. Those that lead to one that finds something count with it."""
+
+
+def trace_of(folder: Path) -> Path:
+    """Waits for nothing, tests that were made several times, and a call that sends nothing."""
+    run = Run(2)
+    for rank in range(2):
+        process = run.process(rank, begin=0)
+        master = process.thread()
+        master.call("Init", 0, 100_000)
+        master.call("Comm_dup", 110_000, 120_000, a=1)
+        for step in range(20):
+            begin = 200_000 + 20_000 * step
+            master.call("Allreduce", begin, begin + 2000, a=1, b=8, c=8)
+            master.call("Waitall", begin + 4000, begin + 5000)
+            if step % 2 == 0:  # four that found nothing, and one that did
+                master.call("Test", begin + 7000, begin + 9000, found=1, misses=5, between=100)
+            if step == 7 and rank == 0:
+                master.call("Test", begin + 11_000, begin + 12_000, misses=5, between=100)
+            if step == 9:
+                master.call("Testany", begin + 11_000, begin + 12_000, misses=7, between=100)
+        master.call("Finalize", 700_000, 800_000)
+        process.end(900_000)
+    return merge(run.write(folder / "raw"), folder / "x.prv").path
+
+
+def test_all_screens_count_the_calls_that_were_made(tmp_path: Path) -> None:
+    trace = read(trace_of(tmp_path), cache=False)
+    inside = {name: n for name, n in MADE.items() if name not in ("MPI_Init", "MPI_Finalize")}
+    assert info.info(trace)["calls"] == MADE
+    document = communication.communication(trace).to_dict()
+    assert {call["name"]: call["calls"] for call in document["calls"]} == MADE
+    document = find_phases.find_phases(trace).to_dict()
+    assert {call["name"]: call["calls"] for call in document["calls"]} == inside
+    (run,) = metrics.metrics(trace).to_dict()["runs"]
+    assert {site["call"]: site["count"] for site in run["call_sites"]} == inside
