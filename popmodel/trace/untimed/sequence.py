@@ -240,7 +240,7 @@ class _Matching:
         self._at = [0] * len(processes)
         self._late = [0.0] * len(processes)  # how far each is behind its computing
         self._arrived: list[list[_Message]] = [[] for _ in processes]
-        self._posted: list[list[int]] = [[] for _ in processes]  # receives without a message
+        self._posted: list[dict[int, None]] = [{} for _ in processes]  # receives without a message
         self._open: list[dict[int, int]] = [{} for _ in processes]  # request: its receive
         self._waiting: list[set[int]] = [set() for _ in processes]
         self._gathered: list[int] = []  # in the collective that all are coming to
@@ -352,7 +352,7 @@ class _Matching:
                 if at == message.row and self._calls[sender][at].name == "MPI_Ssend":
                     self._go_on(sender, now)
                 return
-        self._posted[rank].append(row)
+        self._posted[rank][row] = None
 
     def _deliver(self, rank: int, message: _Message) -> bool:
         """Whether a receive takes it at once."""
@@ -360,7 +360,7 @@ class _Matching:
             return True  # of a process that does nothing: `trace_of` refuses it
         for row in self._posted[rank]:
             if self._matches(rank, row, message):
-                self._posted[rank].remove(row)
+                del self._posted[rank][row]
                 self._got[rank, row] = message
                 if row in self._waiting[rank]:
                     self._waiting[rank].clear()  # it is ready once, and looks again

@@ -177,7 +177,7 @@ def files_of(path: Path) -> list[Path]:
             break  # a line of a list has one word
         file = listed_file(path, line.strip())
         if file is None:
-            if listed:
+            if listed or line.strip().endswith(".txt"):
                 missing = path.parent / line.strip()
                 raise TraceError(path, f"no such file: {missing}", line=number, hint=_MOVED)
             break  # neither a list nor an action: the reader says so

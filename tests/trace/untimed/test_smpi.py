@@ -388,6 +388,10 @@ def test_files_of_a_list_are_named_as_the_command_saw_them(where: str, tmp_path:
         popmodel.read(path)
     assert caught.value.line == 3
     assert caught.value.hint.startswith("put the files where the list says")
+    for name in ("away.txt", "away.ti"):
+        (tmp_path / name).write_text("away.txt_files/1_rank-1.txt\n")
+        with pytest.raises(TraceError, match=r"no such file: .*rank-1\.txt"):
+            popmodel.read(tmp_path / name)
 
 
 # Runtimes of ``smpirun -replay``, as in `oracle.smpi_cells`.
