@@ -54,16 +54,17 @@ def costs(program: Program, network: Network) -> Costs:
         overhead.append(Cost(1.0) if dimemas and not itself else FREE)
     of_all, of_member, rule, request = [], [], [], []
     c = program.collectives
-    for kind, members, root, sent, received, root_sent in zip(
+    for kind, members, root, sent, received, root_sent, by_peer in zip(
         *(
             column.tolist()
-            for column in (c.kind, c.members, c.root, c.sent, c.received, c.root_sent)
+            for column in (c.kind, c.members, c.root, c.sent, c.received, c.root_sent, c.by_peer)
         ),
         strict=True,
     ):
         name = COLLECTIVES[kind]
         at_root = root_sent if name == "reduce" and root >= 0 else sent
-        at_root = sent / max(members, 1) if name == "alltoall" else at_root
+        to_one = name == "alltoall" and not by_peer  # what is recorded as sent
+        at_root = sent / max(members, 1) if to_one else at_root
         of_all.append(_fan(name, members, at_root, received, network.collective_cost))
         of_member.append(_fan(name, members, sent, sent, network.collective_cost))
         rule.append(_rule(name, root, network.collectives))
