@@ -363,8 +363,9 @@ class _Matching:
                 del self._posted[rank][row]
                 self._got[rank, row] = message
                 if row in self._waiting[rank]:
-                    self._waiting[rank].clear()  # it is ready once, and looks again
-                    heappush(self._ready, (message.time, rank))
+                    self._waiting[rank].remove(row)
+                    if not self._waiting[rank]:  # it was the last that it waits for
+                        heappush(self._ready, (message.time, rank))
                 return True
         self._arrived[rank].append(message)
         return False
