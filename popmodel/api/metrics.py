@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.breakdown import VIEWS as BREAKDOWNS
@@ -224,10 +226,14 @@ def metrics(
             breakdowns.append(break_down(by, trace, runs[-1], part, outside_mpi))
         warnings.append(as_data((*trace.warnings, *trace.call_warnings())))
     comparable = [
-        Comparable(name, run.observables.aggregates(outside_mpi), run.observables.absent)
+        Comparable(
+            name, run.observables.aggregates(outside_mpi), run.observables.absent, *_program(run)
+        )
         for name, run in zip(names, runs, strict=True)
     ]
     scaled = scale(comparable, mode=scaling, reference=compared_with)
+    for index, why in scaled.strangers.items():
+        runs[index] = replace(runs[index], caveats=(why, *runs[index].caveats))
     evaluations = []
     for index, (path, run) in enumerate(zip(paths, comparable, strict=True)):
         with _named(path):
@@ -243,6 +249,21 @@ def metrics(
         chosen,
         by,
     )
+
+
+def _program(run: Run) -> tuple[frozenset[str], frozenset[str]]:
+    """Kinds of calls and functions of a program, as other compilers name them as well."""
+    regions = run.observables.regions or ()
+    names = [*(site.function for site in run.call_sites), *(one.name for one in regions)]
+    plain = (
+        _LAST_NAME.split(re.sub(r"[ (<].*", "", name))[-1].strip("_").lower() for name in names
+    )
+    calls = (site.call for site in run.call_sites if not _HOUSEKEEPING.match(site.call))
+    return frozenset(calls), frozenset(plain) - {"", "main"}
+
+
+_LAST_NAME = re.compile(r"::|_mp_|_MOD_")
+_HOUSEKEEPING = re.compile(r"MPI_(Comm|Cart|Group|Type|Init|Finalize|Wtime|Barrier|Bcast)[a-z_]*$")
 
 
 def of_run(run: Run) -> Metrics:

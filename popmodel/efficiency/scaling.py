@@ -38,11 +38,28 @@ class Comparable:
         As `Observables.aggregates` gives them.
     absent : mapping of str to str, optional
         Reasons for what is missing, as `Observables.absent`.
+    calls, functions : frozenset of str, optional
+        Kinds of MPI calls that the program makes, and functions that make them or have parallel
+        regions: what tells it from others; empty where nothing is known.
     """
 
     name: str
     aggregates: Mapping[str, float]
     absent: Mapping[str, str] = field(default_factory=dict)
+    calls: frozenset[str] = frozenset()
+    functions: frozenset[str] = frozenset()
+
+    def is_of_another_program(self, other: Comparable) -> bool:
+        """Tell whether two runs are surely not of one program.
+
+        Functions decide where both runs name at least two. Else each makes kinds of calls that the
+        other never makes: more processes only add some, such as those of halos.
+        """
+        if self.functions & other.functions:
+            return False
+        if min(len(self.functions), len(other.functions)) >= _FEW:
+            return True
+        return min(len(self.calls - other.calls), len(other.calls - self.calls)) >= _FEW
 
 
 @dataclass(frozen=True)
@@ -63,6 +80,8 @@ class Scaling:
         Whether the run or its reference has processes with several threads.
     doubts : tuple of str
         Signs that the runs did not do the work that the comparison assumes.
+    strangers : mapping of int to str
+        Runs of another program than the reference run, which have no scaling metrics, and why.
     """
 
     mode: Mode
@@ -71,6 +90,7 @@ class Scaling:
     evaluations: tuple[Evaluation, ...]
     threaded: tuple[bool, ...]
     doubts: tuple[str, ...] = ()
+    strangers: Mapping[int, str] = field(default_factory=dict)
 
     def aggregates(self, index: int) -> dict[str, float]:
         """What the comparison adds to the aggregates of one run, for other families.
@@ -93,6 +113,8 @@ SCALING = "scaling"
 COMPARABLE = 5.0
 """Ratio of useful times that cache effects or contention hardly explain in runs of one program."""
 _NAME = "computation_scaling"
+_FEW = 2
+"""Functions, or kinds of calls, that tell programs from each other; one may be chance."""
 _OF_ALL_THREADS = (
     "processes have several threads: the family scaling has the global efficiency of all threads"
 )
@@ -147,15 +169,23 @@ def scale(
         raise ValueError("no runs to compare")
     _check_work(runs, mode, work)
     chosen, why_reference = _choose_reference(runs, reference)
+    strangers = {
+        number: f"another program than {runs[chosen].name}: no scaling between them"
+        for number, run in enumerate(runs)
+        if run.is_of_another_program(runs[chosen])
+    }
+    alike = [run for number, run in enumerate(runs) if number not in strangers]
+    home = alike.index(runs[chosen])
     asked = mode is not None
-    if len(runs) == 1 and mode is None and work is None:
-        mode, why_mode = "strong", "strong scaling: a single run"
+    if len(alike) == 1 and mode is None and work is None:
+        single = "no other run of the program" if strangers else "a single run"
+        mode, why_mode = "strong", f"strong scaling: {single}"
     elif mode is not None:
         why_mode = f"{mode} scaling: as requested"
     elif work is not None:
         mode, why_mode = "weak", "weak scaling: work given for each run"
     else:
-        mode, why_mode = _detect_mode(runs, chosen)
+        mode, why_mode = _detect_mode(alike, home)
     if mode == "weak" and work is None:
         work = [_cores(run) for run in runs]
         why_mode += "; work assumed proportional to the cores"
@@ -167,13 +197,19 @@ def scale(
             against(run.aggregates, base.aggregates, ratio),
             {**_missing_counters(run, base), **run.absent},
         )
-        for run, ratio in zip(runs, ratios, strict=True)
+        if number not in strangers
+        else family.evaluate(run.aggregates, {**run.absent, **_no_reference(strangers[number])})
+        for number, (run, ratio) in enumerate(zip(runs, ratios, strict=True))
     ]
     threaded = tuple(_is_threaded(run) or _is_threaded(base) for run in runs)
-    doubts = [*_implausible(evaluations), *([] if asked else _grows(runs, chosen, mode))]
-    return Scaling(
-        mode, chosen, f"{why_mode}; {why_reference}", tuple(evaluations), threaded, tuple(doubts)
-    )
+    doubts = [*_implausible(evaluations), *([] if asked else _grows(alike, home, mode))]
+    why = f"{why_mode}; {why_reference}"
+    return Scaling(mode, chosen, why, tuple(evaluations), threaded, tuple(doubts), strangers)
+
+
+def _no_reference(why: str) -> dict[str, str]:
+    """Reasons for all that a run without a reference lacks."""
+    return dict.fromkeys([*(f"reference_{name}" for name in _SHARED), "work_ratio"], why)
 
 
 def against(
