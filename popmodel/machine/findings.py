@@ -112,10 +112,12 @@ def inspect(profile: Profile, now: datetime | None = None) -> list[Finding]:
 def _missing(profile: Profile) -> Iterator[Finding]:
     for need in NEEDS:
         first = need.paths[0][0]
-        if first == "net.inter" and profile.topology.nodes == 1:
+        if first.startswith("net.inter") and profile.topology.nodes == 1:
             continue  # nobody asks
-        if first == "net.intra" and profile.topology.cores_per_node == 1:
+        if first.startswith("net.intra") and profile.topology.cores_per_node == 1:
             continue
+        if first.endswith("eager_threshold") and first.split(".")[1] not in profile.tiers():
+            continue  # all of that is missing
         if any(all(_has(profile, path) for path in paths) for paths in need.paths):
             continue
         lacking = next((path for path in need.paths[0] if not _has(profile, path)), first)
@@ -209,6 +211,8 @@ def _not_measured(profile: Profile) -> Iterator[Finding]:
 def _assumed(profile: Profile) -> Iterator[Finding]:
     """What the model takes within wide bounds, of sections that the profile has."""
     for path, one in profile.assumed.items():
+        if path == "openmp.any.seconds" and _has(profile, "openmp.parallel_for"):
+            continue  # of constructs that few programs have
         if path.partition(".")[0] in profile.document:
             why = profile.absent(path) or f"measure it: {remeasure.command(profile, path)}"
             known = find(path)

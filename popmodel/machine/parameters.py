@@ -36,6 +36,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="f",
         changes="clock",
         needed={"core.freq": "all predictions"},
+        assumed=Quantity(2.5e9, 1.2e9, 4.5e9, "assumed", source="processors of servers"),
         shown="clock, {}",
     ),
     Parameter(
@@ -46,6 +47,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="r_flop",
         changes="arithmetic",
         needed={"core.flop_per_cycle": "predictions of arithmetic"},
+        assumed=Quantity(4.0, 1.0, 16.0, "assumed", source="one scalar to two units of 8"),
         shown="floating-point operations",
     ),
     Parameter(
@@ -56,6 +58,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="r_load",
         changes="data",
         needed={"core.load_per_cycle": "signatures that count loads"},
+        assumed=Quantity(2.0, 1.0, 8.0, "assumed", source="published of x86-64 and Arm: 2 or 3"),
         shown="8-byte loads",
     ),
     Parameter(
@@ -66,6 +69,7 @@ REGISTER: tuple[Parameter, ...] = (
         short="r_store",
         changes="data",
         needed={"core.store_per_cycle": "signatures that count stores"},
+        assumed=Quantity(1.0, 0.5, 4.0, "assumed", source="published of x86-64 and Arm: 1 or 2"),
         shown="8-byte stores",
     ),
     Parameter(
@@ -207,6 +211,9 @@ REGISTER: tuple[Parameter, ...] = (
         short="b_1",
         changes="memory",
         needed={"memory.b1": _TRAFFIC},
+        assumed=Quantity(
+            1.2e10, 4e9, 3e10, "assumed", source="measured of cores of servers: 6 to 25 GB/s"
+        ),
         shown="bandwidth, 1 core",
     ),
     Parameter(
@@ -217,6 +224,9 @@ REGISTER: tuple[Parameter, ...] = (
         short="b_sat",
         changes="memory",
         needed={"memory.bsat": _TRAFFIC},
+        assumed=Quantity(
+            8e10, 1.5e10, 4e11, "assumed", source="two to twelve channels of a memory domain"
+        ),
         shown="saturated bandwidth",
     ),
     Parameter(
@@ -342,6 +352,9 @@ REGISTER: tuple[Parameter, ...] = (
         "working set of which half stays in the last cache, over its size",
         changes="cache",
         needed={"memory.kappa": "signatures with if_fits"},
+        assumed=Quantity(
+            0.7, 0.25, 1.5, "assumed", source="as that of caches before the last, and less"
+        ),
         shown="usable share of last-level cache",
     ),
     Parameter(
@@ -379,6 +392,9 @@ REGISTER: tuple[Parameter, ...] = (
         zero=True,
         changes="openmp",
         needed={"openmp.parallel_for": "predictions of parallel loops"},
+        assumed=Quantity(
+            3e-6, 2e-7, 4e-5, "assumed", source="measured of libgomp and libomp: 0.2 to 20 us"
+        ),
     ),
     *(
         Parameter(
@@ -429,6 +445,13 @@ REGISTER: tuple[Parameter, ...] = (
         "largest message sent eagerly",
         short="eager",
         zero=True,
+        assumed=Quantity(
+            8192.0, 256.0, 262144.0, "assumed", source="defaults of MPI libraries: 4 to 64 KiB"
+        ),
+        needed={
+            "net.intra.eager_threshold": "predictions of messages within a node",
+            "net.inter.eager_threshold": "predictions of messages between nodes",
+        },
         shown="eager threshold",
     ),
     Parameter(
@@ -558,6 +581,9 @@ REGISTER: tuple[Parameter, ...] = (
         zero=True,
         changes="reduction",
         needed={"net.reduce_gamma": "predictions of reductions"},
+        assumed=Quantity(
+            2e-10, 2e-11, 1e-9, "assumed", source="adding 1 to 50 GB/s of numbers in memory"
+        ),
         shown="local reduction",
     ),
     Parameter(

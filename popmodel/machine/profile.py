@@ -33,9 +33,12 @@ ANY = "any"
 """Stands for all pairs of memory domains, caches or distances, in paths of what is assumed."""
 
 _ASSUMED = {
-    re.sub("PAIR|LEVEL|DISTANCE", ANY, one.path): one.bounded(one.assumed)
+    re.sub("PAIR|LEVEL|DISTANCE|CORES|CONSTRUCT", ANY, path.removesuffix("[]")): one.bounded(
+        one.assumed
+    )
     for one in REGISTER
     if one.assumed is not None
+    for path in dict.fromkeys(one.in_tier(tier) for tier in TIERS)
 }
 
 DEFAULT_PRESET = "sandybridge-fdr"
@@ -168,10 +171,18 @@ class Profile:
         """Whether the model may need what is assumed: of no pair of domains if it knows one.
 
         Nor of caches, if there is but one or something is known of them all; nor of lines that move
-        between cores, if any distance is known; nor of overlap, if a word tells all of it.
+        between cores, if any distance is known; nor of overlap, if a word tells all of it; nor of
+        bandwidth and clock, if some numbers of cores tell; of messages only at known distances.
         """
+        section, _, rest = path.partition(".")
+        if section == "net" and (tier := rest.partition(".")[0]) in TIERS:
+            return tier in self.tiers()
+        if path in ("memory.b1", "memory.bsat"):
+            return "by_cores" not in self.document.get("memory", {})
         if path.endswith(f".{ANY}"):
             stem = path.removesuffix(ANY)
+            if stem == "core.freq.":
+                return "freq" not in self.document.get("core", {})
             if stem == "memory.line_takeover.":
                 known = any(stem + distance in self.quantities for distance in DISTANCES)
                 return self.topology.cores_per_node > 1 and not known

@@ -464,6 +464,10 @@ class Study:
 
     def notes(self, placement: Placement, run: Evaluation) -> list[str]:
         """Say what a reader should know of a run."""
+        for tier, used in (("intra", placement.per_node > 1), ("inter", placement.nodes > 1)):
+            path = f"net.{tier}.eager_threshold"
+            if self.has_mpi and used and path in self.profile.assumed:
+                run.machine.get(path)  # replays take it, who note nothing
         notes = [*remarks(placement, self.profile.topology), *sorted(run.machine.remarks)]
         e_mt = multithreading(run.work, placement)
         if e_mt is not None and openmp.threads_bring_nothing(e_mt.value, placement.threads):

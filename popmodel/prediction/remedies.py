@@ -14,6 +14,7 @@ from functools import partial
 from popmodel.errors import PopmodelError
 from popmodel.model import changes
 from popmodel.model.changes import REMEDIES
+from popmodel.model.evaluation import Evaluation
 from popmodel.model.kinds.item import Item
 from popmodel.model.performance import Known
 from popmodel.model.replayed.agreement import Agreement
@@ -53,23 +54,26 @@ def remedies(
     """
     same: Known = {}  # items that no change of the program touches
 
-    def runtime(of: Study, factors: Mapping[str, float]) -> float:
+    def changed(of: Study, factors: Mapping[str, float]) -> Evaluation:
         drawn = of.sources(expand(factors, of.quantities), draws=0)
         known = None if factors else same
-        run = of.run(placement, drawn, agreement=agreement, known=known)
-        return nominal(run.modelled.runtime)
+        return of.run(placement, drawn, agreement=agreement, known=known)
 
-    before = runtime(study, {})
+    now = changed(study, {})
+    before = nominal(now.modelled.runtime)
     found = {
-        label: runtime(study, changes.factors(groups, factor)) / before - 1
+        label: nominal(changed(study, changes.factors(groups, factor)).modelled.runtime) / before
+        - 1
         for label, (factor, groups) in REMEDIES.items()
     }
     losing = {name for by_item in causes.values() for name in by_item}
     for label, signature in _programs(study.signature, losing, placement.threads):
         try:
-            found[label] = runtime(study.with_signature(signature), {}) / before - 1
+            run = changed(study.with_signature(signature), {})
         except PopmodelError:
             continue
+        if run.machine.lacking <= now.machine.lacking:  # what is assumed costs nobody knows what
+            found[label] = nominal(run.modelled.runtime) / before - 1
     helpful = {label: change for label, change in found.items() if change < -NEGLIGIBLE}
     return dict(sorted(helpful.items(), key=lambda item: item[1]))
 

@@ -9,7 +9,7 @@ does.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import field, replace
 
 import numpy as np
@@ -89,9 +89,9 @@ def compare(
         If the machine profile does not know something that it needs.
     """
     if wanted is None:
-        base, where, why = study, *_smallest(study, placement)
+        base, where, why = study, *_smallest(study, placement, run.machine.lacking)
     else:
-        base, where = _asked(study, wanted)
+        base, where = _asked(study, wanted, run.machine.lacking)
         why = "asked for"
     drawn = base.sources()
     other = run
@@ -129,23 +129,30 @@ def _joined(run: Modelled, reference: Modelled, work_ratio: Value, *, threaded: 
     return replace(run, aggregates=aggregates | more, absent=absent | reasons)
 
 
-def _asked(study: Study, wanted: ReferenceRun) -> tuple[Study, Placement]:
+def _require_known(study: Study, where: Placement, lacking: Set[str]) -> None:
+    """Refuse a reference run for which more is lacking in the profile than for the run itself."""
+    more = study.run(where, study.sources(draws=0)).machine.lacking - lacking
+    if more:
+        raise study.profile.missing(min(more))
+
+
+def _asked(study: Study, wanted: ReferenceRun, lacking: Set[str]) -> tuple[Study, Placement]:
     try:
         base = study.with_settings(wanted.settings) if wanted.settings else study
         where = base.admit_or_advise(wanted.processes, wanted.threads, _anywhere(study))
-        base.run(where, base.sources(draws=0))  # tells what the machine's profile lacks
+        _require_known(base, where, lacking)
     except UsageError as error:
         raise UsageError(f"reference: {error.message}", error.hint) from error
     return base, where
 
 
-def _smallest(study: Study, placement: Placement) -> tuple[Placement, str]:
+def _smallest(study: Study, placement: Placement, lacking: Set[str]) -> tuple[Placement, str]:
     """Find the smallest part of a run that is possible, and say why it is this one."""
     refused: str | None = None
     for processes, threads in _parts(placement):
         try:
             where = study.admit(processes, threads, _anywhere(study))
-            study.run(where, study.sources(draws=0))  # tells what the machine's profile lacks
+            _require_known(study, where, lacking)
         except PopmodelError as error:  # not possible, or the machine is not known there
             refused = refused or error.message
             continue

@@ -331,8 +331,8 @@ def _constants(
         return {}
     if law == "linear":
         values = np.exp(logs)
-        terms = np.stack([places, np.ones_like(places)], axis=1) / values[:, None]
-        slope, level = np.linalg.lstsq(terms / errors[:, None], 1 / errors)[0]
+        columns = np.stack([places, np.ones_like(places)], axis=1) / values[:, None]
+        slope, level = np.linalg.lstsq(columns / errors[:, None], 1 / errors)[0]
         return {"x0": float(level), "f": float(slope)}
     form = PARAMETRIC[law]
     home = np.array([reference])

@@ -199,7 +199,7 @@ def structural(kind: str, axis: Axis, mode: str) -> tuple[Form, ...]:
     """
     if kind in ("amount", "steady", "runtime"):
         constant = Form("structural", "constant", _ONE, _ONE, shares=_ONLY)
-        terms = () if kind == "steady" else _AMOUNTS
+        terms: Sequence[tuple[str, Term, Array]] = () if kind == "steady" else _AMOUNTS
         if kind == "runtime" and mode == "strong":
             terms = (*_AMOUNTS, *_RUNTIMES)
         what = "P" if axis == "processes" else "T"

@@ -131,4 +131,3 @@ def test_what_is_assumed_has_bounds_that_its_domain_allows() -> None:
         assert known.origin == "assumed"
         assert one.most is None or known.high <= one.most
         assert one.zero or known.low > 0
-        assert not one.needed

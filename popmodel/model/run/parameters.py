@@ -9,6 +9,8 @@ import numpy as np
 
 from popmodel.expressions.elementary import Value, choose, minimum
 from popmodel.machine.profile import Profile
+from popmodel.machine.quantity import Quantity
+from popmodel.machine.register import find
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
 from popmodel.values import dataclass
@@ -60,6 +62,8 @@ class Parameters:
         without: the effect is then not in the prediction, and reports say so.
     remarks : set of str
         What the terms found that a reader should know.
+    lacking : set of str
+        What predictions need, the profile does not know, and is assumed within wide bounds.
     used : set of Use
         What was asked of the machine, to be compared with what was measured.
     unchanged : callable or None
@@ -76,6 +80,7 @@ class Parameters:
     across_sockets: bool = False
     left_out: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
+    lacking: set[str] = field(default_factory=set)
     used: set[Use] = field(default_factory=set)
     unchanged: Callable[[str], Value] | None = None
     named: Callable[[str, Value, str, str], Value] = _unnamed
@@ -92,8 +97,21 @@ class Parameters:
 
     def get(self, path: str) -> Value:
         """Return a quantity that is needed; an error if the profile does not know it."""
-        self.profile.get(path)
+        quantity = self.profile.get(path)
+        if path in self.profile.assumed:
+            self._remark_assumed(path, quantity)
         return self.values(path)
+
+    def _remark_assumed(self, path: str, quantity: Quantity, of: str | None = None) -> None:
+        """Name what predictions need and the profile lacks."""
+        parameter = find(path)
+        if parameter is not None and parameter.needed:
+            self.lacking.add(of or path.removesuffix(".any"))
+            unit = f" {parameter.unit}" if parameter.unit != "1" else ""
+            self.remarks.add(
+                f"the profile lacks {of or path.removesuffix('.any')}: {parameter.meaning} is "
+                f"assumed, {quantity.low:g} to {quantity.high:g}{unit}"
+            )
 
     def optional(self, path: str) -> Value | None:
         """Return a quantity, or None and a note that its effect is left out."""
@@ -105,7 +123,10 @@ class Parameters:
     def frequency(self, active: int) -> Value:
         """Return the clock with some active cores of a node, Hz; linear between known counts."""
         self.use("core.freq", "cores", active)
-        clock = self._by_count("core.freq", self.profile.active_counts(), active)
+        if "core.freq.any" in self.profile.assumed:
+            clock = self.get("core.freq.any")
+        else:
+            clock = self._by_count("core.freq", self.profile.active_counts(), active)
         meaning = f"clock with {active} active cores of a node"
         return self.named(f"f_{active}", clock, "Hz", meaning)
 
@@ -140,7 +161,7 @@ class Parameters:
         Beyond the measured ones nothing is known without a law.
         """
         self.use("memory.by_cores", "cores", active)
-        if "memory.bsat" in self.profile.quantities:
+        if self._has_saturation:
             law = (self.get(f"memory.{key}") for key in ("b1", "bsat", "q"))
             found = memory.bandwidth(active, *law)
         else:
@@ -150,6 +171,11 @@ class Parameters:
             found = self._by_count("memory.by_cores", counts, active)
         meaning = f"memory bandwidth of {active:g} active cores of a domain"
         return self.named(f"b_{active:g}", found, "B/s", meaning)
+
+    @property
+    def _has_saturation(self) -> bool:
+        """Whether a law of saturation is known, or assumed."""
+        return "memory.bsat" in {**self.profile.quantities, **self.profile.assumed}
 
     def usable(self, level: str) -> Value:
         """Return the working set of which half stays in a cache, over its size."""
@@ -165,7 +191,7 @@ class Parameters:
     def domain_bandwidth(self) -> Value:
         """Return the bandwidth of a memory domain with as many active cores as are known, B/s."""
         cores = self.profile.topology.cores_per_domain
-        if "memory.bsat" in self.profile.quantities:
+        if self._has_saturation:
             return self.bandwidth(cores)
         return self.bandwidth(min(cores, self.profile.bandwidth_counts()[-1]))
 
@@ -205,6 +231,8 @@ class Parameters:
 
     def _overhead(self, construct: str, threads: int) -> Value:
         path = f"openmp.{construct}"
+        if construct not in self.profile.constructs():
+            return self._assumed_overhead(path)
         counts = self.profile.thread_counts(construct)
         terms = [key for key in "abds" if f"{path}.fit.{key}" in self.profile.quantities]
         if threads > 1 and threads not in counts and terms:
@@ -213,8 +241,13 @@ class Parameters:
             return openmp.overhead_law(threads, **law, across_sockets=self.across_sockets)
         seconds = [self.get(f"{path}.seconds[{index}]") for index in range(len(counts))]
         if threads < counts[0] or (len(counts) < 2 and threads not in counts):
-            raise self.profile.missing(f"{path} at {threads} threads")
+            return self._assumed_overhead(f"{path} at {threads} threads")
         return openmp.interpolate_overhead(threads, counts, seconds)
+
+    def _assumed_overhead(self, of: str) -> Value:
+        path = "openmp.any.seconds"
+        self._remark_assumed(path, self.profile.get(path), of)
+        return self.values(path)
 
     def size_classes(self, tier: str) -> list[SizeClass]:
         """Return the message parameters of a tier of the network, of a message alone."""
