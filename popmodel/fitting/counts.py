@@ -116,7 +116,7 @@ def exact_law(
     if not found:
         return None
     (text, _), others = found[0], [other for other, _ in found[1:]]
-    notes = [f"{name} was not varied" for name in ("P",) if name not in points.varied]
+    notes = [points.known_at(name) for name in ("P",) if name not in points.varied]
     apart = [one for one in others if _differs(text, one, points) is not None]
     if apart:
         place = _differs(text, apart[0], points)

@@ -84,7 +84,7 @@ def growth(samples: Sequence[Sample]) -> Growth:
     lever = float(weights @ (logs - middle) ** 2)
     if lever == 0:
         exponent = Constant(_MIDDLE, 0.0, LARGEST, ASSUMED, _MEANING)
-        notes.append("P was not varied: the growth of imbalance is assumed")
+        notes.append(f"known at P = {reference} only: the growth of imbalance is assumed")
     else:
         slope = float(weights @ ((logs - middle) * values)) / lever
         half = END / math.sqrt(lever)

@@ -318,7 +318,7 @@ def _unvaried(points: Points, best: Tried) -> list[str]:
     for name in constant:
         if name in names or name == "P":
             how = best.form.text if name in names else "no dependence on P"
-            notes.append(f"{name} was not varied: {how} is assumed")
+            notes.append(f"{points.known_at(name)}: {how} is assumed")
     return notes
 
 

@@ -125,6 +125,10 @@ class Points:
         """Names of what differs between points."""
         return tuple(name for name, column in self.configurations.items() if np.ptp(column) > 0)
 
+    def known_at(self, name: str) -> str:
+        """Say where all points are of what does not differ between them."""
+        return f"known at {name} = {self.configurations[name][0]:g} only"
+
 
 _STATED_FREEDOM = 4  # degrees of freedom that a stated error is worth
 _UNKNOWN_FREEDOM = 1  # and `UNKNOWN_ERROR`

@@ -122,7 +122,9 @@ def _missing(profile: Profile) -> Iterator[Finding]:
             continue
         lacking = next((path for path in need.paths[0] if not _has(profile, path)), first)
         why = profile.absent(lacking) or f"measure it: {remeasure.command(profile, lacking)}"
-        yield Finding("missing", lacking, f"{need.purpose} need {lacking}: {why}")
+        known = profile.assumed.get(lacking) or profile.assumed.get(f"{lacking}.any")
+        bounds = "" if known is None else f" (assumed meanwhile: {_bounds(lacking, known)})"
+        yield Finding("missing", lacking, f"{need.purpose} need {lacking}{bounds}: {why}")
     if not profile.topology.caches:
         why = profile.absent("topology.caches") or "add it to the profile, with its source"
         text = f"signatures with if_fits need topology.caches: {why}"
@@ -211,18 +213,24 @@ def _not_measured(profile: Profile) -> Iterator[Finding]:
 def _assumed(profile: Profile) -> Iterator[Finding]:
     """What the model takes within wide bounds, of sections that the profile has."""
     for path, one in profile.assumed.items():
-        if path == "openmp.any.seconds" and _has(profile, "openmp.parallel_for"):
-            continue  # of constructs that few programs have
+        known = find(path)
+        if known is not None and known.needed:
+            continue  # told as missing
         if path.partition(".")[0] in profile.document:
             why = profile.absent(path) or f"measure it: {remeasure.command(profile, path)}"
-            known = find(path)
-            is_time = known is not None and known.unit == "s"
-            low, high = (
-                format_time(end, trim=True) if is_time and end is not None else f"{end:g}"
-                for end in (one.low, one.high)
-            )
-            bounds = f"{low} to {high}"
-            yield Finding("preset", path, f"{path} is assumed, {bounds}: {why}")
+            text = f"{path} is assumed, {_bounds(path, one)}: {why}"
+            yield Finding("preset", path, text)
+
+
+def _bounds(path: str, one: Quantity) -> str:
+    """The ends of what is assumed, in words."""
+    known = find(path)
+    is_time = known is not None and known.unit == "s"
+    low, high = (
+        format_time(end, trim=True) if is_time and end is not None else f"{end:g}"
+        for end in (one.low, one.high)
+    )
+    return f"{low} to {high}"
 
 
 def _old(profile: Profile, now: datetime) -> Iterator[Finding]:

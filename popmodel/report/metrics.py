@@ -26,7 +26,7 @@ from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
 from popmodel.report.places import placed
 from popmodel.report.reasons import Reasons
-from popmodel.report.trees import efficiency, tree_rows
+from popmodel.report.trees import efficiency, lifted, tree_rows
 from popmodel.report.views import Document, Record, Views
 from popmodel.report.warnings import warned
 from popmodel.units import count, format_time
@@ -167,13 +167,15 @@ def _trees(
     """Each tree of a family: its own, its second readings, its views."""
     several = len(runs) > 1
 
-    def cells(line: Line) -> list[Cell]:
+    def cells(line: Line) -> list[Cell] | None:
+        if line.metric == "global_efficiency" and not several:
+            return None  # compares with a reference run
         return [_cell(run, family.id, line.metric, reasons) for run in runs]
 
     for walk in family.tree():
         heading = walk.heading or family.title
         title = f"{heading}, %" if several else heading
-        rows = tree_rows(family, walk.rows, cells)
+        rows = lifted(tree_rows(family, walk.rows, cells))
         yield Table(columns, rows, title=title, group=_IN_LINE)
 
 

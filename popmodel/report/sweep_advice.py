@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from popmodel.prediction.validity import OUTSIDE
 from popmodel.report.figures import percent
 from popmodel.report.splits import Entry
 from popmodel.report.splits import name as split_name
@@ -31,9 +32,11 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
     lines = [("cores", str(choice["cores"]))] if several else []
     by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
     lines.append(("recommended", _recommended(choice, document)))
+    sure = is_sure(choice, document)
     equal = [
         f"{split_name(pair)} ({percentage(by_split[tuple(pair)]['probability_tied'])})"
         for pair in choice["tied"]
+        if sure
     ]
     if len(equal) > 1 and not choice["indifferent"]:
         meaning = f"probability of being within {100 * WITHIN:g} % of the best"
@@ -47,9 +50,15 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
     ]
     lines.append(("replay", _replayed(choice["checked"])))
     matters = choice["doubt"] is not None or not choice["indifferent"]
-    if matters and len(_compared(choice, document)) > 1:
+    if sure and matters and len(_compared(choice, document)) > 1:
         lines.append(("uncertainty", _uncertainty(choice, by_split[tuple(choice["take"])])))
     return lines
+
+
+def is_sure(choice: Entry, document: Document) -> bool:
+    """Whether every split that is compared has an interval, so that probabilities mean anything."""
+    compared = _compared(choice, document)
+    return not any(one["validity"]["status"] == OUTSIDE for one in compared)
 
 
 def command(choice: Entry) -> str | None:
@@ -71,6 +80,8 @@ def _recommended(choice: Entry, document: Document) -> str:
     taken = split_name(choice["take"])
     loss = f"expected loss {percent(choice['regret'], 1)} %"
     possible = _compared(choice, document)
+    if not is_sure(choice, document):
+        return f"none for sure: splits are too far outside the measured range; {taken} is fastest"
     if choice["indifferent"]:
         usual = [one["name"] for one in choice["defaults"] if one["split"] == choice["take"]]
         why = usual[0] if usual else "the fewest threads"

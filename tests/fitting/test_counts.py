@@ -67,7 +67,7 @@ def test_dimensions_of_a_grid_and_parameters_take_part() -> None:
     assert found is not None and found.text == "3*(P0 - 1)"
     steps = exact_law([Sample(2, 1, 10 * n, {"N": n}) for n in (4.0, 8.0, 16.0)])
     assert steps is not None and steps.text == "10*N"
-    assert steps.notes == ("P was not varied",)
+    assert steps.notes == ("known at P = 2 only",)
     assert steps.origin == "fit"
 
 
@@ -113,7 +113,7 @@ def test_rounded_multiples_are_found_as_the_roundest_number() -> None:
 def test_a_single_count_is_assumed_to_stay() -> None:
     found = exact_law(counts(lambda _: 7, (4,)))
     assert found is not None
-    assert (found.text, found.origin, found.notes) == ("7", "assumed", ("P was not varied",))
+    assert (found.text, found.origin, found.notes) == ("7", "assumed", ("known at P = 4 only",))
 
 
 def test_counts_that_follow_no_formula_have_none() -> None:

@@ -36,7 +36,7 @@ def test_one_number_of_processes_leaves_the_growth_open() -> None:
     assert (found.exponent.low, found.exponent.high) == (0.0, 0.5)
     assert found.exponent.origin == "assumed"
     assert found.cv.origin == "trace"
-    assert found.notes == ("P was not varied: the growth of imbalance is assumed",)
+    assert found.notes == ("known at P = 16 only: the growth of imbalance is assumed",)
     assert found.cv.low < 0.05 < found.cv.high
 
 

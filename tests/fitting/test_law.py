@@ -152,14 +152,14 @@ def test_one_point_gives_the_hinted_form_and_says_that_it_is_assumed() -> None:
     assert found.constants["a"].origin == "trace"
     assert found.constants["p"].origin == "assumed"
     assert found.constants["p"].low == pytest.approx(1 - ASSUMED_DRIFT)
-    assert found.notes == ("P was not varied: 1/P is assumed",)
+    assert found.notes == ("known at P = 4 only: 1/P is assumed",)
     assert found.at(4, 1).low == pytest.approx(2 * math.exp(-1.645 * 0.05), rel=1e-3)
 
 
 def test_one_point_without_a_hint_stays_as_it_is() -> None:
     found = law([Sample(4, 1, 2.0)])
     assert (found.form, found.origin) == ("1", "assumed")
-    assert found.notes == ("P was not varied: no dependence on P is assumed",)
+    assert found.notes == ("known at P = 4 only: no dependence on P is assumed",)
 
 
 def test_one_point_does_not_tell_the_shares_of_two_terms() -> None:

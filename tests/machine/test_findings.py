@@ -47,9 +47,10 @@ def test_what_predictions_need_is_asked_for_with_its_remedy() -> None:
     one = document()
     del one["memory"]["kappa"], one["net"]["reduce_gamma"]
     assert found(one, "missing") == [
-        "signatures with if_fits need memory.kappa: measure it: popmodel bench -o machine.json",
-        "predictions of reductions need net.reduce_gamma: measure it: popmodel bench "
-        "-o machine.json",
+        "signatures with if_fits need memory.kappa (assumed meanwhile: 0.25 to 1.5): measure it: "
+        "popmodel bench -o machine.json",
+        "predictions of reductions need net.reduce_gamma (assumed meanwhile: 2e-11 to 1e-09): "
+        "measure it: popmodel bench -o machine.json",
     ]
 
 
@@ -57,7 +58,8 @@ def test_what_everything_needs_is_asked_for_in_words() -> None:
     one = document()
     del one["core"]["freq"]
     assert found(one, "missing") == [
-        "all predictions need core.freq: measure it: popmodel bench -o machine.json"
+        "all predictions need core.freq (assumed meanwhile: 1.2e+09 to 4.5e+09): measure it: "
+        "popmodel bench -o machine.json"
     ]
 
 
