@@ -49,7 +49,11 @@ def footer(document: Document) -> list[Section]:
     """Version, host and time, and the command as it can be pasted."""
     stamp = document["provenance"]
     by = Note(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}")
-    command: str = stamp["command"]
+    return [(by, Command((pasteable(stamp["command"]),)))]
+
+
+def pasteable(command: str) -> str:
+    """The command that made a result, to be pasted where the file that it wrote is."""
     if re.search(r" (-o|--output)[ =]", command) and not re.search(r" --(force)?( |$)", command):
-        command += " --force"  # the file that it wrote is there
-    return [(by, Command((command,)))]
+        return f"{command} --force"
+    return command

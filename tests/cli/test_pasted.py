@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,8 @@ from pathlib import Path
 import pytest
 from console import ROOT
 from patience import GENEROUS
+
+from popmodel.report.html.folding import unfolded
 
 Call = Callable[..., tuple[int, str, str]]
 TRACE = "it's a $run.prv.gz"
@@ -65,3 +69,12 @@ def test_commands_on_screens_can_be_pasted(
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+def test_commands_on_pages_can_be_pasted(popmodel: Call, trace: str) -> None:
+    assert popmodel("metrics", trace, "-o", "a page.html")[0] == 0
+    text = Path("a page.html").read_text()
+    (shown,) = re.findall(r'aria-label="Command of result 1">(.*?)</pre>', unfolded(text))
+    words = shlex.split(html.unescape(shown))
+    assert words == ["popmodel", "metrics", trace, "-o", "a page.html", "--force"]
+    assert popmodel(*words[1:])[0] == 0
