@@ -211,8 +211,11 @@ class Replayer:
     ) -> list[tuple[float, float]]:
         cpu = filled([self._cpu(n) for n in networks])
         times = filled([self._charges(n) for n in networks])
-        if networks[0].tiers is None:  # how often latency is paid, and bytes, are the same on all
-            slopes = filled([self._charges(networks[0], by)])
+        first = networks[0]
+        links = {"latency": first.latency, "bandwidth": first.bandwidth}
+        alike = all(network.with_(**links) == first for network in networks)
+        if alike and first.tiers is None:  # latency is paid as often on all, and bytes
+            slopes = filled([self._charges(first, by)])
         else:
             slopes = filled([self._charges(n, by) for n in networks])
         given = costs(
