@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.report.sweep_advice import growth
+from popmodel.report.sweep_advice import advice, growth
 
 
 def grown(speedup: float, low: float | None = None, high: float | None = None) -> dict[str, Any]:
@@ -38,3 +38,42 @@ def grown(speedup: float, low: float | None = None, high: float | None = None) -
 )
 def test_whether_more_cores_are_worth_it(one: dict[str, Any], text: str) -> None:
     assert growth(one) == text
+
+
+def splits(status: str) -> dict[str, Any]:
+    """Two splits of four cores; one may be beyond what was measured."""
+
+    def one(processes: int, best: float, status: str) -> dict[str, Any]:
+        sure = {"probability_best": best, "probability_tied": best, "regret": 0.01}
+        split = {"processes": processes, "threads": 4 // processes, "cores": 4}
+        return {**split, **sure, "validity": {"status": status, "reasons": ["4 threads"]}}
+
+    choice = {
+        "cores": 4,
+        "take": [4, 1],
+        "tied": [[4, 1], [2, 2]],
+        "defaults": [],
+        "regret": 0.01,
+        "indifferent": False,
+        "doubt": None,
+        "checked": {
+            "replayed": [],
+            "not_replayed": [{"split": [4, 1], "why": "x"}],
+            "largest_gap": None,
+        },
+    }
+    found = [one(4, 0.67, "inside"), one(2, 0.33, status)]
+    return {"choices": [choice], "candidates": found, "tuned": []}
+
+
+def test_nothing_is_sure_beyond_what_was_measured() -> None:
+    document = splits("inside")
+    told = dict(advice(document["choices"][0], document))
+    assert told["recommended"] == "4 x 1, expected loss 1.0 %"
+    assert "67 %" in told["equally good"]
+    document = splits("outside")
+    told = dict(advice(document["choices"][0], document))
+    assert told["recommended"] == (
+        "none for sure: splits are too far outside the measured range; 4 x 1 is fastest"
+    )
+    assert "%" not in " ".join(told.values())
