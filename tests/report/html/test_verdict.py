@@ -263,7 +263,7 @@ def test_of_several_runs_the_network_of_the_one_that_is_told_of_is_weighed() -> 
     said = dict(found["more"])
     assert found["lead"].startswith("Doubtful: ")
     assert said["Run"].startswith("bt-mz.S.2x2")
-    assert list(said) == ["Run", "Runs", "Network of bt-mz.S.2x2"]
+    assert list(said) == ["Runs", "Run", "Network of bt-mz.S.2x2"]  # other programs first
 
 
 def test_what_has_no_verdict_has_no_section() -> None:
