@@ -65,9 +65,7 @@ def test_sizes_have_classes_of_powers_of_two(made):
 
 
 def test_bytes_of_calls_are_what_they_put_in(made):
-    (calls,) = traffic.uses(
-        made.program, {made.program.call_name[0]: 5}
-    )
+    (calls,) = traffic.uses(made.program, {made.program.call_name[0]: 5})
     assert calls.bytes == 600 + 64 + 3 * 8  # what is handed out counts once
     amount = traffic.given(made.program)
     assert amount.sum() == calls.bytes
