@@ -15,7 +15,7 @@ Data = Mapping[str, Any]
 
 def advised(advice: Data) -> Section:
     """Doubts, the verdict, and the causes in the order of their cost."""
-    first, *others = [*advice["doubts"], advice["verdict"]]
+    first, *others = [*list(advice["doubts"]), advice["verdict"]]
     return (
         Note(first, Role.VERDICT),
         *notes(others, Role.DOUBT),
