@@ -207,7 +207,7 @@ def _leaf(kind: str) -> Shape:
     """Shape of a value that is neither list nor table."""
     if kind in _KINDS:
         return _KINDS[kind]
-    return Real() if kind.startswith("±") else _FromZero()
+    return Real() if kind.startswith("+-") else _FromZero()
 
 
 def _words(kind: str) -> str:

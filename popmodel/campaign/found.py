@@ -58,7 +58,7 @@ def _with_command(text: str, command: str) -> str:
     """A signature that says how its program is started; one that says so already stays as it is."""
     if "command" in tomllib.loads(text)["app"]:
         return text
-    line = f"command = {json.dumps(command, ensure_ascii=False)}\n"
+    line = f"command = {json.dumps(command, ensure_ascii=False, allow_nan=False)}\n"
     return re.sub(_NAME, lambda found: found[0] + line, text, count=1)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.arrays import alike
+from popmodel.arrays import alike, distinct
 from popmodel.simulator.mpi_calls import looks
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import lengths_in
@@ -175,7 +175,7 @@ class CallTotals:
         if ideal is not None:
             program, execution = ideal
             waiting = execution.spent
-            replayed = set(np.unique(program.call_code[program.call]).tolist())
+            replayed = set(distinct(program.call_code[program.call]).tolist())
         sites = [
             CallSite(
                 self.names[name],

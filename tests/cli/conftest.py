@@ -25,6 +25,8 @@ __all__ = ["machine", "mpi", "programs", "traced"]
 MS = 1_000_000
 PRESETS = Path(__file__).resolve().parents[2] / "popmodel" / "machine" / "presets"
 
+NOT_MODELLED = "not modelled, assumed to take no time: 50 % of the time in 1 MPI_Comm_split"
+"""What is said of it first."""
 LEFT_OUT = (
     "analysed 0.05 s of 0.1 s: MPI_Init to MPI_Finalize (left out: 0.04 s before, 0.01 s after; "
     "--from-start includes them)"

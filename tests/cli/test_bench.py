@@ -146,6 +146,7 @@ def test_parts_of_another_machine_are_not_put_together(
         "popmodel: error: --only: OpenMP is libomp.so.5 (OpenMP 201511), but was "
         "libgomp.so.1 (OpenMP 201511) when the profile was measured",
         "hint: measure everything again, or write this part to another file with -o",
+        "hint: m.json was not written: it is what an earlier command left",
     ]
     assert machine.joinpath("m.core.samples").is_dir()  # nothing measured is lost
 

@@ -64,7 +64,7 @@ def test_a_name_becomes_one_word_or_is_refused(name: str) -> None:
         assert error.message.isprintable()
         return
     for line in (launch_line, mpirun_line):
-        command = line(where, f"./{found.name}")
+        command = line(where, found.started(2, 2, {}))
         assert command.count("\n") == 1
         assert shlex.split(command)[-1] == f"./{name}"
 

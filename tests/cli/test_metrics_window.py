@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Callable
 
-from .conftest import FEW_CALLS, LEFT_OUT
+from .conftest import FEW_CALLS, LEFT_OUT, NOT_MODELLED
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -18,9 +18,9 @@ def test_the_start_and_the_end_of_mpi_are_left_out_and_said_first(
 ) -> None:
     for form in ("table", "markdown"):
         out = popmodel("metrics", started, "--format", form)[1]
-        assert " ".join(out.split()).startswith(LEFT_OUT)
+        assert " ".join(out.split()).startswith(f"{NOT_MODELLED} {LEFT_OUT}")
     (run,) = json.loads(popmodel("metrics", started, "--format", "json")[1])["runs"]
-    assert run["caveats"] == [LEFT_OUT, FEW_CALLS]
+    assert run["caveats"] == [NOT_MODELLED, LEFT_OUT, FEW_CALLS]
     assert run["window"] == {
         "begin": 0.04,
         "end": 0.09,
@@ -52,6 +52,7 @@ def test_the_whole_run_is_taken_where_it_is_asked_for(started: str, popmodel: Ca
     assert run["metrics"]["mpi"]["parallel_efficiency"] == 0.25
     assert run["window"]["left_out"] == {"before": 0.0, "between": 0.0, "after": 0.0}
     assert run["caveats"] == [
+        NOT_MODELLED.replace("50 %", "25 %"),
         "the whole run is analysed, including 0.04 s up to the end of MPI_Init and 0.01 s from "
         "MPI_Finalize on",
         FEW_CALLS,

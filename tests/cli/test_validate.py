@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import FEW_CALLS, LEFT_OUT
+from .conftest import FEW_CALLS, LEFT_OUT, NOT_MODELLED
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -343,11 +343,14 @@ def test_a_damaged_prediction_is_told(
 def test_the_program_is_compared_and_what_is_left_out_said_first(started: str, shown: Call) -> None:
     words = ("validate", "stencil3d", started, *SMALL)
     out = shown(*words)[1]
-    assert " ".join(out.split()).startswith(LEFT_OUT)
+    assert " ".join(out.split()).startswith(f"{NOT_MODELLED} {LEFT_OUT}")
     assert LEFT_OUT in shown(*words, "--format", "markdown")[1].splitlines()
     document = json.loads(shown(*words, "--format", "json")[1])
     (measured,) = document["measured"]
-    assert (measured["source"], measured["caveats"]) == (started, [LEFT_OUT, FEW_CALLS])
+    assert (measured["source"], measured["caveats"]) == (
+        started,
+        [NOT_MODELLED, LEFT_OUT, FEW_CALLS],
+    )
     assert measured["window"]["left_out"] == {"before": 0.04, "between": 0.0, "after": 0.01}
     assert document["rows"][0]["measured"] == 0.05
     whole = json.loads(shown(*words, "--from-start", "--format", "json")[1])
