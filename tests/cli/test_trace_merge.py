@@ -100,7 +100,9 @@ def test_merging_names_the_trace_after_the_directory(
     )
     status, out, err = popmodel("trace", "merge", "openmp.raw", "--force")
     assert (status, err) == (0, "")
-    assert out.startswith("trace      openmp.prv.gz, ")
+    doubt, summary, _ = out.partition("trace      openmp.prv.gz, ")
+    assert summary
+    assert doubt == "" or doubt.startswith("threads waited for a CPU")  # on a busy machine
     assert "\nraw files  openmp.raw, " in out
     assert "(typical value)" in out
     assert "popmodel replay" not in out  # there was no MPI

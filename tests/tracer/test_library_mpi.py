@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -50,7 +51,12 @@ def test_exports_nothing_but_what_it_wraps(library: Path) -> None:
     assert {name[1:] for name in names if name.startswith("PMPI_")} == mpi  # for Fortran
     wrapped = ("GOMP_", "omp_", "ompt_start_tool", "__kmpc_dispatch_next_", "popmodel_")
     rest = set(names) - mpi - {f"P{name}" for name in mpi}
-    assert [name for name in rest if not name.startswith(wrapped)] == []
+    # Fortran procedures of Open MPI that do not call those of C where there is no request
+    fortran = re.compile(
+        r"(p?mpi_(wait|test)(all|any|some)_{0,2}|ompi_(wait|test)(all|any|some)_f)"
+    )
+    own = [name for name in rest if name.startswith(wrapped) or fortran.fullmatch(name)]
+    assert rest == set(own)
 
 
 def test_messages(run: Run, mpi: Mpi, program: Callable[..., Path]) -> None:
