@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from popmodel.arrays import distinct
 from popmodel.efficiency.useful import UsefulTimes, useful_times
 from popmodel.phases.counted import counted
-from popmodel.phases.phase import SMALL, Phase, Phases, Team
+from popmodel.phases.phase import SEVERAL, SMALL, Phase, Phases, Team
 from popmodel.phases.places import homes, name_of_burst, told_apart
 from popmodel.phases.settled import settled
 from popmodel.phases.stretches import Stretches, bursts, regions
@@ -17,6 +18,7 @@ from popmodel.phases.teams import measured
 from popmodel.simulator.calls import sequence_calls
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.states import TRACING_DISABLED
+from popmodel.units import count, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +40,11 @@ def limits_of(structure: Structure, trace: Trace) -> Limits:
 
 
 def phases(
-    structure: Structure, trace: Trace, window: Trace | None = None, limits: Limits | None = None
+    structure: Structure,
+    trace: Trace,
+    window: Trace | None = None,
+    limits: Limits | None = None,
+    most: int | None = None,
 ) -> Phases:
     """Find the phases of a run.
 
@@ -54,6 +60,9 @@ def phases(
     limits : pair of int64[S], optional
         Instead of a window, when it begins and ends on each sequence, ns: some iterations, which
         processes begin and end at different times.
+    most : int, optional
+        Of a run with more phases, those below `SMALL` of all computing are summed up: bursts in one
+        phase, regions in another, both of the place `SEVERAL`.
 
     Returns
     -------
@@ -68,8 +77,9 @@ def phases(
         if trace.timed:
             serial = _recounted(structure, trace, serial)
     useful = useful_times(part) if trace.timed else None
-    found, notes = _serial(structure, part, serial, useful)
-    others, more = _parallel(structure, part, parallel, useful)
+    serial_places, parallel_places, small = _summed_up(serial, parallel, most)
+    found, notes = _serial(structure, part, serial, serial_places, useful)
+    others, more = _parallel(structure, part, parallel, parallel_places, useful)
     found = _in_order(structure, [*found, *others])
     total = sum(float(phase.wall.sum()) for phase in found)
     return Phases(
@@ -78,8 +88,34 @@ def phases(
         structure.program.sequences,
         begin,
         end,
-        tuple(dict.fromkeys((*notes, *more))),
+        tuple(dict.fromkeys((*notes, *more, *small))),
     )
+
+
+def _summed_up(
+    serial: Stretches, parallel: Stretches, most: int | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[str, ...]]:
+    """Place of the phase that each row is told in, and a note where small ones are summed up."""
+    rows = (serial, parallel)
+    number = sum(len(distinct(each.place)) for each in rows)
+    if most is None or number <= most:
+        return serial.place, parallel.place, ()
+    least = SMALL * sum(float(each.wall.sum()) for each in rows)
+    places = [
+        np.where(
+            (np.bincount(each.place + 1, each.wall) < least)[each.place + 1], SEVERAL, each.place
+        )
+        for each in rows
+    ]
+    small = sum(
+        len(distinct(each.place[place == SEVERAL]))
+        for each, place in zip(rows, places, strict=True)
+    )
+    note = (
+        f"of {count(number)} phases {count(small)} are below {100 * SMALL:g} % of all computing: "
+        "they are summed up, bursts and regions apart"
+    )
+    return places[0], places[1], (note,)
 
 
 def _recounted(structure: Structure, trace: Trace, rows: Stretches) -> Stretches:
@@ -97,7 +133,11 @@ def _recounted(structure: Structure, trace: Trace, rows: Stretches) -> Stretches
 
 
 def _serial(
-    structure: Structure, trace: Trace, rows: Stretches, useful: UsefulTimes | None
+    structure: Structure,
+    trace: Trace,
+    rows: Stretches,
+    places: NDArray[np.int32],
+    useful: UsefulTimes | None,
 ) -> tuple[list[Phase], tuple[str, ...]]:
     """Phases of bursts."""
     columns: dict[str, NDArray[np.float64]] = {"useful": rows.wall}
@@ -112,15 +152,22 @@ def _serial(
             structure,
             rows.at(mine),
             "serial",
-            name_of_burst(structure, rows.previous[mine], place),
+            _smaller(rows.place[mine], "burst")
+            if place == SEVERAL
+            else name_of_burst(structure, rows.previous[mine], place),
+            place,
             {name: values[mine] for name, values in columns.items()},
         )
-        for place, mine in _by_place(rows)
+        for place, mine in _by_place(places)
     ], notes
 
 
 def _parallel(
-    structure: Structure, trace: Trace, rows: Stretches, useful: UsefulTimes | None
+    structure: Structure,
+    trace: Trace,
+    rows: Stretches,
+    places: NDArray[np.int32],
+    useful: UsefulTimes | None,
 ) -> tuple[list[Phase], tuple[str, ...]]:
     """Phases of parallel regions."""
     if useful is None or not len(rows):
@@ -134,12 +181,19 @@ def _parallel(
             structure,
             rows.at(mine),
             "parallel",
-            structure.places[place].name,
+            _smaller(rows.place[mine], "region")
+            if place == SEVERAL
+            else structure.places[place].name,
+            place,
             {name: values[mine] for name, values in columns.items()},
             found.team.at(mine),
         )
-        for place, mine in _by_place(rows)
+        for place, mine in _by_place(places)
     ], found.notes
+
+
+def _smaller(places: NDArray[np.int32], noun: str) -> str:
+    return plural(len(distinct(places)), f"smaller {noun}")
 
 
 def _phase(
@@ -147,13 +201,14 @@ def _phase(
     rows: Stretches,
     kind: str,
     name: str,
+    place: int,
     columns: dict[str, NDArray[np.float64]],
     team: Team | None = None,
 ) -> Phase:
     return Phase(
         name=name,
         kind="parallel" if kind == "parallel" else "serial",
-        place=int(rows.place[0]),
+        place=place,
         path=(),
         part="",
         sequences=structure.program.sequences,
@@ -166,14 +221,15 @@ def _phase(
         cycles=columns.get("cycles"),
         cut=rows.cut,
         team=team,
+        places=rows.place if place == SEVERAL else None,
     )
 
 
-def _by_place(rows: Stretches) -> list[tuple[int, NDArray[np.int64]]]:
+def _by_place(places: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
     """Rows of each place, by its number."""
-    order = np.argsort(rows.place, kind="stable")
-    places, first = np.unique(rows.place[order], return_index=True)
-    return list(zip(places.tolist(), np.split(order, first[1:]), strict=True)) if len(rows) else []
+    order = np.argsort(places, kind="stable")
+    found, first = np.unique(places[order], return_index=True)
+    return list(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(order) else []
 
 
 def _locations(structure: Structure, trace: Trace) -> NDArray[np.int64]:
@@ -197,7 +253,11 @@ def _named(structure: Structure, found: list[Phase], total: float) -> list[Phase
     """Phases whose names are told apart; those that do not matter are marked."""
     inside = [structure.places[phase.place].inside if phase.place >= 0 else "" for phase in found]
     return [
-        replace(phase, name=name, small=float(phase.wall.sum()) < SMALL * total)
+        replace(
+            phase,
+            name=name,
+            small=phase.place == SEVERAL or float(phase.wall.sum()) < SMALL * total,
+        )
         for phase, name in zip(
             found, told_apart([phase.name for phase in found], inside), strict=True
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.arrays import alike
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
@@ -114,35 +115,27 @@ def idle_regions(found: Phases) -> str | None:
 def _lost(phase: Phase) -> NDArray[np.float64]:
     """Time of each interrupted burst beyond what is usual, s; 0 for the others."""
     nothing = np.zeros(len(phase.wall))
-    often = np.bincount(phase.sequence, minlength=phase.sequences)
     if phase.executions < _ENOUGH or phase.wall.max() < _SLICE:
         return nothing
-    usual = _medians(phase.sequence, phase.wall, phase.sequences)[phase.sequence]
+    place = np.zeros(len(phase.wall), np.int64) if phase.places is None else phase.places
+    process = alike(place, phase.sequence)[1]
+    usual = _medians(process, phase.wall)
     excess = phase.wall - usual
     slow = (excess > _SLICE) & (phase.wall > _TIMES * usual)
-    slow &= (often[phase.sequence] >= _ENOUGH) & ~phase.cut
+    slow &= (np.bincount(process)[process] >= _ENOUGH) & ~phase.cut
     if not slow.any():
         return nothing
     if phase.instructions is not None:
-        work = _medians(phase.sequence, phase.instructions, phase.sequences)[phase.sequence]
-        slow &= phase.instructions <= _SAME_WORK * work
-    elif np.count_nonzero(often) > 1:
+        slow &= phase.instructions <= _SAME_WORK * _medians(process, phase.instructions)
+    else:  # a process alone is its own median: it may as well have had more to do
         relative = phase.wall / np.maximum(usual, 1e-9)
-        which = np.unique(phase.execution, return_inverse=True)[1]
-        slow &= _medians(which, relative, int(which.max()) + 1)[which] < _ALIKE
-    else:
-        return nothing  # one process alone, no counters: it may as well have had more to do
+        slow &= _medians(alike(place, phase.execution)[1], relative) < _ALIKE
     return np.where(slow, excess, 0.0)
 
 
-def _medians(
-    group: NDArray[np.signedinteger], values: NDArray[np.float64], groups: int
-) -> NDArray[np.float64]:
-    """Lower median of each group; NaN for those without values."""
-    order = np.lexsort((values, group))
-    counts = np.bincount(group, minlength=groups)
-    first = np.cumsum(counts) - counts
-    medians = np.full(groups, np.nan)
-    some = counts > 0
-    medians[some] = values[order][(first + (counts - 1) // 2)[some]]
+def _medians(group: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Lower median of the group of each value."""
+    counts = np.bincount(group)
+    middle = np.cumsum(counts) - counts + (counts - 1) // 2
+    medians: NDArray[np.float64] = values[np.lexsort((values, group))][middle][group]
     return medians

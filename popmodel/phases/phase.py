@@ -21,11 +21,13 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SMALL", "Kind", "Phase", "Phases", "Team"]
+__all__ = ["SEVERAL", "SMALL", "Kind", "Phase", "Phases", "Team"]
 
 Kind: TypeAlias = Literal["serial", "parallel"]
 SMALL = 1e-3
 """Share of all computing below which a phase does not matter by itself."""
+SEVERAL = -2
+"""Place of small phases that are summed up as one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,8 @@ class Phase:
     kind : {"serial", "parallel"}
         A burst of one thread, or a parallel region.
     place : int
-        The place that the burst is before, or that the region is; -1: the end of the run.
+        The place that the burst is before, or that the region is; -1: the end of the run;
+        `SEVERAL`: see `places`.
     path : tuple of int
         Where its leaf is in the nest: an index for each level.
     part : str
@@ -129,7 +132,10 @@ class Phase:
     team : Team or None
         Threads of a parallel region.
     small : bool
-        Whether it is less than a thousandth of all computing (`SMALL`).
+        Whether it is less than a thousandth of all computing (`SMALL`), each that is summed up.
+    places : int32[k] or None
+        Place of each execution where small phases are summed up as one; its executions are numbered
+        by place, so that it has no matrix of times and no imbalance.
     """
 
     name: str
@@ -148,6 +154,7 @@ class Phase:
     cut: NDArray[np.bool_]
     team: Team | None = None
     small: bool = False
+    places: NDArray[np.int32] | None = None
 
     @property
     def executions(self) -> int:
@@ -161,6 +168,8 @@ class Phase:
 
     def matrix(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of executions by sequence and number of the execution: float64[S, n]."""
+        if self.places is not None:
+            raise ValueError(f"{self.name} are of several places, which have no common executions")
         first = int(self.execution.min(initial=0)) if len(self.execution) else 0
         width = int(self.execution.max(initial=-1)) + 1 - first
         made = np.full((self.sequences, max(width, 0)), np.nan)
@@ -177,6 +186,8 @@ class Phase:
     @property
     def imbalance(self) -> Imbalance:
         """How its time differs over sequences and executions, cut ones left out."""
+        if self.places is not None:
+            return Imbalance(None, None, None, np.full(self.sequences, np.nan))
         if self.cut.any() and not self.cut.all():
             mine = ~self.cut
             return split(self.sequence[mine], self.execution[mine], self.wall[mine], self.sequences)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.phases.phase import SEVERAL
 from popmodel.structure.nest import Leaf
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Home(NamedTuple):
 
 
 def homes(structure: Structure) -> dict[int, Home]:
-    """Where each place is, and as -1 the end of the run."""
+    """Where each place is, as -1 the end of the run, and after it what is of several places."""
     found: dict[int, Home] = {}
     loop = structure.loop
     part = "" if loop is None else "initialisation"
@@ -41,6 +42,7 @@ def homes(structure: Structure) -> dict[int, Home]:
         for place in leaf.places:
             found[place] = Home(path, part)
     found[-1] = Home((len(structure.nest),), "" if loop is None else "finalisation")
+    found[SEVERAL] = Home((len(structure.nest) + 1,), "")
     return found
 
 

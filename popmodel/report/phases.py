@@ -22,7 +22,7 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.phases_plot import named, picture
+from popmodel.report.phases_plot import SEVERAL, longest_first, picture
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_size, format_time, plural
 
@@ -46,7 +46,7 @@ Phase = Mapping[str, Any]
 
 def blocks(document: Document) -> list[Section]:
     """Phases by their time, why processes differ, calls, regions, a histogram, a sentence."""
-    found = named(sorted(document["phases"], key=lambda phase: -phase["time"]))
+    found = longest_first(document)
     return [
         (_title(document),),
         notes(document["caveats"]),
@@ -120,9 +120,11 @@ def _phases(found: Sequence[Phase]) -> list[Section]:
     if not rest:
         return [(*_table(found), Note(_LEGEND))]
     left = sum(phase["share"] for phase in rest)
+    summed = [phase["name"] for phase in rest if phase["place"] == SEVERAL]
+    number = plural(len(rest) - len(summed), "phase")
     hidden = Note(
-        f"and {plural(len(rest), 'phase')} with {_percent(left)} % of the time "
-        "(all with --format csv or json)"
+        f"and {_listed([number, *summed])} with {_percent(left)} % of the time "
+        f"({'the phases' if summed else 'all'} with --format csv or json)"
     )
     brief = (*_table(shown), hidden, Note(_LEGEND))
     return [(Brief(((*_table(found), Note(_LEGEND)),), (brief,)),)]
@@ -132,6 +134,10 @@ _LEGEND = (
     "%: of all computing; times: executions per process; persist., trans.: standard deviation over "
     "processes, the same ones slow each time or other ones; = marks a parallel region"
 )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(words[:-1])] if words[1:] else []), words[-1]])
 
 
 def _table(found: Sequence[Phase]) -> Section:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.phases.phase import SEVERAL
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Axis, Chart, Charts, Curve, Picture
 from popmodel.report.views import Document
@@ -21,7 +22,14 @@ _MOST_TICKS = 6
 Phase = Mapping[str, Any]
 
 
-def named(found: Sequence[Phase]) -> list[Phase]:
+def longest_first(document: Document) -> list[Phase]:
+    """Phases by their time, small ones that are summed up last."""
+    return _named(
+        sorted(document["phases"], key=lambda phase: (phase["place"] == SEVERAL, -phase["time"]))
+    )
+
+
+def _named(found: Sequence[Phase]) -> list[Phase]:
     """Phases with names as a screen has room for.
 
     Without what all calls begin with, and without modules and lines of source where they stay
@@ -42,7 +50,7 @@ def _short(name: str) -> str:
 
 def picture(document: Document) -> Picture:
     """Histograms of the phases that take most of the time."""
-    found = named(sorted(document["phases"], key=lambda phase: -phase["time"]))[:_DRAWN]
+    found = longest_first(document)[:_DRAWN]
     balance = document["load_balance"]
     facts = [
         f"trace {document['trace']}, {plural(document['processes'], 'process', 'processes')}",

@@ -47,6 +47,24 @@ def document(popmodel: Call, *words: str) -> dict:
     return dict(found)
 
 
+def test_small_phases_of_many_stand_on_one_line(
+    popmodel: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("popmodel.api.find_phases._MOST", 20)
+    monkeypatch.setenv("COLUMNS", "80")
+    trace = str(DATA / "bt-mz.S.2x2.prv.gz")
+    found = document(popmodel, trace)
+    summed = [phase for phase in found["phases"] if phase["place"] == -2]
+    assert sum(phase["time"] for phase in found["phases"]) == pytest.approx(found["computing"])
+    assert {phase["persistent"] for phase in summed} == {None}
+    screen = " ".join(popmodel("phases", trace)[1].split())
+    names = [phase["name"] for phase in sorted(summed, key=lambda phase: -phase["time"])]
+    assert f"phases, {names[0]} and {names[1]} with " in screen
+    assert "are below 0.1 % of all computing: they are summed up" in screen
+    for form in ("csv", "svg", "markdown"):
+        assert popmodel("phases", trace, "--format", form)[0] == 0
+
+
 def test_the_screen_answers_why_processes_differ(
     counted: str, popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from popmodel.phases import Phase, Phases
 from popmodel.phases.interrupted import interruptions, remark
+from popmodel.phases.phase import SEVERAL
 
 RANKS, TIMES = 4, 100
 
@@ -50,6 +53,28 @@ def test_slices_of_other_programs_are_found_and_measured() -> None:
     assert told is not None
     assert told.startswith("5 bursts of equal place in the program took up to 8.")
     assert "9.1 % of all computing: processes were probably without a core" in told
+
+
+@pytest.mark.parametrize("counters", [False, True])
+def test_phases_that_are_summed_up_are_judged_one_by_one(counters: bool) -> None:
+    short, long = noisy() / 10, 3 * noisy()
+    short[1, 7] += 8e-3
+    long[0, [4, 9]] += 20e-3
+    work = np.full((RANKS, TIMES), 1e6) if counters else None
+    runs = [run(wall, work) for wall in (short, long)]
+    first, second = (found.phases[0] for found in runs)
+    columns = ("sequence", "execution", "begin", "wall", "useful", "cut", "instructions")
+    joined = {
+        name: np.concatenate([getattr(first, name), getattr(second, name)])
+        for name in columns
+        if getattr(first, name) is not None
+    }
+    places = np.repeat(np.array([3, 8], np.int32), RANKS * TIMES)
+    both = replace(first, **joined, place=SEVERAL, places=places)
+    found = interruptions(replace(runs[0], phases=(both,)))
+    apart = [interruptions(each) for each in runs]
+    assert (found.bursts, [each.bursts for each in apart]) == (3, [1, 2])
+    assert found.lost == pytest.approx(sum(each.lost for each in apart), rel=1e-12)
 
 
 def test_what_all_do_longer_is_work() -> None:

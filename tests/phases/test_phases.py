@@ -14,6 +14,7 @@ from synthetic.program import Steps
 
 from popmodel.efficiency.measure import analyse
 from popmodel.phases import Phase, Phases, phases
+from popmodel.phases.phase import SEVERAL
 from popmodel.structure import find
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
@@ -199,6 +200,36 @@ def test_phases_that_hardly_take_time_are_small(tmp_path: Path) -> None:
     assert {phase.executions: phase.small for phase in found.phases if phase.executions == 10}
     small = [phase.small for phase in found.phases if phase.executions == 10]
     assert sorted(small) == [False, True]
+
+
+@pytest.mark.parametrize("name", ["bt-mz.S.2x2", "lu.S.4", "mix.4"])
+def test_small_phases_of_many_are_summed_up(name: str) -> None:
+    trace = read(DATA / f"{name}.prv.gz", cache=False)
+    structure = find(trace)
+    found, most = phases(structure, trace), len(phases(structure, trace)) - 1
+    assert phases(structure, trace, most=most + 1).notes == found.notes
+    bounded = phases(structure, trace, most=most)
+    summed = [phase for phase in bounded.phases if phase.place == SEVERAL]
+    small = [phase for phase in found.phases if phase.small]
+    assert {phase.kind for phase in summed} == {phase.kind for phase in small}
+    assert [(p.kind, p.place, p.wall.tolist()) for p in bounded.phases if p not in summed] == [
+        (p.kind, p.place, p.wall.tolist()) for p in found.phases if not p.small
+    ]
+    for phase in summed:
+        alike = [each for each in small if each.kind == phase.kind]
+        assert phase.name.startswith(f"{len(alike)} smaller ")
+        assert phase.small
+        assert sorted(phase.wall) == sorted(np.concatenate([each.wall for each in alike]))
+        for column in ("wall", "useful"):
+            own = phase.by_sequence(getattr(phase, column))
+            sums = sum(each.by_sequence(getattr(each, column)) for each in alike)
+            assert own == pytest.approx(sums, rel=1e-12)
+        assert phase.imbalance.persistent is None
+        with pytest.raises(ValueError, match="of several places"):
+            phase.matrix(phase.wall)
+    assert (
+        f"of {len(found)} phases {len(small)} are below 0.1 % of all computing" in bounded.notes[-1]
+    )
 
 
 def test_an_untimed_trace_has_the_computing_that_it_states() -> None:
