@@ -126,8 +126,10 @@ def _check_identities(
             continue
         left, right = np.broadcast_arrays(values[each.parent], each.combine(values))
         scale = np.maximum(np.abs(left), np.abs(right))
-        if each.operation == "sum":  # the terms are of the order of one and may cancel
+        if each.operation == "sum":  # terms may cancel: their own size says what is lost
             scale = np.maximum(scale, 1.0)
+            for part in each.parts:
+                scale = np.maximum(scale, np.abs(values[part]))
         wrong = ~(np.abs(left - right) <= TOLERANCE * scale)
         if wrong.any():
             less = f" less {len(each.parts) - 1}" if each.operation == "sum" else ""

@@ -9,7 +9,7 @@ from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import losses
 from popmodel.trace.processors import crowding
 from popmodel.trace.regions import parallel_regions
-from popmodel.trace.runtime import state_times
+from popmodel.trace.runtime import state_ends, state_times
 from popmodel.units import format_time, plural
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
         *crowding(trace),
         *window.caveats,
         *untraced(trace),
+        *_before_states(trace),
         *too_small(trace),
         *left_out(trace),
     )
@@ -72,6 +73,19 @@ def untraced(trace: Trace) -> list[str]:
     if not traced or share < _NOTEWORTHY or losses(trace):
         return []
     return [f"tracing was off for {100 * share:.2g} % of the time: only the rest is in the numbers"]
+
+
+def _before_states(trace: Trace) -> list[str]:
+    """Say for how long no thread is in any state at first, which is no part of the runtime."""
+    covered, _ = state_times(trace)
+    first, _ = state_ends(trace)
+    late = int(first[covered > 0].min(initial=trace.end)) - trace.begin
+    if not covered.any() or late < _NOTEWORTHY * trace.duration:
+        return []
+    return [
+        f"no state is recorded in the first {format_time(late / 1e9)}: that time is no part of the "
+        "runtime, but counts as computing elsewhere"
+    ]
 
 
 def too_small(trace: Trace) -> list[str]:

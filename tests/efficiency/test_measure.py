@@ -559,3 +559,19 @@ def test_what_explains_nothing_is_said(tmp_path: Path) -> None:
     script.collective(1, "Barrier", length=10)
     script.end()
     assert "neither early roots of collectives nor blocking sends" in why_longer(script, tmp_path)
+
+
+@pytest.mark.parametrize("gap", [10**12, 2**53 + 1])
+def test_time_before_all_states_is_said(gap: int, tmp_path: Path) -> None:
+    writer = TraceWriter([1, 1])
+    for rank in range(2):
+        writer.event(rank, 0, 0, [(50000003, 31)])
+        writer.event(rank, 0, 0, [(50000003, 0)])
+        writer.state(rank, 0, gap, gap + 500 + 100 * rank, 1)
+        writer.event(rank, 0, gap + 500 + 100 * rank, [(50000002, 8)])
+        writer.event(rank, 0, gap + 1000, [(50000002, 0)])
+    writer.write(tmp_path / "x.prv")
+    run = analyse(read(tmp_path / "x.prv", cache=False))
+    assert any("no state is recorded in the first" in said for said in run.caveats)
+    for family in load_families().values():
+        family.evaluate(run.observables.aggregates(), run.observables.absent)
