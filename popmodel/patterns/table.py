@@ -115,9 +115,12 @@ def _tokens(
     used = 0
     for length in np.unique(lengths[lengths > 0]).tolist():
         rows = np.flatnonzero(lengths == length)
-        content = operation[starts[rows, None] + np.arange(length)]
-        waits = np.isin(program.kind[starts[rows, None] + np.arange(length)], _WAITS).all(axis=1)
-        content[waits] = np.sort(content[waits], axis=1)  # in whatever order they came
+        at = starts[rows, None] + np.arange(length)
+        waits = np.isin(program.kind[at], _WAITS)
+        content = operation[at]
+        begins = ~(waits & np.pad(waits, ((0, 0), (1, 0)))[:, :-1])  # the waits of a call are one
+        order = np.lexsort((content, np.cumsum(begins, axis=1)))  # in whatever order they came
+        content = np.take_along_axis(content, order, axis=1)
         numbers = content[:, 0] if length == 1 else _equal_columns(content.T)
         _, numbers = np.unique(numbers, return_inverse=True)
         found[rows] = numbers + used

@@ -249,3 +249,15 @@ def test_a_list_does_what_was_done(made):
     found = rows(made, range(len(made.places)), compute=())
     assert found.exact
     assert carried_out(found.calls, made.program.processes) == done(made)
+
+
+def test_the_order_in_which_messages_come_makes_no_other_execution():
+    # Calls that post, send and wait at once, as exchanges between neighbours do.
+    def does(rank, execution):
+        others = [(rank + 1) % 4, (rank - 1) % 4]
+        begun = [("irecv", p, 0) for p in others] + [("isend", p, 8, 0) for p in others]
+        waits = [0, 0, 0, 0] if (rank + execution) % 2 else [1, 0, 0, 0]
+        return begun + [("wait", k) for k in waits]
+
+    found = CallLists(structure(4, [Repeat(6, [Step(does)])])).rows([0], inside=True)
+    assert found.exact
