@@ -31,6 +31,14 @@ def test_two_programs_in_one_table_have_no_scaling() -> None:
     assert "strong scaling assumed" not in found.scaling.why
 
 
+def test_no_efficiency_falls_from_one_program_to_another() -> None:
+    said = str(metrics([DATA / "cg.S.2.prv.gz", DATA / "comd.4.prv.gz"]))
+    assert "comd.4: another program than cg.S.2" in said
+    assert "steepest fall" not in said
+    assert "Global efficiency is lowest" not in said
+    assert "Parallel efficiency is lowest in comd.4: 17.6 %" in said
+
+
 @pytest.mark.parametrize(
     "other",
     [

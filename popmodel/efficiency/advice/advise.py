@@ -151,14 +151,15 @@ def advise(
     evaluations : sequence of mapping of str to Evaluation
         For each run the families that may be named, by id.
     scaling : Scaling
-        The runs against their reference run. Where it is implausible it is not advised on.
+        The runs against their reference run. Where it is implausible, or runs are of different
+        programs, it is not advised on.
     names : sequence of str
         What to call the runs.
     """
     family = _leading(runs, evaluations, compared=len(runs) > 1)
     if family is None:
         return Advised(_no_family(runs, evaluations[0]))
-    compared = len(runs) > 1 and not scaling.doubts
+    compared = len(runs) > 1 and not scaling.doubts and not scaling.strangers
     pairs = [
         (each[family], scaling.evaluations[index] if compared else None)
         for index, each in enumerate(evaluations)
