@@ -10,7 +10,7 @@ import numpy as np
 from popmodel.arrays import alike, distinct
 from popmodel.simulator.mpi_calls import looks
 from popmodel.trace.blocks import walk
-from popmodel.trace.calls import lengths_in
+from popmodel.trace.calls import FOUND_NOTHING, lengths_in
 from popmodel.trace.tables import part_of
 from popmodel.values import dataclass
 
@@ -176,18 +176,28 @@ class CallTotals:
             program, execution = ideal
             waiting = execution.spent
             replayed = set(distinct(program.call_code[program.call]).tolist())
+        found: dict[tuple[str, int], tuple[int, float, float | None]] = {}
+        for (name, site), time in self.totals["time"].items():
+            mine = None if waiting is None or name not in replayed else float(waiting[site, name])
+            key = self.names[name].removesuffix(FOUND_NOTHING), site
+            count, before, waited = found.get(key, (0, 0.0, None))
+            if waited is not None and mine is not None:
+                waited += mine
+            found[key] = (
+                count + int(self.totals["count"][name, site]),
+                before + time,
+                mine if waited is None else waited,
+            )
         sites = [
             CallSite(
-                self.names[name],
+                call,
                 *self.places[site],
-                count=int(self.totals["count"][name, site]),
+                count=count,
                 time=time / _NS,
                 share=time / all_threads if all_threads else 0.0,
-                waiting=None
-                if waiting is None or name not in replayed
-                else float(waiting[site, name]),
+                waiting=waited,
             )
-            for (name, site), time in self.totals["time"].items()
+            for (call, site), (count, time, waited) in found.items()
             if time > 0  # at the edges of a window there are calls of which nothing is left
         ]
         order = sorted(sites, key=lambda one: (-one.time, one.call, one.function, one.place))

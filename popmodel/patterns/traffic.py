@@ -9,7 +9,7 @@ import numpy as np
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.structure.nest import Leaf, Loop
 from popmodel.trace.blocks import walk
-from popmodel.trace.calls import lengths_in
+from popmodel.trace.calls import by_call, lengths_in
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def times(trace: Trace) -> dict[str, float]:
     for rows in walk(rows=len(calls)):
         spent = lengths_in(trace, rows).time
         total += np.bincount(calls.name[rows], spent, len(calls.names))
-    return dict(zip(calls.names, (total / _NS).tolist(), strict=True))
+    return by_call(calls.names, (total / _NS).tolist())
 
 
 def sent_in_iterations(structure: Structure) -> tuple[int, int, int] | None:

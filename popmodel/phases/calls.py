@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.patterns.traffic import given
 from popmodel.simulator.program import Op
-from popmodel.trace.calls import calls_made
+from popmodel.trace.calls import by_call, calls_made
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def calls(
     times = np.bincount(found.name, np.maximum(held, 0), number) / _NS
     inside = (found.entry < end) & ((found.exit > begin) | (found.entry >= begin))
     made = calls_made(trace, inside) if trace.whole is None else calls_made(trace)
-    time_in = dict(zip(found.names, times.tolist(), strict=True))
+    time_in = by_call(found.names, times.tolist())
     uses = [
         CallUse(name, count, time_in.get(name, 0.0), *acts.get(name, (None, None)))
         for name, count in made.items()

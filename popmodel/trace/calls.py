@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from popmodel.trace.pieces import cut_spans, spread
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -28,15 +28,14 @@ __all__ = [
     "CallLengths",
     "Calls",
     "CollectiveArguments",
+    "by_call",
     "call_times",
     "calls_made",
     "cut_calls",
     "lengths_in",
 ]
 
-FOUND_NOTHING = " (found nothing)"
-"""Ends the name of tests and probes that found nothing."""
-
+Number = TypeVar("Number", int, float)
 
 FOUND_NOTHING = " (found nothing)"
 """Behind the names of tests and probes that returned without having completed or found anything."""
@@ -213,6 +212,18 @@ def _repeated(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return row, np.maximum(misses - missed[calls.name[row]], 0)
 
 
+def by_call(names: Iterable[str], values: Iterable[Number]) -> dict[str, Number]:
+    """Sum values of names of calls by the names that MPI has, whether they found anything or not.
+
+    Records do not tell these apart: calls that found nothing may be with the one that ends them.
+    """
+    found: dict[str, Number] = {}
+    for name, value in zip(names, values, strict=True):
+        name = name.removesuffix(FOUND_NOTHING)
+        found[name] = found[name] + value if name in found else value
+    return found
+
+
 def calls_made(trace: Trace, inside: NDArray[np.bool_] | None = None) -> dict[str, int]:
     """Number of MPI calls by name.
 
@@ -230,7 +241,8 @@ def calls_made(trace: Trace, inside: NDArray[np.bool_] | None = None) -> dict[st
         if inside is not None:
             number = number * inside[block]
         made += np.bincount(calls.name[block], number, len(calls.names)).astype(np.int64)
-    return {name: count for name, count in zip(calls.names, made.tolist(), strict=True) if count}
+    found: dict[str, int] = by_call(calls.names, made.tolist())
+    return {name: count for name, count in found.items() if count}
 
 
 def call_times(trace: Trace) -> CallLengths:
