@@ -7,12 +7,14 @@ import re
 __all__ = ["full_name", "function_of", "readable", "without_arguments"]
 
 # Pieces that compilers cut out of a function, or copies that they made of it.
-_MADE = re.compile(
-    r"\.(?:_omp_fn|_omp_cpyfn|omp_outlined(?:_debug__)?|constprop|isra|part|cold|lto_priv|llvm)"
-    r"(?:\.?\d++)*+"
-)
-_CLONE = re.compile(r" \[clone [^][]*\]")
-_MODULE = re.compile(r"__(\w+?)_MOD_(\w+)")  # gfortran's procedures of modules
+_MADE = (
+    "_omp_fn", "_omp_cpyfn", "omp_outlined", "omp_outlined_debug__", "constprop", "isra", "part",
+    "cold", "lto_priv", "llvm",
+)  # fmt: skip
+# What a name ends with, read backwards: `.isra.0.1`, ` [clone ._omp_fn.0]`.
+_MADE_ENDS = re.compile(rf"(?:(?:\d++\.?)*+(?:{'|'.join(made[::-1] for made in _MADE)})\.)*+")
+_CLONE_ENDS = re.compile(r"(?:\][^][]*+(?<= enolc)\[ )*+")
+_MODULE = re.compile(r"(?=\w++\Z)__(\w+?)_MOD_(\w+)")  # gfortran's procedures of modules
 _PLACE = re.compile(r"(.*\S) \((?:region \d+|[^()\s]+(?::\d+|\+0x[0-9a-f]+))\)")
 _QUALIFIERS = ("", "const", "volatile", "const volatile")
 _OPERATOR = re.compile(r"\boperator\b")
@@ -32,36 +34,32 @@ def readable(name: str) -> str:
     str
         ``solve``, ``mesh::split``; what it was given where nothing would be left.
     """
-    cut = _without_ends(_MADE, _without_ends(_CLONE, name.strip()))
+    cut = _without_ends(_MADE_ENDS, _without_ends(_CLONE_ENDS, name.strip()))
     module = _MODULE.fullmatch(cut)
     return f"{module[1]}::{module[2]}" if module else cut or name
 
 
-def _without_ends(pieces: re.Pattern[str], name: str) -> str:
-    """Cut the pieces that a name ends with, however many, in one pass."""
-    end = len(name)
-    for piece in reversed(list(pieces.finditer(name))):
-        if piece.end() != end:
-            break
-        end = piece.start()
-    return name[:end]
+def _without_ends(ends: re.Pattern[str], name: str) -> str:
+    """Cut what a name ends with, given as a pattern of the reversed name that always matches."""
+    match = ends.match(name[::-1])
+    return name[: len(name) - match.end()] if match else name
 
 
 def full_name(label: str) -> str:
     """The name in a label of a trace, which may have it shortened with the whole in brackets."""
     label = label.strip()
-    begin = _last_bracket(label)
+    begin = _opening(label, len(label) - 1, "[]") if label.endswith("]") else -1
     shortened = begin > 1 and label[begin - 1] == " " and not label.startswith("clone ", begin + 1)
     return readable(label[begin + 1 : -1] if shortened else label)
 
 
-def _last_bracket(label: str) -> int:
-    """Where the bracket opens that the last letter closes; -1 if it closes none."""
+def _opening(name: str, last: int, brackets: str) -> int:
+    """Where the bracket opens that closes at `last`; -1 if none does."""
     depth = 0
-    for match in reversed(list(re.finditer(r"[][]", label))) if label.endswith("]") else ():
-        depth += 1 if match[0] == "]" else -1
+    for place in range(last, -1, -1):
+        depth += (name[place] == brackets[1]) - (name[place] == brackets[0])
         if depth == 0:
-            return match.start()
+            return place
     return -1
 
 
@@ -76,9 +74,11 @@ def without_arguments(name: str) -> str:
     end = _arguments(name)
     if end <= 0 or name[end - 1] == " " or name.endswith("operator", 0, end):
         return name  # a remark of somebody's, or the name of operator()
-    operators = [match.start() for match in _OPERATOR.finditer(name, 0, end)]
+    stop = end
+    for operator in _OPERATOR.finditer(name, 0, end):
+        stop = operator.start()
     depth, begin = 0, 0
-    for place, letter in enumerate(name[: operators[-1] if operators else end]):
+    for place, letter in enumerate(name[:stop]):
         depth += (letter in _OPEN) - (letter in _CLOSE)
         if letter == " " and depth == 0:
             begin = place + 1
@@ -86,13 +86,8 @@ def without_arguments(name: str) -> str:
 
 
 def _arguments(name: str) -> int:
-    """Where the arguments begin; 0 if there are none."""
+    """Where the arguments begin; -1 if there are none."""
     last = name.rfind(")")
     if last < 0 or name[last + 1 :].strip(" &") not in _QUALIFIERS:
-        return 0
-    depth = 0
-    for place in range(last, -1, -1):
-        depth += (name[place] == ")") - (name[place] == "(")
-        if depth == 0:
-            return place
-    return 0
+        return -1
+    return _opening(name, last, "()")
