@@ -70,6 +70,8 @@ class Validation(Result):
         Whether the machine comes with popmodel: it was not measured.
     noisy : tuple of str
         Sections of its profile that were measured beside noise.
+    not_modelled : str
+        MPI calls of the program that the signature does not contain, with their share of the time.
     measured : tuple of Measurement
         The measured runs.
     pairs : tuple of Paired
@@ -97,6 +99,7 @@ class Validation(Result):
     machine: str
     preset: bool
     noisy: tuple[str, ...]
+    not_modelled: str
     measured: tuple[Measurement, ...]
     pairs: tuple[Paired, ...]
     training: Training | None
@@ -150,6 +153,7 @@ class Validation(Result):
             machine=self.machine,
             preset=self.preset,
             noisy=self.noisy,
+            not_modelled=self.not_modelled,
             measured=[run for run in self.measured if run.window is not None],
             ignored=[
                 {"file": table.path, "columns": table.ignored}
@@ -291,6 +295,7 @@ def validate(
         about.machine,
         about.preset,
         about.noisy,
+        about.not_modelled,
         made.measured,
         made.pairs,
         made.training,

@@ -106,7 +106,7 @@ def _table(known: Calibration, values: Sequence[Learnt], day: date) -> str:
     table["noise"] = _rounded(known.noise)
     table["noise"].comment(f"runs vary by {100 * known.noise:.2g} %")
     table["hull"] = _inline(
-        {name: [_rounded(end) for end in ends] for name, ends in known.hull.items()}
+        {name: [_whole(end) for end in ends] for name, ends in known.hull.items()}
     )
     if known.residuals:
         table["terms"] = _inline({name: _rounded(one) for name, one in known.residuals.items()})
@@ -155,5 +155,8 @@ def _shown(one: Value) -> str:
 
 
 def _rounded(value: float) -> float | int:
-    rounded = float(f"{value:.{_DIGITS}g}")
-    return int(rounded) if rounded.is_integer() and abs(rounded) < 10**_DIGITS else rounded
+    return _whole(float(f"{value:.{_DIGITS}g}"))
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if float(value).is_integer() and abs(value) < 10**_DIGITS else float(value)

@@ -36,6 +36,7 @@ from popmodel.report.validate_errors import beside, metric_errors, region_errors
 from popmodel.report.validate_plot import is_outside, picture
 from popmodel.report.validate_terms import terms
 from popmodel.report.views import Document, Record, Views
+from popmodel.simulator.program import unmodelled_calls
 from popmodel.units import plural
 from popmodel.validation.training import BOUNDARY
 
@@ -112,9 +113,12 @@ def beyond(one: Quantity) -> str:
 
 
 def caveats(document: Document) -> list[str]:
-    """What to know before reading the numbers of measured traces."""
+    """What the signature does not contain, and what to know of measured traces."""
     runs = document["measured"]
-    return joint_caveats(runs, run_names([run["source"] for run in runs])) if runs else []
+    return [
+        *unmodelled_calls(document.get("not_modelled", "")),
+        *(joint_caveats(runs, run_names([run["source"] for run in runs])) if runs else []),
+    ]
 
 
 def subject(document: Document) -> tuple[tuple[str, str], ...]:

@@ -60,6 +60,8 @@ class Subject:
         What measured runs have taught of the application.
     unnamed : int
         Runs that a saved prediction was calibrated by, which its file does not name.
+    not_modelled : str
+        MPI calls of the program that the signature does not contain, with their share of the time.
     """
 
     application: str
@@ -75,6 +77,7 @@ class Subject:
     nodes_of: NodesOf = _none
     calibration: Calibration | None = None
     unnamed: int = 0
+    not_modelled: str = ""
 
 
 def prediction(made: Prediction) -> Subject:
@@ -104,6 +107,7 @@ def _saved(document: Mapping[str, Any], files: tuple[str, ...], one: Predicted) 
         lambda _: [one],
         nodes_of=lambda p, t: one.nodes if (p, t) == (one.processes, one.threads) else None,
         unnamed=calibrated.get("runs", 0),
+        not_modelled=document["application"].get("not_modelled", ""),
     )
 
 
@@ -175,4 +179,5 @@ def application(
         choose,
         nodes_of,
         signature.calibration,
+        not_modelled=signature.not_modelled,
     )

@@ -17,6 +17,7 @@ from popmodel.machine.profile import Profile, load
 from popmodel.machine.quantity import Quantity
 from popmodel.model import signatures
 from popmodel.model.calibration import Calibration, Drift, root_of
+from popmodel.model.run.reach import beyond_runs
 from popmodel.prediction.predict import predict
 
 DAY = date(2026, 11, 23)
@@ -122,6 +123,17 @@ def test_predictions_from_the_file_are_those_of_the_calibration(seed: int) -> No
         for name in ("value", "low", "high"):
             expected = getattr(there.runtime, name)
             assert getattr(here.runtime, name) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_runs_of_a_calibration_lie_within_its_range() -> None:
+    after, values = calibrated(0)
+    size = 0.0014949200735290108  # more digits than are written of what is learnt
+    assert after.calibration is not None
+    known = replace(after.calibration, hull={"N": (size, size)})
+    text = text_of(TEXT, signatures.from_text(TEXT), replace(after, calibration=known), values, DAY)
+    back = signatures.from_text(text).calibration
+    assert back is not None
+    assert not any(one.is_beyond for one in beyond_runs(back.hull, {"N": size}))
 
 
 def test_comments_and_what_was_not_learnt_stay() -> None:

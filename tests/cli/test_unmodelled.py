@@ -32,6 +32,8 @@ def test_of_its_signature(popmodel: Call, tmp_path: Path) -> None:
     status, out, _ = popmodel("signature", "from", ONE_SIDED, "-o", str(made))
     assert (status, first_words(out)) == (0, SHARE)
     assert made.read_text().count(SHARE) == 1
+    runs = tmp_path / "runs.csv"
+    runs.write_text("processes,threads,runtime\n4,1,0.02\n2,1,0.03\n")
     for command in (
         ("signature", "check", str(made)),
         ("signature", "check", str(made), "--against", ONE_SIDED),
@@ -39,6 +41,8 @@ def test_of_its_signature(popmodel: Call, tmp_path: Path) -> None:
         ("predict", str(made), "--procs", "4", "--formula", "runtime"),
         ("sweep", str(made), "--cores", "4"),
         ("replay", str(made), "--procs", "4"),
+        ("validate", str(made), str(runs)),
+        ("calibrate", str(made), str(runs), "-o", str(tmp_path / "cal.toml")),
     ):
         status, out, err = popmodel(*command)
         assert (status, first_words(out)) == (0, SHARE), (command, err)
