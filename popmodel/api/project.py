@@ -12,7 +12,8 @@ from popmodel.api.project_document import described
 from popmodel.api.results import Result
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Comparable, Mode, Scaling, evaluate_all, scale
-from popmodel.errors import UsageError, did_you_mean
+from popmodel.errors import PopmodelError, UsageError, did_you_mean
+from popmodel.measurements.measurement import require_plausible
 from popmodel.projection.completed import completed
 from popmodel.projection.forms import LAWS
 from popmodel.projection.project import Projection
@@ -156,12 +157,20 @@ def project(
     aggregates = [completed(run) for run in found.runs]
     comparable = [Comparable(*one) for one in zip(names, aggregates, strict=True)]
     scaled = scale(comparable, scaling, None if reference is None else reference - 1)
+    evaluated = tuple(evaluate_all(one, scaled, index) for index, one in enumerate(comparable))
+    for run, families in zip(found.runs, evaluated, strict=True):
+        try:
+            require_plausible({name: one.values for name, one in families.items()})
+        except PopmodelError as reason:
+            raise UsageError(
+                f"{run.place}: against {found.runs[scaled.reference].place}, {reason}",
+                "give runs of one program and one unit of time, or another --reference",
+            ) from None
     chosen = teams or [_usual_team(found.runs)]
     targets = [(p, t) for t in chosen for p in processes]
     projection = carry(
         found.runs, targets, scaled.mode, scaled.reference, None if law == AUTO else law
     )
-    evaluated = tuple(evaluate_all(one, scaled, index) for index, one in enumerate(comparable))
     return Projected(found, evaluated, scaled, projection, law, _families(family, projection))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.plain import document
 from popmodel.projection.fit import TESTED
+from popmodel.units import plural
 
 if TYPE_CHECKING:
     from popmodel.api.measured import MeasuredRuns
@@ -151,11 +152,13 @@ def _warnings(runs: Sequence[Measurement], projection: Projection) -> list[str]:
             "of the program"
         )
     for line in projection.lines:
-        what = "processes" if line.axis == "processes" else "threads per process"
+        one, what = "process", "processes"
+        if line.axis == "threads":
+            one, what = ("thread per process", "threads per process")
         if len(line.places) == 1:
             told.append(
-                f"all runs used here have {line.places[0]} {what}: how factors change with them is "
-                "assumed, not measured"
+                f"all runs used here have {plural(line.places[0], one, what)}: how factors change "
+                "with them is assumed, not measured"
             )
         elif len(line.places) < TESTED:
             told.append(

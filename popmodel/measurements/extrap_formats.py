@@ -12,7 +12,7 @@ from typing import Any
 from popmodel.documents import read_shape
 from popmodel.measurements.place import Place, TableError
 from popmodel.shapes import Items, Named, OneOf, Plain, Real, Table, Text, Whole, record
-from popmodel.values import dataclass
+from popmodel.values import cut, dataclass
 
 __all__ = ["Value", "from_document", "from_lines", "from_text", "is_document"]
 
@@ -224,7 +224,7 @@ def from_text(path: str, text: str) -> list[Value]:
         rest = others[0].strip() if others else ""
         words = rest.split()
         if not words:
-            raise place.error(f"section {section} is empty", _TEXT_HINT)
+            raise place.error(f"section {cut(section, 80)} is empty", _TEXT_HINT)
         if section == "PARAMETER":
             if points:
                 raise place.error("PARAMETER behind POINTS", _TEXT_HINT)
@@ -241,7 +241,9 @@ def from_text(path: str, text: str) -> list[Value]:
             found.append(Value(place, points[at], region, metric, tuple(words)))
             at += 1
         else:
-            raise place.error(f"{section} is no section of a text file of Extra-P", _TEXT_HINT)
+            raise place.error(
+                f"{cut(section, 80)} is no section of a text file of Extra-P", _TEXT_HINT
+            )
     _complete(at, points, place)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from difflib import get_close_matches
@@ -299,7 +300,17 @@ def _check_parts(metrics: Mapping[str, Mapping[str, float]], place: Place) -> No
     """Refuse metrics that are no product, or sum of losses, of their parts: of another family."""
     families = load_families() if metrics else {}
     for name, values in metrics.items():
+        known = families[name].metrics
         for each in families[name].decompositions:
+            for part in each.parts if each.parent in values else ():
+                others = [known.get(other) for other in each.parts if other != part]
+                limited = all(one and one.at_most == 1 and not one.at_most_plus for one in others)
+                if limited and values[each.parent] > values.get(part, math.inf) + _ROUNDED:
+                    raise place.error(
+                        f"{name}: {each.parent} is {values[each.parent]:g}, and its part {part} "
+                        f"only {values[part]:g}",
+                        "check of which family the metrics are: popmodel explain FAMILY",
+                    )
             if not {each.parent, *each.parts} <= values.keys():
                 continue
             given, found = values[each.parent], each.combine(values)

@@ -158,8 +158,8 @@ def fit(
     mode : {"strong", "weak"}
         Whether the work stays.
     law : str, optional
-        One of `LAWS`; default: of three configurations or more the one that foretells each of them
-        best from the others, else the structural one.
+        One of `LAWS`, structural where it cannot be determined; default: of three configurations or
+        more the one that foretells each of them best from the others, else the structural one.
     """
     places, logs, errors = _pooled(factor, x, values, axis)
     reference = _reference(places)
@@ -169,6 +169,8 @@ def fit(
         name: _left_out(name, forms[name], places, logs, errors) if tested else None
         for name in forms
     }
+    if law is not None and law not in forms:
+        law = LAWS[0]
     chosen = law or _choice(errors_of, float(errors.mean()))
     found = {
         name: [posterior(form, places, logs, errors, reference, DRAWS) for form in own]

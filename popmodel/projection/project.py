@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _SEED = 7
 _DRAWN = 24  # sizes along a curve
 _WRONG = 2.0  # times: what is off by more at runs that are left out tells nothing of others
 _ENOUGH = 0.5  # of the draws have to have a value
+_MOST_FACTOR = 1e50  # and at least its inverse: products of all factors are numbers
 
 
 @dataclass(frozen=True)
@@ -298,12 +300,14 @@ def _at(
     processes, threads = line.configuration(place)
     laws = {one.factor.id: one.law for one in line.fitted}
     why = _why(line, place)
-    able = np.logical_and.reduce([np.isfinite(own) for own in sampled.values()])
+    able = np.logical_and.reduce([_is_usable(own) for own in sampled.values()])
     if able.mean() < _ENOUGH:
         why = why or "the laws that are possible mostly have no value there"
-    lost = next((name for name, value in values.items() if not 0 < value < math.inf), None)
+    lost = next((name for name, value in values.items() if not _is_usable(value)), None)
     if lost is not None:
         why = f"the {laws[lost]} law of {FACTORS[lost].name} is not above 0 there"
+        if values[lost] > 1:
+            why = f"the {laws[lost]} law of {FACTORS[lost].name} has no finite value there"
     if line.lost:
         lost, why = "", line.lost
     given = {name: np.array([1.0 if lost is not None else own]) for name, own in values.items()}
@@ -323,6 +327,11 @@ def _at(
         shown = value if lost is None else None
         rows.append(Row(processes, threads, *key, shown, low, high, law, why))
     return rows
+
+
+def _is_usable(value: Any) -> Any:
+    """Whether factors are above 0, and metrics computed from them stay finite; elementwise."""
+    return (value > 1 / _MOST_FACTOR) & (value < _MOST_FACTOR)
 
 
 def _why(line: Line, place: int) -> str:

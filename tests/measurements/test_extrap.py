@@ -178,6 +178,8 @@ def test_what_is_said_of_the_names_holds(tmp_path: Path) -> None:
         ("", "txt: has no values"),
         ("PARAMETER p\n", "txt: has no values"),
         ("NOTHING 3\n", "txt:1: NOTHING is no section of a text file of Extra-P"),
+        ("a" * 100_000 + " 3\n", f"txt:1: {'a' * 76}...a is no section"),
+        ("a" * 100_000 + "\n", f"txt:1: section {'a' * 76}...a is empty"),
         ("PARAMETER\n", "txt:1: section PARAMETER is empty"),
         ("POINTS 3 4\n", "txt:1: 2 coordinates are no points of 0 parameters"),
         ("PARAMETER p N\nPOINTS 3 4 5\n", "txt:2: 3 coordinates are no points of 2 parameters"),

@@ -166,6 +166,18 @@ def test_metrics_that_contradict_their_parts_are_refused(path: Path) -> None:
     )
 
 
+def test_metrics_above_one_of_their_parts_are_refused(path: Path) -> None:
+    """The other part would be above 1: projections took it for a load balance of 180 %."""
+    head = f"{HEAD},mpi.parallel_efficiency,mpi.communication_efficiency"
+    assert table(path, f"{head}\n4,1,1,0.92,0.9\n").runs[0].metrics  # rounded
+    with pytest.raises(TableError) as caught:
+        table(path, f"{head}\n2,1,1,0.8,0.9\n4,1,1,0.9,0.5\n")
+    assert caught.value.message.endswith(
+        "runs.csv:3: mpi: parallel_efficiency is 0.9, and its part communication_efficiency only "
+        "0.5"
+    )
+
+
 def test_metrics_follow_from_quantities_in_a_table(path: Path) -> None:
     head = f"{HEAD},aggregates.useful_mean [ms],aggregates.instructions_sum"
     found = table(path, f"{head}\n4,2,2,1500,1e9\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from popmodel import project
 from popmodel.api.project import Projected
 from popmodel.document_schemas import check
+from popmodel.errors import UsageError
 from popmodel.measurements.measurement import Measurement
+from popmodel.projection.forms import LAWS
 from popmodel.projection.project import project as carried
 
 RUNTIME = ("", "runtime")
@@ -90,11 +92,41 @@ def series(draw: st.DrawFn) -> list[tuple[int, float]]:
 @example(runs=[(1, 10), (2, 6), (4, 8)], targets={8, 64})
 @example(runs=[(1, 102), (2, 54), (4, 33), (8, 28.5), (16, 38.25)], targets={64, 10**6})
 @example(runs=[(1, 1e-9), (2, 1e9), (3, 1e-9)], targets={3})
+@example(runs=[(2, 1e9), (3, 1e-9), (4, 1e-9)], targets={2, 10**6})
 def test_any_runtimes_give_finite_numbers_or_a_reason(
     runs: list[tuple[int, float]], targets: set[int], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = table(tmp_path_factory.mktemp("runs") / "runs.csv", runs)
-    expect_whole(project([path], sorted(targets)))
+    try:
+        found = project([path], sorted(targets))
+    except UsageError as reason:  # a speed-up that no machine has
+        assert ".speedup would be" in reason.message
+        assert max(t for _, t in runs) > 1e6 * min(t for _, t in runs)
+    else:
+        expect_whole(found)
+
+
+@pytest.mark.parametrize("runs", [[(3, 1e17), (16, 1)], [(16, 1e17), (24, 2e-3)]])
+def test_a_speedup_that_no_machine_has_is_refused(
+    runs: list[tuple[int, float]], tmp_path: Path
+) -> None:
+    """Saved results would be refused, and projected runtimes no numbers."""
+    with pytest.raises(UsageError, match=r"runs.csv:3: against .*runs.csv:2, .*speedup would be"):
+        project([table(tmp_path / "runs.csv", runs)], [64])
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("runs", [[(4, 3.0)], [(1, 3.0)], [(2, 3.0), (2, 3.1)], [(2, 3.0), (4, 2)]])
+def test_a_law_that_one_configuration_cannot_determine_is_structural(
+    law: Literal["structural", "amdahl", "pipe", "linear"],
+    runs: list[tuple[int, float]],
+    tmp_path: Path,
+) -> None:
+    found = project([table(tmp_path / "runs.csv", runs)], [64], law=law)
+    expect_whole(found)
+    (row,) = found.to_dict()["lines"][0]["laws"]
+    alone = len({p for p, _ in runs}) == 1
+    assert row["law"] == ("structural" if alone and (runs[0][0] == 1 or law == "linear") else law)
 
 
 SHARES = st.floats(0.05, 1.0)
