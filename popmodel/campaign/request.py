@@ -125,7 +125,7 @@ class Prepared:
         found = (
             number
             for number, word in enumerate(self.command.words)
-            if number >= self.command.start and shutil.which(word) == str(self.program)
+            if number >= self.command.start and Path(shutil.which(word) or "") == self.program
         )
         return self.words[next(found) :]
 

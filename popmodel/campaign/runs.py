@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from popmodel import shell
 from popmodel.campaign import command as commands
 from popmodel.campaign.manifest import DONE, FAILED, Manifest, Step, carried_out, is_done
 from popmodel.campaign.plan import LEAST, Run, expected
@@ -186,7 +187,7 @@ def _made(
             raise
         return found.files, {**run.to_dict(), "seconds": round(found.seconds, 6), **found.facts}
 
-    tell(f"run {run.name}: {' '.join(own)}")
+    tell(f"run {run.name}: {shell.join(own)}")
     does = command_of(manifest.folder, own, run)
     return carried_out(manifest, step_of(run), does, work, may_fail=(RunFailed,))
 

@@ -38,6 +38,23 @@ def test_nothing_is_said_where_there_is_no_output(tmp_path: Path) -> None:
     assert _said(tmp_path / "2x1.log", None) == ""
 
 
+@pytest.mark.parametrize("name", ["./my app", "bin/../my app", "my app"])
+@pytest.mark.parametrize("launcher", [("mpirun", "-n", "{P}"), ()], ids=["mpirun", "alone"])
+def test_a_program_of_any_spelling_is_found_in_its_command(
+    launcher: tuple[str, ...], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for file in ("my app", "bin/my app", "bin/mpirun"):
+        (tmp_path / file).write_text("#!/bin/sh\n")
+        (tmp_path / file).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    words = (*launcher, name, "a b")
+    command = understand(filled(words, {"P": 2}))
+    assert command.program is not None
+    assert Prepared(words, command, command.program, 2, ()).own_words == (name, "a b")
+
+
 @pytest.mark.parametrize(
     "launcher",
     [
