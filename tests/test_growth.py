@@ -20,7 +20,10 @@ from popmodel.patterns.formulas import condition
 from popmodel.patterns.grid import Messages
 from popmodel.patterns.recognise import readings
 from popmodel.structure import tails
+from popmodel.structure.events import _mix
 from popmodel.structure.nest import Loop, Nest
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.paraver.writer import TraceWriter
 
 MOST = 9
 
@@ -75,6 +78,38 @@ def test_many_loops_and_phases(tmp_path: Path, verb: str) -> None:
     run(few)()  # what is imported and made once
     small = min(seconds(run(few)) for _ in range(2))
     assert seconds(run(many)) < MOST * small
+
+
+def test_structure_of_many_ranks(tmp_path: Path) -> None:
+    """What is drawn of a few ranks is made of these only, not of ranks times steps."""
+    ranks = 4096
+    writer = TraceWriter([1] * ranks, communicators={1: range(ranks)})
+    for rank in range(ranks):
+        writer.state(rank, 0, 0, 1000 + rank, 1)
+        writer.event(rank, 0, 1000 + rank, [(50000002, 10), (50100004, 1)])
+        writer.event(rank, 0, 6000, [(50000002, 0)])
+    writer.write(tmp_path / "x.prv")
+    trace = popmodel.read(tmp_path / "x.prv", cache=False)
+    found: list[Any] = []
+    assert peak(lambda: found.append(popmodel.find_structure(trace))) < ranks * 480 * 8
+    (run,) = found[0].to_dict()["timelines"]
+    assert (len(run["activity"]), run["processes"][1], len(run["in_mpi"])) == (64, 64, 480)
+
+
+def test_sets_of_intervals_are_combined_block_by_block() -> None:
+    locations, each = 1 << 12, 1 << 8
+    begin = np.tile(10 * np.arange(each), locations)
+    offsets = each * np.arange(locations + 1)
+    first, second = (Intervals.of(offsets, begin + at, begin + at + 4) for at in (0, 2))
+    found: list[Intervals] = []
+    used = peak(lambda: found.append(alone([first], [second])))
+    assert len(found[0]) == locations * each
+    assert used < 3 * (found[0].begin.nbytes + found[0].end.nbytes)
+
+
+def test_tokens_are_hashed_block_by_block() -> None:
+    columns = [np.arange(1 << 21) % number for number in (5, 7, 11)]
+    assert peak(lambda: _mix(*columns)) < 1.5 * columns[0].nbytes
 
 
 def ring(processes: int) -> Messages:

@@ -145,6 +145,8 @@ def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
 def _timelines(structure: Structure, trace: Trace, focus: Focus) -> list[dict[str, Any]]:
     """The program (MPI_Init to MPI_Finalize), and the focus with what is around it."""
     program = find(trace)
+    processes = structure.program.processes
+    shown = np.arange(0, processes, -(-processes // _ROWS))
     spans = [("run", program.begin, program.end)]
     if structure.loop is not None:
         around = round(_AROUND * (focus.end - focus.begin))
@@ -152,17 +154,15 @@ def _timelines(structure: Structure, trace: Trace, focus: Focus) -> list[dict[st
         if begin < end and end - begin < (program.end - program.begin) / 2:
             spans.append(("focus", begin, end))
     return [
-        _of_span(name, timeline(structure, trace, begin, end, _BINS))
+        _of_span(name, shown, timeline(structure, trace, begin, end, _BINS, shown))
         for name, begin, end in spans
         if begin < end
     ]
 
 
-def _of_span(name: str, found: Timeline) -> dict[str, Any]:
-    processes = len(found.activity)
-    shown = np.arange(0, processes, -(-processes // _ROWS))
+def _of_span(name: str, shown: NDArray[np.int64], found: Timeline) -> dict[str, Any]:
     letters = np.array(list(LETTERS))
-    levels, steps = _levels(found.burst[shown])
+    levels, steps = _levels(found.burst)
     return {
         "span": name,
         "begin": float(found.edges[0]),
@@ -170,7 +170,7 @@ def _of_span(name: str, found: Timeline) -> dict[str, Any]:
         "in_mpi": [round(value, 4) for value in found.in_mpi.tolist()],
         "processes": shown.tolist(),
         "activities": dict(zip(LETTERS, ACTIVITIES, strict=True)),
-        "activity": ["".join(row) for row in letters[found.activity[shown]].tolist()],
+        "activity": ["".join(row) for row in letters[found.activity].tolist()],
         "durations": levels,
         "duration": ["".join(map(str, row)) for row in steps.tolist()],
     }

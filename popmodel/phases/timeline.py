@@ -37,11 +37,11 @@ class Timeline:
     ----------
     edges : float64[B + 1]
         Begin of each bin, and the end of the last, s.
-    activity : int8[P, B]
-        What each process (its master) mostly does: index into `ACTIVITIES`.
+    activity : int8[K, B]
+        What each process that is shown (its master) mostly does: index into `ACTIVITIES`.
     in_mpi : float64[B]
-        Part of the processes' time that is in calls of MPI.
-    burst : float64[P, B]
+        Part of all processes' time that is in calls of MPI.
+    burst : float64[K, B]
         Longest burst or parallel region of each process that reaches into the bin, s; 0 for none.
     """
 
@@ -51,7 +51,14 @@ class Timeline:
     burst: NDArray[np.float64]
 
 
-def timeline(structure: Structure, trace: Trace, begin: int, end: int, bins: int) -> Timeline:
+def timeline(
+    structure: Structure,
+    trace: Trace,
+    begin: int,
+    end: int,
+    bins: int,
+    shown: NDArray[np.int64] | None = None,
+) -> Timeline:
     """Tell what processes do over time.
 
     Parameters
@@ -62,11 +69,17 @@ def timeline(structure: Structure, trace: Trace, begin: int, end: int, bins: int
     begin, end : int
         Nanoseconds.
     bins : int
+    shown : int64[K], optional
+        Processes to show, in order; all by default.
     """
+    shown = np.arange(trace.processes) if shown is None else shown
     bins = max(1, min(bins, end - begin))
     edges = begin + (np.arange(bins + 1) * ((end - begin) / bins)).astype(np.int64)
     edges[-1] = end
-    held = _held(trace, edges)
+    masters = np.asarray(trace.process_offsets[:-1], np.int64)
+    held = _held(trace, masters[shown], edges)
+    calls = trace.calls()
+    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit).at(masters)
     width = np.diff(edges)
     known = held.sum(axis=0)
     activity = held.argmax(axis=0).astype(np.int8) + 1
@@ -74,14 +87,15 @@ def timeline(structure: Structure, trace: Trace, begin: int, end: int, bins: int
     return Timeline(
         edges / _NS,
         activity,
-        held[2:].sum(axis=(0, 1)) / np.maximum(width * trace.processes, 1),
-        _longest(structure, trace, edges),
+        np.diff(in_calls.passed(edges)) / np.maximum(width * trace.processes, 1),
+        _longest(structure, trace, edges, shown),
     )
 
 
-def _held(trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Time of each activity but the first, in each bin of each process: float64[A - 1, P, B]."""
-    masters = np.asarray(trace.process_offsets[:-1], np.int64)
+def _held(
+    trace: Trace, masters: NDArray[np.int64], edges: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Time of each activity but the first, in each bin of some masters: float64[A - 1, K, B]."""
     bins = len(edges) - 1
     location = np.repeat(masters, bins)
     first, last = (np.tile(each, len(masters)) for each in (edges[:-1], edges[1:]))
@@ -91,8 +105,8 @@ def _held(trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.float64]:
         return lengths.astype(np.float64)
 
     calls, found = trace.calls(), useful_times(trace)
-    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
-    in_regions = found.regions.on_master
+    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit).at(masters)
+    in_regions = found.regions.on_master.at(masters)
     group = np.array([_GROUPS.get(each, _OTHER) for each in calls.group], np.int64)[calls.name]
     held = [
         inside(alone([found.running.at(masters)], [in_regions, in_calls])),
@@ -105,15 +119,24 @@ def _held(trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.stack(held)
 
 
-def _longest(structure: Structure, trace: Trace, edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Longest burst or region that reaches into each bin of each process, s: float64[P, B]."""
-    longest = np.zeros((trace.processes, len(edges) - 1))
+def _longest(
+    structure: Structure, trace: Trace, edges: NDArray[np.int64], shown: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Longest burst or region that reaches into each bin of some processes, s: float64[K, B]."""
+    longest = np.zeros((len(shown), len(edges) - 1))
+    line = np.full(trace.processes, -1)
+    line[shown] = np.arange(len(shown))
     for rows in (bursts(structure, trace), regions(structure)):
-        rows = rows.at((rows.end > edges[0]) & (rows.begin < edges[-1]) & (rows.end > rows.begin))
+        rows = rows.at(
+            (rows.end > edges[0])
+            & (rows.begin < edges[-1])
+            & (rows.end > rows.begin)
+            & (line[structure.program.owner[rows.sequence]] >= 0)
+        )
         first = np.searchsorted(edges, rows.begin, side="right") - 1
         last = np.searchsorted(edges, rows.end, side="left") - 1
         first, last = np.maximum(first, 0), np.minimum(last, longest.shape[1] - 1)
         which, at = spread(first, last - first + 1)
         process = structure.program.owner[rows.sequence[which]]
-        np.maximum.at(longest, (process, at), rows.wall[which])
+        np.maximum.at(longest, (line[process], at), rows.wall[which])
     return longest

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.arrays import numbered
-from popmodel.kernel import _kernel
 from popmodel.simulator.calls import sequence_calls
 from popmodel.simulator.program import Op
+from popmodel.trace.blocks import walk, walk_locations
 from popmodel.trace.intervals import Intervals
-from popmodel.trace.pieces import joined
+from popmodel.trace.pieces import joined, spread
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.states import TRACING_DISABLED
 from popmodel.trace.tables import offsets_of
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from popmodel.trace.user_regions import Occurrences
 
 __all__ = ["Events", "events_of"]
+
+_ROWS = 1 << 18  # events that are put into user regions at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,25 +296,20 @@ def _into_regions(
     insides: list[str],
 ) -> None:
     """Put events of masters into the innermost user region that they begin in."""
-    masters = np.asarray(trace.process_offsets[:-1])
-    length = np.full(len(begin), np.iinfo(np.int64).max)
-    for number, name in enumerate(regions.names):
-        mine = regions.label == number
-        spans = Intervals(
-            np.searchsorted(regions.location[mine], np.arange(trace.locations + 1)),
-            regions.begin[mine],
-            regions.end[mine],
-        )
-        some = np.flatnonzero(sequence < trace.processes)
-        location = masters[sequence[some]]
-        at = _kernel.locate(spans.offsets, spans.begin, location, begin[some])
-        held = at >= spans.offsets[location]
-        some, at = some[held], at[held]
-        here = (begin[some] < spans.end[at]) & (spans.end[at] - spans.begin[at] < length[some])
-        some, at = some[here], at[here]
-        length[some] = spans.end[at] - spans.begin[at]
-        inside[some] = len(insides)
-        insides.append(name)
+    rows = np.flatnonzero(sequence < trace.processes)
+    rows = rows[np.lexsort((begin[rows], sequence[rows]))]
+    bounds = np.searchsorted(sequence[rows], np.arange(trace.processes + 1))
+    begins = Intervals.of(bounds, begin[rows], begin[rows])
+    process = trace.process_of_location()[regions.location]
+    masters = np.asarray(trace.process_offsets[:-1], np.int64)
+    some = np.flatnonzero(regions.location == masters[process])
+    # Longest first, so that shorter ones overwrite it; of those as long the first name comes last.
+    some = some[np.lexsort((-regions.label[some], regions.begin[some] - regions.end[some]))]
+    first, count = begins.starts(process[some], regions.begin[some], regions.end[some])
+    for block in walk_locations(offsets_of(count), rows=_ROWS):
+        which, row = spread(first[block], count[block])
+        inside[rows[row]] = len(insides) + regions.label[some[block]][which]
+    insides += regions.names
 
 
 def _finer(
@@ -365,14 +362,19 @@ def _classes(size: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _mix(*columns: NDArray[Any]) -> NDArray[np.uint64]:
     """A hash of each row of some columns of whole numbers (the finaliser of splitmix64)."""
-    mixed = np.zeros(len(columns[0]), np.uint64)
-    for column in columns:
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.uint64)
-        mixed += np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed ^= mixed >> np.uint64(31)
-    return mixed
+    mixes = np.zeros(len(columns[0]), np.uint64)
+    for block in walk(rows=len(mixes)):
+        mixed = mixes[block]
+        for column in columns:
+            mixed *= np.uint64(0x9E3779B97F4A7C15)
+            mixed += column[block].astype(np.uint64)
+            mixed += np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(30)
+            mixed *= np.uint64(0xBF58476D1CE4E5B9)
+            mixed ^= mixed >> np.uint64(27)
+            mixed *= np.uint64(0x94D049BB133111EB)
+            mixed ^= mixed >> np.uint64(31)
+    return mixes
 
 
 def _sums(values: NDArray[np.uint64], first: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
-from popmodel.trace.blocks import walk
+from popmodel.trace.blocks import walk, walk_locations
 from popmodel.trace.pieces import cut_spans
 from popmodel.trace.tables import offsets_of
 from popmodel.values import dataclass
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from popmodel.trace.tables import States
 
 __all__ = ["Intervals", "Spans", "alone"]
+
+_ROWS = 1 << 17  # intervals of which `alone` looks at once
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,12 @@ class Intervals:
         rows = self._rows(locations)
         return Intervals(np.searchsorted(rows, self.offsets), self.begin[rows], self.end[rows])
 
+    def block(self, locations: slice) -> Intervals:
+        """The intervals of consecutive locations, which are numbered from 0."""
+        offsets = self.offsets[locations.start : locations.stop + 1]
+        rows = slice(offsets[0], offsets[-1])
+        return Intervals(offsets - offsets[0], self.begin[rows], self.end[rows])
+
     def _rows(self, locations: NDArray[np.int64]) -> NDArray[np.int64]:
         kept = np.zeros(len(self.offsets) - 1, dtype=bool)
         kept[locations] = True
@@ -111,6 +119,16 @@ class Intervals:
     def total(self) -> NDArray[np.int64]:
         """Summed length by location, ns."""
         return _kernel.lengths(self.offsets, self.begin, self.end)
+
+    def passed(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Length of all locations' intervals before each of some instants, ns."""
+        lengths = np.zeros(len(time), np.int64)
+        for instants, sign in ((self.begin, 1), (self.end, -1)):
+            ordered = np.sort(instants)
+            sums = np.concatenate([[0], np.cumsum(ordered)])  # may wrap around, the sum does not
+            count = np.searchsorted(ordered, time)
+            lengths += sign * (count * time - sums[count])
+        return lengths
 
     def before(self, location: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
         """Length of a location's intervals before an instant, ns, for each pair."""
@@ -201,7 +219,22 @@ def alone(wanted: Sequence[Intervals], others: Sequence[Intervals]) -> Intervals
     """Where at least one of `wanted` holds and none of `others`."""
     sets = [*wanted, *others]
     if not any(len(s) for s in wanted):
-        return Intervals.of(np.zeros_like(sets[0].offsets), *np.empty((2, 0), np.int64))
+        return Intervals.none(len(sets[0].offsets) - 1)
+    offsets = np.sum([s.offsets for s in sets], axis=0)
+    blocks = [
+        _alone([s.block(block) for s in wanted], [s.block(block) for s in others])
+        for block in walk_locations(offsets, rows=_ROWS)
+    ]
+    return Intervals(
+        offsets_of(np.concatenate([np.diff(part.offsets) for part in blocks])),
+        np.concatenate([part.begin for part in blocks]),
+        np.concatenate([part.end for part in blocks]),
+    )
+
+
+def _alone(wanted: Sequence[Intervals], others: Sequence[Intervals]) -> Intervals:
+    """As `alone`, of some locations at once."""
+    sets = [*wanted, *others]
     count = len(sets[0].offsets) - 1
     location = np.concatenate([s.location for s in sets for _ in range(2)])
     time = np.concatenate([t for s in sets for t in (s.begin, s.end)])

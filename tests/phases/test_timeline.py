@@ -42,6 +42,15 @@ def test_the_share_in_mpi_is_that_of_all_processes(two: Trace) -> None:
     assert steps.in_mpi.max() <= 1
 
 
+def test_some_processes_are_shown_as_among_all(two: Trace) -> None:
+    structure = find(two)
+    both = timeline(structure, two, two.begin, two.end, 100)
+    one = timeline(structure, two, two.begin, two.end, 100, np.array([1]))
+    assert np.array_equal(one.activity, both.activity[1:])
+    assert np.array_equal(one.burst, both.burst[1:])
+    assert np.array_equal(one.in_mpi, both.in_mpi)
+
+
 def test_the_longest_burst_of_each_step(two: Trace) -> None:
     steps = timeline(find(two), two, two.begin, two.end, 480)
     assert np.median(steps.burst[0]) == pytest.approx(8e-3, rel=0.01)

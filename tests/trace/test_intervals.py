@@ -60,14 +60,28 @@ def test_within(points: list[list[int]], others: list[list[int]]) -> None:
     assert other.within(found).tolist() == expected
 
 
-@given(switches, switches, switches)
-def test_alone(points: list[list[int]], more: list[list[int]], others: list[list[int]]) -> None:
+@given(switches, st.lists(st.integers(0, END + 1)))
+def test_passed(points: list[list[int]], times: list[int]) -> None:
+    found = intervals(points)
+    expected = [sum(len(mine & set(range(time))) for mine in instants(found)) for time in times]
+    assert found.passed(np.array(times, np.int64)).tolist() == expected
+    late = 1 << 62  # sums of such times do not fit into 64 bits
+    moved = Intervals(found.offsets, found.begin + late, found.end + late)
+    assert moved.passed(np.array(times, np.int64) + late).tolist() == expected
+
+
+@given(switches, switches, switches, st.sampled_from([1, 4, 1 << 17]))
+def test_alone(
+    points: list[list[int]], more: list[list[int]], others: list[list[int]], rows: int
+) -> None:
     first, second, third = intervals(points), intervals(more), intervals(others)
     expected = [
         (a | b) - c
         for a, b, c in zip(instants(first), instants(second), instants(third), strict=True)
     ]
-    assert instants(alone([first, second], [third])) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("popmodel.trace.intervals._ROWS", rows)
+        assert instants(alone([first, second], [third])) == expected
 
 
 @given(switches, st.sets(st.integers(0, LOCATIONS - 1)))
