@@ -18,6 +18,7 @@ from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value
+from popmodel.structure.same_program import ANYWHERE
 from popmodel.values import dataclass
 
 Mode = Literal["strong", "weak"]
@@ -52,12 +53,18 @@ class Comparable:
     def is_of_another_program(self, other: Comparable) -> bool:
         """Tell whether two runs are surely not of one program.
 
-        Functions decide where both runs name at least two. Else each makes kinds of calls that the
-        other never makes: more processes only add some, such as those of halos.
+        Functions decide where both runs name at least two: most of the poorer run are in the other
+        one. Else each makes kinds of calls that the other never makes, or they have none in common:
+        more processes only add some, such as those of halos.
         """
-        if self.functions & other.functions:
+        shared = len(self.functions & other.functions)
+        poorer = min(len(self.functions), len(other.functions))
+        if poorer >= _FEW:
+            return 2 * shared < poorer
+        if shared:
             return False
-        if min(len(self.functions), len(other.functions)) >= _FEW:
+        mine, theirs = self.calls - ANYWHERE, other.calls - ANYWHERE
+        if mine and theirs and not mine & theirs:
             return True
         return min(len(self.calls - other.calls), len(other.calls - self.calls)) >= _FEW
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from popmodel.trace import Trace
 
-__all__ = ["Difference", "difference"]
+__all__ = ["ANYWHERE", "Difference", "difference"]
 
 _TOO_FEW = 0.5
 """Share of the names of the poorer trace that another program may have as well: a main function."""
-_ANYWHERE = frozenset({"MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce"})
+ANYWHERE = frozenset({"MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce"})
 """Communication that most programs have, which tells none from another."""
 _BY_CHANCE = re.compile(r"MPI_(Test|Iprobe|Probe|Mprobe|Improbe)")
 _UNNAMED = re.compile(r"\+0x[0-9a-fA-F]+$|^0x[0-9a-fA-F]+$|^(function|region) \d+$")
@@ -104,7 +104,7 @@ def _calls(trace: Trace) -> tuple[set[str], set[tuple[str, str]]]:
         calls.names[name]
         for name in np.flatnonzero(np.bincount(calls.name)).tolist()
         if calls.group[name] is not CallGroup.OTHER
-        and calls.names[name] not in _ANYWHERE
+        and calls.names[name] not in ANYWHERE
         and not _BY_CHANCE.match(calls.names[name])
     }
     return kinds, set(sites.places)
