@@ -69,14 +69,18 @@ def _watch(line: Line) -> Watch:
 @contextmanager
 def _kept_when_interrupted(folder: Path, line: Line) -> Iterator[None]:
     """Say how to go on when the user or the batch system ends the study."""
+    from popmodel.campaign.manifest import MANIFEST
     from popmodel.cli.streams import remark
-    from popmodel.errors import UsageError
+    from popmodel.errors import FileError, UsageError
 
     try:
         yield
     except BaseException as reason:
         line.clear()
-        if not isinstance(reason, UsageError):
+        unusable = isinstance(reason, FileError) and (
+            reason.path in (str(folder), str(folder / MANIFEST))
+        )
+        if not unusable and not isinstance(reason, UsageError):
             remark(f"what is done is kept in {folder}: the same command goes on with it")
         raise
     finally:

@@ -157,9 +157,10 @@ def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError
             "link shared libraries: no -static, no -static-libgomp, no MPI archives (.a)",
         )
     if status != 0:
+        # launchers have statuses of their own above 128
+        ending = f"status {status}" if command.is_launcher else _ending(status)
         return PopmodelError(
-            f"{name}: nothing was recorded: it ended with {_ending(status)} before a process "
-            "called "
+            f"{name}: nothing was recorded: it ended with {ending} before a process called "
             "MPI_Init or entered a parallel region with the tracer loaded",
             "run it without popmodel: if it fails as well, the tracer is not the cause",
         )

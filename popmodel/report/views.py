@@ -54,6 +54,12 @@ def footer(document: Document) -> list[Section]:
 
 def pasteable(command: str) -> str:
     """The command that made a result, to be pasted where the file that it wrote is."""
+    traced = re.match(r"popmodel trace (?!merge )", command)
+    if traced:  # what stands behind its own options belongs to the program
+        own = command.partition(" -- ")[0]
+        return command if " --force" in own else f"{traced[0]}--force {command[traced.end() :]}"
+    if command.startswith("popmodel study "):  # goes on with its directory
+        return command
     if re.search(r" (-o|--output)[ =]", command) and not re.search(r" --(force)?( |$)", command):
         return f"{command} --force"
     return command

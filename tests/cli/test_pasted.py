@@ -17,6 +17,7 @@ from console import ROOT
 from patience import GENEROUS
 
 from popmodel.report.html.folding import unfolded
+from popmodel.report.views import pasteable
 
 Call = Callable[..., tuple[int, str, str]]
 TRACE = "it's a $run.prv.gz"
@@ -69,6 +70,24 @@ def test_commands_on_screens_can_be_pasted(
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("popmodel metrics a.prv -o a.md", "popmodel metrics a.prv -o a.md --force"),
+        ("popmodel trace -o a.prv -- ./app", "popmodel trace --force -o a.prv -- ./app"),
+        ("popmodel trace -o a.prv ./app -o b", "popmodel trace --force -o a.prv ./app -o b"),
+        ("popmodel trace -- ./app --force", "popmodel trace --force -- ./app --force"),
+        ("popmodel trace -o a.prv --force -- ./app", "popmodel trace -o a.prv --force -- ./app"),
+        ("popmodel trace merge a.raw -o a.prv", "popmodel trace merge a.raw -o a.prv --force"),
+        ("popmodel study -o a srun -n {P} ./app", "popmodel study -o a srun -n {P} ./app"),
+    ],
+)
+def test_a_command_replaces_its_own_file_and_hands_the_program_nothing(
+    given: str, shown: str
+) -> None:
+    assert pasteable(given) == shown
 
 
 def test_commands_on_pages_can_be_pasted(popmodel: Call, trace: str) -> None:

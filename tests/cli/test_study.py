@@ -404,6 +404,17 @@ def test_a_run_that_takes_too_long_is_ended(popmodel: Call, mpi: Mpi, ring: Path
 
 
 @pytest.mark.usefixtures("place")
+def test_a_study_that_cannot_go_on_is_not_said_to_go_on(
+    popmodel: Call, mpi: Mpi, ring: Path, place: Path
+) -> None:
+    (place / "here").mkdir()
+    (place / "here" / "manifest.json").write_text('{"schema": "popmodel')
+    status, _, err = popmodel(*arguments(mpi, ring, options=OF_RING))
+    assert status == 1
+    assert err.startswith("popmodel: error: here/manifest.json:1: is not JSON")
+    assert err.endswith("hint: begin anew with --force\n")
+
+
 def test_a_program_without_mpi_is_refused(popmodel: Call, mpi: Mpi) -> None:
     call = arguments(mpi, Path(shutil.which("true") or ""), options=OF_RING)
     status, _, err = popmodel(*call)

@@ -298,6 +298,12 @@ def test_a_run_of_which_nothing_is_recorded(traced: Traced, tmp_path: Path) -> N
     assert done.stderr.startswith(
         "popmodel: error: sh: nothing was recorded: it ended with signal SIGSEGV before "
     )
+    launcher = tmp_path / "mpirun"  # 132 of Open MPI: it could not start the program
+    launcher.write_text("#!/bin/sh\nexit 132\n")
+    launcher.chmod(0o755)
+    done = traced(str(launcher), "-n", "2", "./none")
+    assert done.returncode == 132
+    assert "mpirun: nothing was recorded: it ended with status 132 before " in done.stderr
 
 
 def test_a_program_that_brings_its_runtime_along_is_told_so(traced: Traced, tmp_path: Path) -> None:
