@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.trace.intervals import Intervals
+from popmodel.trace.intervals import Intervals, Spans
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ class ParallelRegions:
     label : int64[R]
         Index into `names` of each region on a master.
     names : sequence of str
-        The function that the master runs first inside, else the construct.
+        The function that the process runs first inside, if the master runs any: threads of nested
+        teams may do so before the master. Else the construct.
     """
 
     on_master: Intervals
@@ -47,15 +48,26 @@ def parallel_regions(trace: Trace) -> ParallelRegions:
     """Find the parallel regions of a trace."""
     found = _openmp(trace)
     on_master = found.constructs.at(np.asarray(trace.process_offsets[:-1], dtype=np.int64))
-    first, count = found.functions.starts(on_master.location, on_master.begin, on_master.end)
-    has = count > 0
+    process = trace.process_of_location()[on_master.location]
+    has = found.functions.starts(on_master.location, on_master.begin, on_master.end)[1] > 0
+    functions = trace.derived("functions_of_processes", _functions_of_processes)
+    first, _ = functions.starts(process, on_master.begin, on_master.end)
     # Constructs are numbered before functions.
     number = on_master.what.astype(np.int64)
-    number[has] = len(found.construct_names) + found.functions.what[first[has]]
+    number[has] = len(found.construct_names) + functions.what[first[has]]
     names = [*found.construct_names, *found.function_names]
     there = np.flatnonzero(np.bincount(number, minlength=len(names)))
     told = _told_apart([names[each] for each in there.tolist()])
     return ParallelRegions(on_master, found.functions, np.searchsorted(there, number), told)
+
+
+def _functions_of_processes(trace: Trace) -> Spans:
+    """Outlined functions by process, instead of by thread."""
+    found = _openmp(trace).functions
+    process = np.repeat(trace.process_of_location(), np.diff(found.offsets))
+    order = np.lexsort((found.begin, process))
+    offsets = found.offsets[np.asarray(trace.process_offsets, dtype=np.int64)]
+    return Spans(offsets, found.begin[order], found.end[order], found.what[order])
 
 
 def synchronisation(trace: Trace) -> list[Intervals]:

@@ -575,3 +575,26 @@ def test_time_before_all_states_is_said(gap: int, tmp_path: Path) -> None:
     assert any("no state is recorded in the first" in said for said in run.caveats)
     for family in load_families().values():
         family.evaluate(run.observables.aggregates(), run.observables.absent)
+
+
+def test_a_region_has_its_own_name_where_a_nested_one_ran_on_the_master_first(
+    tmp_path: Path,
+) -> None:
+    writer = TraceWriter([2])
+    for begin in (0, 1000):
+        # The worker begins its part at once, and a nested region, of which a thread shares the
+        # row of the master. That one comes later, the first time not before the nested one.
+        nested, master = (100, 300) if begin == 0 else (500, 50)
+        writer.event(0, 0, begin, [(PARALLEL, 3)])
+        writer.event(0, 1, begin + 10, [(FUNCTION, 1)])
+        for time, number in sorted([(nested, 2), (master, 1)]):
+            writer.event(0, 0, begin + time, [(FUNCTION, number)])
+            writer.event(0, 0, begin + time + 90, [(FUNCTION, 0)])
+        writer.event(0, 1, begin + 900, [(FUNCTION, 0)])
+        writer.event(0, 0, begin + 990, [(PARALLEL, 0)])
+    for thread in range(2):
+        writer.state(0, thread, 0, 2000, 1)
+    writer.write(tmp_path / "x.prv")
+    run = analyse(read(tmp_path / "x.prv", cache=False))
+    assert run.observables.regions is not None
+    assert [region.count for region in run.observables.regions] == [2]
