@@ -22,7 +22,7 @@ from popmodel.campaign.request import CHANGEABLE, Prepared, Request, prepared
 from popmodel.campaign.traced import command_of, trace_of, words_of
 from popmodel.document_schemas import check
 from popmodel.documents import parse_json, read_text
-from popmodel.errors import PopmodelError, UsageError, did_you_mean
+from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.files import write_text
 from popmodel.model.signature import files as signatures
 from popmodel.plain import document
@@ -241,6 +241,11 @@ def _signature(
                 f"{path} was changed by hand: it is used as it is"
                 + ("" if is_current else "; its runs changed since (without it, it is found anew)")
             )
+            try:
+                signature_of(str(path))
+            except FileError as error:
+                error.hint = "mend it, or remove it: the same command then makes it anew"
+                raise
             return state
         if is_current:
             return state

@@ -246,6 +246,10 @@ def test_a_program_without_a_signature_is_described_by_its_traces(
     assert status == 0, err
     assert "here/signature.toml was changed by hand: it is used as it is" in err
     assert described.read_text().endswith("# checked by hand\n")
+    described.write_text("[app")
+    status, _, err = popmodel(*arguments(mpi, path, *words, options=("-o", "here", *options)))
+    assert status == 1
+    assert err.endswith("hint: mend it, or remove it: the same command then makes it anew\n")
 
 
 @pytest.mark.long
@@ -403,7 +407,6 @@ def test_a_run_that_takes_too_long_is_ended(popmodel: Call, mpi: Mpi, ring: Path
     assert "hint: allow more time with --budget 30min" in err
 
 
-@pytest.mark.usefixtures("place")
 def test_a_study_that_cannot_go_on_is_not_said_to_go_on(
     popmodel: Call, mpi: Mpi, ring: Path, place: Path
 ) -> None:
@@ -415,6 +418,7 @@ def test_a_study_that_cannot_go_on_is_not_said_to_go_on(
     assert err.endswith("hint: begin anew with --force\n")
 
 
+@pytest.mark.usefixtures("place")
 def test_a_program_without_mpi_is_refused(popmodel: Call, mpi: Mpi) -> None:
     call = arguments(mpi, Path(shutil.which("true") or ""), options=OF_RING)
     status, _, err = popmodel(*call)
