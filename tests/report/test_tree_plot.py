@@ -49,7 +49,7 @@ def test_runs_that_can_be_compared_have_their_scaling_without_colours() -> None:
 
 def test_runs_that_are_no_series_have_none() -> None:
     document = popmodel.metrics([STENCIL, HYBRID]).to_dict()
-    assert "implausible" in document["scaling"]["notes"][0]
+    assert "another program" in document["runs"][1]["caveats"][0]
     assert "Speed-up" not in figures(drawn(document))
 
 

@@ -132,10 +132,11 @@ def _measured(document: Document, run: Document, name: str) -> Column:
 
 
 def _is_comparable(document: Document) -> bool:
-    values = [
-        run["metrics"].get(SCALING, {}).get("computation_scaling") for run in document["runs"]
-    ]
-    return all(1 / COMPARABLE <= one <= COMPARABLE for one in values if one)
+    scaling = [run["metrics"].get(SCALING, {}) for run in document["runs"]]
+    if len({"speedup" in ratios for ratios in scaling}) > 1:  # some are of another program
+        return False
+    values = [ratios.get("computation_scaling") for ratios in scaling]
+    return all(1 / COMPARABLE <= value <= COMPARABLE for value in values if value)
 
 
 def _fitting(document: Document, run: Document) -> str:
