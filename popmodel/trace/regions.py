@@ -48,7 +48,7 @@ def parallel_regions(trace: Trace) -> ParallelRegions:
     """Find the parallel regions of a trace."""
     found = _openmp(trace)
     on_master = found.constructs.at(np.asarray(trace.process_offsets[:-1], dtype=np.int64))
-    process = trace.process_of_location()[on_master.location]
+    process = trace.process_of_location()[on_master.location].astype(np.int64)
     has = found.functions.starts(on_master.location, on_master.begin, on_master.end)[1] > 0
     functions = trace.derived("functions_of_processes", _functions_of_processes)
     first, _ = functions.starts(process, on_master.begin, on_master.end)
