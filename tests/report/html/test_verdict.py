@@ -156,7 +156,7 @@ def test_every_kind_of_result_has_its_sentence() -> None:
     found = context(whole)
     assert found["lead"].startswith("Doubtful: ")
     names = [name for name, _ in found["more"]]
-    assert names == ["Runs", "Run", "Replay", "Splits", "Prediction", "Validation"]
+    assert names == ["Run", "Runs", "Replay", "Splits", "Prediction", "Validation"]
     told = dict(found["more"])
     assert told["Replay"].startswith("2 replays take")
     assert "of 5 splits of 16 cores the recommended one is" in told["Splits"]
@@ -263,7 +263,7 @@ def test_of_several_runs_the_network_of_the_one_that_is_told_of_is_weighed() -> 
     said = dict(found["more"])
     assert found["lead"].startswith("Doubtful: ")
     assert said["Run"].startswith("bt-mz.S.2x2")
-    assert list(said) == ["Runs", "Run", "Network of bt-mz.S.2x2"]  # other programs first
+    assert list(said) == ["Run", "Runs", "Network of bt-mz.S.2x2"]  # these are no series
 
 
 def test_what_has_no_verdict_has_no_section() -> None:
