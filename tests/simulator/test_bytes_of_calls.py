@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +15,7 @@ from oracle.script import Script
 
 import popmodel
 from popmodel.network.network import PRESETS, Network
-from popmodel.patterns.traffic import uses
+from popmodel.patterns.traffic import Use, uses
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.formats import write
 from popmodel.simulator.laid_out import lay_out
@@ -32,6 +33,11 @@ FORMS = [
     [("Reduce_scatter_block", ALL, ONE), ("Reduce_scatter", ALL, ONE)],
 ]
 FORMS_ONLY = [forms for forms in FORMS if not forms[0][0].startswith("I")]
+
+
+def used(program: Program) -> list[Use]:
+    """The calls of a program by name."""
+    return uses(program, Counter(program.call_name[code] for code in program.call_code))
 
 
 def recorded(
