@@ -34,7 +34,7 @@ from popmodel.api.results import Result
 from popmodel.api.shared import Counts, TopologyLike
 from popmodel.api.written import check_writable
 from popmodel.errors import ReplayError, UsageError
-from popmodel.machine.network import network_of
+from popmodel.machine.network import network_lacks, network_of
 from popmodel.machine.profile import Profile
 from popmodel.network.network import Network
 from popmodel.plain import document
@@ -446,7 +446,12 @@ def replay(
         outcomes,
         baseline(against, once, outcomes, run.measured),
         run.focus,
-        (*unmodelled_calls(program.unmodelled), *run.caveats, *_caveats(program, scenarios)),
+        (
+            *_lacking(program, profiles, changes),
+            *unmodelled_calls(program.unmodelled),
+            *run.caveats,
+            *_caveats(program, scenarios),
+        ),
         (*_told_speeds(region_speed or {}), *program.notes),
         evaluations,
         unknown,
@@ -458,6 +463,16 @@ def replay(
         ),
         None if output is None else os.fspath(output),
         run.kind,
+    )
+
+
+def _lacking(
+    program: Program, profiles: Sequence[Profile], changes: Iterable[Mapping[str, Any]]
+) -> Iterable[str]:
+    """What the replays assume of machines."""
+    nodes = [nodes_of(program, change) for change in changes]
+    return dict.fromkeys(
+        text for profile in profiles for one in nodes for text in network_lacks(profile, one)
     )
 
 

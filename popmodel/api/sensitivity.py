@@ -33,7 +33,7 @@ from popmodel.api.results import Result
 from popmodel.api.tolerances import Tolerance, limits, told
 from popmodel.efficiency.measure import runtime
 from popmodel.errors import UsageError
-from popmodel.machine.network import network_of
+from popmodel.machine.network import network_lacks, network_of
 from popmodel.network.network import Network, describe
 from popmodel.plain import document, fields_of, plain
 from popmodel.report.sensitivity import VIEWS, conclusion
@@ -341,6 +341,7 @@ def sensitivity(
         network=asked,
         window=focus,
         caveats=(
+            *([] if profile is None else network_lacks(profile, nodes_of(program, changes[0]))),
             *unmodelled_calls(program.unmodelled),
             *caveats(source, focus),
             *without_mpi(program),

@@ -218,9 +218,9 @@ class Notebook:
         found = re.fullmatch(r"net\.(\w+)\.(?:classes\[(\d+)\]\.)?\w+", path)
         if found is None:
             return known.meaning
-        table = self.profile.document["net"][found[1]]["classes"]
-        upto = None if found[2] is None else table[int(found[2])].get("upto")
-        least = table[int(found[2]) - 1]["upto"] if found[2] not in (None, "0") else None
+        bounds = self.profile.class_bounds(found[1])
+        upto = None if found[2] is None else bounds[int(found[2])]
+        least = bounds[int(found[2]) - 1] if found[2] not in (None, "0") else None
         sizes = "" if upto is None else f", up to {format_size(upto)}"
         if upto is None and least is not None:
             sizes = f", above {format_size(least)}"
@@ -238,7 +238,7 @@ class Notebook:
         name = short_name(path)
         if path.startswith("net.") and name.endswith("_1"):
             tier = path.split(".")[1]
-            return name if self.profile.class_count(tier) > 1 else name.removesuffix("_1")
+            return name if len(self.profile.class_bounds(tier)) > 1 else name.removesuffix("_1")
         return name
 
     def _free(self, name: str) -> str:

@@ -71,13 +71,11 @@ def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity
     _check_pairs(document, path)
     _check_constructs(document, path)
     for tier in TIERS:
-        if tier in document.get("net", {}):
+        if "classes" in document.get("net", {}).get(tier, {}):
             _check_tier(document["net"][tier], quantities, f"net.{tier}", path)
-    if "memory.bsat" in quantities:
-        if "memory.b1" not in quantities:
-            raise ProfileError(path, "memory.b1 is missing: memory.bsat needs it")
-        if quantities["memory.bsat"].value < quantities["memory.b1"].value:
-            raise ProfileError(path, "memory.bsat must not be below memory.b1")
+    one, all_ = (quantities.get(f"memory.{key}") for key in ("b1", "bsat"))
+    if one is not None and all_ is not None and all_.value < one.value:
+        raise ProfileError(path, "memory.bsat must not be below memory.b1")
     return quantities
 
 

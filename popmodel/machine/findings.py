@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from popmodel.machine import remeasure
+from popmodel.machine.constructs import CONSTRUCTS
 from popmodel.machine.parameter import TIERS
 from popmodel.machine.parameters import REGISTER
-from popmodel.machine.profile import Profile
+from popmodel.machine.profile import ANY, Profile, lacking_part
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.register import find, unused
-from popmodel.units import format_time
 from popmodel.values import dataclass
 
 KINDS = ("missing", "failed", "noisy", "remark", "wide", "preset", "age", "unused")
@@ -118,21 +118,44 @@ def _missing(profile: Profile) -> Iterator[Finding]:
             continue
         if first.endswith("eager_threshold") and first.split(".")[1] not in profile.tiers():
             continue  # all of that is missing
-        if any(all(_has(profile, path) for path in paths) for paths in need.paths):
+        wanted = dict.fromkeys(need.paths[0])
+        alone = (path for path in profile.assumed if not path.endswith(f".{ANY}"))
+        assumed = wanted.keys() & map(lacking_part, alone)
+        if not assumed and any(all(_has(profile, path) for path in paths) for paths in need.paths):
             continue
-        lacking = next((path for path in need.paths[0] if not _has(profile, path)), first)
-        why = profile.absent(lacking) or f"measure it: {remeasure.command(profile, lacking)}"
-        known = profile.assumed.get(lacking) or profile.assumed.get(f"{lacking}.any")
-        bounds = "" if known is None else f" (assumed meanwhile: {_bounds(lacking, known)})"
-        yield Finding("missing", lacking, f"{need.purpose} need {lacking}{bounds}: {why}")
-    if not profile.topology.caches:
-        why = profile.absent("topology.caches") or "add it to the profile, with its source"
-        text = f"signatures with if_fits need topology.caches: {why}"
-        yield Finding("missing", "topology.caches", text)
+        for path in wanted:
+            if path in assumed or not _has(profile, path):
+                yield _lack(profile, need.purpose, path)
+
+
+def _lack(profile: Profile, purpose: str, lacking: str) -> Finding:
+    """What predictions need and the profile does not know, what is assumed, and what to do."""
+    beginning = f"openmp.{ANY}." if lacking.startswith("openmp.") else None
+    assumed = [
+        path
+        for path in profile.assumed
+        if lacking_part(path) == lacking or (beginning and path.startswith(beginning))
+    ]
+    bounds = [profile.bounds(path) for path in assumed]
+    if len(assumed) > 1:
+        named = zip(assumed, bounds, strict=True)
+        bounds = [f"{one.meaning} {ends}" for path, ends in named if (one := find(path))]
+    meanwhile = f" (assumed meanwhile: {', '.join(bounds)})" if bounds else ""
+    text = f"{purpose} need {lacking}{meanwhile}: {_remedy(profile, lacking)}"
+    return Finding("missing", lacking, text)
+
+
+def _remedy(profile: Profile, path: str) -> str:
+    """Why something could not be measured, or how to get it."""
+    command = remeasure.command(profile, path)
+    measure = f"measure it: {command}" if command else "add it to the profile, with its source"
+    return profile.absent(path) or measure
 
 
 def _has(profile: Profile, path: str) -> bool:
-    return any(_is_below(known, path) for known in profile.quantities)
+    if path == "topology.caches":
+        return bool(profile.topology.caches)
+    return path in profile.plain or any(_is_below(known, path) for known in profile.quantities)
 
 
 def _is_below(path: str, above: str) -> bool:
@@ -212,25 +235,18 @@ def _not_measured(profile: Profile) -> Iterator[Finding]:
 
 def _assumed(profile: Profile) -> Iterator[Finding]:
     """What the model takes within wide bounds, of sections that the profile has."""
-    for path, one in profile.assumed.items():
+    for path in profile.assumed:
         known = find(path)
         if known is not None and known.needed:
             continue  # told as missing
         if path.partition(".")[0] in profile.document:
-            why = profile.absent(path) or f"measure it: {remeasure.command(profile, path)}"
-            text = f"{path} is assumed, {_bounds(path, one)}: {why}"
+            text = f"{path} is assumed, {profile.bounds(path)}: {_remedy(profile, path)}"
             yield Finding("preset", path, text)
-
-
-def _bounds(path: str, one: Quantity) -> str:
-    """The ends of what is assumed, in words."""
-    known = find(path)
-    is_time = known is not None and known.unit == "s"
-    low, high = (
-        format_time(end, trim=True) if is_time and end is not None else f"{end:g}"
-        for end in (one.low, one.high)
-    )
-    return f"{low} to {high}"
+    others = sorted(set(CONSTRUCTS) - set(profile.constructs()))
+    if others and _has(profile, "openmp.parallel_for"):  # else told as missing
+        path = f"openmp.{others[0]}"
+        bounds, why = profile.bounds(f"openmp.{ANY}.seconds"), _remedy(profile, path)
+        yield Finding("preset", path, f"openmp: {', '.join(others)} are assumed, {bounds}: {why}")
 
 
 def _old(profile: Profile, now: datetime) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.machine.profile import in_unit
 from popmodel.network.network import Network
 from popmodel.network.point_to_point import SizeClass, eager_threshold
 from popmodel.network.tiers import Tier, Tiers
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from popmodel.machine.profile import Profile
 
-__all__ = ["network_of"]
+__all__ = ["network_lacks", "network_of"]
 
 
 def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
@@ -34,15 +35,9 @@ def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
         The machine.
     nodes : int32[P]
         Node of each process.
-
-    Raises
-    ------
-    MissingQuantity
-        If the profile does not know a distance that some messages can go.
     """
-    used = np.bincount(nodes)
-    within = _tier(profile, "intra") if (used > 1).any() or len(nodes) == 1 else None
-    between = _tier(profile, "inter") if np.count_nonzero(used) > 1 else None
+    within = _tier(profile, "intra")  # a process may send to itself
+    between = _tier(profile, "inter") if len(set(nodes.tolist())) > 1 else None
     tiers = Tiers(within, between)
     slowest = tiers.slowest
     return Network(
@@ -54,12 +49,21 @@ def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
     )
 
 
+def network_lacks(profile: Profile, nodes: NDArray[np.int32]) -> list[str]:
+    """Say what the profile lacks of the network between processes on some nodes."""
+    used = np.bincount(nodes)
+    within, between = bool((used > 1).any()), bool(np.count_nonzero(used) > 1)
+    return [
+        f"{profile.lacks(path)}; replayed with {in_unit(path, profile.get(path).value)}"
+        for path in profile.assumed_network(intra=within, inter=between)
+    ]
+
+
 def _tier(profile: Profile, name: str) -> Tier:
     send, receive = (_overhead(profile, f"net.{name}.{key}") for key in ("os", "or"))
     classes = []
-    for index in range(profile.class_count(name)):
+    for index, upto in enumerate(profile.class_bounds(name)):
         path = f"net.{name}.classes[{index}]"
-        upto = profile.document["net"][name]["classes"][index].get("upto")
         alpha, beta = profile.get(f"{path}.alpha").value, profile.get(f"{path}.beta").value
         latency = max(alpha - send - receive, 0.0)
         classes.append(SizeClass(None if upto is None else float(upto), latency, beta))

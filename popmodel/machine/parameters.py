@@ -13,8 +13,11 @@ from popmodel.machine.parameter import OPERATIONS, Parameter
 from popmodel.machine.quantity import Quantity
 
 _TRAFFIC = "predictions of loops with traffic to memory"
+_SHARING = "predictions of false sharing"
 _LOGGP = "LogGP; messages cost alpha + beta m"
 _FOR_COMPARISON = "kept for comparison with the fit"
+_WITHIN = "predictions of several processes on a node"
+_BETWEEN = "predictions of several nodes"
 _CONSTRUCT = "overhead of an OpenMP construct at T threads"
 
 _PUBLISHED = {
@@ -261,6 +264,9 @@ REGISTER: tuple[Parameter, ...] = (
         short="b",
         changes="caches",
         needed={"memory.cache_bw": "signatures that count traffic between caches"},
+        assumed=Quantity(
+            4e10, 8e9, 3e11, "assumed", source="measured of one core of servers: 10 to 250 GB/s"
+        ),
         shown="{} bandwidth, 1 core",
     ),
     Parameter(
@@ -319,7 +325,15 @@ REGISTER: tuple[Parameter, ...] = (
         unused="latencies of memory and caches",
         shown="remote latency, domains {}",
     ),
-    Parameter("memory.line", "B", "memory", "size of a cache line", plain=True),
+    Parameter(
+        "memory.line",
+        "B",
+        "memory",
+        "size of a cache line",
+        plain=True,
+        needed={"memory.line": _SHARING},
+        assumed=Quantity(64.0, 32.0, 256.0, "assumed", source="64; of Arm and Power up to 256"),
+    ),
     Parameter(
         "memory.line_transfer.DISTANCE",
         "s",
@@ -327,6 +341,10 @@ REGISTER: tuple[Parameter, ...] = (
         "time to move a cache line between cores",
         short="lambda",
         changes="lines",
+        needed={"memory.line_transfer": _SHARING},
+        assumed=Quantity(
+            1e-7, 2e-8, 5e-7, "assumed", source="published of cores of servers: 30 to 300 ns"
+        ),
         shown="cache-line transfer, {} cores",
     ),
     Parameter(
@@ -375,12 +393,32 @@ REGISTER: tuple[Parameter, ...] = (
         shown="usable share of {}",
     ),
     Parameter(
+        "memory.cache_share",
+        "B",
+        "memory",
+        "working set of which half stays in the caches of a busy core, where no cache is known",
+        short="c_share",
+        changes="cache",
+        needed={"topology.caches": "signatures with if_fits"},
+        assumed=Quantity(
+            2.0**21,
+            2.0**15,
+            2.0**27,
+            "assumed",
+            source="from an inner cache to a last-level one for one core",
+        ),
+    ),
+    Parameter(
         "memory.kappa_fs",
         "1",
         "memory",
         "exposed fraction of cache-line transfers",
         zero=True,
         changes="sharing",
+        needed={"memory.kappa_fs": _SHARING},
+        assumed=Quantity(
+            0.5, 0.05, 1.0, "assumed", source="unknown: from hidden transfers to none hidden (1)"
+        ),
         shown="false sharing, exposed share",
     ),
     Parameter(
@@ -423,10 +461,10 @@ REGISTER: tuple[Parameter, ...] = (
         "p2p",
         "latency of a message",
         changes="latency_TIER",
-        needed={
-            "net.intra": "predictions of several processes on a node",
-            "net.inter": "predictions of several nodes",
-        },
+        needed={"net.intra": _WITHIN, "net.inter": _BETWEEN},
+        assumed=Quantity(
+            3e-6, 2e-7, 5e-5, "assumed", source="from shared memory to Ethernet: 0.2 to 50 us"
+        ),
         shown="latency",
     ),
     Parameter(
@@ -436,6 +474,10 @@ REGISTER: tuple[Parameter, ...] = (
         "time per byte of a message",
         zero=True,
         changes="bandwidth_TIER",
+        needed={"net.intra": _WITHIN, "net.inter": _BETWEEN},
+        assumed=Quantity(
+            3e-10, 4e-11, 1e-8, "assumed", source="Gigabit Ethernet to 200 Gbit/s: 0.1 to 25 GB/s"
+        ),
         shown="bandwidth",
     ),
     Parameter(

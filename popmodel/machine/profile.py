@@ -25,17 +25,18 @@ from popmodel.machine.checks import ProfileError, UnreadableProfile, check_docum
 from popmodel.machine.parameter import DISTANCES, TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.quantity import Quantity
+from popmodel.machine.register import find
 from popmodel.machine.topology import Cache, Topology
-from popmodel.units import plural
+from popmodel.units import format_size, format_time, plural
 from popmodel.values import cut, dataclass
 
 ANY = "any"
 """Stands for all pairs of memory domains, caches or distances, in paths of what is assumed."""
 
 _ASSUMED = {
-    re.sub("PAIR|LEVEL|DISTANCE|CORES|CONSTRUCT", ANY, path.removesuffix("[]")): one.bounded(
-        one.assumed
-    )
+    re.sub("PAIR|LEVEL|DISTANCE|CORES|CONSTRUCT", ANY, path.removesuffix("[]")).replace(
+        "[]", "[0]"
+    ): one.bounded(one.assumed)
     for one in REGISTER
     if one.assumed is not None
     for path in dict.fromkeys(one.in_tier(tier) for tier in TIERS)
@@ -164,47 +165,88 @@ class Profile:
         return {
             path: quantity
             for path, quantity in _ASSUMED.items()
-            if path not in self.quantities and self.word(path) is None and self._is_asked(path)
+            if path not in self.quantities
+            and path not in self.plain
+            and self.word(path) is None
+            and self._is_asked(path)
         }
+
+    def lacks(self, path: str, of: str | None = None) -> str:
+        """Say what is assumed in place of what the profile lacks: ``of``, or the path itself."""
+        parameter = find(path)
+        meaning = path if parameter is None else parameter.meaning
+        return (
+            f"the profile lacks {of or lacking_part(path)}: {meaning} is assumed, "
+            f"{self.bounds(path)}"
+        )
+
+    def bounds(self, path: str) -> str:
+        """Return the ends of what is assumed, in words."""
+        quantity, parameter = self.assumed[path], find(path)
+        low, high = (
+            quantity.value if end is None else end for end in (quantity.low, quantity.high)
+        )
+        if parameter is not None and parameter.unit not in ("s", "B"):
+            return f"{low:g} to {in_unit(path, high)}"
+        return f"{in_unit(path, low)} to {in_unit(path, high)}"
+
+    def assumed_network(self, *, intra: bool, inter: bool) -> list[str]:
+        """Return the paths of what is assumed of messages within and between nodes."""
+        tiers = [f"net.{tier}." for tier, on in (("intra", intra), ("inter", inter)) if on]
+        return [path for path in self.assumed if path.startswith(tuple(tiers))]
 
     def _is_asked(self, path: str) -> bool:
         """Whether the model may need what is assumed: of no pair of domains if it knows one.
 
         Nor of caches, if there is but one or something is known of them all; nor of lines that move
         between cores, if any distance is known; nor of overlap, if a word tells all of it; nor of
-        bandwidth and clock, if some numbers of cores tell; of messages only at known distances.
+        the clock, if some numbers of cores tell, and bandwidth, if they tell all.
         """
         section, _, rest = path.partition(".")
         if section == "net" and (tier := rest.partition(".")[0]) in TIERS:
-            return tier in self.tiers()
+            if tier in self.tiers():
+                return ".classes[" not in rest
+            return tier in ("intra", "inter")
         if path in ("memory.b1", "memory.bsat"):
-            return "by_cores" not in self.document.get("memory", {})
+            counts = [int(key) for key in self.document.get("memory", {}).get("by_cores", ())]
+            cores = self.topology.cores_per_domain if path == "memory.bsat" else 1
+            return not counts or not min(counts) <= cores <= max(counts)
+        if section == "openmp":
+            return True  # of constructs or numbers of threads that nobody measured
+        if path == "memory.cache_share":
+            return not self.topology.caches
         if path.endswith(f".{ANY}"):
             stem = path.removesuffix(ANY)
             if stem == "core.freq.":
                 return "freq" not in self.document.get("core", {})
-            if stem == "memory.line_takeover.":
+            if stem in ("memory.line_takeover.", "memory.line_transfer."):
                 known = any(stem + distance in self.quantities for distance in DISTANCES)
                 return self.topology.cores_per_node > 1 and not known
+            if stem == "memory.cache_bw.":
+                return not self.topology.caches  # else left out
             if stem == "core.overlap_issue." and self.word("core.overlap") is not None:
                 return False
+            if stem == "memory.write_back." and not self.topology.caches:
+                return True
             outer = stem in ("core.overlap_issue.", "memory.write_back.")
             levels = self.topology.levels[1:] if outer else self.topology.levels[:-1]
             return any(stem + level not in self.quantities for level in levels)
         stem, is_of_pairs, key = path.partition(f".{ANY}.")
         return not is_of_pairs or (self.topology.domains > 1 and not self._pairs(stem, key))
 
-    def takeover(self, distance: str) -> str:
+    def of_lines(self, table: str, distance: str) -> str:
         """Return the path of what is known of lines that another core has, or is assumed.
 
         Parameters
         ----------
+        table : {'line_takeover', 'line_transfer'}
+            Of many lines, or of one.
         distance : {'near', 'far'}
             Of that core; where only the other is known, that one.
         """
-        paths = [f"memory.line_takeover.{one}" for one in (distance, *DISTANCES)]
+        paths = [f"memory.{table}.{one}" for one in (distance, *DISTANCES)]
         known = (path for path in paths if path in self.quantities)
-        return next(known, f"memory.line_takeover.{ANY}")
+        return next(known, f"memory.{table}.{ANY}")
 
     def overlap(self, table: str, level: str) -> str:
         """Return the path of what is known, or assumed, of the overlap with transfers of a level.
@@ -280,8 +322,9 @@ class Profile:
         return entry if isinstance(entry, str) else None
 
     def tiers(self) -> list[str]:
-        """Return the tiers of the network that are known."""
-        return [tier for tier in TIERS if tier in self.document.get("net", {})]
+        """Return the tiers of the network on which the time of messages is known."""
+        net = self.document.get("net", {})
+        return [tier for tier in TIERS if "classes" in net.get(tier, {})]
 
     def constructs(self) -> list[str]:
         """Return the OpenMP constructs whose overhead is known."""
@@ -307,16 +350,36 @@ class Profile:
             raise self.missing(f"{section}.{table}")
         return sorted(int(key) for key in known)
 
-    def class_count(self, tier: str) -> int:
-        """Return the number of message size classes of a tier of the network."""
-        if tier not in self.document.get("net", {}):
-            raise self.missing(f"net.{tier}")
-        return len(self.document["net"][tier]["classes"])
+    def class_bounds(self, tier: str) -> list[float | None]:
+        """Return the largest message of each size class of a tier, None of the last.
+
+        One class where the profile does not know the tier: what it costs is assumed.
+        """
+        known = self.document["net"][tier]["classes"] if tier in self.tiers() else [{}]
+        return [entry.get("upto") for entry in known]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the profile as JSON; errors as of `popmodel.files.written`."""
         text = json.dumps(self.document, indent=1, allow_nan=False)
         files.write_text(path, f"{text}\n", read=load)
+
+
+def in_unit(path: str, value: float) -> str:
+    """Return a value of a quantity with its unit."""
+    parameter = find(path)
+    unit = "1" if parameter is None else parameter.unit
+    if unit == "s":
+        return format_time(value, trim=True)
+    if unit == "B":
+        return format_size(value, digits=3)
+    return f"{value:g}" if unit == "1" else f"{value:g} {unit}"
+
+
+def lacking_part(path: str) -> str:
+    """Return the part of a profile that is missing where something is assumed."""
+    if path == "memory.cache_share":
+        return "topology.caches"
+    return re.sub(rf"\.classes\[.*|\.{ANY}(?=\.|$)", "", path)
 
 
 def _begins(path: str, prefix: str) -> bool:

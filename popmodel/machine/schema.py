@@ -89,7 +89,6 @@ WORDS: Mapping[str, tuple[str, ...]] = {"core.overlap": ("none", "ecm", "full")}
 
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "openmp.CONSTRUCT": ("T", "seconds"),
-    "net.TIER": ("classes",),
     "net.TIER.classes[]": ("alpha", "beta"),
     "net.TIER.table[]": ("bytes", "seconds"),
     "net.TIER.pairs[]": ("pairs", "bytes", "bandwidth"),
@@ -177,8 +176,7 @@ PROFILE = Table(
                     Table(
                         {"level": Text(), "bytes": Whole(1), "shared_by": _COUNT},
                         required=("level", "bytes", "shared_by"),
-                    ),
-                    1,
+                    )
                 ),
                 "memory_per_node": Whole(1),
             },

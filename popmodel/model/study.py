@@ -193,13 +193,11 @@ class Study:
         ImpossibleSplit
             If the machine or the application does not allow it.
         MissingQuantity
-            If it needs several nodes, and the profile knows no network between them.
+            If the memory of a process rests on what the profile does not know.
         """
         placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
         check_requirements(self.signature, processes, threads, self._numbers)
         self._check_memory(placement)
-        if placement.nodes > 1 and self.has_mpi and "inter" not in self.profile.tiers():
-            raise self.profile.missing("net.inter")
         return placement
 
     def _check_memory(self, placement: Placement) -> None:
@@ -464,9 +462,9 @@ class Study:
 
     def notes(self, placement: Placement, run: Evaluation) -> list[str]:
         """Say what a reader should know of a run."""
-        for tier, used in (("intra", placement.per_node > 1), ("inter", placement.nodes > 1)):
-            path = f"net.{tier}.eager_threshold"
-            if self.has_mpi and used and path in self.profile.assumed:
+        if self.has_mpi:
+            within, between = placement.per_node > 1, placement.nodes > 1
+            for path in self.profile.assumed_network(intra=within, inter=between):
                 run.machine.get(path)  # replays take it, who note nothing
         notes = [*remarks(placement, self.profile.topology), *sorted(run.machine.remarks)]
         e_mt = multithreading(run.work, placement)

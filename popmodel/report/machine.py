@@ -170,7 +170,7 @@ def _messages(profile: Profile) -> Iterator[Row]:
         if tier not in network:
             continue
         yield Row(where)
-        last = len(network[tier]["classes"]) - 1
+        last = len(profile.class_bounds(tier)) - 1
         for parameter in REGISTER:
             if parameter.has_tiers and parameter.shown:
                 path = parameter.in_tier(tier)

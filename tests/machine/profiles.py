@@ -73,6 +73,7 @@ def document() -> Document:
             "inner_kappa": {"L1": measured(1.1), "L2": measured(1.2)},
             "write_back": {"L2": measured(2), "L3": measured(0.2)},
             "kappa_fs": measured(0.4),
+            "line": 64,
         },
         "openmp": {
             "parallel_for": overhead(2e-7, 6e-7, 9e-7),

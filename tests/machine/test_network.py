@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from popmodel.machine import profile
-from popmodel.machine.network import network_of
-from popmodel.machine.profile import MissingQuantity
+from popmodel.machine.network import network_lacks, network_of
 
 CLUSTER = profile.load("sandybridge-fdr")
 NODE = profile.load(
@@ -24,7 +23,7 @@ def nodes(*numbers: int) -> np.ndarray:
 def test_messages_cost_what_the_profile_says() -> None:
     tiers = network_of(CLUSTER, nodes(0, 0, 1)).tiers
     for tier, name, size in ((tiers.within, "intra", 64), (tiers.between, "inter", 10**6)):
-        last = CLUSTER.class_count(name) - 1
+        last = len(CLUSTER.class_bounds(name)) - 1
         path = f"net.{name}.classes[{0 if size == 64 else last}]"
         alpha, beta = (CLUSTER.get(f"{path}.{key}").value for key in ("alpha", "beta"))
         assert tier.whole_time(size) == pytest.approx(alpha + beta * size)
@@ -35,7 +34,7 @@ def test_messages_cost_what_the_profile_says() -> None:
 def test_a_distance_that_no_message_goes_is_not_asked_for() -> None:
     assert network_of(NODE, nodes(0, 0)).tiers.between is None
     assert network_of(NODE, nodes(0)).tiers.within is not None
-    assert network_of(CLUSTER, nodes(0, 1)).tiers.within is None
+    assert network_of(CLUSTER, nodes(0, 1)).tiers.within is not None  # messages to oneself
 
 
 def test_the_network_is_named_and_described_by_its_longest_distance() -> None:
@@ -46,6 +45,13 @@ def test_the_network_is_named_and_described_by_its_longest_distance() -> None:
     assert network_of(CLUSTER, nodes(0, 0)).latency < network.latency
 
 
-def test_a_profile_of_one_node_has_no_network_between_nodes() -> None:
-    with pytest.raises(MissingQuantity, match=r"has no value for net\.inter"):
-        network_of(NODE, nodes(0, 1))
+def test_a_network_between_nodes_is_assumed_on_a_machine_of_one_node() -> None:
+    between = network_of(NODE, nodes(0, 1)).tiers.between
+    assert between is not None
+    assert between.whole_time(0) == pytest.approx(3e-6)
+    texts = network_lacks(NODE, nodes(0, 1))
+    assert texts[0] == (
+        "the profile lacks net.inter: latency of a message is assumed, 200 ns to 50 us; replayed "
+        "with 3 us"
+    )
+    assert not network_lacks(NODE, nodes(0, 0))

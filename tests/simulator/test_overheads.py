@@ -92,7 +92,7 @@ def test_one_message_on_a_machine_takes_what_was_measured(size: int) -> None:
             MACHINE.document["net"]["intra"]["classes"][i].get("upto"),
             *(MACHINE.get(f"net.intra.classes[{i}].{key}").value for key in ("alpha", "beta")),
         )
-        for i in range(MACHINE.class_count("intra"))
+        for i in range(len(MACHINE.class_bounds("intra")))
     ]
     found = replay(messages(1, size), network).runtime
     assert found == pytest.approx(by_size(size, classes), rel=1e-12)

@@ -239,7 +239,9 @@ class Costs(Table):
         if point.placement.threads == 1 or not numbers(self.taken_over).any():
             return 0.0
         parameters = point.parameters
-        each = parameters.get(parameters.profile.takeover(point.placement.distance))
+        each = parameters.get(
+            parameters.profile.of_lines("line_takeover", point.placement.distance)
+        )
         time: Value = iterations * self.taken_over * each
         return time
 
@@ -414,7 +416,10 @@ class Costs(Table):
             if level == MEMORY_LEVEL or not numbers(through).any():
                 continue
             path = f"memory.cache_bw.{level}"
-            rate = parameters.optional(path) if level in there else parameters.get(path)
+            if level in there:
+                rate = parameters.optional(path)
+            else:
+                rate = parameters.get(parameters.profile.of_level("memory.cache_bw", level))
             if rate is None:
                 continue
             if numbers(written[level]).any():

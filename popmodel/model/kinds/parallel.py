@@ -77,17 +77,15 @@ class SharedWrites(Table):
         """Return the time of a thread until lines that others wrote to have come over, s."""
         if point.placement.threads == 1:
             return 0.0
-        profile = point.parameters.profile
-        line = profile.document.get("memory", {}).get("line")
-        if line is None:
-            raise profile.missing("memory.line")
+        parameters = point.parameters
+        transfer = parameters.profile.of_lines("line_transfer", point.placement.distance)
         return false_sharing.false_sharing_time(
             self.count,
             point.team,
             self.chunk,
-            maximum(line / self.bytes, 1.0),
-            point.parameters.get(f"memory.line_transfer.{point.placement.distance}"),
-            point.parameters.get("memory.kappa_fs"),
+            maximum(parameters.get("memory.line") / self.bytes, 1.0),
+            parameters.get(transfer),
+            parameters.get("memory.kappa_fs"),
         )
 
 

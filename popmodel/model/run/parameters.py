@@ -7,9 +7,8 @@ from dataclasses import field
 
 import numpy as np
 
-from popmodel.expressions.elementary import Value, choose, minimum
-from popmodel.machine.profile import Profile
-from popmodel.machine.quantity import Quantity
+from popmodel.expressions.elementary import Value, choose, maximum, minimum
+from popmodel.machine.profile import Profile, lacking_part
 from popmodel.machine.register import find
 from popmodel.model.terms import memory, openmp
 from popmodel.network.point_to_point import SizeClass
@@ -97,21 +96,17 @@ class Parameters:
 
     def get(self, path: str) -> Value:
         """Return a quantity that is needed; an error if the profile does not know it."""
-        quantity = self.profile.get(path)
+        self.profile.get(path)
         if path in self.profile.assumed:
-            self._remark_assumed(path, quantity)
+            self._remark_assumed(path)
         return self.values(path)
 
-    def _remark_assumed(self, path: str, quantity: Quantity, of: str | None = None) -> None:
+    def _remark_assumed(self, path: str, of: str | None = None) -> None:
         """Name what predictions need and the profile lacks."""
         parameter = find(path)
         if parameter is not None and parameter.needed:
-            self.lacking.add(of or path.removesuffix(".any"))
-            unit = f" {parameter.unit}" if parameter.unit != "1" else ""
-            self.remarks.add(
-                f"the profile lacks {of or path.removesuffix('.any')}: {parameter.meaning} is "
-                f"assumed, {quantity.low:g} to {quantity.high:g}{unit}"
-            )
+            self.lacking.add(of or lacking_part(path))
+            self.remarks.add(self.profile.lacks(path, of))
 
     def optional(self, path: str) -> Value | None:
         """Return a quantity, or None and a note that its effect is left out."""
@@ -158,24 +153,31 @@ class Parameters:
         """Return the bandwidth of a memory domain with some active cores, B/s.
 
         By the law of saturation if the machine shows one, else linear between measured counts.
-        Beyond the measured ones nothing is known without a law.
+        Beyond these it rises with the cores, at most to what is known or assumed of all of them.
         """
         self.use("memory.by_cores", "cores", active)
         if self._has_saturation:
-            law = (self.get(f"memory.{key}") for key in ("b1", "bsat", "q"))
-            found = memory.bandwidth(active, *law)
+            one, full, q = (self.get(f"memory.{key}") for key in ("b1", "bsat", "q"))
+            if "memory.b1" in self.profile.assumed:
+                one = minimum(one, full)
+            found = memory.bandwidth(active, one, full, q)
         else:
             counts = self.profile.bandwidth_counts()
-            if not counts[0] <= active <= counts[-1]:
-                raise self.profile.missing(f"memory.bsat (bandwidth of {active} cores)")
             found = self._by_count("memory.by_cores", counts, active)
+            if active > counts[-1]:
+                most = maximum(found, self.get("memory.bsat"))
+                found = minimum(found * (active / counts[-1]), most)
+            elif active < counts[0]:
+                least = maximum(found * (active / counts[0]), self.get("memory.b1") * active)
+                found = minimum(found, least)
         meaning = f"memory bandwidth of {active:g} active cores of a domain"
         return self.named(f"b_{active:g}", found, "B/s", meaning)
 
     @property
     def _has_saturation(self) -> bool:
-        """Whether a law of saturation is known, or assumed."""
-        return "memory.bsat" in {**self.profile.quantities, **self.profile.assumed}
+        """Whether a law of saturation is known; assumed, if no number of cores was measured."""
+        known = {"memory.b1", "memory.bsat"} <= self.profile.quantities.keys()
+        return known or "by_cores" not in self.profile.document.get("memory", {})
 
     def usable(self, level: str) -> Value:
         """Return the working set of which half stays in a cache, over its size."""
@@ -246,18 +248,16 @@ class Parameters:
 
     def _assumed_overhead(self, of: str) -> Value:
         path = "openmp.any.seconds"
-        self._remark_assumed(path, self.profile.get(path), of)
+        self._remark_assumed(path, of)
         return self.values(path)
 
     def size_classes(self, tier: str) -> list[SizeClass]:
         """Return the message parameters of a tier of the network, of a message alone."""
-        self.profile.class_count(tier)  # an error if the tier is not known
-        table = self.profile.document["net"][tier]["classes"]
         return [
             SizeClass(
-                entry.get("upto"),
+                upto,
                 self.get(f"net.{tier}.classes[{index}].alpha"),
                 self.get(f"net.{tier}.classes[{index}].beta"),
             )
-            for index, entry in enumerate(table)
+            for index, upto in enumerate(self.profile.class_bounds(tier))
         ]

@@ -245,7 +245,9 @@ class Point:
         topology = profile.topology
         last = topology.last_level_cache
         if last is None:
-            raise profile.missing("topology.caches")
+            cores = at.threads if level is None else 1
+            capacity = self.parameters.get("memory.cache_share") * cores
+            return self._lost_of(working_set, capacity, "caches")
         cache = last if level in (None, LAST_LEVEL) else topology.cache_within(level)
         if cache is None:
             return 1.0
@@ -253,8 +255,13 @@ class Point:
         if level is None:  # a team has as much of each thread's cache as the fullest one gives
             sharing /= at.threads
             sharing = max(1.0, sharing) if self.master_alone else sharing
-        name, named = cache.level, self.parameters.named
-        capacity = memory.cache_capacity(self.parameters.usable(name), cache.bytes, sharing)
+        usable = self.parameters.usable(cache.level)
+        capacity = memory.cache_capacity(usable, cache.bytes, sharing)
+        return self._lost_of(working_set, capacity, cache.level)
+
+    def _lost_of(self, working_set: Value, capacity: Value, name: str) -> Value:
+        """Part of a working set that is lost, given that of which a cache keeps half."""
+        named = self.parameters.named
         self._remark_threshold(working_set, capacity, name)
         capacity = named(f"c_{name}", capacity, "B", f"working set of which {name} keeps half")
         lost = memory.lost_share(working_set, capacity)
