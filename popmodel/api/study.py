@@ -182,9 +182,7 @@ def _concluded(
     rests = _rests(state, request, made, learnt)
     path = folder / RESULT
     if is_done(state, "result") and state.steps["result"].facts == rests:
-        kept: dict[str, Any] = parse_json(read_text(path), path)
-        check(kept, path)
-        return kept
+        return _document(path)
     documents: dict[str, Any] = {}
 
     def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
@@ -313,8 +311,16 @@ def _contents(state: Manifest, some: Sequence[Run]) -> dict[str, list[str]]:
     return manifest.contents(state, map(runs.step_of, some))
 
 
+def _document(path: Path) -> dict[str, Any]:
+    """Read a kept result."""
+    kept: dict[str, Any] = parse_json(read_text(path), path)
+    check(kept, path)
+    return kept
+
+
 def _keep(path: Path, one: Mapping[str, Any]) -> None:
     try:
-        write_text(path, json.dumps(one, indent=1, allow_nan=False) + "\n")
+        text = json.dumps(one, indent=1, allow_nan=False)
+        write_text(path, f"{text}\n", read=_document)
     except OSError as error:
         raise manifest.unwritable(path, error) from error

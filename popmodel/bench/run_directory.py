@@ -105,11 +105,17 @@ def find(folder: Path) -> Measurement | None:
     collect = shell.join(["popmodel", "bench", "collect", str(folder)])
     hint = f"restart with --force, or collect the samples: {collect}"
     try:
-        table = KIND.read(parse_json(read_text(path), path), path)
+        table, plan = _read_plan(path)
     except FileError as error:
         error.hint = hint
         raise
-    return Measurement(folder, plans.from_dict(table), table["made_with"], table["completed"])
+    return Measurement(folder, plan, table["made_with"], table["completed"])
+
+
+def _read_plan(path: Path) -> tuple[dict[str, Any], Plan]:
+    """What a file with a plan says, and the plan."""
+    table: dict[str, Any] = KIND.read(parse_json(read_text(path), path), path)
+    return table, plans.from_dict(table)
 
 
 @contextmanager
@@ -297,6 +303,7 @@ def _write_plan(run: Measurement) -> None:
         **run.plan.to_dict(),
     }
     try:
-        write_text(run.folder / PLAN, json.dumps(table, indent=1, allow_nan=False))
+        text = json.dumps(table, indent=1, allow_nan=False)
+        write_text(run.folder / PLAN, text, read=_read_plan)
     except OSError as error:
         raise unwritable(run.folder / PLAN, error) from error

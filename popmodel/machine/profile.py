@@ -226,10 +226,13 @@ class Profile:
                 return not self.topology.caches  # else left out
             if stem == "core.overlap_issue." and self.word("core.overlap") is not None:
                 return False
-            if stem == "memory.write_back." and not self.topology.caches:
-                return True
-            outer = stem in ("core.overlap_issue.", "memory.write_back.")
-            levels = self.topology.levels[1:] if outer else self.topology.levels[:-1]
+            levels = self.topology.levels
+            if stem == "memory.write_back.":
+                levels = levels[1:] or levels
+                if not levels:
+                    return True
+            else:
+                levels = levels[1:] if stem == "core.overlap_issue." else levels[:-1]
             return any(stem + level not in self.quantities for level in levels)
         stem, is_of_pairs, key = path.partition(f".{ANY}.")
         return not is_of_pairs or (self.topology.domains > 1 and not self._pairs(stem, key))

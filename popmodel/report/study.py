@@ -20,6 +20,7 @@ from popmodel.report.blocks import (
     notes,
     texts,
 )
+from popmodel.report.sweep_advice import is_sure
 from popmodel.report.uncertainty import about, main_inputs, measuring, named
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import format_time, plural
@@ -139,7 +140,9 @@ def recommended(one: Told, document: Document) -> Section:
     if time["low"] is None and time.get("why"):
         value = f"{value}; no interval: {time['why']}"
     split = f"{one['processes']} x {one['threads']} on {plural(one['cores'], 'core')}"
-    facts = (("recommended", f"{split}: {value}"),)
+    choices = [each for each in document["choices"] if each["cores"] == one["cores"]]
+    sure = all(is_sure(choice, document) for choice in choices)
+    facts = (("recommended" if sure else "fastest", f"{split}: {value}"),)
     shares = one["doubtful"]
     if not shares:
         return (Facts(facts),)

@@ -24,7 +24,7 @@ from popmodel.report.heading import BOUND, application, calibrated, machine, omi
 from popmodel.report.splits import Entry, ordered, runs
 from popmodel.report.splits import cores as split_cores
 from popmodel.report.splits import name as split_name
-from popmodel.report.sweep_advice import advice, command, growth, is_sure, largest, percentage
+from popmodel.report.sweep_advice import advice, command, growth, if_sure, largest, percentage
 from popmodel.report.sweep_plot import picture
 from popmodel.report.uncertainty import INCLUDED, measuring
 from popmodel.report.views import Document, Record, Views
@@ -212,14 +212,12 @@ def _cells(one: Entry, document: Document, columns: Sequence[str]) -> tuple[Cell
         each["runtime"]["value"] for each in document["candidates"] if each["cores"] == one["cores"]
     )
     low, high = runtime["low"], runtime["high"]
-    choices = (each for each in document["choices"] if each["cores"] == one["cores"])
-    sure = all(is_sure(choice, document) for choice in choices)
     memory = one["memory_per_process"]
     cells = {
         "runtime s": Cell(_figure(runtime["value"], 4), fastest / runtime["value"]),
         "90 %": Cell("-" if low is None else f"{_figure(low, 3)}..{_figure(high, 3)}"),
         "PE %": Cell(percent(efficiency["value"]), efficiency["value"]),
-        "best": Cell(percentage(one["probability_best"] if sure else None)),
+        "best": Cell(percentage(if_sure(one, "probability_best", document))),
         "mem/proc": Cell("-" if memory is None else format_size(memory, digits=3)),
     }
     return tuple(cells[name] for name in columns)

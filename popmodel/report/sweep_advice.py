@@ -61,6 +61,13 @@ def is_sure(choice: Entry, document: Document) -> bool:
     return not any(one["validity"]["status"] == OUTSIDE for one in compared)
 
 
+def if_sure(one: Entry, key: str, document: Document) -> float | None:
+    """What draws say of a split, such as a probability; None if that is not sure."""
+    choices = (each for each in document["choices"] if each["cores"] == one["cores"])
+    found: float | None = one[key]
+    return found if all(is_sure(choice, document) for choice in choices) else None
+
+
 def command(choice: Entry) -> str | None:
     """The command that measures the input that the choice depends on most."""
     doubt: Entry | None = choice["doubt"]

@@ -8,6 +8,7 @@ from popmodel.report.figures import percent
 from popmodel.report.heading import application
 from popmodel.report.pictures import Band, Mark, Panel, Picture, Point, Points
 from popmodel.report.splits import Entry, cores, name, ordered, runs
+from popmodel.report.sweep_advice import if_sure, is_sure
 from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
 from popmodel.units import plural
@@ -26,7 +27,9 @@ def picture(document: Document) -> Picture:
         changes = ", ".join(f"{name} {factor:g}x" for name, factor in document["what_if"].items())
         facts.append(f"what if {changes}")
     facts += [one["why"] for one in document["impossible"]]
-    marks = {mark for choice in document["choices"] for mark in _marks(choice).values()}
+    marks = {
+        mark for choice in document["choices"] for mark in split_marks(choice, document).values()
+    }
     meanings = {
         Mark.FIRST: "recommended",
         Mark.MARKED: "equally good: P(within 2 % of the best) > 10 %",
@@ -49,14 +52,17 @@ def picture(document: Document) -> Picture:
     )
 
 
-def _marks(choice: Entry) -> dict[tuple[int, int], Mark]:
+def split_marks(choice: Entry, document: Document) -> dict[tuple[int, int], Mark]:
     """Marks of the splits that are not plain."""
-    tied = {(pair[0], pair[1]): Mark.MARKED for pair in choice["tied"]}
+    sure = is_sure(choice, document)
+    tied = {(pair[0], pair[1]): Mark.MARKED for pair in choice["tied"] if sure}
     return {**tied, (choice["take"][0], choice["take"][1]): Mark.FIRST}
 
 
 def _others(document: Document) -> bool:
-    return len(document["candidates"]) > sum(len(_marks(one)) for one in document["choices"])
+    return len(document["candidates"]) > sum(
+        len(split_marks(one, document)) for one in document["choices"]
+    )
 
 
 def _unit(document: Document) -> tuple[str, float]:
@@ -69,7 +75,7 @@ def _band(choice: Entry, document: Document) -> Band:
     count = choice["cores"]
     mine = [one for one in ordered(document) if cores(one) == count]
     splits = [one for one in mine if "why" not in one]
-    marks = _marks(choice)
+    marks = split_marks(choice, document)
     unit, factor = _unit(document)
     refused = [
         f"Not possible: {name(first)}{'' if last is first else f' .. {name(last)}'}: {first['why']}"
@@ -83,7 +89,7 @@ def _band(choice: Entry, document: Document) -> Band:
                 f"runtime-{count}",
                 f"Runtime ({unit})",
                 tuple(_point(one, "runtime", factor, unit, marks) for one in splits),
-                tuple(_probability(one["probability_best"]) for one in splits),
+                tuple(_probability(if_sure(one, "probability_best", document)) for one in splits),
                 "P(best)",
             ),
             Panel(

@@ -133,8 +133,10 @@ def test_caches_are_asked_for_only_by_what_depends_on_them() -> None:
     blind = from_document(document)
     assert walk(program(SERIAL), blind, 1, 1) == walk(program(SERIAL), machine(), 1, 1)
     fits = SERIAL.replace("MEM = 16", "MEM = 'if_fits(1e6, 0, 16)'")
-    with pytest.raises(MissingQuantity, match=r"has no value for topology\.caches"):
-        walk(program(fits), blind, 1, 1)
+    parameters = Parameters(blind, lambda path: blind.get(path).value)
+    placement = place(1, 1, blind.topology)
+    prepare(program(fits), placement, parameters, {}).work()
+    assert parameters.lacking == {"topology.caches"}  # and assumed
 
 
 def test_a_shift_by_half_a_process_is_refused() -> None:

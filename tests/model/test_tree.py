@@ -24,7 +24,7 @@ def every() -> Tree:
     """The tree of a program with every kind of item."""
     signature = signatures.load(DATA / "signatures" / "every.toml")
     profile = profiles.load(DATA / "machines" / "every.json")
-    known = {**profile.quantities, measured.LAW: measured.CARRIED}
+    known = {**profile.quantities, **profile.plain, measured.LAW: measured.CARRIED}
     parameters = Parameters(profile, lambda path: known[path].value)
     values = {name: quantity.value for name, quantity in signature.inputs.items()}
     return prepare(signature, place(8, 2, profile.topology), parameters, values).work()

@@ -141,11 +141,12 @@ def test_a_check_says_what_the_profile_is_good_for() -> None:
     lines = block_lines(machine_check.blocks(checked), NARROW)
     assert max(map(len, lines)) <= 60
     assert line(lines, "usable") == f"usable yes, {len(profile.quantities)} parameters"
-    assert line(lines, "warnings") == "warnings 2"
+    assert line(lines, "warnings") == "warnings 3"
     titles = [each for each in lines if each and not each.startswith(" ")][4:]
     assert titles == [
         "missing, needed by some predictions",
         "noisy measurements",
+        "not measured",
         "measured, but not used by the model",
     ]
     rows = machine_check.records(checked)

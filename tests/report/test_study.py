@@ -38,7 +38,7 @@ BEST = {
     "measure": None,
     "sources": {},
 }
-MACHINE = {"machine": {"preset": False}}
+MACHINE = {"machine": {"preset": False}, "choices": []}
 
 
 def drawn(*sections: Any) -> str:

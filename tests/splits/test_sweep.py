@@ -289,10 +289,12 @@ def test_more_cores_than_the_profile_has_name_the_nodes_that_they_fill() -> None
     )
 
 
-def test_no_nodes_are_named_where_the_network_between_them_is_unknown() -> None:
+def test_nodes_are_named_also_where_the_network_between_them_is_unknown() -> None:
     with pytest.raises(UsageError) as caught:
         sweep(STENCIL, profile.load(ONE_NODE), [64])
-    assert caught.value.hint == "possible: 2 cores for stencil3d"
+    assert caught.value.hint == (
+        "possible: 2 cores for stencil3d, or --nodes 32 if the machine has as many"
+    )
 
 
 def test_more_cores_than_the_machine_has() -> None:

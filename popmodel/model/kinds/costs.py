@@ -419,7 +419,8 @@ class Costs(Table):
             if level in there:
                 rate = parameters.optional(path)
             else:
-                rate = parameters.get(parameters.profile.of_level("memory.cache_bw", level))
+                of_level = parameters.profile.of_level("memory.cache_bw", level)
+                rate = parameters.get(path if there else of_level)
             if rate is None:
                 continue
             if numbers(written[level]).any():

@@ -14,7 +14,7 @@ from popmodel.report.html.columns import Column, Value
 from popmodel.report.networks import properties
 from popmodel.report.sensitivity_regions import SMALL
 from popmodel.report.splits import name as split_name
-from popmodel.report.sweep_advice import advice
+from popmodel.report.sweep_advice import advice, is_sure
 from popmodel.report.views import Document
 from popmodel.units import format_time, plural
 
@@ -227,9 +227,10 @@ def of_splits(document: Document) -> list[str]:
         told = dict(pair for pair in advice(choice, document) if pair[0])
         taken = by_split[split_name(choice["take"])]
         possible = [one for one in document["candidates"] if one["cores"] == choice["cores"]]
+        which = "the recommended one is" if is_sure(choice, document) else "recommended is"
         text = (
             f"{application(document)} on {machine(document)}: of "
-            f"{plural(len(possible), 'split')} of {choice['cores']} cores the recommended one is "
+            f"{plural(len(possible), 'split')} of {choice['cores']} cores {which} "
             f"{told['recommended']}; it is predicted to take {_time(_value(taken['runtime']))}"
         )
         equal = f"; equally good: {told['equally good']}" if "equally good" in told else ""

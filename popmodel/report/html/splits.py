@@ -24,7 +24,8 @@ from popmodel.report.renderers.html import html
 from popmodel.report.splits import Entry, name, ordered, runs
 from popmodel.report.splits import cores as cores_of
 from popmodel.report.sweep import cores, facts
-from popmodel.report.sweep_advice import advice, command, growth, percentage
+from popmodel.report.sweep_advice import advice, command, growth, if_sure, is_sure, percentage
+from popmodel.report.sweep_plot import split_marks
 from popmodel.report.trees import lifted, tree_rows
 from popmodel.report.uncertainty import INCLUDED, how_to
 from popmodel.report.views import Document
@@ -35,6 +36,7 @@ _MEANINGS = {
     Mark.MARKED: "equally good: within 2 % of the best with a probability above 10 %",
     Mark.PLAIN: "other splits",
 }
+_UNSURE = "fastest, not recommended for sure"
 _ROOM = 0.06  # of an axis, at both ends
 
 
@@ -74,14 +76,14 @@ def _choice(choice: Entry, document: Document, id: str) -> Mapping[str, Any]:
     """All that is shown of one number of cores."""
     mine = [one for one in ordered(document) if cores_of(one) == choice["cores"]]
     splits = [one for one in mine if "why" not in one]
-    marks = _marks(choice)
+    marks = split_marks(choice, document)
     times = [one["runtime"] for one in splits]
     scale = linear(
         [one[end] for one in times for end in ("value", "low", "high")],
         lambda value: format_time(value, trim=True),
     )
     told = [(key, text) for key, text in advice(choice, document) if key != "cores"]
-    to_measure = command(choice)
+    to_measure, sure = command(choice), is_sure(choice, document)
     return {
         "id": id,
         "cores": plural(choice["cores"], "core"),
@@ -89,9 +91,13 @@ def _choice(choice: Entry, document: Document, id: str) -> Mapping[str, Any]:
         "advice": told[1:],
         "axis": scale.head,
         "legend": legend(
-            [(mark, _MEANINGS[mark]) for mark in _MEANINGS if mark in _used(splits, marks)]
+            [
+                (mark, meaning if sure or mark is not Mark.FIRST else _UNSURE)
+                for mark, meaning in _MEANINGS.items()
+                if mark in _used(splits, marks)
+            ]
         ),
-        "rows": [_row(one, scale, choice, marks) for one in splits],
+        "rows": [_row(one, scale, choice, marks, document) for one in splits],
         "refused": [
             (name(one) + ("" if last is one else f" .. {name(last)}"), one["why"])
             for one, last in runs(mine)
@@ -117,23 +123,22 @@ def _pair(one: Entry) -> tuple[int, int]:
     return one["processes"], one["threads"]
 
 
-def _marks(choice: Entry) -> Mapping[tuple[int, int], Mark]:
-    tied = {(pair[0], pair[1]): Mark.MARKED for pair in choice["tied"]}
-    return {**tied, (choice["take"][0], choice["take"][1]): Mark.FIRST}
-
-
 def _used(splits: Sequence[Entry], marks: Mapping[tuple[int, int], Mark]) -> set[Mark]:
     return {marks.get(_pair(one), Mark.PLAIN) for one in splits}
 
 
 def _row(
-    one: Entry, scale: Scale, choice: Entry, marks: Mapping[tuple[int, int], Mark]
+    one: Entry,
+    scale: Scale,
+    choice: Entry,
+    marks: Mapping[tuple[int, int], Mark],
+    document: Document,
 ) -> Mapping[str, Any]:
     """The figures of a split: what is shown of each, and by what it is sorted."""
     time, efficiency, memory = (
         one[key] for key in ("runtime", "parallel_efficiency", "memory_per_process")
     )
-    mark = marks.get(_pair(one), Mark.PLAIN)
+    mark, regret = marks.get(_pair(one), Mark.PLAIN), if_sure(one, "regret", document)
     return {
         "split": name(one),
         "processes": one["processes"],
@@ -145,11 +150,13 @@ def _row(
             (f"{percent(efficiency['value'])} %", efficiency["value"]),
         ],
         "chances": [
-            (percentage(one[key]), one[key]) for key in ("probability_best", "probability_tied")
+            (percentage(sure), sure)
+            for key in ("probability_best", "probability_tied")
+            for sure in [if_sure(one, key, document)]
         ],
-        "loss": (_loss(one["regret"]), one["regret"]),
+        "loss": (_loss(regret), regret),
         "memory": ("-" if memory is None else format_size(memory, digits=3), memory),
-        "remark": "; ".join(_remarks(one, choice, mark)),
+        "remark": "; ".join(_remarks(one, choice, mark, sure=is_sure(choice, document))),
     }
 
 
@@ -163,11 +170,11 @@ def _loss(fraction: float | None) -> str:
     return "-" if fraction is None else f"{percent(fraction)} %"
 
 
-def _remarks(one: Entry, choice: Entry, mark: Mark) -> list[str]:
+def _remarks(one: Entry, choice: Entry, mark: Mark, *, sure: bool) -> list[str]:
     """What a reader should know of a split, in words."""
     texts = []
     if mark is Mark.FIRST:
-        texts.append("recommended")
+        texts.append("recommended" if sure else _UNSURE)
     elif mark is Mark.MARKED:
         texts.append("equally good")
     texts += [

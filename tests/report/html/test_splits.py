@@ -139,6 +139,10 @@ def test_what_is_not_compared_or_beyond_what_was_measured_says_so(stencil: Docum
 
     found = rows(drawn(changed(stencil, change)), "splits-0-16")
     remarks = [cells[-1] for cells in found.values()]
+    # beside a split without an interval no probability, and no recommendation, is sure
+    assert all("%" not in " ".join(cells[4:7]) for cells in found.values() if len(cells) > 1)
+    assert not any("equally good" in one for one in remarks)
+    assert any(one.startswith("fastest, not recommended for sure") for one in remarks)
     assert any("closed form, not compared with replays: too large" in one for one in remarks)
     assert any("extrapolated: nodes x4" in one for one in remarks)
     assert any(
