@@ -98,8 +98,8 @@ def _used(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def steps(program: Program) -> NDArray[np.int64]:
     """What each operation does, as rows of (operation, partner or members, bytes or kind).
 
-    A wait for a send stands for the send: which of several requests a call completes first does not
-    matter as long as the same are completed, and no network makes an isend's wait longer.
+    A wait for a send stands for the send: no network makes an isend's wait longer. Waits in a row
+    are in order of these numbers: which of several requests is completed first does not matter.
     """
     kind = program.kind.astype(np.int64)
     target = program.target.astype(np.int64)
@@ -114,7 +114,11 @@ def steps(program: Program) -> NDArray[np.int64]:
     rows = target[~of_message]
     found[~of_message, 1] = program.collectives.members[rows]
     found[~of_message, 2] = program.collectives.kind[rows]
-    return found
+    waits = np.isin(kind, (Op.WAIT_RECEIVE, Op.WAIT_SEND))
+    first = np.zeros(len(kind) + 1, dtype=bool)
+    first[program.offsets] = True
+    row = np.cumsum(~waits | ~np.append(False, waits[:-1]) | first[:-1])
+    return found[np.lexsort((found[:, 2], found[:, 1], found[:, 0], row))]
 
 
 def differences(mine: Program, other: Program) -> tuple[Difference, ...]:
