@@ -10,7 +10,8 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from popmodel.patterns.grid import Messages
 from popmodel.patterns.recognise import readings
 from popmodel.structure import tails
 from popmodel.structure.events import _mix
+from popmodel.structure.iterations import _cut_the_first
 from popmodel.structure.nest import Loop, Nest
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.paraver.writer import TraceWriter
@@ -94,6 +96,29 @@ def test_structure_of_many_ranks(tmp_path: Path) -> None:
     assert peak(lambda: found.append(popmodel.find_structure(trace))) < ranks * 480 * 8
     (run,) = found[0].to_dict()["timelines"]
     assert (len(run["activity"]), run["processes"][1], len(run["in_mpi"])) == (64, 64, 480)
+
+
+def test_first_iterations_are_compared_with_those_of_the_same_rank() -> None:
+    ranks, count = 200, 5
+    passed = 0
+
+    class Places:
+        def __getitem__(self, rows: Any) -> Any:
+            nonlocal passed
+            passed += np.size(rows)
+            return np.zeros(ranks * count, np.int64)[rows]
+
+    sequence, iteration = np.divmod(np.arange(ranks * count), count)
+    usual = 1000.0 * (1 + sequence)
+    before = np.where(iteration == 0, usual + 90_000_000, usual)
+    events = SimpleNamespace(before=before, begin=np.full(ranks * count, 10**9))
+    since, compute = np.zeros((count, ranks), np.int64), before.reshape(ranks, count).T.copy()
+    inside = np.arange(ranks * count)
+    common: Any = SimpleNamespace(place=Places())
+    _cut_the_first(cast(Any, events), common, since, compute, inside, sequence, iteration)
+    assert np.array_equal(compute, usual.reshape(ranks, count).T)
+    assert np.array_equal(since[0], 10**9 - 1000 * (1 + np.arange(ranks)))
+    assert passed == ranks * (count + 1)
 
 
 def test_sets_of_intervals_are_combined_block_by_block() -> None:

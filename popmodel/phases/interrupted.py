@@ -117,8 +117,9 @@ def _lost(phase: Phase) -> NDArray[np.float64]:
     nothing = np.zeros(len(phase.wall))
     if phase.executions < _ENOUGH or phase.wall.max() < _SLICE:
         return nothing
-    place = np.zeros(len(phase.wall), np.int64) if phase.places is None else phase.places
-    process = alike(place, phase.sequence)[1]
+    several = nothing if phase.places is None else phase.places
+    place = several.astype(np.int64)
+    process = alike(place, phase.sequence.astype(np.int64))[1]
     usual = _medians(process, phase.wall)
     excess = phase.wall - usual
     slow = (excess > _SLICE) & (phase.wall > _TIMES * usual)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from popmodel.phases.phase import SEVERAL
 from popmodel.report.blocks import (
     Bar,
     Brief,
@@ -22,7 +23,7 @@ from popmodel.report.blocks import (
     texts,
     titled,
 )
-from popmodel.report.phases_plot import SEVERAL, longest_first, picture
+from popmodel.report.phases_plot import longest_first, picture
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_size, format_time, plural
 

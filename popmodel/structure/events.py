@@ -300,7 +300,7 @@ def _into_regions(
     rows = rows[np.lexsort((begin[rows], sequence[rows]))]
     bounds = np.searchsorted(sequence[rows], np.arange(trace.processes + 1))
     begins = Intervals.of(bounds, begin[rows], begin[rows])
-    process = trace.process_of_location()[regions.location]
+    process = trace.process_of_location()[regions.location].astype(np.int64)
     masters = np.asarray(trace.process_offsets[:-1], np.int64)
     some = np.flatnonzero(regions.location == masters[process])
     # Longest first, so that shorter ones overwrite it; of those as long the first name comes last.

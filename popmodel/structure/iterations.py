@@ -105,13 +105,14 @@ def _cut_the_first(
     new |= np.diff(iteration, prepend=-1) != 0
     firsts = np.flatnonzero(new)
     event, sequence, iteration = inside[firsts], sequence[firsts], iteration[firsts]
+    bounds = np.searchsorted(sequence, np.arange(since.shape[1] + 1))
     for mine in np.flatnonzero(iteration == 0).tolist():
         first = event[mine]
-        alike = (sequence == sequence[mine]) & (iteration > 0)
-        alike &= common.place[event] == common.place[first]
+        own = slice(*bounds[sequence[mine] : sequence[mine] + 2])
+        alike = (iteration[own] > 0) & (common.place[event[own]] == common.place[first])
         if not alike.any():
             continue
-        usual = float(np.median(events.before[event[alike]]))
+        usual = float(np.median(events.before[event[own][alike]]))
         surplus = float(events.before[first]) - usual
         if surplus > (_LONG - 1.0) * max(usual, 1.0):
             since[0, sequence[mine]] = events.begin[first] - round(usual)
