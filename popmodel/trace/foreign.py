@@ -147,6 +147,9 @@ FOREIGN = (
         ("*.pcf", "*.row"),
         "give the .prv or .prv.gz file of the same name",
     ),
+    Foreign("a file compressed by bzip2", (), "unpack it: bunzip2 FILE", (b"BZh",)),
+    Foreign("a file compressed by xz", (), "unpack it: unxz FILE", (b"\xfd7zXZ\0",)),
+    Foreign("a file compressed by zstd", (), "unpack it: unzstd FILE", (b"\x28\xb5\x2f\xfd",)),
 )
 """All that are known by name."""
 

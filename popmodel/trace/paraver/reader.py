@@ -467,6 +467,8 @@ def _warnings(
     ]
     if not header.nodes:
         found.append(("the header lists no nodes: all processes are assumed to share one", 1, 1))
+    if (others := len(header.applications) - 1) > 0:
+        found.append(("other applications in the trace, which are left out", others, 1))
     listed = len(scanner.communicators()) + tallies[NOTICES.index(INTERCOMMUNICATORS)][0]
     if lacking := max(0, application.communicators - listed):
         found.append(("communicators counted in the header but not listed", lacking, None))

@@ -123,6 +123,9 @@ def test_one_application_of_several(tmp_path: Path) -> None:
     assert len(first.messages.size) == 1
     dropped = "messages to or from another application (ignored)"
     for trace in (first, second):
+        # nothing else on the screens of most verbs says that this is not the whole run
+        others = "other applications in the trace, which are left out"
+        assert (others, 1, 1) in [(w.text, w.count, w.first_line) for w in trace.warnings]
         assert (dropped, 1, 6) in [(w.text, w.count, w.first_line) for w in trace.warnings]
     for wrong in (0, 3, -1):
         with pytest.raises(UsageError) as caught:
