@@ -305,7 +305,9 @@ def _into_regions(
     some = np.flatnonzero(regions.location == masters[process])
     # Longest first, so that shorter ones overwrite it; of those as long the first name comes last.
     some = some[np.lexsort((-regions.label[some], regions.begin[some] - regions.end[some]))]
-    first, count = begins.starts(process[some], regions.begin[some], regions.end[some])
+    first, count = begins.starts(
+        process[some].astype(np.int64), regions.begin[some], regions.end[some]
+    )
     for block in walk_locations(offsets_of(count), rows=_ROWS):
         which, row = spread(first[block], count[block])
         inside[rows[row]] = len(insides) + regions.label[some[block]][which]

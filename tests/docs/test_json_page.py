@@ -30,7 +30,7 @@ COMMANDS = (
     f"info {TRACE}",
     "info tests/data/bt-mz.S.2x2.prv.gz",
     f"metrics {TRACE}",
-    "metrics tests/data/comd.4.prv.gz tests/data/is.S.4.prv.gz",
+    "metrics tests/data/cg.S.2.prv.gz tests/data/is.S.4.prv.gz",
     f"metrics {TRACE} --by process",
     f"structure {TRACE}",
     f"phases {TRACE}",
