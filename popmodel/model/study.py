@@ -460,13 +460,21 @@ class Study:
             return None, "one process per core does not communicate"
         return estimate(message.message_passing_ratio(run.work.transfer, other.work.transfer)), None
 
-    def notes(self, placement: Placement, run: Evaluation) -> list[str]:
-        """Say what a reader should know of a run."""
+    def assumptions(self, placement: Placement, run: Evaluation) -> list[str]:
+        """Say what a run needs, the profile lacks, and is assumed."""
         if self.has_mpi:
             within, between = placement.per_node > 1, placement.nodes > 1
             for path in self.profile.assumed_network(intra=within, inter=between):
                 run.machine.get(path)  # replays take it, who note nothing
-        notes = [*remarks(placement, self.profile.topology), *sorted(run.machine.remarks)]
+        return sorted(run.machine.assumptions)
+
+    def notes(self, placement: Placement, run: Evaluation) -> list[str]:
+        """Say what a reader should know of a run."""
+        notes = [
+            *remarks(placement, self.profile.topology),
+            *self.assumptions(placement, run),
+            *sorted(run.machine.remarks),
+        ]
         e_mt = multithreading(run.work, placement)
         if e_mt is not None and openmp.threads_bring_nothing(e_mt.value, placement.threads):
             notes.append(

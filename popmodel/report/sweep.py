@@ -12,6 +12,7 @@ from popmodel.report.blocks import (
     Facts,
     Fit,
     Note,
+    Role,
     Row,
     Section,
     Table,
@@ -38,7 +39,7 @@ _LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen doe
 def blocks(document: Document) -> list[Section]:
     """All splits, what to take, and how to launch it."""
     return [
-        omitted(document),
+        (*omitted(document), *notes(document.get("assumptions", ()), Role.WARNING)),
         (Title(application(document), (cores(document),)), Facts(facts(document))),
         (_table(document),),
         *(

@@ -70,6 +70,8 @@ class Evaluated:
         Standard normal scores of the laws, `Form.scores`.
     breakdown : Breakdown
         Where the time goes.
+    assumptions : tuple of str
+        What is assumed of the machine, for the profile lacks it.
     """
 
     placement: Placement
@@ -82,6 +84,7 @@ class Evaluated:
     not_replayed: str | None = None
     laws: Mapping[str, Array] = field(default_factory=dict)
     breakdown: Breakdown = field(default_factory=Breakdown)
+    assumptions: tuple[str, ...] = ()
 
     @property
     def split(self) -> tuple[int, int]:
@@ -100,7 +103,7 @@ class Candidate:
 
     Attributes
     ----------
-    placement, grid, memory_per_process, validity, source, breakdown
+    placement, grid, memory_per_process, validity, source, breakdown, assumptions
         As in `Evaluated`.
     runtime, parallel_efficiency : Estimate
         Runtime, s, and parallel efficiency.
@@ -128,6 +131,7 @@ class Candidate:
     breakdown: Breakdown
     draws: Array = field(repr=False, compare=False)
     laws: Mapping[str, Array] = field(repr=False, compare=False)
+    assumptions: tuple[str, ...] = ()
 
     @property
     def split(self) -> tuple[int, int]:
@@ -191,6 +195,7 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
             one.breakdown,
             times[index],
             one.laws,
+            one.assumptions,
         )
         for index, one in enumerate(found)
     ]

@@ -162,6 +162,7 @@ def evaluate(
             {part: nominal(value) for part, value in run.modelled.time.items()},
             {metric: nominal(value) for metric, value in metrics.values.items()},
         ),
+        tuple(study.assumptions(placement, run)),
     )
 
 

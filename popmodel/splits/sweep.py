@@ -116,6 +116,7 @@ class Sweep:
             growth=growth(self.choices),
             largest=self.largest,
             tuned=self.tuned,
+            assumptions=sorted({text for one in self.candidates for text in one.assumptions}),
             intervals={"level": LEVEL, "include": self.included},
             draws=self.draws,
             seed=self.seed,

@@ -134,6 +134,10 @@ def test_predictions_and_sweeps_go_on_whatever_parts_are_lacking(data: st.DataOb
         assert "the profile lacks core.freq: " in text
     swept = sweep("stencil3d", cores=processes * threads, machine=machine)
     assert swept.choices
+    for note in found.notes:
+        if note.startswith("the profile lacks "):
+            assert note in swept.to_dict()["assumptions"]
+            assert note in " ".join(str(swept).replace("\n - ", " ").split())
 
 
 @pytest.mark.parametrize("tier", ["intra", "inter"])

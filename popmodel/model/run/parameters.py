@@ -63,6 +63,8 @@ class Parameters:
         What the terms found that a reader should know.
     lacking : set of str
         What predictions need, the profile does not know, and is assumed within wide bounds.
+    assumptions : set of str
+        What is assumed of it, in words.
     used : set of Use
         What was asked of the machine, to be compared with what was measured.
     unchanged : callable or None
@@ -80,6 +82,7 @@ class Parameters:
     left_out: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
     lacking: set[str] = field(default_factory=set)
+    assumptions: set[str] = field(default_factory=set)
     used: set[Use] = field(default_factory=set)
     unchanged: Callable[[str], Value] | None = None
     named: Callable[[str, Value, str, str], Value] = _unnamed
@@ -106,7 +109,7 @@ class Parameters:
         parameter = find(path)
         if parameter is not None and parameter.needed:
             self.lacking.add(of or lacking_part(path))
-            self.remarks.add(self.profile.lacks(path, of))
+            self.assumptions.add(self.profile.lacks(path, of))
 
     def optional(self, path: str) -> Value | None:
         """Return a quantity, or None and a note that its effect is left out."""
