@@ -146,7 +146,7 @@ class Candidate:
             "cores": self.placement.cores,
             "nodes": self.placement.nodes,
             "processes_per_node": self.placement.per_node,
-            **fields_of(self, without=("placement", "draws", "laws")),
+            **fields_of(self, without=("placement", "draws", "laws", "assumptions")),
         }
 
 

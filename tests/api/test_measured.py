@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from popmodel import project
 from popmodel.api.focus import Asked
 from popmodel.api.measured import read_runs
 from popmodel.errors import FileError, UsageError
@@ -83,3 +84,8 @@ def test_what_is_said_of_a_trace_must_be_its_parameters(said: str, words: str) -
 def test_no_run_is_wrong_usage() -> None:
     with pytest.raises(UsageError, match="no measured run given"):
         read_runs([])
+
+
+def test_a_projection_of_different_programs_says_so_and_has_no_figures() -> None:
+    with pytest.raises(FileError, match=r"is\.S\.4\.prv\.gz: not the program of .*bt-mz"):
+        project([HYBRID, DATA / "is.S.4.prv.gz"], procs=8)

@@ -111,7 +111,8 @@ RARE = {
     "popmodel/signature-check/1": r"(caveats|mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
     "popmodel/sweep/1": (
-        r"candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|choices\[\]\.doubt\..*|"
+        r"assumptions\[\]|candidates\[\]\.validity\.reasons\[\]|machine\.noisy\[\]|"
+        r"choices\[\]\.doubt\..*|"
         r"application\.calibration\..*|"
         r"impossible\[\]\..*|study\..*"
     ),
