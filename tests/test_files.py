@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 
 from popmodel import files
+from popmodel.api import study
+from popmodel.bench import run_directory
+from popmodel.bench.plan import Plan
 from popmodel.errors import FileError
 from popmodel.signals import ENDING
 
@@ -127,6 +130,9 @@ def test_what_was_written_is_on_the_disk_before_it_has_its_name(
 ENDED = """
 import os, signal, sys
 from popmodel import files
+from popmodel.api import study
+from popmodel.bench import run_directory
+from popmodel.bench.plan import Plan
 if sys.argv[2] == "named":
     del os.O_TMPFILE
 with files.written(sys.argv[1]) as file:
@@ -266,3 +272,17 @@ def test_no_document_holds_what_json_does_not_know() -> None:
     ]
     assert len(calls) > 10
     assert not allowing
+
+
+def test_plans_and_results_of_studies_are_read_back_before_they_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = tmp_path / "sweep.json"
+    with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):
+        study._keep(result, {"schema": "popmodel/sweep/1", "candidates": 3})
+    plan = Plan("quick", ("core",), 1, 1, 0, (), {})
+    monkeypatch.setattr(Plan, "to_dict", lambda _: {"launches": "none"})
+    with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):
+        run_directory.begin(tmp_path / "run", plan, {})
+    assert not result.exists()
+    assert not (tmp_path / "run" / run_directory.PLAN).exists()
