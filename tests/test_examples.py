@@ -141,6 +141,7 @@ def _shared(
     }
 
 
+@pytest.mark.long
 def test_what_is_far_off_on_the_shared_processor_is_what_the_readmes_name(
     validated: Callable[..., dict[str, Any]],
 ) -> None:
@@ -151,6 +152,7 @@ def test_what_is_far_off_on_the_shared_processor_is_what_the_readmes_name(
     assert max(map(abs, cannon.values())) < 10
 
 
+@pytest.mark.long
 def test_what_is_far_off_on_the_xeon_is_what_the_readmes_name(
     validated: Callable[..., dict[str, Any]],
 ) -> None:

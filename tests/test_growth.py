@@ -62,6 +62,7 @@ def peak(work: Callable[[], Any]) -> int:
     return found
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("verb", ["structure", "communication", "phases", "replay", "sensitivity"])
 def test_many_loops_and_phases(tmp_path: Path, verb: str) -> None:
     few = loops(tmp_path / "few.ti", 150)

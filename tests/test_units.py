@@ -218,6 +218,7 @@ def test_written_times_keep_their_width(seconds: float) -> None:
     assert unit in {"ns", "us", "ms", "s"}
 
 
+@pytest.mark.long
 @given(st.text(max_size=12))
 def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
     for parse in (parse_time, parse_size, parse_bandwidth):

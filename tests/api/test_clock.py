@@ -111,6 +111,7 @@ def results(path: Path, window: str) -> dict[str, Any]:
     return numbers(json.loads(json.dumps(found, default=float)))
 
 
+@pytest.mark.long
 @settings(max_examples=6)
 @given(
     offset=st.integers(0, 2**62),

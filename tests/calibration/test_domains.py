@@ -56,6 +56,7 @@ def measured(cv: Mapping[int, float], size: int) -> list[Measurement]:
     return [replace(run, source=f"run-{k}.prv") for k, run in enumerate(found)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("faster", [1e4, 1])
 def test_numbers_end_where_their_keys_do(faster: float, tmp_path: Path) -> None:
     given = measured({p: 0.01 * p for p, _ in SPLITS}, int(200_000 / faster))

@@ -60,6 +60,7 @@ def test_a_run_that_took_twice_as_long_is_named(
     assert np.mean(named) >= 0.75
 
 
+@pytest.mark.long
 def test_its_factor_and_its_probability_are_told(
     disturbed: list[tuple[Fit, tuple[Suspect, ...]]],
 ) -> None:
@@ -88,6 +89,7 @@ def foretold(found: Fit) -> Estimate:
     return estimate(study.run(study.admit(16, 4), study.sources()).modelled.runtime)
 
 
+@pytest.mark.long
 def test_good_runs_are_hardly_ever_named(clean: list[tuple[Fit, tuple[Suspect, ...]]]) -> None:
     assert np.mean([len(suspects) > 0 for _, suspects in clean]) <= 0.1
 

@@ -63,6 +63,7 @@ def test_nothing_is_taken_where_nothing_is_missing(complete: list[Offered]) -> N
     assert np.mean([len(taken(one)) > 0 for one in complete]) <= 0.1
 
 
+@pytest.mark.long
 def test_every_term_that_runs_may_tell_is_told_of(
     missing: list[Offered], complete: list[Offered]
 ) -> None:

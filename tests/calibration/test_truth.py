@@ -79,6 +79,7 @@ def test_errors_inside_are_small(family: str, verdicts: Judge) -> None:
     assert most_are_below(0.02, [row.metrics[TOP].error for row in found])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", HARD_OF_FEW)
 def test_errors_inside_are_small_of_these_few(family: str, verdicts: Judge) -> None:
     runtime, efficiency = errors(rows(verdicts(family), "inside"))
@@ -178,6 +179,7 @@ def test_run_that_took_twice_as_long_is_named(disturbed: Sequence[Poisoned]) -> 
     assert binomial([one.named for one in disturbed])[1] >= 0.8
 
 
+@pytest.mark.long
 def test_run_that_took_twice_as_long_moves_the_answer_less_than_its_interval(
     disturbed: Sequence[Poisoned],
 ) -> None:

@@ -125,6 +125,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [*paths, folder / "all.json"]
 
 
+@pytest.mark.long
 @often(300)
 @damaged
 def test_saved_results(
@@ -146,6 +147,7 @@ def test_saved_results(
         assert [line for line in hints if not line.startswith("hint: ")] == []
 
 
+@pytest.mark.long
 @often(60)
 @damaged
 def test_documents_of_runs(

@@ -32,6 +32,7 @@ def commands(text: str) -> list[str]:
     return [re.sub(r" analyses .*", "", one) for one in found if not re.match(r"popmodel \d", one)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "number"),
     [

@@ -27,6 +27,7 @@ def test_of_a_trace(popmodel: Call, verb: str) -> None:
     assert "40 MPI_Win_fence" in " ".join(out.split())[:150]
 
 
+@pytest.mark.long
 def test_of_its_signature(popmodel: Call, tmp_path: Path) -> None:
     made = tmp_path / "mix.toml"
     status, out, _ = popmodel("signature", "from", ONE_SIDED, "-o", str(made))

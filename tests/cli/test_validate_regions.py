@@ -92,6 +92,7 @@ def test_plain_extrapolations_see_the_runs_of_the_fit(shown: Call, words: tuple[
     assert nearest[64] == 5.1
 
 
+@pytest.mark.long
 def test_the_choice_among_measured_splits(shown: Call, words: tuple[str, ...]) -> None:
     out = shown(*words)[1]
     (row,) = [line for line in out.splitlines() if line.startswith("16 ")]

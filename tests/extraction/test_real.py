@@ -75,6 +75,7 @@ def test_every_operation_is_the_same(name, compared):
     assert found.differences == ()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", ["cg.S.2", "lu.S.4", "comd.4", "mg.S.4"])
 def test_messages_are_as_many_and_as_large(name, compared):
     _, found = compared(name)
@@ -93,6 +94,7 @@ def test_what_threads_lose_in_regions_divides_as_in_the_trace(name, compared):
     assert found.notes == ()
 
 
+@pytest.mark.long
 def test_few_phases_keep_their_recorded_times(compared):
     found, _ = compared("epoch_16proc")
     assert len(found.fidelity.recorded) < len(found.outline.points) / 4

@@ -71,6 +71,7 @@ def width(found: Prediction) -> float:
     return math.log(runtime.high / runtime.low)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("path", NEEDED)
 def test_a_number_that_is_lacking_is_assumed_and_named(path: str) -> None:
     found = predicted(path)
@@ -85,6 +86,7 @@ def test_a_number_that_is_lacking_is_assumed_and_named(path: str) -> None:
         assert path.removesuffix(".classes") in [each.removesuffix(".any") for each in listed]
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None, phases=(Phase.generate,))
 @given(st.sets(st.sampled_from(sorted({*NEEDED, *OPTIONAL} - {"topology.caches"})), min_size=2))
 def test_predictions_go_on_whatever_is_lacking(paths: set[str]) -> None:

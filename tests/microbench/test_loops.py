@@ -58,6 +58,7 @@ def test_arithmetic_transfers_and_both(measure: Callable[..., list[Line]]) -> No
     assert max(transfer, arithmetic) / 1.5 < median(line) < 1.5 * (transfer + arithmetic)
 
 
+@pytest.mark.long
 @measuring()
 def test_arithmetic_runs_at_the_rate_of_a_core(measure: Callable[..., list[Line]]) -> None:
     fma, mixed = measure("fma threads=1", f"mixed threads=1 bytes={MIB} arithmetic=1000")
@@ -106,6 +107,7 @@ def test_absent_says_why(measure: Callable[..., list[Line]]) -> None:
     assert line["absent"] == "4096 bytes are too few for 1 threads of at least 24576 bytes each"
 
 
+@pytest.mark.long
 @two_cpus
 def test_a_domain_that_is_not_there_is_absent(divided: Path) -> None:
     third, crowd = divided_lines(

@@ -93,6 +93,7 @@ def test_every_batch_has_the_pace_of_its_cores(measure: Callable[..., list[Line]
         assert 1e-11 < min(line["pace"]) < 1e-8  # a turn is a cycle or two
 
 
+@pytest.mark.long
 def test_mixed_tells_the_pace_of_its_arithmetic(measure: Callable[..., list[Line]]) -> None:
     (line,) = measure("mixed threads=1 bytes=1048576 arithmetic=100")
     assert len(line["arithmetic_pace"]) == len(line["arithmetic"])

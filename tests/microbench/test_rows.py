@@ -22,6 +22,7 @@ def test_longer_rows_take_longer(measure: Callable[..., list[Line]]) -> None:
     assert 4 < median(long) / median(short) < 32
 
 
+@pytest.mark.long
 @measuring()
 def test_a_turn_takes_as_many_instructions_as_a_core_can(
     measure: Callable[..., list[Line]],

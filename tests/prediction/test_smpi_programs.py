@@ -100,6 +100,7 @@ def test_the_runtime_is_that_of_smpi(row: dict[str, Any], predicted: Any) -> Non
     assert predicted(row).runtime.value == pytest.approx(row["runtime"], rel=0.04)
 
 
+@pytest.mark.long(after=9)
 @by_row
 def test_the_interval_holds_the_runtime(row: dict[str, Any], predicted: Any) -> None:
     found = predicted(row).runtime

@@ -86,6 +86,7 @@ def series(draw: st.DrawFn) -> list[tuple[int, float]]:
     return [(p, scale * t) for p, t in zip(places, times, strict=True)] * repeats
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=15)
 @given(runs=series(), targets=st.sets(SIZES | st.just(10**6), min_size=1, max_size=2))
 @example(runs=[(1, 25), (2, 12), (3, 113)], targets={4, 1024})
@@ -132,6 +133,7 @@ def test_a_law_that_one_configuration_cannot_determine_is_structural(
 SHARES = st.floats(0.05, 1.0)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=8)
 @given(
     rows=st.lists(st.tuples(SIZES, st.floats(-1.5, 1.5), SHARES, SHARES, SHARES), min_size=1),

@@ -82,6 +82,7 @@ NETWORKS = [
 ]
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.sampled_from(FORMS), st.integers(1, 17), st.integers(0, 70_000), st.integers(1, 3))
 def test_equal_parts_are_the_plain_form_in_every_replay(
@@ -124,6 +125,7 @@ def test_dimemas_charges_what_is_recorded(
     assert spent == pytest.approx([factor * alone] * len(others))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("forms", FORMS_ONLY, ids=lambda forms: forms[0][0])
 def test_equal_parts_are_the_plain_form_in_signatures_predictions_and_screens(
     forms: list[tuple[str, str, str]], tmp_path: Path

@@ -66,6 +66,7 @@ def test_the_rules_of_smpi_give_what_smpi_says(row: dict) -> None:
     assert execution.runtime == pytest.approx(row["runtime"], rel=1e-11)
 
 
+@pytest.mark.long(after=3)
 @pytest.mark.parametrize("kind", sorted({row[0] for row in CELLS}))
 def test_every_collective_takes_what_smpi_says(kind: str, tmp_path: Path) -> None:
     path, wrong = tmp_path / "cell.ti", {}

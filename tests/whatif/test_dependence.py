@@ -46,6 +46,7 @@ def found_of(program, network, **options):
     return dependence(program, network, Replayer(program).path(network), **options)
 
 
+@pytest.mark.long
 @given(programs(), networks())
 def test_gains_are_replays_of_a_changed_program(program, network) -> None:
     for one in found_of(program, network).regions:

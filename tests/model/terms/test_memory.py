@@ -209,6 +209,7 @@ def test_error_of_the_law_over_the_whole_range_of_demand(
     assert max(plain) < constant
 
 
+@pytest.mark.long
 def test_the_hard_maximum_is_further_off() -> None:
     for name, least in (("shared", 0.2), ("turns .25", 0.1)):
         errors = [np.abs(np.maximum(a, CORES) / REFERENCES[name](a) - 1) for a in ALONE]

@@ -246,6 +246,7 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     assert failed.value.message.endswith("cannot be written: no such file or directory")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("writer", "suffix"), [(smpi, ".ti"), (goal, ".goal.gz")])
 def test_a_program_that_would_not_be_read_is_not_written(
     writer: ModuleType, suffix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
