@@ -72,13 +72,7 @@ def quantiles(values: NDArray[np.float64], shares: Iterable[float]) -> list[floa
 
 
 class Rows:
-    """Rows of numbers in the making, of which many may be alike but for a step.
-
-    Parameters
-    ----------
-    columns : int
-        Numbers of a row.
-    """
+    """Rows of numbers in the making, of which many may be alike but for a step."""
 
     def __init__(self, columns: int) -> None:
         self._whole: list[NDArray[np.float64]] = [np.empty((columns, 0))]

@@ -27,13 +27,7 @@ def folder() -> Path:
 
 
 def make(*names: str) -> Path:
-    """Make a folder in the cache, with all above it, for its user alone.
-
-    Raises
-    ------
-    OSError
-        It cannot be made.
-    """
+    """Make a folder in the cache, with all above it, for its user alone."""
     where = folder()
     missing = [path for path in (where, *where.parents) if not path.exists()]
     for path in reversed(missing):
@@ -48,11 +42,6 @@ def doubt(*names: str) -> str | None:
     """Return why a folder in the cache cannot be trusted, or None: it is its user's alone.
 
     A folder that is not there is no reason; root is trusted, for it can do anything anyway.
-
-    Parameters
-    ----------
-    names : str
-        The folders below the cache folder, one in the other.
     """
     path = folder()
     # The cache folder may be a link of the user's to a larger disk.

@@ -34,8 +34,6 @@ from popmodel.shapes import (
     shown,
 )
 
-__all__ = ["EFFICIENCY", "check", "rows", "schemas"]
-
 _ROUNDING = 1e-9
 """By this computed shares are above 1, and differences of times below 0, that should not be."""
 EVERY = "every"
@@ -81,14 +79,7 @@ def check(
     *,
     hint: str = "save the result again",
 ) -> None:
-    """Check a document, or a report with its documents, against the schema that it names.
-
-    Raises
-    ------
-    FileError
-        Of the type `error`: it names no schema of this version, or does not keep it; names the
-        place.
-    """
+    """Check a document, or a report with its documents, against the schema that it names."""
     read_shape(document, _Document(), path, error, hint=hint)
 
 

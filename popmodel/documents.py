@@ -17,17 +17,6 @@ from typing import Any
 from popmodel.errors import FileError, UsageError, did_you_mean
 from popmodel.shapes import Shape, ShapeError, shown
 
-__all__ = [
-    "Bundled",
-    "Kind",
-    "csv_cell",
-    "csv_text",
-    "parse_json",
-    "parse_toml",
-    "read_shape",
-    "read_text",
-]
-
 _TOO_MUCH = "is nested too deeply, or contains a number with too many digits"
 LARGEST = 256 << 20
 """Bytes of a file that is read as a whole."""
@@ -44,19 +33,7 @@ _FORMULA = r"'*\s*[=+\-@\uff1d\uff0b\uff0d\uff20]"
 
 
 class Bundled:
-    """Files of one kind that come with popmodel.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they lie; popmodel is not run from an archive, for it has a compiled core.
-    suffix : str
-        Of their names, with the dot.
-    what : str
-        What one is called, for messages, such as ``machine``.
-    described : str
-        What a name has to be, for messages.
-    """
+    """Files of one kind that come with popmodel."""
 
     def __init__(self, folder: Path, suffix: str, what: str, described: str) -> None:
         self._folder = folder
@@ -73,11 +50,6 @@ class Bundled:
 
         The name of a bundled one means it wherever one is: beside an example lie its folder and its
         program under the same name. A file of that name is reached as ``./NAME``.
-
-        Raises
-        ------
-        UsageError
-            If there is neither; names a near one.
         """
         name = os.fspath(source)
         path = Path(name)
@@ -156,21 +128,7 @@ def parse_json(
     line: int | None = None,
     hint: str | None = None,
 ) -> Any:
-    """Value of a JSON text; raises `error` with the line if it is none.
-
-    Parameters
-    ----------
-    text : str or bytes
-        All of a file, or one line of it.
-    path : path-like
-        The file.
-    error : type
-        What is raised.
-    line : int, optional
-        Number of the line that `text` is, if it is one.
-    hint : str, optional
-        What to do about a damaged file.
-    """
+    """Value of a JSON text; raises `error` with the line if it is none."""
     try:
         return json.loads(text, object_pairs_hook=_without_doubles)
     except json.JSONDecodeError as reason:
@@ -197,19 +155,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class Kind:
-    """A kind of JSON document: its schema, with a version, and its shape.
-
-    Parameters
-    ----------
-    schema : str
-        Such as ``popmodel/machine/1``.
-    what : str
-        What one is called, for messages, such as ``machine profile``.
-    shape : Shape
-        What may be in it.
-    hint : str
-        How to get one.
-    """
+    """A kind of JSON document: its schema, with a version, and its shape."""
 
     def __init__(self, schema: str, what: str, shape: Shape, hint: str) -> None:
         self.schema = schema
@@ -225,13 +171,7 @@ class Kind:
         *,
         line: int | None = None,
     ) -> Any:
-        """Return a document as its shape reads it.
-
-        Raises
-        ------
-        FileError
-            Of the type `error`: it is of another kind, of a newer version, or has another shape.
-        """
+        """Return a document as its shape reads it."""
         if not isinstance(document, dict):
             problem = f"is not a {self._what}: the JSON document must be a table"
             raise error(path, problem, line=line, hint=self._hint)

@@ -54,19 +54,7 @@ class ThresholdError(PopmodelError):
 
 
 class FileError(PopmodelError):
-    """A file cannot be used; the message begins with its name and, where known, the line.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    problem : str
-        One line: what is wrong with it.
-    line, column : int, optional
-        Where in it, counted from 1.
-    hint : str, optional
-        One line: what to do about it.
-    """
+    """A file cannot be used; the message begins with its name and, where known, the line."""
 
     def __init__(
         self,

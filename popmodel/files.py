@@ -24,17 +24,6 @@ from typing import BinaryIO
 from popmodel.errors import FileError, PopmodelError
 from popmodel.signals import ENDING, as_exits
 
-__all__ = [
-    "NewFile",
-    "append_to",
-    "copy",
-    "expect_writable",
-    "refuse_planted",
-    "write_bytes",
-    "write_text",
-    "written",
-]
-
 PREFIX = ".popmodel-"
 """How the names of files begin that are still being written, where they need one."""
 READ_WRITE = 0o666
@@ -44,26 +33,10 @@ PROGRAM = 0o777
 class NewFile:
     """A file that gets its name when it is complete, and vanishes if it never is.
 
-    Parameters
-    ----------
-    folder : Path
-        Where it will be.
-    permissions : int
-        Less those that the user's umask takes away.
-    prefix : str
-        How its name begins while it is written, where it needs one.
-    nameless : bool
-        Whether to try without a name.
-
     Attributes
     ----------
     file : io.FileIO
         Open for reading and writing, empty.
-
-    Raises
-    ------
-    OSError
-        It cannot be made.
     """
 
     def __init__(
@@ -96,18 +69,7 @@ class NewFile:
             self._partial = None
 
     def publish(self, target: Path) -> bool:
-        """Rename the complete file, in place of another of that name.
-
-        Returns
-        -------
-        bool
-            False where the system cannot name a file that has none.
-
-        Raises
-        ------
-        OSError
-            The name cannot be given.
-        """
+        """Rename the complete file, in place of another of that name."""
         with _undisturbed():
             if self._partial is None:
                 self._partial = self._linked(target.parent)
@@ -146,25 +108,7 @@ def written(
     permissions: int | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Iterator[BinaryIO]:
-    """Write a file: to a new one beside it, forced to the disk, which then takes its place.
-
-    Parameters
-    ----------
-    path : path
-        The file. A link of that name is replaced, not followed.
-    permissions : int, optional
-        Less those that the user's umask takes away. By default those of the file that is replaced,
-        else reading and writing.
-    read : callable, optional
-        What reads such a file: one that it refuses does not take its place.
-
-    Raises
-    ------
-    OSError
-        It cannot be written; what was there is still there, and nothing else.
-    FileError
-        What was written cannot be read; the same.
-    """
+    """Write a file: to a new one beside it, forced to the disk, which then takes its place."""
     target = Path(path)
     kept = _permissions_of(target) if permissions is None else None
     # What replaces a private file is private from its first byte on.
@@ -243,25 +187,13 @@ def copy(source: Path, target: Path, permissions: int | None = None) -> None:
 
 
 def append_to(path: Path) -> io.FileIO:
-    """Open a file, new or not, to append to it.
-
-    Raises
-    ------
-    OSError
-        It cannot be opened, for instance because it is a link.
-    """
+    """Open a file, new or not, to append to it."""
     flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     return io.FileIO(os.open(path, flags, READ_WRITE), "a")
 
 
 def expect_writable(path: Path) -> None:
-    """Make sure, before the work, that a file can be made where its folder is.
-
-    Raises
-    ------
-    OSError
-        There is no such folder, or nothing can be made in it.
-    """
+    """Make sure, before the work, that a file can be made where its folder is."""
     folder = Path(os.path.realpath(path)).parent
     folder.stat()  # says what is missing
     if not folder.is_dir():
@@ -274,13 +206,7 @@ def expect_writable(path: Path) -> None:
 
 
 def refuse_planted(path: Path, hint: str) -> None:
-    """Make sure that a path that leads elsewhere was made to do so by its user.
-
-    Raises
-    ------
-    FileError
-        It is a symbolic link of another user, who is not root.
-    """
+    """Make sure that a path that leads elsewhere was made to do so by its user."""
     try:
         status = path.lstat()
     except OSError:

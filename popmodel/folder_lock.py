@@ -11,8 +11,6 @@ from pathlib import Path
 from popmodel.errors import FileError
 from popmodel.files import append_to
 
-__all__ = ["LOCK", "held"]
-
 LOCK = ".lock"
 """Name of the file that is locked; one of its own, as others are replaced as a whole."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
@@ -31,24 +29,6 @@ def held(
 
     The lock is the kernel's and ends with its process, however that ends. A file system that has
     no locks (some parallel ones) cannot tell of another command: there nothing is kept.
-
-    Parameters
-    ----------
-    folder : Path
-        The directory.
-    command : str
-        Which holds it, such as ``popmodel bench``.
-    instead : str
-        What to do but wait until the other one ends.
-    refuse_foreign : callable
-        Raises a `FileError` if the directory holds files of something else.
-    unwritable : callable
-        From a path and why it cannot be written to the error that says so.
-
-    Raises
-    ------
-    FileError
-        If another command holds it, or it cannot be written or holds files of something else.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from popmodel.errors import UsageError
 
-__all__ = ["MOST", "read_values"]
-
 MOST = 10_000
 """Values of one range at most."""
 
@@ -16,27 +14,7 @@ _HINT = "write FIRST:LAST:log13 for 13 values with equal ratios, FIRST:LAST:lin5
 
 
 def read_values(text: str, read: Callable[[str], float]) -> list[float]:
-    """Read one value, or a range of them.
-
-    Parameters
-    ----------
-    text : str
-        A value, or ``FIRST:LAST:N`` or ``FIRST:LAST:linN`` for N values with equal steps, or
-        ``FIRST:LAST:logN`` for equal ratios; both ends are among them.
-    read : callable
-        From the text of one value to a number; raises `UsageError`.
-
-    Returns
-    -------
-    list of float
-        To 12 significant digits, so that 1 us is the same in every range.
-
-    Raises
-    ------
-    UsageError
-        If a value is none, the number of values is not between 2 and `MOST`, an end is infinite,
-        or a range of equal ratios touches 0.
-    """
+    """Read one value, or a range of them."""
     if ":" not in text:
         return [read(text)]
     match = re.fullmatch(r"([^:]+):([^:]+):\s*(log|lin|)(\d+)\s*", text)

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["packed", "unpacked"]
-
 
 def packed(values: NDArray[Any]) -> str:
     """Return numbers as text; of neighbours the high bytes hardly vary, so they stand together."""
@@ -19,22 +17,7 @@ def packed(values: NDArray[Any]) -> str:
 
 
 def unpacked(text: str, type_: str, count: int) -> NDArray[Any] | None:
-    """Return numbers from their text; None if they are not so many.
-
-    Parameters
-    ----------
-    text : str
-        From `packed`.
-    type_ : str
-        Of the numbers, such as ``"<f4"``.
-    count : int
-        How many there are; no more than these are unpacked.
-
-    Raises
-    ------
-    ValueError
-        If the text cannot be unpacked.
-    """
+    """Return numbers from their text; None if they are not so many."""
     width = np.dtype(type_).itemsize
     unpacking = zlib.decompressobj()
     try:

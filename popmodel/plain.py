@@ -6,25 +6,9 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-__all__ = ["document", "fields_of", "plain"]
-
 
 def plain(value: Any, text: Callable[[str], str] = str) -> Any:
     """Return a result as dicts, lists, text, numbers, booleans and None.
-
-    Parameters
-    ----------
-    value : object
-        A data class has its fields as keys, in their order; one that has more or other keys gives a
-        mapping of them by its method ``to_dict``. Mappings become dicts, arrays and other iterables
-        lists.
-    text : callable, optional
-        What is done to every text, keys included.
-
-    Raises
-    ------
-    TypeError
-        If something has no form in JSON.
 
     Examples
     --------

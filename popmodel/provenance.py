@@ -37,27 +37,13 @@ class Input:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What is stamped on a result.
+    """What is stamped on a result."""
 
-    Attributes
-    ----------
-    popmodel : str
-        Version of the program.
-    command : str
-        The command as it can be typed into a shell again.
-    host : str
-        Name of the machine that popmodel ran on (not of the one that was measured).
-    time : str
-        When, in UTC, ISO 8601 with seconds.
-    inputs : tuple of Input
-        The files that were read, in the order of the command line.
-    """
-
-    popmodel: str
-    command: str
-    host: str
-    time: str
-    inputs: tuple[Input, ...]
+    popmodel: str  # Version of the program
+    command: str  # The command as it can be typed into a shell again
+    host: str  # Name of the machine that popmodel ran on (not of the one that was measured)
+    time: str  # When, in UTC, ISO 8601 with seconds
+    inputs: tuple[Input, ...]  # The files that were read, in the order of the command line
 
 
 def collect(
@@ -66,22 +52,7 @@ def collect(
     *,
     now: datetime | None = None,
 ) -> Provenance:
-    """Describe this run of popmodel.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        The command line after the program's name.
-    inputs : iterable of path
-        The files that the result depends on.
-    now : datetime, optional
-        The time to state; the present by default.
-
-    Raises
-    ------
-    FileError
-        If an input can no longer be read.
-    """
+    """Describe this run of popmodel."""
     moment = (now or datetime.now(UTC)).astimezone(UTC)
     return Provenance(
         popmodel=__version__,
@@ -102,13 +73,7 @@ def stamped(
 
 
 def describe_input(path: str | os.PathLike[str]) -> Input:
-    """Size and fingerprint of one input file.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read.
-    """
+    """Size and fingerprint of one input file."""
     import hashlib
 
     try:

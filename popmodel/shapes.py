@@ -28,17 +28,7 @@ _SHOWN.maxstring = _SHOWN.maxlong = _SHOWN.maxother = 40
 
 
 class ShapeError(ValueError):
-    """A value is not what it should be.
-
-    Parameters
-    ----------
-    problem : str
-        What is wrong, to follow the path: ``must be text, not 3``.
-    path : str
-        Where in the document; empty for all of it.
-    hint : str, optional
-        What to do about it.
-    """
+    """A value is not what it should be."""
 
     def __init__(self, problem: str, path: str = "", hint: str | None = None) -> None:
         super().__init__(f"{path or 'the document'} {problem}")
@@ -56,13 +46,7 @@ class Shape(Protocol):
     """What a value may be."""
 
     def read(self, value: Any) -> Any:
-        """Return the value as it is used.
-
-        Raises
-        ------
-        ShapeError
-            If it has another shape; names the place and the reason.
-        """
+        """Return the value as it is used."""
 
 
 def shown(value: object) -> str:
@@ -71,15 +55,7 @@ def shown(value: object) -> str:
 
 
 class Real:
-    """A finite number, given as a float.
-
-    Parameters
-    ----------
-    above, least : float, optional
-        It has to be above, or at least, this.
-    most : float
-        And at most this.
-    """
+    """A finite number, given as a float."""
 
     def __init__(
         self, *, above: float | None = None, least: float | None = None, most: float = LARGEST
@@ -270,17 +246,7 @@ class Named:
 
 
 class Table:
-    """A table with known keys.
-
-    Parameters
-    ----------
-    keys : mapping of str to Shape
-        What may be in it.
-    required : sequence of str
-        What has to be.
-    others : Shape, optional
-        What else may be; nothing by default.
-    """
+    """A table with known keys."""
 
     def __init__(
         self,

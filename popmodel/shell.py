@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping
 
 from popmodel.errors import UsageError
 
-__all__ = ["PLACEHOLDER", "filled", "join", "plain", "quote", "split", "visible"]
-
 PLACEHOLDER = r"\{([A-Za-z_]\w*)\}"
 """Stands in a command for a value."""
 
@@ -42,13 +40,7 @@ def join(words: Iterable[str]) -> str:
 
 
 def split(text: str) -> tuple[str, ...]:
-    """Split a command into words as a shell does, without expanding anything.
-
-    Raises
-    ------
-    UsageError
-        A quotation mark is not closed, or there is no word.
-    """
+    """Split a command into words as a shell does, without expanding anything."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
@@ -75,20 +67,7 @@ def visible(text: str) -> str:
 
 
 def plain(name: str, what: str) -> str:
-    """Return a name that goes into commands or scripts, which need not hold what is hidden.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    what : str
-        What it is, for the message.
-
-    Raises
-    ------
-    UsageError
-        It holds a control character or one that changes the order of the text around it.
-    """
+    """Return a name that goes into commands or scripts, which need not hold what is hidden."""
     # Bytes that are no UTF-8 are an old name's letters, and harmless.
     found = next(
         (each for each in re.findall(_HIDDEN, name) if not "\ud800" <= each <= "\udfff"), None

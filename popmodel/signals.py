@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["ENDING", "as_exits"]
-
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 

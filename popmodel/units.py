@@ -59,35 +59,13 @@ _ACCEPTED_FLOP_RATE = "give a number with flop/s, Mflop/s, Gflop/s or Gf, for ex
 
 
 def parse_time(text: str) -> float:
-    """Read a time such as ``5us``; only zero needs no unit.
-
-    Returns
-    -------
-    float
-        Seconds, finite and not negative.
-
-    Raises
-    ------
-    UsageError
-        If the text is no time; the message names the text, the hint the accepted units.
-    """
+    """Read a time such as ``5us``; only zero needs no unit."""
     _refuse_bare(text, "time", _guess_time, _ACCEPTED_TIME)
     return float(_parse(text, "time", TIME_UNITS, _ACCEPTED_TIME))
 
 
 def parse_size(text: str) -> float:
-    """Read a size such as ``32KiB`` or ``inf``; a bare number is in bytes.
-
-    Returns
-    -------
-    int or float
-        Bytes, not negative; an ``int`` whenever the size is a whole number of bytes.
-
-    Raises
-    ------
-    UsageError
-        If the text is no size.
-    """
+    """Read a size such as ``32KiB`` or ``inf``; a bare number is in bytes."""
     if text.strip().lower() == "inf":
         return math.inf
     size = _parse(text, "size", SIZE_UNITS, _ACCEPTED_SIZE)
@@ -95,18 +73,7 @@ def parse_size(text: str) -> float:
 
 
 def parse_flop_rate(text: str) -> float:
-    """Read a rate such as ``1Gflop/s`` or ``1Gf``; a bare number is in flop per second.
-
-    Returns
-    -------
-    float
-        Flop per second, finite and greater than zero.
-
-    Raises
-    ------
-    UsageError
-        If the text is no rate, or is zero.
-    """
+    """Read a rate such as ``1Gflop/s`` or ``1Gf``; a bare number is in flop per second."""
     rate = float(_parse(text, "flop rate", FLOP_RATE_UNITS, _ACCEPTED_FLOP_RATE))
     if rate == 0:
         raise UsageError(f"'{text}': a flop rate must be above 0", _ACCEPTED_FLOP_RATE)
@@ -114,18 +81,7 @@ def parse_flop_rate(text: str) -> float:
 
 
 def parse_bandwidth(text: str) -> float:
-    """Read a bandwidth such as ``1GB/s``, ``10Gbit/s`` or ``inf``; it needs a unit.
-
-    Returns
-    -------
-    float
-        Bytes per second, greater than zero, possibly infinite.
-
-    Raises
-    ------
-    UsageError
-        If the text is no bandwidth, or is zero.
-    """
+    """Read a bandwidth such as ``1GB/s``, ``10Gbit/s`` or ``inf``; it needs a unit."""
     if text.strip().lower() == "inf":
         return math.inf
     _refuse_bare(text, "bandwidth", _guess_bandwidth, _ACCEPTED_BANDWIDTH)
@@ -136,17 +92,7 @@ def parse_bandwidth(text: str) -> float:
 
 
 def format_time(seconds: float, *, digits: int = 4, trim: bool = False) -> str:
-    """Write a time with `digits` significant digits in the unit that suits it.
-
-    Parameters
-    ----------
-    seconds : float
-        The time; negative ones (a change) keep their sign.
-    digits : int
-        Significant digits.
-    trim : bool
-        Leave out zeros at the end of a fraction: ``5 us`` for ``5.000 us``.
-    """
+    """Write a time with `digits` significant digits in the unit that suits it."""
     return _format(seconds, (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)), digits, trim)
 
 
@@ -244,13 +190,7 @@ def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
 
 
 def team(threads: Iterable[int]) -> str:
-    """Processes and threads of each: ``4 x 2``, or ``4 x 1..2`` where processes differ.
-
-    Parameters
-    ----------
-    threads : iterable of int
-        Threads of each process.
-    """
+    """Processes and threads of each: ``4 x 2``, or ``4 x 1..2`` where processes differ."""
     numbers = [int(number) for number in threads]
     least, most = min(numbers, default=0), max(numbers, default=0)
     return f"{count(len(numbers))} x {least if least == most else f'{least}..{most}'}"

@@ -15,8 +15,6 @@ from popmodel.trace.part import Window
 if TYPE_CHECKING:
     from popmodel.report.views import Views
 
-__all__ = ["Run", "analyse"]
-
 
 class Run(measure.Run, Result):
     """A measured run, with the attributes of `popmodel.efficiency.measure.Run`.

@@ -9,8 +9,6 @@ from popmodel.plain import document
 if TYPE_CHECKING:
     from popmodel.bench.measurement import Tools
 
-__all__ = ["built", "doctor"]
-
 
 def built(tools: Tools) -> dict[str, Any]:
     """Return the programs that measure, ``popmodel/build/1``."""
@@ -23,13 +21,7 @@ def built(tools: Tools) -> dict[str, Any]:
 
 
 def doctor(launcher: str | None = None) -> dict[str, Any]:
-    """Check whether this machine can be measured, ``popmodel/doctor/1``.
-
-    Parameters
-    ----------
-    launcher : str, optional
-        Command that starts MPI ranks, with its options; default: detected.
-    """
+    """Check whether this machine can be measured, ``popmodel/doctor/1``."""
     from popmodel.bench.doctor import examine, measurable
     from popmodel.host import hardware
 

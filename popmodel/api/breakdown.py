@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.part import Part
 
-__all__ = ["VIEWS", "Breakdown", "By", "break_down"]
-
 By: TypeAlias = Literal["process", "region"]
 VIEWS: Mapping[By, Views] = {"process": processes_report.VIEWS, "region": regions_report.VIEWS}
 """How runs are shown with what they consist of."""
@@ -31,30 +29,16 @@ VIEWS: Mapping[By, Views] = {"process": processes_report.VIEWS, "region": region
 
 @dataclass(frozen=True)
 class Breakdown:
-    """The requested breakdown of a run.
-
-    Attributes
-    ----------
-    processes : Processes or None
-    regions : tuple of (RegionRun, mapping of str to Evaluation)
-        Each region with all families except scaling; empty where nothing could be measured.
-    """
+    """The requested breakdown of a run."""
 
     processes: Processes | None = None
+    # Each region with all families except scaling; empty where nothing could be measured.
     regions: tuple[tuple[RegionRun, Mapping[str, Evaluation]], ...] = ()
 
     def facts(
         self, families: Mapping[str, Evaluation], caveats: Sequence[str]
     ) -> dict[str, list[dict[str, Any]]]:
-        """What the document of the run has of it: ``by_process`` or ``by_region``, or neither.
-
-        Parameters
-        ----------
-        families : mapping of str to Evaluation
-            By name the families that are to be in it for regions.
-        caveats : sequence of str
-            The caveats of the run itself, which regions do not repeat.
-        """
+        """What the document of the run has of it: ``by_process`` or ``by_region``, or neither."""
         if self.processes is not None:
             return {"by_process": _of_processes(self.processes)}
         regions = [
@@ -107,13 +91,7 @@ def _of_region(
 def break_down(
     by: By | None, trace: Trace, run: Run, part: Part, outside_mpi: OutsideMPI
 ) -> Breakdown:
-    """Break a run down by process, or analyse its regions.
-
-    Raises
-    ------
-    PartError
-        If regions are requested but the program marks none.
-    """
+    """Break a run down by process, or analyse its regions."""
     if by == "process":
         return Breakdown(by_process(run.observables))
     if by is None:

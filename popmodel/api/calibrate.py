@@ -46,8 +46,6 @@ from popmodel.values import cut, dataclass
 if TYPE_CHECKING:
     from popmodel.report.views import Views
 
-__all__ = ["CalibratedSignature", "calibrate"]
-
 SCHEMA = "popmodel/calibrate/1"
 _FARTHER = 4
 """Times the cores of the largest run: what is asked for where nothing is said."""
@@ -55,33 +53,15 @@ _FARTHER = 4
 
 @dataclass(frozen=True)
 class CalibratedSignature(Result):
-    """A signature that measured runs have calibrated, as returned by `calibrate`.
+    """A signature that measured runs have calibrated, as returned by `calibrate`."""
 
-    Attributes
-    ----------
-    calibrated : Calibrated
-        The signature, and what it rests on.
-    settings : mapping of str to float
-        Parameters of the application where runs did not say otherwise.
-    targets : tuple of (int, int)
-        P and T of the runs that are asked for.
-    measure_next : tuple of NextRun
-        Runs that narrow the answer for these, the best first.
-    warnings : tuple of str
-        What is doubtful about the runs.
-    files : tuple of str
-        The files that were read.
-    path : str or None
-        Where it was written.
-    """
-
-    calibrated: Calibrated
-    settings: Mapping[str, float]
-    targets: tuple[tuple[int, int], ...]
-    measure_next: tuple[NextRun, ...]
-    warnings: tuple[str, ...]
-    files: tuple[str, ...]
-    path: str | None = None
+    calibrated: Calibrated  # The signature, and what it rests on
+    settings: Mapping[str, float]  # Parameters of the application where runs did not say otherwise
+    targets: tuple[tuple[int, int], ...]  # P and T of the runs that are asked for
+    measure_next: tuple[NextRun, ...]  # Runs that narrow the answer for these, the best first
+    warnings: tuple[str, ...]  # What is doubtful about the runs
+    files: tuple[str, ...]  # The files that were read
+    path: str | None = None  # Where it was written
 
     @property
     def signature(self) -> Signature:
@@ -95,26 +75,14 @@ class CalibratedSignature(Result):
 
     @property
     def text(self) -> str:
-        """The signature as TOML, with the comments of the original.
-
-        Raises
-        ------
-        FileError
-            If the file of the original is not there any more.
-        """
+        """The signature as TOML, with the comments of the original."""
         before = self.calibrated.before
         text = files.read(before.name if before.is_bundled else before.path)[2]
         original = signatures.from_text(text, before.path)
         return text_of(text, original, self.signature, self.values, date.today())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the signature to a file, replacing an existing one.
-
-        Raises
-        ------
-        FileError
-            If the file cannot be written, or `predict` would refuse it.
-        """
+        """Write the signature to a file, replacing an existing one."""
         save_text(path, self.text, signatures.load)
 
     def to_dict(self) -> dict[str, Any]:

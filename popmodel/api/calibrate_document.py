@@ -20,8 +20,6 @@ from popmodel.model.symbols import label
 from popmodel.plain import fields_of
 from popmodel.units import plural
 
-__all__ = ["LeftOutRun", "constants_of", "identifiable_of", "left_out_of", "next_of", "verdict"]
-
 LeftOutRun = Mapping[str, Any]
 
 

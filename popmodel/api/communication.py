@@ -33,43 +33,22 @@ if TYPE_CHECKING:
     from popmodel.structure import Structure
     from popmodel.structure.nest import Nest
 
-__all__ = ["Communication", "communication"]
-
 SCHEMA = "popmodel/communication/1"
 
 
 @dataclass(frozen=True)
 class Communication(OfTrace):
-    """The communication of a run, as returned by `communication`.
+    """The communication of a run, as returned by `communication`."""
 
-    Attributes
-    ----------
-    trace : str
-        Path of the trace.
-    structure : Structure
-        Of what is analysed of it.
-    meaning : popmodel.patterns.find.Communication
-        Grids and patterns.
-    window : Focus or None
-        What is analysed; None: all that processes do.
-    caveats : tuple of str
-        What has to be known before numbers are read.
-    nodes : int or None
-        Nodes of the processes; None where the trace does not tell them.
-    times : mapping of str to float
-        Time of all threads in the calls of each name, s; empty where no times were measured.
-    made : mapping of str to int
-        Number of calls of each name.
-    """
-
-    trace: str
-    structure: Structure
-    meaning: Meaning
-    window: Focus | None
-    caveats: tuple[str, ...]
-    nodes: int | None
+    trace: str  # Path of the trace
+    structure: Structure  # Of what is analysed of it
+    meaning: Meaning  # Grids and patterns
+    window: Focus | None  # What is analysed; None: all that processes do
+    caveats: tuple[str, ...]  # What has to be known before numbers are read
+    nodes: int | None  # Nodes of the processes; None where the trace does not tell them
+    # Time of all threads in the calls of each name, s; empty where no times were measured.
     times: Mapping[str, float]
-    made: Mapping[str, int]
+    made: Mapping[str, int]  # Number of calls of each name
 
     def __repr__(self) -> str:
         program = self.structure.program

@@ -27,30 +27,19 @@ from popmodel.trace.part import Window
 from popmodel.units import count, plural
 from popmodel.values import dataclass
 
-__all__ = ["Converted", "convert"]
-
 
 @dataclass(frozen=True)
 class Converted:
-    """A program that was written, as returned by `convert`.
+    """A program that was written, as returned by `convert`."""
 
-    Attributes
-    ----------
-    trace, path : str
-        The trace, and the file.
-    format : str
-        Its format.
-    processes, operations : int
-        Processes, and MPI operations of all of them in the trace.
-    caveats, notes : tuple of str
-        What limits the program: of the trace, and what the file does not hold as it is.
-    """
-
+    # The trace, and the file.
     trace: str
     path: str
-    format: str
+    format: str  # Its format
+    # Processes, and MPI operations of all of them in the trace.
     processes: int
     operations: int
+    # What limits the program: of the trace, and what the file does not hold as it is.
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
 

@@ -16,31 +16,16 @@ from popmodel.plain import plain
 from popmodel.units import plural
 from popmodel.values import dataclass
 
-__all__ = ["ConvertedRuns", "convert_runs"]
-
 
 @dataclass(frozen=True)
 class ConvertedRuns:
-    """A table of runs that was written, as returned by `popmodel.convert`.
+    """A table of runs that was written, as returned by `popmodel.convert`."""
 
-    Attributes
-    ----------
-    files : tuple of str
-        The traces and tables.
-    path : str
-        The file.
-    format : str
-        Its format.
-    runs : int
-        Runs in it.
-    caveats, notes : tuple of str
-        What limits the numbers, and what the file does not hold or what had to be assumed.
-    """
-
-    files: tuple[str, ...]
-    path: str
-    format: str
-    runs: int
+    files: tuple[str, ...]  # The traces and tables
+    path: str  # The file
+    format: str  # Its format
+    runs: int  # Runs in it
+    # What limits the numbers, and what the file does not hold or what had to be assumed.
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -59,30 +44,7 @@ def convert_runs(
     cache: bool,
     arguments: Sequence[str],
 ) -> ConvertedRuns:
-    """Write measured runs as a table; the file is known to be writable.
-
-    Parameters
-    ----------
-    sources : iterable of path or Trace
-        As for `popmodel.api.measured.read_runs`.
-    output : path
-        The file.
-    form : Form
-        Its format.
-    asked : Asked
-        The part of every trace that is measured.
-    application, cache
-        As for `popmodel.read`.
-    arguments : sequence of str
-        The command line, which the file may hold.
-
-    Raises
-    ------
-    FileError
-        If a file cannot be read, or the table not written.
-    UsageError
-        If the format cannot hold the runs.
-    """
+    """Write measured runs as a table; the file is known to be writable."""
     found = read_runs(sources, asked=asked, application=application, cache=cache)
     origin = provenance.collect(arguments, filter(os.path.isfile, found.files))
     table = form.write(found.runs, plain(origin))

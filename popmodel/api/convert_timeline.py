@@ -22,39 +22,24 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.trace import Trace
 
-__all__ = ["TIMELINES", "ConvertedTimeline", "timeline_of", "write_timeline"]
-
 TIMELINES: Mapping[str, str] = {".perfetto.json": "Trace Event Format", ".svg": "SVG"}
 """Formats of timelines by suffix; the first may be followed by ``.gz``."""
 
 
 @dataclass(frozen=True)
 class ConvertedTimeline:
-    """A run over time that was written, as returned by `popmodel.convert`.
+    """A run over time that was written, as returned by `popmodel.convert`."""
 
-    Attributes
-    ----------
-    trace, path : str
-        The trace, and the file.
-    format : str
-        Its format.
-    processes : int
-        Processes of the run.
-    slices, messages : int
-        What they do and send, in a file for viewers; 0 in a drawing.
-    lanes : int
-        Lanes of a drawing; 0 in a file for viewers.
-    caveats, notes : tuple of str
-        What limits it: of the trace, and what the file does not hold as it is.
-    """
-
+    # The trace, and the file.
     trace: str
     path: str
-    format: str
-    processes: int
+    format: str  # Its format
+    processes: int  # Processes of the run
+    # What they do and send, in a file for viewers; 0 in a drawing.
     slices: int = 0
     messages: int = 0
-    lanes: int = 0
+    lanes: int = 0  # Lanes of a drawing; 0 in a file for viewers
+    # What limits it: of the trace, and what the file does not hold as it is.
     caveats: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -78,26 +63,7 @@ def timeline_of(path: str | os.PathLike[str]) -> str:
 def write_timeline(
     trace: Trace, source: str, output: str, caveats: tuple[str, ...], arguments: Sequence[str]
 ) -> ConvertedTimeline:
-    """Write a run over time; the file is known to be writable.
-
-    Parameters
-    ----------
-    trace : Trace
-        What is written of a run.
-    source, output : str
-        Path of the trace, and of the file.
-    caveats : tuple of str
-        What limits the part of the run.
-    arguments : sequence of str
-        The command line, which a drawing shows.
-
-    Raises
-    ------
-    TraceError
-        If the trace has no measured times.
-    FileError
-        If the file cannot be written.
-    """
+    """Write a run over time; the file is known to be writable."""
     suffix = timeline_of(output)
     about = ConvertedTimeline(source, output, TIMELINES[suffix], trace.processes, caveats=caveats)
     if suffix != ".svg":

@@ -60,13 +60,7 @@ def pages() -> list[Page]:
 
 
 def find(name: str) -> Page:
-    """Find a page by its name.
-
-    Raises
-    ------
-    UsageError
-        If the page is unknown.
-    """
+    """Find a page by its name."""
     known = {page.name: page for page in pages()}
     if name in known:
         return known[name]

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.explain import Explanation
     from popmodel.efficiency.family import Family
 
-__all__ = ["explain"]
-
 SCHEMA = "popmodel/explain/1"
 
 # what screens write behind a name: its unit
@@ -26,25 +24,7 @@ _UNITS = (", s", ", %", " %", " s", ", ratios", ",")
 
 
 def explain(name: str | None = None) -> dict[str, Any]:
-    """Explain a name, or list all names.
-
-    Parameters
-    ----------
-    name : str, optional
-        A metric, an abbreviation of one (``LB``), ``FAMILY.METRIC``, a family, a parameter of a
-        machine (``memory.bsat``), a key of a signature (``parallel.trip``), a symbol, or any other
-        term on a screen (``expected loss``).
-
-    Returns
-    -------
-    dict
-        The document, schema ``popmodel/explain/1``, without provenance.
-
-    Raises
-    ------
-    UsageError
-        If the name is unknown; the hint suggests similar names.
-    """
+    """Explain a name, or list all names."""
     families = load_families()
     if name is None:
         return _catalogue(families.values(), glossary.words())

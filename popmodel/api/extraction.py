@@ -35,23 +35,13 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.report.views import Views
 
-__all__ = ["Compared", "Found", "check_against", "signature_from"]
-
 
 @dataclass(frozen=True)
 class Found(Result):
-    """A signature that was found in traces, as returned by `signature_from`.
+    """A signature that was found in traces, as returned by `signature_from`."""
 
-    Attributes
-    ----------
-    extracted : Extracted
-        The signature, and what it rests on.
-    path : str or None
-        Where it was written.
-    """
-
-    extracted: Extracted
-    path: str | None = None
+    extracted: Extracted  # The signature, and what it rests on
+    path: str | None = None  # Where it was written
 
     def __repr__(self) -> str:
         one = self.extracted
@@ -69,13 +59,7 @@ class Found(Result):
         return tuple(run.trace.path for run in self.extracted.runs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the signature to a file, replacing an existing one.
-
-        Raises
-        ------
-        FileError
-            If the file cannot be written, or `predict` would refuse it.
-        """
+        """Write the signature to a file, replacing an existing one."""
         save_text(path, self.text, signatures.load)
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,23 +151,15 @@ def signature_from(
 
 @dataclass(frozen=True)
 class Compared(Result):
-    """A signature beside a trace, as returned by `check_against`.
+    """A signature beside a trace, as returned by `check_against`."""
 
-    Attributes
-    ----------
-    signature, trace : str
-        Where they are.
-    processes, threads : int
-        Of the trace.
-    agreement : Agreement
-        What they have in common.
-    """
-
+    # Where they are.
     signature: str
     trace: str
+    # Of the trace.
     processes: int
     threads: int
-    agreement: Agreement
+    agreement: Agreement  # What they have in common
 
     def __repr__(self) -> str:
         off = f"off by {100 * self.agreement.worst:.2g} % at most"
@@ -221,30 +197,6 @@ def check_against(
 
     The signature is carried out as a whole with the processes and threads of the trace, and both
     are replayed on the ideal network.
-
-    Parameters
-    ----------
-    application : path, name or Signature
-        The signature.
-    trace : path or Trace
-        A run of it.
-    settings : mapping of str to float, optional
-        Problem parameters of the run.
-    machine : path, name or Profile, optional
-        The machine that it computed on, where the signature counts operations.
-    window, region, from_start, foa, cache, flop_rate
-        As for `signature_from`.
-    trace_application : int
-        Number of the application in the trace, from 1.
-
-    Raises
-    ------
-    FileError
-        If a file cannot be read, or the trace has no iterations where these are asked for.
-    PartError
-        If the run has not that many.
-    UsageError
-        If the signature cannot be carried out with so many processes and threads.
     """
     asked = Asked.of(window, region, from_start, foa)
     signature = signature_of(application)

@@ -20,32 +20,18 @@ if TYPE_CHECKING:
     from popmodel.report.views import Views
     from popmodel.structure.structure import Structure
 
-__all__ = ["FoundPhases", "find_phases"]
-
 _MOST = 5000
 """Phases from which on small ones are summed up."""
 
 
 @dataclass(frozen=True)
 class FoundPhases(OfTrace):
-    """The phases of a run, as returned by `find_phases`.
+    """The phases of a run, as returned by `find_phases`."""
 
-    Attributes
-    ----------
-    trace : str
-        Path of the trace.
-    structure : Structure
-        Where the phases are.
-    found : Phases
-        The bursts and parallel regions, by their place in the program.
-    document : dict
-        Schema ``popmodel/phases/1``, without provenance.
-    """
-
-    trace: str
-    structure: Structure
-    found: Phases
-    document: dict[str, Any]
+    trace: str  # Path of the trace
+    structure: Structure  # Where the phases are
+    found: Phases  # The bursts and parallel regions, by their place in the program
+    document: dict[str, Any]  # Schema ``popmodel/phases/1``, without provenance
 
     def __repr__(self) -> str:
         computing = format_time(self.found.seconds, digits=3)

@@ -21,26 +21,14 @@ if TYPE_CHECKING:
     from popmodel.report.views import Views
     from popmodel.trace import Trace
 
-__all__ = ["FoundStructure", "find_structure"]
-
 
 @dataclass(frozen=True)
 class FoundStructure(OfTrace):
-    """The structure of a run, as returned by `find_structure`.
+    """The structure of a run, as returned by `find_structure`."""
 
-    Attributes
-    ----------
-    trace : str
-        Path of the trace.
-    found : Structure
-        Loops, places, parts, iterations and focus.
-    document : dict
-        Schema ``popmodel/structure/1``, without provenance.
-    """
-
-    trace: str
-    found: Structure
-    document: dict[str, Any]
+    trace: str  # Path of the trace
+    found: Structure  # Loops, places, parts, iterations and focus
+    document: dict[str, Any]  # Schema ``popmodel/structure/1``, without provenance
 
     def __repr__(self) -> str:
         iterations = self.document["iterations"]

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["Asked", "Foa", "structure_of"]
-
 Foa: TypeAlias = str
 """Focus of analysis: ``auto``, times as ``0.8s..1.2s``, or ``iterations=10..20``."""
 
@@ -32,20 +30,11 @@ _INSTEAD = "choose a part with --window, for example --window 1s:2s"
 
 @dataclass(frozen=True)
 class Asked:
-    """The part that is asked for, of any run.
+    """The part that is asked for, of any run."""
 
-    Attributes
-    ----------
-    part : Part
-        What can be told without a run.
-    auto : bool
-        Whether it is the focus of analysis that the structure of the run suggests.
-    first, last : int or None
-        Or these iterations, from 1; a last one of None is that of the run.
-    """
-
-    part: Part
-    auto: bool = False
+    part: Part  # What can be told without a run
+    auto: bool = False  # Whether it is the focus of analysis that the structure of the run suggests
+    # Or these iterations, from 1; a last one of None is that of the run.
     first: int | None = None
     last: int | None = None
 
@@ -57,21 +46,7 @@ class Asked:
         from_start: bool = False,
         foa: Foa | None = None,
     ) -> Asked:
-        """Read what a user asks for.
-
-        Parameters
-        ----------
-        window, region, from_start
-            As for `Part.of`.
-        foa : str, optional
-            ``auto``, times (``0.8s..1.2s``; an end that is left out is that of the trace), or
-            iterations (``iterations=10..20``, or one of them), which count from 1.
-
-        Raises
-        ------
-        UsageError
-            If it is none of these, or they contradict each other.
-        """
+        """Read what a user asks for."""
         if foa is None:
             return cls(Part.of(window, region, from_start))
         for given, option in ((window is not None, "--window"), (from_start, "--from-start")):
@@ -93,15 +68,7 @@ class Asked:
             raise UsageError(f"--foa {foa}: {problem}", _EXAMPLES) from None
 
     def of_run(self, trace: Trace) -> Part:
-        """The part of a run.
-
-        Raises
-        ------
-        TraceError
-            If iterations are asked for and none are found.
-        PartError
-            If the run has not that many.
-        """
+        """The part of a run."""
         if not self.auto and self.first is None:
             return self.part
         found = _found(trace)

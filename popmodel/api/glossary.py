@@ -37,33 +37,15 @@ TOPICS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Word:
-    """A word and its meaning.
+    """A word and its meaning."""
 
-    Attributes
-    ----------
-    name : str
-        As screens write it.
-    topic : str
-        What it is about, in words.
-    meaning : str
-        A sentence or a noun phrase.
-    unit : str
-        SI unit, ``1`` for a ratio or count; empty where it is no number.
-    also : tuple of str
-        Other spellings.
-    see : tuple of str
-        Related words and metrics.
-    measure : str
-        The command that measures it, if there is one.
-    """
-
-    name: str
-    topic: str
-    meaning: str
-    unit: str = ""
-    also: tuple[str, ...] = ()
-    see: tuple[str, ...] = ()
-    measure: str = ""
+    name: str  # As screens write it
+    topic: str  # What it is about, in words
+    meaning: str  # A sentence or a noun phrase
+    unit: str = ""  # SI unit, ``1`` for a ratio or count; empty where it is no number
+    also: tuple[str, ...] = ()  # Other spellings
+    see: tuple[str, ...] = ()  # Related words and metrics
+    measure: str = ""  # The command that measures it, if there is one
 
 
 def find(wanted: str, *, is_metric: bool = False) -> list[Word]:
@@ -71,13 +53,6 @@ def find(wanted: str, *, is_metric: bool = False) -> list[Word]:
 
     Keys of signatures and changes of parts of a program are asked for only where they may be meant:
     the model has them, whose rooms take longer to load than all else that explains a word.
-
-    Parameters
-    ----------
-    wanted : str
-        What was written.
-    is_metric : bool
-        Whether a metric has that name.
     """
     name = plain(wanted)
     found = [*_words_by_name().get(name, ()), *_parameter(wanted)]

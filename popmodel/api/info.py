@@ -10,8 +10,6 @@ from popmodel.plain import document
 from popmodel.trace.info import info as facts_of
 from popmodel.trace.part import Window
 
-__all__ = ["info"]
-
 
 def info(
     trace: TraceLike,
@@ -24,24 +22,7 @@ def info(
     cache: bool = True,
     flop_rate: float | None = None,
 ) -> dict[str, Any]:
-    """Return what is in a trace, schema ``popmodel/info/1``, without provenance.
-
-    Parameters
-    ----------
-    trace, window, region, from_start, foa, application, cache
-        As for `popmodel.analyse`.
-    flop_rate : float, optional
-        As for `popmodel.read`.
-
-    Raises
-    ------
-    FileError
-        If the trace cannot be read.
-    PartError
-        If the trace has no such window or region.
-    UsageError
-        If options contradict each other.
-    """
+    """Return what is in a trace, schema ``popmodel/info/1``, without provenance."""
     asked = Asked.of(window, region, from_start, foa)
     read = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate)
     return document("popmodel/info/1", **facts_of(read, asked.of_run(read)))

@@ -28,13 +28,7 @@ def several(given: Any) -> list[Any]:
 
 
 def path_of(trace: TraceLike) -> str:
-    """Where a trace comes from.
-
-    Raises
-    ------
-    UsageError
-        If it is neither a trace nor a path.
-    """
+    """Where a trace comes from."""
     from popmodel.trace import Trace
 
     if isinstance(trace, Trace):
@@ -56,18 +50,7 @@ def trace_of(
     flop_rate: float | None = None,
     rated: bool = False,
 ) -> Trace:
-    """Return a trace, read if it is a path; raises as `popmodel.trace.read`.
-
-    Parameters
-    ----------
-    trace : path or Trace
-        The trace.
-    application, cache, flop_rate
-        As for `popmodel.trace.read`.
-    rated : bool
-        Whether a format that gives computing in flop needs a flop rate, because times are asked
-        for.
-    """
+    """Return a trace, read if it is a path; raises as `popmodel.trace.read`."""
     from pathlib import Path as File
 
     from popmodel.trace import Trace, read
@@ -86,15 +69,7 @@ def trace_of(
 
 
 def signature_of(application: SignatureLike | None) -> Signature:
-    """Return a signature: loaded, read from a file, bundled (by name), or the default.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read or is not a valid signature.
-    UsageError
-        If neither a file nor a bundled signature has that name.
-    """
+    """Return a signature: loaded, read from a file, bundled (by name), or the default."""
     from popmodel.model import signatures
     from popmodel.model.signature import files
     from popmodel.model.signature.program import Signature
@@ -109,15 +84,7 @@ def signature_of(application: SignatureLike | None) -> Signature:
 
 
 def profile_of(machine: ProfileLike | None) -> Profile:
-    """Return a machine profile: loaded, read from a file, a preset (by name), or the default.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read or is not a valid profile.
-    UsageError
-        If neither a file nor a preset has that name.
-    """
+    """Return a machine profile: loaded, read from a file, a preset (by name), or the default."""
     from popmodel.machine import profile
 
     if isinstance(machine, profile.Profile):
@@ -128,13 +95,7 @@ def profile_of(machine: ProfileLike | None) -> Profile:
 
 
 def allocation_of(nodes: int | None, cores_per_node: int | None, bind: str = "close") -> Allocation:
-    """The nodes and cores that may be used, and how threads are bound to them.
-
-    Raises
-    ------
-    UsageError
-        If a number is not a whole one, or the binding is none of those that there are.
-    """
+    """The nodes and cores that may be used, and how threads are bound to them."""
     from popmodel.model.run.placement import BINDS, Allocation
 
     for name, number in (("nodes", nodes), ("cores_per_node", cores_per_node)):
@@ -147,13 +108,7 @@ def allocation_of(nodes: int | None, cores_per_node: int | None, bind: str = "cl
 
 
 def whole_number(name: str, number: Any, least: int = 1) -> int:
-    """A number of something.
-
-    Raises
-    ------
-    UsageError
-        If it is not a whole number, or less than `least`.
-    """
+    """A number of something."""
     try:
         whole = int(number)
     except (TypeError, ValueError, OverflowError):
@@ -166,13 +121,7 @@ def whole_number(name: str, number: Any, least: int = 1) -> int:
 
 
 def numbers(name: str, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return numbers by name, empty if none are given.
-
-    Raises
-    ------
-    UsageError
-        If it is not a mapping, or a value is not a number.
-    """
+    """Return numbers by name, empty if none are given."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -186,13 +135,7 @@ def numbers(name: str, given: Mapping[str, float] | None) -> dict[str, float]:
 
 
 def number(name: str, value: float | str, parse: Callable[[str], float]) -> float:
-    """Return a quantity in SI units: a number as it is, text as the command line reads it.
-
-    Raises
-    ------
-    UsageError
-        If it is neither a number nor text with a number and a unit.
-    """
+    """Return a quantity in SI units: a number as it is, text as the command line reads it."""
     if isinstance(value, str):
         try:
             return parse(value)
@@ -207,13 +150,7 @@ def number(name: str, value: float | str, parse: Callable[[str], float]) -> floa
 
 
 def choices(given: str | Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...] | None:
-    """Families of metrics: one name, several, names separated by commas, or ``all``.
-
-    Raises
-    ------
-    UsageError
-        If a family is unknown.
-    """
+    """Families of metrics: one name, several, names separated by commas, or ``all``."""
     if given is None:
         return None
     names = given.split(",") if isinstance(given, str) else several(given)

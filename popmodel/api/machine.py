@@ -8,8 +8,6 @@ from popmodel.api.inputs import ProfileLike, profile_of
 from popmodel.machine import findings
 from popmodel.plain import document
 
-__all__ = ["check", "show"]
-
 
 def show(machine: ProfileLike | None = None) -> dict[str, Any]:
     """Return what a profile says, schema ``popmodel/machine-show/1``, without provenance."""

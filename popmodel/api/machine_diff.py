@@ -12,8 +12,6 @@ from popmodel.machine.profile import Profile
 from popmodel.plain import document
 from popmodel.report.machine_values import host_text, unit_of
 
-__all__ = ["compare"]
-
 _OF_THE_MOMENT = frozenset({"load", "measured"})  # differs from run to run
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from popmodel.timeline import Timeline
     from popmodel.trace import Trace
 
-__all__ = ["Report", "make_report"]
-
 ReportInput: TypeAlias = "TraceLike | SignatureLike | Result"
 
 _NAMED = 3
@@ -40,18 +38,10 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Report(Result):
-    """A report, as returned by `make_report`.
+    """A report, as returned by `make_report`."""
 
-    Attributes
-    ----------
-    contents : Contents
-        What its page shows.
-    files : tuple of str
-        The files that were read.
-    """
-
-    contents: Contents
-    files: tuple[str, ...]
+    contents: Contents  # What its page shows
+    files: tuple[str, ...]  # The files that were read
 
     def __repr__(self) -> str:
         made = plural(len(self.contents.documents), "result")
@@ -69,13 +59,7 @@ class Report(Result):
         return page(self.contents if saved else self.contents.with_(self._stamped()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, replacing an existing file.
-
-        Raises
-        ------
-        FileError
-            If the file cannot be written.
-        """
+        """Write the page, replacing an existing file."""
         save_text(path, self.page(), lambda page: saved_report(os.fspath(page)))
 
     @property

@@ -20,29 +20,15 @@ from popmodel.trace.part import PROGRAM
 from popmodel.units import plural
 from popmodel.values import dataclass
 
-__all__ = ["MeasuredRuns", "read_runs"]
-
 
 @dataclass(frozen=True)
 class MeasuredRuns:
-    """Measured runs, and where they come from.
+    """Measured runs, and where they come from."""
 
-    Attributes
-    ----------
-    runs : tuple of Measurement
-        Every run once, in the order of the files.
-    tables : tuple of RunTimes
-        The tables that were read.
-    warnings : tuple of str
-        What is doubtful about the runs, one line each.
-    files : tuple of str
-        The files that were read.
-    """
-
-    runs: tuple[Measurement, ...]
-    tables: tuple[RunTimes, ...]
-    warnings: tuple[str, ...]
-    files: tuple[str, ...]
+    runs: tuple[Measurement, ...]  # Every run once, in the order of the files
+    tables: tuple[RunTimes, ...]  # The tables that were read
+    warnings: tuple[str, ...]  # What is doubtful about the runs, one line each
+    files: tuple[str, ...]  # The files that were read
 
 
 def read_runs(
@@ -54,31 +40,7 @@ def read_runs(
     application: int = 1,
     cache: bool = True,
 ) -> MeasuredRuns:
-    """Read measured runs.
-
-    Parameters
-    ----------
-    sources : path or Trace, or several of them
-        Traces, and tables of runs (`popmodel.measurements.files.SUFFIXES`). What is known of the
-        runs of a file may stand behind its name: ``run.prv.gz:N=256,steps=100``; of a table also
-        what its columns mean: ``runs.csv:ranks=processes``.
-    parameters : iterable of str, optional
-        Names of the application's parameters: others are refused. None if they are not known.
-    settled : collection of str
-        Parameters that the caller sets where a run leaves them open.
-    asked : Asked, optional
-        The part of every trace that is measured; default: the program.
-    application, cache
-        As for `popmodel.read`, of every trace.
-
-    Raises
-    ------
-    FileError
-        If a file cannot be read, a table is wrong, or traces are of different programs.
-    UsageError
-        If there is no run, a part is asked for and there is no trace, or a run sets what is not a
-        parameter of the application.
-    """
+    """Read measured runs."""
     given = several(sources)
     if not given:
         raise UsageError("no measured run given", "name at least one trace or table")

@@ -31,44 +31,23 @@ from popmodel.values import cut, dataclass
 if TYPE_CHECKING:
     from popmodel.report.views import Views
 
-__all__ = ["Metrics", "metrics"]
-
 
 @dataclass(frozen=True)
 class Metrics(Result):
-    """Efficiencies of one or several runs, as returned by `metrics`.
+    """Efficiencies of one or several runs, as returned by `metrics`."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        A short name for each run.
-    runs : tuple of Run
-        The measurements of each run.
-    evaluations : tuple of mapping of str to Evaluation
-        For each run, the evaluation of every family, by family id.
-    scaling : Scaling
-        The runs against their reference run.
-    warnings : tuple of list of dict
-        For each run, the problems of its trace.
-    outside_mpi : {"everywhere", "not-in-mpi"}
-        What counts as time outside MPI.
-    breakdowns : tuple of Breakdown
-        For each run, its processes or regions, if requested with `by`.
-    families : tuple of str or None
-        The requested families; None: those that suit the runs.
-    by : {"process", "region"} or None
-        The requested breakdown.
-    """
-
-    names: tuple[str, ...]
-    runs: tuple[Run, ...]
+    names: tuple[str, ...]  # A short name for each run
+    runs: tuple[Run, ...]  # The measurements of each run
+    # For each run, the evaluation of every family, by family id.
     evaluations: tuple[Mapping[str, Evaluation], ...]
-    scaling: Scaling
-    warnings: tuple[list[dict[str, Any]], ...]
-    outside_mpi: OutsideMPI
+    scaling: Scaling  # The runs against their reference run
+    warnings: tuple[list[dict[str, Any]], ...]  # For each run, the problems of its trace
+    outside_mpi: OutsideMPI  # What counts as time outside MPI
+    # For each run, its processes or regions, if requested with `by`.
     breakdowns: tuple[Breakdown, ...]
+    # The requested families; None: those that suit the runs.
     families: tuple[str, ...] | None = None
-    by: By | None = None
+    by: By | None = None  # The requested breakdown
 
     def __repr__(self) -> str:
         family = self.shown[0]
@@ -93,13 +72,7 @@ class Metrics(Result):
         return ("hybrid-additive",) if threaded else ("mpi",)
 
     def to_dict(self, families: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/metrics/1``, without provenance.
-
-        Parameters
-        ----------
-        families : sequence of str, optional
-            Families to include; default: the requested ones, else all. Scaling is always included.
-        """
+        """Return the document, schema ``popmodel/metrics/1``, without provenance."""
         given = families or self.families or tuple(load_families())
         chosen = dict.fromkeys([*given, SCALING])
         shown = [{name: run[name] for name in chosen} for run in self.evaluations]

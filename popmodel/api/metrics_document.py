@@ -30,23 +30,7 @@ def measured(
     outside_mpi: OutsideMPI = "everywhere",
     breakdowns: Sequence[Breakdown] = (),
 ) -> dict[str, Any]:
-    """Put measured runs into a document.
-
-    Parameters
-    ----------
-    runs : sequence of popmodel.efficiency.measure.Run
-        The runs.
-    evaluations : sequence of mapping of str to Evaluation
-        For each run its families by id.
-    scaling : Scaling
-        The runs against their reference run.
-    warnings : sequence of sequence of mapping
-        For each run what is wrong with its trace: ``{"text", "count", "line"}``.
-    outside_mpi : {"everywhere", "not-in-mpi"}
-        What the evaluations take for time outside MPI.
-    breakdowns : sequence of Breakdown
-        For each run its processes or regions, if they are asked for.
-    """
+    """Put measured runs into a document."""
     names = run_names([run.trace for run in runs])
     entries = [
         {

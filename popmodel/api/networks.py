@@ -43,18 +43,10 @@ _PARSERS: Mapping[str, Callable[[str], float]] = {
 
 @dataclass(frozen=True)
 class OnMachine:
-    """A network that waits to know how many processes run on its machine.
+    """A network that waits to know how many processes run on its machine."""
 
-    Attributes
-    ----------
-    machine : Machine
-        The machine, read from a configuration of Dimemas.
-    change : mapping
-        Changes of `Network`.
-    """
-
-    machine: Machine
-    change: Mapping[str, Any]
+    machine: Machine  # The machine, read from a configuration of Dimemas
+    change: Mapping[str, Any]  # Changes of `Network`
 
     def between(self, processes: int) -> Network:
         """Return the network between some processes; raises as `Machine.network`."""
@@ -69,22 +61,7 @@ class OnMachine:
 def networks(
     network: NetworkLike | Iterable[NetworkLike], **given: Any
 ) -> list[Network | OnMachine]:
-    """Return one network for each combination of the values.
-
-    Parameters
-    ----------
-    network : str or Network, or several of them
-        Names of presets, configurations of Dimemas (``.cfg``), or networks to start from.
-    **given
-        As of `combinations`.
-
-    Raises
-    ------
-    UsageError
-        If a network is unknown or a value is invalid.
-    FileError
-        If a configuration cannot be read.
-    """
+    """Return one network for each combination of the values."""
     changes = combinations(**given)
     return [
         _changed(base, change) for base in map(_base_of, several(network)) for change in changes
@@ -129,23 +106,7 @@ def combinations(
     topology: TopologyLike | Iterable[TopologyLike] | None = None,
     **given: Values,
 ) -> list[dict[str, object]]:
-    """Return each combination of values as changes of `Network`; raises as `networks`.
-
-    Parameters
-    ----------
-    algorithm : str or several
-        Algorithms of operations (`popmodel.network.selection`); those of different operations go
-        together, several of one operation give several combinations.
-    collectives, collective_cost, mapping : str or several
-        Readings of collectives; what they cost (`cost_of`); nodes of ranks (`mapping_of`).
-    rank_speed : str or several
-        CPU speeds of single ranks (`popmodel.network.speeds`).
-    links, buses, links_within, sharing, topology
-        What messages share (`popmodel.api.shared.shared`).
-    **given : float or str, or several of them, or None
-        Further fields of `Network`, in SI units or as text with a unit or a range
-        (`popmodel.grids`); None: unchanged.
-    """
+    """Return each combination of values as changes of `Network`; raises as `networks`."""
     changes = [
         [{name: value} for value in _numbers(name, values)]
         for name, values in given.items()
@@ -199,15 +160,7 @@ def _readings(
 
 
 def cost_of(text: str) -> str | Fans:
-    """Return the cost of collectives: a factor by name, or Dimemas' factors and sizes of a file.
-
-    Raises
-    ------
-    UsageError
-        If it is neither.
-    FileError
-        If the file cannot be read or describes no collectives.
-    """
+    """Return the cost of collectives: a factor by name, or Dimemas' factors and sizes of a file."""
     if Path(text).is_file():
         return read_fans(text, read_text(text))
     if text not in COST_FACTORS:
@@ -219,15 +172,7 @@ def cost_of(text: str) -> str | Fans:
 
 
 def mapping_of(text: str) -> RankMapping | None:
-    """Return a mapping of ranks to nodes: ``traced`` (None), by rule, or from a file.
-
-    Raises
-    ------
-    UsageError
-        If it is neither a rule nor a file, or the file names no nodes.
-    FileError
-        If the file cannot be read.
-    """
+    """Return a mapping of ranks to nodes: ``traced`` (None), by rule, or from a file."""
     if Path(text).is_file():
         return listed(text, read_text(text).splitlines())
     return parse_mapping(text)
@@ -241,13 +186,7 @@ def _some(name: str, given: Values) -> list[float | str]:
 
 
 def network_of(given: NetworkLike) -> Network:
-    """Return a network: one as it is, or a preset by name.
-
-    Raises
-    ------
-    UsageError
-        If there is no such preset.
-    """
+    """Return a network: one as it is, or a preset by name."""
     return given if isinstance(given, Network) else preset(str(given))
 
 

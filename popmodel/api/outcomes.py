@@ -15,19 +15,6 @@ from popmodel.simulator import Execution, Replayer
 from popmodel.units import format_time
 from popmodel.values import dataclass
 
-__all__ = [
-    "BASELINES",
-    "Against",
-    "Baseline",
-    "Evaluations",
-    "Outcome",
-    "baseline",
-    "evaluate",
-    "outcome",
-    "replays_once",
-    "values_of",
-]
-
 Against = Literal["ideal", "first", "measured"]
 Replay: TypeAlias = Callable[[Network], Execution]
 """Replays the program on a network."""
@@ -39,37 +26,19 @@ Evaluations = Mapping[str, Evaluation]
 
 @dataclass(frozen=True)
 class Baseline:
-    """The runtime that replays are compared with.
+    """The runtime that replays are compared with."""
 
-    Attributes
-    ----------
-    what : {"ideal", "first", "measured"}
-        The replay on the ideal network, the first of the replays, or the measured run.
-    runtime : float or None
-        Seconds; None where that replay stopped.
-    """
-
-    what: Against
-    runtime: float | None
+    what: Against  # The replay on the ideal network, the first of the replays, or the measured run
+    runtime: float | None  # Seconds; None where that replay stopped
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A replay on one network.
+    """A replay on one network."""
 
-    Attributes
-    ----------
-    network : Network
-        The network.
-    found : Execution or ReplayError
-        What came out, or what stopped the replay.
-    evaluations : mapping of str to Evaluation
-        Efficiencies by family, if requested.
-    """
-
-    network: Network
-    found: Execution | ReplayError
-    evaluations: Evaluations
+    network: Network  # The network
+    found: Execution | ReplayError  # What came out, or what stopped the replay
+    evaluations: Evaluations  # Efficiencies by family, if requested
 
     def __repr__(self) -> str:
         return f"<Outcome on {self.network.name}: {self.told()}>"
@@ -97,16 +66,7 @@ class Outcome:
 
 
 def replays_once(replayer: Replayer, networks: Iterable[Network]) -> Replay:
-    """Replay a program on each network once: on many in few passes, on others when asked for.
-
-    Parameters
-    ----------
-    replayer : Replayer
-        The program.
-    networks : iterable of Network
-        Those that are going to be asked for. Where the replay on one of them stops, each is
-        replayed on its own, so that the error is told where it belongs.
-    """
+    """Replay a program on each network once: on many in few passes, on others when asked for."""
     given = list(dict.fromkeys(networks))
     try:
         found = dict(zip(given, replayer.scenarios(given), strict=True))
@@ -129,26 +89,7 @@ def outcome(
     *,
     alone: bool,
 ) -> Outcome:
-    """Replay a program on a network.
-
-    Parameters
-    ----------
-    replay : callable
-        Replays the program on a network.
-    network : Network
-        The network.
-    observed : Observables or None
-        The measured run, if efficiencies are requested.
-    unknown : mapping of str to str
-        Families that replays do not give.
-    alone : bool
-        Whether there is no other replay whose result would be lost by an error.
-
-    Raises
-    ------
-    ReplayError
-        If the replay stops and is the only one.
-    """
+    """Replay a program on a network."""
     try:
         found = replay(network)
         if observed is None:
@@ -186,19 +127,7 @@ def _usual(networks: Sequence[Network]) -> Against:
 def baseline(
     against: Against | None, replay: Replay, outcomes: Sequence[Outcome], measured: float | None
 ) -> Baseline:
-    """Find what replays are compared with.
-
-    Parameters
-    ----------
-    against : {"ideal", "first", "measured"} or None
-        The requested baseline; default: the one that best shows a change of the network.
-    replay : callable
-        Replays the program on a network.
-    outcomes : sequence of Outcome
-        Its replays.
-    measured : float or None
-        Its measured runtime, s; None where it has none.
-    """
+    """Find what replays are compared with."""
     what = against or _usual([one.network for one in outcomes])
     if what == "measured" and measured is None:
         what = "ideal"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.focus import Focus
 
-__all__ = ["described"]
-
 _BINS = 24
 _QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 
@@ -37,25 +35,7 @@ def described(
     focus: Focus,
     caveats: Sequence[str],
 ) -> dict[str, Any]:
-    """Describe phases as plain data.
-
-    Parameters
-    ----------
-    path : str
-        Of the trace.
-    structure : Structure
-        Of the run.
-    whole : Trace
-        That it is of.
-    found : Phases
-        Of what is analysed of it.
-    trace : Trace
-        What is analysed.
-    focus : Focus
-        Which part that is.
-    caveats : sequence of str
-        What has to be known before numbers are read.
-    """
+    """Describe phases as plain data."""
     owner = structure.program.owner.astype(np.int64)
     sums = _Sums(found, owner)
     balance = causes(sums.useful, sums.instructions, sums.cycles)

@@ -29,8 +29,6 @@ from popmodel.values import cut
 if TYPE_CHECKING:
     from popmodel.report.views import Views
 
-__all__ = ["Prediction", "predict"]
-
 Reference: TypeAlias = "tuple[int, int] | tuple[int, int, Mapping[str, float]]"
 """Processes, threads, and parameters that differ."""
 

@@ -29,36 +29,20 @@ if TYPE_CHECKING:
     from popmodel.measurements.measurement import Measurement
     from popmodel.report.views import Views
 
-__all__ = ["Projected", "project"]
-
 AUTO = "auto"
 
 
 @dataclass(frozen=True)
 class Projected(Result):
-    """Measured runs carried to other sizes, as returned by `project`.
+    """Measured runs carried to other sizes, as returned by `project`."""
 
-    Attributes
-    ----------
-    measured : MeasuredRuns
-        The runs, and what is doubtful about them.
-    evaluations : tuple of mapping of str to Evaluation
-        For each run, its families by id.
-    scaling : Scaling
-        The runs against their reference run.
-    projection : Projection
-        The laws, the projected metrics, and plain extrapolations of the runtime.
-    law : str
-        The law that was asked for, or ``auto``.
-    families : tuple of str or None
-        Families on the screen; None: the one that suits the runs.
-    """
-
-    measured: MeasuredRuns
-    evaluations: tuple[Mapping[str, Evaluation], ...]
-    scaling: Scaling
+    measured: MeasuredRuns  # The runs, and what is doubtful about them
+    evaluations: tuple[Mapping[str, Evaluation], ...]  # For each run, its families by id
+    scaling: Scaling  # The runs against their reference run
+    # The laws, the projected metrics, and plain extrapolations of the runtime.
     projection: Projection
-    law: str
+    law: str  # The law that was asked for, or ``auto``
+    # Families on the screen; None: the one that suits the runs.
     families: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:

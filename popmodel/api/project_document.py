@@ -28,21 +28,7 @@ def described(
     projection: Projection,
     law: str,
 ) -> dict[str, Any]:
-    """Put a projection into a document.
-
-    Parameters
-    ----------
-    measured : MeasuredRuns
-        The runs.
-    evaluations : sequence of mapping of str to Evaluation
-        For each run, its families by id; those that are projected are kept.
-    scaling : Scaling
-        The runs against their reference run.
-    projection : Projection
-        What was projected.
-    law : str
-        The law that was asked for, or ``auto``.
-    """
+    """Put a projection into a document."""
     projected = dict.fromkeys(row.family for row in projection.rows if row.family)
     speedup = {
         (row.processes, row.threads): row.value

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from popmodel.report.views import Record, Views
     from popmodel.simulator import Program
 
-__all__ = ["Replays", "replay", "without_mpi"]
-
 SCHEMA = "popmodel/replay/1"
 NO_MPI = (
     "no MPI to replay: no process sends, receives or takes part in a collective, so that a network "
@@ -70,49 +68,22 @@ ONE_NODE = (
 
 @dataclass(frozen=True)
 class Replays(Result):
-    """A run replayed on one or several networks, as returned by `replay`.
+    """A run replayed on one or several networks, as returned by `replay`."""
 
-    Attributes
-    ----------
-    trace : str
-        The trace, or the signature.
-    measured : float or None
-        Its measured runtime, s; None where the trace has no measured times.
-    nodes : int
-        Nodes of the traced processes, which the replays keep.
-    outcomes : tuple of Outcome
-        The result on each network.
-    against : Baseline
-        The baseline of the comparison.
-    window : Focus
-        The part of the trace that was replayed.
-    caveats, notes : tuple of str
-        What limits the numbers; what was omitted or treated as computation.
-    evaluations : mapping of str to Evaluation
-        Efficiencies of the measured run by family, if requested.
-    unknown : mapping of str to str
-        Families whose efficiencies replays do not give, with the reason.
-    files : tuple of str
-        The files that were read.
-    written : str or None
-        The trace that the replay was written to.
-    kind : str
-        What was replayed: ``trace`` or ``signature``.
-    """
-
-    trace: str
-    measured: float | None
-    nodes: int
-    outcomes: tuple[Outcome, ...]
-    against: Baseline
-    window: Focus
+    trace: str  # The trace, or the signature
+    measured: float | None  # Its measured runtime, s; None where the trace has no measured times
+    nodes: int  # Nodes of the traced processes, which the replays keep
+    outcomes: tuple[Outcome, ...]  # The result on each network
+    against: Baseline  # The baseline of the comparison
+    window: Focus  # The part of the trace that was replayed
+    # What limits the numbers; what was omitted or treated as computation.
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
-    evaluations: Evaluations
-    unknown: Mapping[str, str]
-    files: tuple[str, ...]
-    written: str | None = None
-    kind: str = "trace"
+    evaluations: Evaluations  # Efficiencies of the measured run by family, if requested
+    unknown: Mapping[str, str]  # Families whose efficiencies replays do not give, with the reason
+    files: tuple[str, ...]  # The files that were read
+    written: str | None = None  # The trace that the replay was written to
+    kind: str = "trace"  # What was replayed: ``trace`` or ``signature``
 
     def __repr__(self) -> str:
         networks = {"runs": [{"network": one.network.to_dict()} for one in self.outcomes]}

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator import Program
 
-__all__ = ["Input", "RunLike", "either", "of_signature", "of_trace"]
-
 RunLike: TypeAlias = "TraceLike | SignatureLike"
 Observed: TypeAlias = "tuple[Observables, dict[str, str], Evaluations]"
 """What is known of a run without its MPI, families that it does not give, and efficiencies."""
@@ -46,51 +44,24 @@ _NS = 1e9
 
 @dataclass(frozen=True)
 class Input:
-    """A run that is replayed.
+    """A run that is replayed."""
 
-    Attributes
-    ----------
-    kind : str
-        ``trace`` or ``signature``.
-    path : str
-        Where it comes from.
-    files : tuple of str
-        What was read.
-    program : Program
-        What every process does.
-    focus : Focus
-        The part of it that is replayed.
-    measured : float or None
-        Its measured runtime, s; None where it has no measured times.
-    caveats : tuple of str
-        What limits its numbers.
-    observe : callable
-        Gives what its efficiencies need.
-    write : callable or None
-        Writes a replay on a network as a trace; None where there is nothing to write it from.
-    """
-
-    kind: str
-    path: str
-    files: tuple[str, ...]
-    program: Program
-    focus: Focus
-    measured: float | None
-    caveats: tuple[str, ...]
-    observe: Callable[[], Observed]
+    kind: str  # ``trace`` or ``signature``
+    path: str  # Where it comes from
+    files: tuple[str, ...]  # What was read
+    program: Program  # What every process does
+    focus: Focus  # The part of it that is replayed
+    measured: float | None  # Its measured runtime, s; None where it has no measured times
+    caveats: tuple[str, ...]  # What limits its numbers
+    observe: Callable[[], Observed]  # Gives what its efficiencies need
+    # Writes a replay on a network as a trace; None where there is nothing to write it from.
     write: Callable[[Network, str | os.PathLike[str]], None] | None
 
 
 def either(
     run: RunLike, procs: int | None, threads: int, settings: Mapping[str, float] | None
 ) -> tuple[SignatureLike, None] | tuple[None, TraceLike]:
-    """Return a signature or a trace: TOML is the first, and what has a number of processes.
-
-    Raises
-    ------
-    UsageError
-        If it is a trace, and there is a number of processes, or of threads, or a setting.
-    """
+    """Return a signature or a trace: TOML is the first, and what has a number of processes."""
     from popmodel.trace import Trace
 
     if isinstance(run, str | os.PathLike):  # a trace needs nothing of the model, which takes long
@@ -160,23 +131,7 @@ def of_signature(
     seed: int,
     refused: Mapping[str, Any],
 ) -> Input:
-    """Return a run that a signature describes, with every step.
-
-    Parameters
-    ----------
-    application : path, name or Signature
-        The signature.
-    machine : Profile or None
-        What it computes on; None for the default one.
-    procs, threads : int
-        P, and T per process.
-    settings : mapping of str to float or None
-        Values instead of its parameters.
-    seed : int
-        Which processes are slow, and when, where that is left to chance.
-    refused : mapping of str to value
-        What only traces have, by name; something that is set is refused.
-    """
+    """Return a run that a signature describes, with every step."""
     from popmodel.model.whole import whole
 
     signature, profile = signature_of(application), profile_of(machine)

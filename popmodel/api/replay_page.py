@@ -13,21 +13,9 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.report.views import Document
 
-__all__ = ["with_sensitivity"]
-
 
 def with_sensitivity(document: Document, network: Network, part: Mapping[str, Any]) -> Contents:
-    """Return what the page of replays of a trace shows: them, and what the run depends on.
-
-    Parameters
-    ----------
-    document : mapping
-        Of the replays, with provenance.
-    network : Network
-        On which the dependence is found; where there is none, the page says why.
-    part : mapping
-        The part of the trace, as for `sensitivity`.
-    """
+    """Return what the page of replays of a trace shows: them, and what the run depends on."""
     report = dict(alone(document).document)
     trace = document["runs"][0]["trace"]
     try:

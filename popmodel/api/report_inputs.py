@@ -21,46 +21,25 @@ if TYPE_CHECKING:
     from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike
     from popmodel.report.views import Document
 
-__all__ = ["Given", "kinds", "saved_report"]
-
 PROFILE = "popmodel/machine/1"
 
 
 @dataclass(frozen=True)
 class Given:
-    """Inputs by what they are.
+    """Inputs by what they are."""
 
-    Attributes
-    ----------
-    traces, signatures, results, saved : tuple
-        Traces; signatures; results of other functions; paths of results and pages.
-    profile : path or None
-        A machine profile.
-    names : tuple of str
-        A short name of each input, in order.
-    files : tuple of str
-        Those that are files.
-    """
-
+    # Traces; signatures; results of other functions; paths of results and pages.
     traces: tuple[TraceLike, ...]
     signatures: tuple[SignatureLike, ...]
     results: tuple[Result, ...]
     saved: tuple[str, ...]
-    profile: ProfileLike | None
-    names: tuple[str, ...]
-    files: tuple[str, ...]
+    profile: ProfileLike | None  # A machine profile
+    names: tuple[str, ...]  # A short name of each input, in order
+    files: tuple[str, ...]  # Those that are files
 
 
 def kinds(inputs: Sequence[Any]) -> Given:
-    """Tell what each input is, by its type or its suffix.
-
-    Raises
-    ------
-    FileError
-        If a file cannot be read.
-    UsageError
-        If there is none, or there are two profiles.
-    """
+    """Tell what each input is, by its type or its suffix."""
     from popmodel.machine.profile import presets
     from popmodel.model.signature.files import bundled
     from popmodel.model.signature.program import Signature
@@ -116,13 +95,7 @@ def _path(one: Any) -> str:
 
 
 def saved_report(path: str) -> dict[str, Any]:
-    """The report in a file; a result alone as a report of its own.
-
-    Raises
-    ------
-    FileError
-        If it holds no result, or one that is damaged or that no report shows.
-    """
+    """The report in a file; a result alone as a report of its own."""
     found = _parsed(path)
     if found.get("schema") != SCHEMA:
         _require_shown(found, path)

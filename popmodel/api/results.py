@@ -22,17 +22,10 @@ if TYPE_CHECKING:
 
     from popmodel.report.views import Record
 
-__all__ = ["Drawing", "OfTrace", "Result", "save_text"]
-
 
 @dataclass(frozen=True)
 class Drawing:
     """An SVG drawing, which notebooks display.
-
-    Attributes
-    ----------
-    svg : str
-        The SVG source, also given by ``str(drawing)``.
 
     Examples
     --------
@@ -41,7 +34,7 @@ class Drawing:
     <Drawing: SVG, 788 x ... pixels>
     """
 
-    svg: str
+    svg: str  # The SVG source, also given by ``str(drawing)``
 
     def __repr__(self) -> str:
         head = self.svg.split("<svg", 1)[1].split(">", 1)[0]
@@ -55,13 +48,7 @@ class Drawing:
         return self.svg[self.svg.index("<svg") :]  # a notebook puts it into a page
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the drawing to a file, replacing an existing one.
-
-        Raises
-        ------
-        FileError
-            If the file cannot be written.
-        """
+        """Write the drawing to a file, replacing an existing one."""
         save_text(path, self.svg)
 
 
@@ -71,22 +58,7 @@ _SIDES = (" width", " height")
 def save_text(
     path: str | os.PathLike[str], text: str, read: Callable[[Path], object] | None = None
 ) -> None:
-    """Write a text to a file, replacing an existing one.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    text : str
-        What it will hold.
-    read : callable, optional
-        What reads such a file: what it refuses is not written.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written, or would be refused.
-    """
+    """Write a text to a file, replacing an existing one."""
     try:
         write_bytes(Path(path), text.encode(), read=read)
     except OSError as error:

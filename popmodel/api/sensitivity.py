@@ -75,69 +75,38 @@ LARGEST = (
 
 @dataclass(frozen=True)
 class Sensitivity(Result):
-    """What the runtime depends on, as returned by `sensitivity`.
+    """What the runtime depends on, as returned by `sensitivity`."""
 
-    Attributes
-    ----------
-    trace : str
-        The trace.
-    measured : float or None
-        Its measured runtime, s; None where the trace has no measured times.
-    processes, nodes, operations : int
-        Of the traced run.
-    network : Network
-        The network that the run was replayed on.
-    ideal_runtime : float
-        Runtime with no latency, infinite bandwidth and no overheads, s.
-    shares : Shares
-        What the runtime on the network is made of.
-    by_latency, by_gap : float
-        Derivatives of the runtime by latency (how many are paid) and by 1/bandwidth, B.
-    without : tuple of float
-        Runtime without latency, and with infinite bandwidth, s; all else as on the network.
-    over_latency, over_gap : Pieces
-        Runtime, s, over latency, s, at the bandwidth of the network, and over 1/bandwidth, s/B, at
-        its latency.
-    slower : mapping of float to Tolerance
-        For each slowdown against the network: how slow the network may be.
-    efficient : Tolerance
-        The same for a transfer efficiency of 95 %.
-    planes : RuntimePlanes
-        Runtime over both, and over the speed of computing.
-    dependence : Dependence
-        What faster regions and ideal scenarios are worth, and the critical path.
-    window : Focus
-        The part of the trace that was replayed.
-    caveats, notes : tuple of str
-        What limits the numbers; what was left out or assumed.
-    files : tuple of str
-        The files that were read.
-    written : str or None
-        The trace that the critical path was written to.
-    """
-
-    trace: str
-    measured: float | None
+    trace: str  # The trace
+    measured: float | None  # Its measured runtime, s; None where the trace has no measured times
+    # Of the traced run.
     processes: int
     nodes: int
     operations: int
-    network: Network
-    ideal_runtime: float
-    shares: Shares
+    network: Network  # The network that the run was replayed on
+    ideal_runtime: float  # Runtime with no latency, infinite bandwidth and no overheads, s
+    shares: Shares  # What the runtime on the network is made of
+    # Derivatives of the runtime by latency (how many are paid) and by 1/bandwidth, B.
     by_latency: float
     by_gap: float
+    # Runtime without latency, and with infinite bandwidth, s; all else as on the network.
     without: tuple[float, float]
+    # Runtime, s, over latency, s, at the bandwidth of the network, and over 1/bandwidth, s/B, at
+    # its latency.
     over_latency: Pieces
     over_gap: Pieces
+    # For each slowdown against the network: how slow the network may be.
     slower: dict[float, Tolerance]
-    efficient: Tolerance
-    planes: RuntimePlanes
+    efficient: Tolerance  # The same for a transfer efficiency of 95 %
+    planes: RuntimePlanes  # Runtime over both, and over the speed of computing
+    # What faster regions and ideal scenarios are worth, and the critical path.
     dependence: Dependence
-    window: Focus
+    window: Focus  # The part of the trace that was replayed
+    # What limits the numbers; what was left out or assumed.
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
-    files: tuple[str, ...]
-    written: str | None = None
+    files: tuple[str, ...]  # The files that were read
+    written: str | None = None  # The trace that the critical path was written to
 
     def __repr__(self) -> str:
         return cut(f"<Sensitivity of {self.trace}: {conclusion(self.to_dict())}>")

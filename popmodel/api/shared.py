@@ -13,8 +13,6 @@ from popmodel.network.limits import check_sharing
 from popmodel.network.topology import FatTree, Topology, Torus
 from popmodel.network.topology_file import read_topology
 
-__all__ = ["Counts", "TopologyLike", "links_of", "number_of", "shared", "topologies"]
-
 _Read = TypeVar("_Read")
 Counts: TypeAlias = "int | str | Iterable[int | str]"
 TopologyLike: TypeAlias = "str | os.PathLike[str] | Topology"
@@ -28,26 +26,7 @@ def shared(
     sharing: str | Iterable[str] | None = None,
     topology: TopologyLike | Iterable[TopologyLike] | None = None,
 ) -> list[list[dict[str, object]]]:
-    """Return, for each of these that is given, its values as changes of `Network`.
-
-    Parameters
-    ----------
-    links : int or str, or several of them
-        Links of each node, in and out, or ``"OUT:IN"``.
-    buses, links_within : int or str, or several of them
-        Numbers; 0: as many as needed.
-    sharing : str, or several
-        How links are shared.
-    topology : path-like, FatTree or Torus, or several of them
-        Networks of switches, or files that describe them.
-
-    Raises
-    ------
-    UsageError
-        If a value is none.
-    FileError
-        If a file cannot be read or describes no topology.
-    """
+    """Return, for each of these that is given, its values as changes of `Network`."""
     found: list[list[dict[str, object]]] = []
     if links is not None:
         found.append(_each("links", links_of, links))

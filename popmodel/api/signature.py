@@ -18,8 +18,6 @@ from popmodel.plain import document
 if TYPE_CHECKING:
     from popmodel.formulas.derivation import Formula
 
-__all__ = ["bundled", "formula"]
-
 
 def bundled() -> dict[str, Any]:
     """Return the signatures that come with popmodel, schema ``popmodel/signatures/1``."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Focus, Structure
     from popmodel.trace import Trace
 
-__all__ = ["LETTERS", "described"]
-
 _NS = 1e9
 _BINS = 480
 _ROWS = 64
@@ -37,20 +35,7 @@ LETTERS = ".crpgo"
 def described(
     path: str, structure: Structure, trace: Trace, focus: Focus, caveats: Sequence[str]
 ) -> dict[str, Any]:
-    """Describe the structure of a run as plain data.
-
-    Parameters
-    ----------
-    path : str
-        Of the trace.
-    structure : Structure
-    trace : Trace
-        The run.
-    focus : Focus
-        That of the structure, or another one.
-    caveats : sequence of str
-        What has to be known before it is read.
-    """
+    """Describe the structure of a run as plain data."""
     count = len(structure.iterations) - 1
     has = structure.loop is not None and count > 0
     return document(

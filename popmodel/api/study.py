@@ -34,27 +34,16 @@ if TYPE_CHECKING:
     from popmodel.campaign.runs import Tell
     from popmodel.tracer.library import Library
 
-__all__ = ["Watch", "default_folder", "job", "plan", "study"]
-
 SUFFIX = ".study"
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Who is told what happens.
+    """Who is told what happens."""
 
-    Attributes
-    ----------
-    tell : callable
-        A line for each thing that happens.
-    measuring : callable
-        How far the measurement of the machine is.
-    building : callable
-        Gives the library that traces a command, which is built once.
-    """
-
-    tell: Tell
-    measuring: Callable[[Progress], None]
+    tell: Tell  # A line for each thing that happens
+    measuring: Callable[[Progress], None]  # How far the measurement of the machine is
+    # Gives the library that traces a command, which is built once.
     building: Callable[[Any], Library]
 
 
@@ -97,31 +86,7 @@ def study(
     *,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Carry a study out, or go on with it.
-
-    Parameters
-    ----------
-    request : Request
-        What is asked for.
-    folder : Path
-        Where everything is kept.
-    extract : callable
-        Makes a signature of traces.
-    watch : Watch
-        Who is told what happens.
-    force : bool
-        Whether to begin anew, in place of another study in the directory.
-
-    Returns
-    -------
-    dict
-        The document of the sweep, ``popmodel/sweep/1``, with the key ``study``.
-
-    Raises
-    ------
-    PopmodelError
-        A step fails; the same command goes on with it.
-    """
+    """Carry a study out, or go on with it."""
     about = prepared(request)
     _check_given(request)
     with manifest.held(folder):
@@ -144,13 +109,7 @@ def study(
 
 
 def job(request: Request, folder: Path, watch: Watch, *, force: bool = False) -> Path | None:
-    """Write the runs of a study as a job; other parameters and errors as of `study`.
-
-    Returns
-    -------
-    Path or None
-        The job; None if it was written before.
-    """
+    """Write the runs of a study as a job; other parameters and errors as of `study`."""
     about = prepared(request)
     _check_given(request)
     with manifest.held(folder):

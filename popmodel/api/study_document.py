@@ -23,8 +23,6 @@ from popmodel.machine.profile import Profile
 from popmodel.measurements.measurement import from_run
 from popmodel.plain import plain
 
-__all__ = ["RESULT", "result", "role_of"]
-
 RESULT, SWEEP, VALIDATION = "study.json", "sweep.json", "validation.json"
 
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from popmodel.report.views import Views
     from popmodel.splits.sweep import Step
 
-__all__ = ["Sweep", "sweep"]
-
 
 class Sweep(model.Sweep, Result):
     """Splits of cores, with the attributes of `popmodel.splits.sweep.Sweep`."""
@@ -181,20 +179,7 @@ def sweep(
 
 
 def check_change(name: str, factor: float, given: str) -> None:
-    """Refuse a what-if change of something unknown, and one by no factor.
-
-    Parameters
-    ----------
-    name, factor : str, float
-        What is changed, and by how much.
-    given : str
-        How that was written, for messages.
-
-    Raises
-    ------
-    UsageError
-        If there is no such name, or the factor is not above 0 and finite.
-    """
+    """Refuse a what-if change of something unknown, and one by no factor."""
     if name not in WHAT_IF:
         hint = did_you_mean(name, WHAT_IF, f"known: {', '.join(WHAT_IF)}")
         raise UsageError(f"{given}: unknown name {name!r}", hint)

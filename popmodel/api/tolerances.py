@@ -8,27 +8,17 @@ from typing import Any
 
 from popmodel.values import dataclass
 
-__all__ = ["Tolerance", "limits", "told"]
-
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How slow the network may be until the run takes a certain time.
+    """How slow the network may be until the run takes a certain time."""
 
-    Attributes
-    ----------
-    runtime : float
-        That time, s.
-    latency : float or None
-        The largest latency, at the bandwidth of the network, s; infinite: any; None: with no
-        latency at all the run takes longer.
-    bandwidth : float or None
-        The least bandwidth, at the latency of the network, B/s; 0: any; None: with infinite
-        bandwidth the run takes longer.
-    """
-
-    runtime: float
+    runtime: float  # That time, s
+    # The largest latency, at the bandwidth of the network, s; infinite: any; None: with no latency
+    # at all the run takes longer.
     latency: float | None
+    # The least bandwidth, at the latency of the network, B/s; 0: any; None: with infinite bandwidth
+    # the run takes longer.
     bandwidth: float | None
 
 

@@ -13,27 +13,13 @@ if TYPE_CHECKING:
     from popmodel.tracer.library import Library
     from popmodel.tracer.merge import Merged
 
-__all__ = ["built", "traced"]
-
 _NS = 1e-9
 
 
 def traced(
     runs: Sequence[Merged], *, raw: str | None, cost: Costs | None, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return all runs of a command, ``popmodel/trace/1``: the first, with the others in it.
-
-    Parameters
-    ----------
-    runs : sequence of Merged
-        Their traces.
-    raw : str or None
-        The raw directory, where it is kept.
-    cost : Costs or None
-        What recording cost where the runs were made; what it usually costs if None.
-    notes : sequence of str
-        What was not seen, and why, beyond what the traces tell.
-    """
+    """Return all runs of a command, ``popmodel/trace/1``: the first, with the others in it."""
     first, *others = (_traced(run, raw, USUAL if cost is None else cost, notes) for run in runs)
     return {**first, "others": others}
 

@@ -53,63 +53,34 @@ from popmodel.values import cut, dataclass
 if TYPE_CHECKING:
     from popmodel.report.views import Views
 
-__all__ = ["Validation", "validate"]
-
 SCHEMA = "popmodel/validate/1"
 
 
 @dataclass(frozen=True)
 class Validation(Result):
-    """Predictions compared with measurements, as returned by `validate`.
+    """Predictions compared with measurements, as returned by `validate`."""
 
-    Attributes
-    ----------
-    application, machine : str
-        What was predicted.
-    preset : bool
-        Whether the machine comes with popmodel: it was not measured.
-    noisy : tuple of str
-        Sections of its profile that were measured beside noise.
-    not_modelled : str
-        MPI calls of the program that the signature does not contain, with their share of the time.
-    measured : tuple of Measurement
-        The measured runs.
-    pairs : tuple of Paired
-        The runs that are compared, with their predictions.
-    training : Training or None
-        The runs that the model was fitted to, if any are known.
-    noise : float
-        Standard deviation of the logarithm of runtimes from run to run as the model was calibrated,
-        which the intervals include; 0 where that is not known.
-    decisions : tuple of Decision
-        Whether the right split would have been chosen, where several were measured.
-    left_out : tuple of LeftOut
-        Runs that are not compared: their threads had no cores of their own.
-    defaults : mapping of str to float
-        Parameters of the application left at their defaults.
-    tables : tuple of RunTimes
-        The tables that were read.
-    files : tuple of str
-        The files that were read.
-    warnings : tuple of str
-        What is doubtful about the measured runs, one line each.
-    """
-
+    # What was predicted.
     application: str
     machine: str
-    preset: bool
-    noisy: tuple[str, ...]
+    preset: bool  # Whether the machine comes with popmodel: it was not measured
+    noisy: tuple[str, ...]  # Sections of its profile that were measured beside noise
+    # MPI calls of the program that the signature does not contain, with their share of the time.
     not_modelled: str
-    measured: tuple[Measurement, ...]
-    pairs: tuple[Paired, ...]
-    training: Training | None
+    measured: tuple[Measurement, ...]  # The measured runs
+    pairs: tuple[Paired, ...]  # The runs that are compared, with their predictions
+    training: Training | None  # The runs that the model was fitted to, if any are known
+    # Standard deviation of the logarithm of runtimes from run to run as the model was calibrated,
+    # which the intervals include; 0 where that is not known.
     noise: float
+    # Whether the right split would have been chosen, where several were measured.
     decisions: tuple[Decision, ...]
+    # Runs that are not compared: their threads had no cores of their own.
     left_out: tuple[LeftOut, ...]
-    defaults: Mapping[str, float]
-    tables: tuple[RunTimes, ...]
-    files: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
+    defaults: Mapping[str, float]  # Parameters of the application left at their defaults
+    tables: tuple[RunTimes, ...]  # The tables that were read
+    files: tuple[str, ...]  # The files that were read
+    warnings: tuple[str, ...] = ()  # What is doubtful about the measured runs, one line each
 
     @property
     def rows(self) -> tuple[Row, ...]:

@@ -16,17 +16,9 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.trace import Trace
 
-__all__ = ["check_writable", "write_replay"]
-
 
 def check_writable(output: str | os.PathLike[str], replays: int) -> None:
-    """Make sure, before any work, that a replay can be written as a trace.
-
-    Raises
-    ------
-    UsageError
-        There are several replays, or the file is no Paraver trace by its name.
-    """
+    """Make sure, before any work, that a replay can be written as a trace."""
     if not os.fspath(output).endswith(SUFFIXES):
         raise UsageError(f"{os.fspath(output)}: must end in .prv or .prv.gz", "try replayed.prv.gz")
     if replays != 1:
@@ -39,15 +31,7 @@ def check_writable(output: str | os.PathLike[str], replays: int) -> None:
 def write_replay(
     trace: Trace, program: Program, network: Network, output: str | os.PathLike[str]
 ) -> None:
-    """Replay a program once more and write what happens as a Paraver trace.
-
-    Raises
-    ------
-    ReplayError
-        The replay stops, or threads besides masters call MPI.
-    TraceError
-        The trace cannot be written.
-    """
+    """Replay a program once more and write what happens as a Paraver trace."""
     if len(program.threads):
         raise ReplayError(
             f"{trace.path}: not only masters call MPI: such a replay cannot be written as a trace",

@@ -26,27 +26,7 @@ Document = dict[str, Any]
 def collect(
     folders: Sequence[Path], failures: Iterable[Failure] = ()
 ) -> tuple[Document, list[Path]]:
-    """Make a profile of all samples in some directories.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-        Run directories, or other directories with samples files.
-    failures : iterable of Failure
-        Launches that were given up, to be told in the profile.
-
-    Returns
-    -------
-    document : dict
-        The profile as JSON types, without the provenance of the command.
-    paths : list of Path
-        The samples files that it is made of.
-
-    Raises
-    ------
-    FileError
-        If there are no samples, or they are damaged.
-    """
+    """Make a profile of all samples in some directories."""
     paths: list[Path] = []
     for folder in folders:
         here = run_directory.all_samples(folder)
@@ -145,17 +125,7 @@ def has_any(document: Mapping[str, Any], parts: Iterable[str]) -> bool:
 def nothing_of(
     parts: Sequence[str], document: Mapping[str, Any], failures: Sequence[Failure]
 ) -> PopmodelError:
-    """The error for a measurement that has nothing of the parts that were asked for.
-
-    Parameters
-    ----------
-    parts : sequence of str
-        What was asked for.
-    document : mapping
-        The profile of what there is; says what is absent.
-    failures : sequence of Failure
-        Launches that were given up; the first tells what to do.
-    """
+    """The error for a measurement that has nothing of the parts that were asked for."""
     what = f"{', '.join(parts)}: nothing could be measured"
     hint = "popmodel doctor shows what works on this machine"
     if failures:
@@ -176,22 +146,7 @@ def _has(document: Mapping[str, Any], path: str) -> bool:
 
 
 def replace_parts(kept: Mapping[str, Any], fresh: Document, parts: Sequence[str]) -> Document:
-    """Put newly measured parts into a profile in the place of its own; the rest is kept.
-
-    Parameters
-    ----------
-    kept : mapping
-        A profile as JSON types.
-    fresh : dict
-        The profile of the new measurement.
-    parts : sequence of str
-        What was measured; what the new profile lacks of it is gone.
-
-    Raises
-    ------
-    UsageError
-        If the profiles are of different machines, or were measured with different software.
-    """
+    """Put newly measured parts into a profile in the place of its own; the rest is kept."""
     for name, values in _identities(kept, fresh).items():
         before, now = values
         if before is not None and now is not None and before != now:

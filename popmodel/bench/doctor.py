@@ -48,29 +48,16 @@ _PATIENCE = 60.0  # seconds for a program of two threads
 
 @dataclass(frozen=True)
 class Check:
-    """One question and its answer.
+    """One question and its answer."""
 
-    Attributes
-    ----------
-    name : str
-        What was asked for.
-    status : str
-        ``ok``; ``warn`` if measuring goes on with a doubt; ``fail`` if it cannot; ``absent`` if
-        something is not there that measuring does not need; ``untried`` if another check has
-        failed that this one depends on.
-    found : str
-        What was found.
-    todo : str or None
-        What to do about it.
-    facts : mapping
-        The same for programs.
-    """
-
-    name: str
+    name: str  # What was asked for
+    # ``ok``; ``warn`` if measuring goes on with a doubt; ``fail`` if it cannot; ``absent`` if
+    # something is not there that measuring does not need; ``untried`` if another check has failed
+    # that this one depends on.
     status: Status
-    found: str
-    todo: str | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    found: str  # What was found
+    todo: str | None = None  # What to do about it
+    facts: Mapping[str, Any] = field(default_factory=dict)  # The same for programs
 
 
 def examine(
@@ -79,19 +66,7 @@ def examine(
     environment: Environment = os.environ,
     seconds: float = 1.0,
 ) -> list[Check]:
-    """Do all checks.
-
-    Parameters
-    ----------
-    hardware : Hardware
-        Of this machine.
-    launcher : str, optional
-        Words that start ranks.
-    environment : mapping of str to str
-        With what the user set: ``CC``, ``MPICC``, ``PATH``, variables of a batch system.
-    seconds : float
-        How long to listen for noise.
-    """
+    """Do all checks."""
     mpi = _tried(lambda: find_mpi(launcher, environment))
     own = mpi if isinstance(mpi, Mpi) else None
     compiler = _tried(lambda: find_compiler(own, environment))
@@ -196,15 +171,7 @@ def check_mpi(mpi: Mpi | PopmodelError, environment: Environment) -> Check:
 
 
 def check_counters(refused: int | None, paranoia: int | None) -> Check:
-    """Whether the hardware's counters can be read.
-
-    Parameters
-    ----------
-    refused : int or None
-        Error number of the attempt, None if it succeeded.
-    paranoia : int or None
-        The kernel's setting.
-    """
+    """Whether the hardware's counters can be read."""
     facts: dict[str, Any] = {"error": None, "perf_event_paranoid": paranoia}
     if refused is None:
         return Check("counters", "ok", "available (instructions, cycles)", facts=facts)

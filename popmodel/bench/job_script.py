@@ -89,31 +89,7 @@ def write(
     output: str,
     launcher: str = "srun",
 ) -> Path:
-    """Write the script, the jobs of all launches and copies of the programs.
-
-    Parameters
-    ----------
-    run : Measurement
-        A new measurement; the files go to its directory.
-    programs : mapping of str to Path
-        The built programs.
-    output : str
-        File of the profile, for the comment that says how to collect.
-    launcher : str
-        How ranks are started: ``srun`` with its options.
-
-    Returns
-    -------
-    Path
-        The script.
-
-    Raises
-    ------
-    UsageError
-        If the launcher is not srun, or a name holds characters that are not to be seen.
-    FileError
-        If the directory cannot be written.
-    """
+    """Write the script, the jobs of all launches and copies of the programs."""
     words = shlex.split(launcher)
     if not words or Path(words[0]).name != "srun":
         raise UsageError(

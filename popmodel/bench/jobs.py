@@ -62,17 +62,10 @@ _DIGITS = 18  # of a whole number: the programs read 64 bits
 
 @dataclass(frozen=True)
 class Job:
-    """One thing to measure.
+    """One thing to measure."""
 
-    Attributes
-    ----------
-    name : str
-        Such as ``ping_pong``.
-    params : tuple of (str, int or str)
-        Keys and values in alphabetical order, so that equal jobs are equal.
-    """
-
-    name: str
+    name: str  # Such as ``ping_pong``
+    # Keys and values in alphabetical order, so that equal jobs are equal.
     params: tuple[tuple[str, Value], ...] = ()
 
     @property
@@ -99,13 +92,7 @@ def from_params(name: str, params: Mapping[str, object]) -> Job:
 
 
 def parse(line: str) -> Job:
-    """Read a job from its line.
-
-    Raises
-    ------
-    UsageError
-        If there is no name, or a word is not ``key=value``.
-    """
+    """Read a job from its line."""
     name, *words = line.split() or [""]
     if not name:
         raise UsageError("job without a name", "write NAME key=value ...")

@@ -23,27 +23,13 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for.
+    """What a user asks for."""
 
-    Attributes
-    ----------
-    mode : str
-        ``quick`` or ``full``.
-    parts : tuple of str
-        Parts of the suite.
-    ranks : int or None
-        MPI processes in all; as many as there are cores by default.
-    nodes : int
-        Nodes that they are on; more than one only in a job script.
-    launcher : str or None
-        What starts ranks; found out by default.
-    """
-
-    mode: str
-    parts: tuple[str, ...]
-    ranks: int | None = None
-    nodes: int = 1
-    launcher: str | None = None
+    mode: str  # ``quick`` or ``full``
+    parts: tuple[str, ...]  # Parts of the suite
+    ranks: int | None = None  # MPI processes in all; as many as there are cores by default
+    nodes: int = 1  # Nodes that they are on; more than one only in a job script
+    launcher: str | None = None  # What starts ranks; found out by default
 
     @property
     def wants_mpi(self) -> bool:
@@ -69,22 +55,7 @@ class Tools:
 
 
 def tools(request: Request, cores: int) -> Tools:
-    """Find the compiler and the MPI, and build what the request needs.
-
-    Parameters
-    ----------
-    request : Request
-        What is asked for.
-    cores : int
-        Cores of the machine: on one there is nobody to send messages to.
-
-    Raises
-    ------
-    ToolchainError
-        If there is no compiler, or no MPI although a part needs one.
-    BuildError
-        If a program cannot be built.
-    """
+    """Find the compiler and the MPI, and build what the request needs."""
     mpi = None
     if request.wants_mpi and (request.ranks or cores) > 1:
         try:
@@ -103,22 +74,7 @@ def tools(request: Request, cores: int) -> Tools:
 
 
 def make_plan(request: Request, machine: Hardware, seed: int | None = None) -> Plan:
-    """Plan what a request asks for on nodes like this one.
-
-    Parameters
-    ----------
-    request : Request
-        What is asked for; its ranks on several nodes tell the cores of those.
-    machine : Hardware
-        This node.
-    seed : int, optional
-        Of the random orders; drawn by default.
-
-    Raises
-    ------
-    UsageError
-        If the ranks do not fit the nodes, or nothing is left to be measured.
-    """
+    """Plan what a request asks for on nodes like this one."""
     topology = _topology(machine, request.nodes)
     ranks = request.ranks or topology.cores_per_node * request.nodes
     if ranks % request.nodes:
@@ -179,27 +135,7 @@ def default_folder(parts: Sequence[str] = ()) -> Path:
 def open_run(
     folder: Path, made: Plan, made_with: Mapping[str, str], *, force: bool, keep: bool
 ) -> Measurement:
-    """Go on with an interrupted measurement, or begin a new one.
-
-    Parameters
-    ----------
-    folder : Path
-        The run directory.
-    made, made_with
-        What is to be measured, and with what.
-    force : bool
-        Whether another measurement that lies there may be thrown away.
-    keep : bool
-        Whether a completed one is given back as it is, instead of beginning anew: its profile may
-        have been lost.
-
-    Raises
-    ------
-    UsageError
-        If another measurement lies there that may not be thrown away.
-    FileError
-        If the directory cannot be used.
-    """
+    """Go on with an interrupted measurement, or begin a new one."""
     try:
         found = run_directory.find(folder)
     except FileError:

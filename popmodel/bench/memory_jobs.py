@@ -65,15 +65,6 @@ def loop_sets(topology: Topology, threads: int, *, full: bool) -> list[int]:
     Every core has an equal part. In its share of a cache it must be clear of the cache below, which
     it is not where there are many cores for a cache that is hardly larger than theirs. In a large
     one full mode has two sets: a core knows the addresses of all pages of a small one only.
-
-    Parameters
-    ----------
-    topology : Topology
-        The node.
-    threads : int
-        Cores of one memory domain.
-    full : bool
-        Whether in full mode.
     """
     sets: list[int] = []
     below = 0.0

@@ -38,54 +38,28 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """When a program stops measuring.
+    """When a program stops measuring."""
 
-    Attributes
-    ----------
-    budget : float
-        Seconds of one job at most.
-    least, most : int
-        Batches of a job.
-    precision : float
-        Half of the 95 % interval of the median, relative to it, that is good enough.
-    """
-
-    budget: float
+    budget: float  # Seconds of one job at most
+    # Batches of a job.
     least: int
     most: int
-    precision: float
+    precision: float  # Half of the 95 % interval of the median, relative to it, that is good enough
 
 
 @dataclass(frozen=True)
 class PlannedLaunch:
-    """One start of a program.
+    """One start of a program."""
 
-    Attributes
-    ----------
-    number : int
-        From 1, in the order in which they are started.
-    program : str
-        ``node`` or ``mpi``.
-    ranks, nodes : int
-        Processes, and nodes over which they are spread.
-    threads : int
-        Cores that each process has.
-    thread_level : str or None
-        Of MPI; None for the node program.
-    limits : Limits
-        When to stop.
-    jobs : tuple of Job
-        In the order in which they are done.
-    """
-
-    number: int
-    program: str
+    number: int  # From 1, in the order in which they are started
+    program: str  # ``node`` or ``mpi``
+    # Processes, and nodes over which they are spread.
     ranks: int
     nodes: int
-    threads: int
-    thread_level: str | None
-    limits: Limits
-    jobs: tuple[Job, ...]
+    threads: int  # Cores that each process has
+    thread_level: str | None  # Of MPI; None for the node program
+    limits: Limits  # When to stop
+    jobs: tuple[Job, ...]  # In the order in which they are done
 
     def seconds(self, jobs: int | None = None) -> float:
         """Time of a number of its jobs, all by default, if each needs all its budget."""
@@ -105,31 +79,16 @@ class PlannedLaunch:
 
 @dataclass(frozen=True)
 class Plan:
-    """All launches of a measurement.
+    """All launches of a measurement."""
 
-    Attributes
-    ----------
-    mode : str
-        ``quick`` or ``full``.
-    parts : tuple of str
-        Parts of the suite that are measured.
-    ranks, nodes : int
-        Processes of the MPI launches in all, nodes.
-    seed : int
-        Of the random orders.
-    launches : tuple of PlannedLaunch
-        In the order in which they are started.
-    left_out : mapping of str to str
-        Path in the profile -> why nothing here can measure it.
-    """
-
-    mode: str
-    parts: tuple[str, ...]
+    mode: str  # ``quick`` or ``full``
+    parts: tuple[str, ...]  # Parts of the suite that are measured
+    # Processes of the MPI launches in all, nodes.
     ranks: int
     nodes: int
-    seed: int
-    launches: tuple[PlannedLaunch, ...]
-    left_out: Mapping[str, str]
+    seed: int  # Of the random orders
+    launches: tuple[PlannedLaunch, ...]  # In the order in which they are started
+    left_out: Mapping[str, str]  # Path in the profile -> why nothing here can measure it
 
     @property
     def seconds(self) -> float:
@@ -152,24 +111,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Mode:
-    """How long and how densely a mode measures.
+    """How long and how densely a mode measures."""
 
-    Attributes
-    ----------
-    rounds : int
-        Launches of each program.
-    seconds : float
-        Of all launches together.
-    least, most : int
-        Batches of a job.
-    shortest, longest : float
-        Least and largest budget of a short job, s.
-    """
-
-    rounds: int
-    seconds: float
+    rounds: int  # Launches of each program
+    seconds: float  # Of all launches together
+    # Batches of a job.
     least: int
     most: int
+    # Least and largest budget of a short job, s.
     shortest: float
     longest: float
 
@@ -249,13 +198,7 @@ def from_dict(table: Mapping[str, Any]) -> Plan:
 
 
 def parts(text: str) -> tuple[str, ...]:
-    """The parts that ``--only`` names, separated by commas.
-
-    Raises
-    ------
-    UsageError
-        If there is no such part; names a near one.
-    """
+    """The parts that ``--only`` names, separated by commas."""
     names = {name.strip() for name in text.split(",") if name.strip()}
     for name in sorted(names):
         if name not in PARTS:
@@ -276,30 +219,7 @@ def make(
     smt: int = 1,
     seed: int,
 ) -> Plan:
-    """Plan a measurement.
-
-    Parameters
-    ----------
-    wanted : sequence of str
-        Parts of the suite.
-    mode : {'quick', 'full'}
-        How long it may take.
-    topology : Topology
-        The hardware of a node.
-    ranks : int
-        Processes of the MPI launches, on all nodes together.
-    nodes : int
-        Nodes of the MPI launches.
-    smt : int
-        Hardware threads of a core.
-    seed : int
-        Of the random orders.
-
-    Returns
-    -------
-    Plan
-        Without launches of a program for which no job is left.
-    """
+    """Plan a measurement."""
     how = MODES[mode]
     full = mode == "full"
     short, loops, long = selection.node_jobs(wanted, topology, smt, full=full)

@@ -53,24 +53,13 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement and where it is kept.
+    """A measurement and where it is kept."""
 
-    Attributes
-    ----------
-    folder : Path
-        The run directory.
-    plan : Plan
-        What is measured.
-    made_with : mapping of str to str
-        Host, compiler and MPI: samples of others do not belong to the same measurement.
-    is_completed : bool
-        Whether all that could be measured has been.
-    """
-
-    folder: Path
-    plan: Plan
+    folder: Path  # The run directory
+    plan: Plan  # What is measured
+    # Host, compiler and MPI: samples of others do not belong to the same measurement.
     made_with: Mapping[str, str]
-    is_completed: bool = False
+    is_completed: bool = False  # Whether all that could be measured has been
 
 
 @dataclass(frozen=True)
@@ -92,13 +81,7 @@ def beside(output: Path, parts: Sequence[str] = ()) -> Path:
 
 
 def find(folder: Path) -> Measurement | None:
-    """The measurement in a directory, or None if there is none.
-
-    Raises
-    ------
-    FileError
-        If its plan cannot be read.
-    """
+    """The measurement in a directory, or None if there is none."""
     path = folder / PLAN
     if not path.exists():
         return None
@@ -147,13 +130,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Measurement:
-    """Start a measurement in a directory; samples of an earlier one in it are removed.
-
-    Raises
-    ------
-    FileError
-        If the directory cannot be written, or holds files of something else.
-    """
+    """Start a measurement in a directory; samples of an earlier one in it are removed."""
     run = Measurement(folder, plan, made_with)
     refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
     try:
@@ -172,11 +149,6 @@ def put_aside(run: Measurement) -> Path:
     """Move a measurement into a new directory beside its own, ``NAME.1.samples``; give that one.
 
     Its own directory stays, with the lock of the command that holds it.
-
-    Raises
-    ------
-    FileError
-        If the files cannot be moved.
     """
     stem = run.folder.name.removesuffix(SUFFIX)
     numbers = itertools.count(1)
@@ -257,13 +229,7 @@ def done_in(path: Path) -> tuple[list[Job], bool]:
 
 
 def files(run: Measurement, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:
-    """Files for a start of a launch; its jobs are written.
-
-    Raises
-    ------
-    FileError
-        If they cannot be.
-    """
+    """Files for a start of a launch; its jobs are written."""
     earlier = len(list(_samples_of(run.folder, launch.number)))
     stem = f"launch-{launch.number:03d}" + (f"-{earlier + 1}" if earlier else "")
     made = Files(*(run.folder / f"{stem}.{suffix}" for suffix in ("jobs", "jsonl", "log")))

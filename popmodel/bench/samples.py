@@ -161,45 +161,27 @@ class SamplesError(FileError):
 
 @dataclass(frozen=True)
 class Result:
-    """What one job of one launch gave.
+    """What one job of one launch gave."""
 
-    Attributes
-    ----------
-    job : str
-        Name of the job.
-    params : mapping of str to int, float or str
-        What it was asked to measure.
-    seconds : ndarray of float64, shape (n,)
-        Time per operation of every batch, s; empty if the job is absent.
-    reference : ndarray of float64, shape (n,), or None
-        The same work without what is measured, s.
-    facts : mapping of str to value
-        What else the line says: ``inner``, ``moved`` (bytes per operation), ``work``, ``compute``
-        (s), ``nodes``, ``stopped``, ``at`` (Unix time), ``wall`` (s), ``involuntary``, ``steal``
-        (s), ``foreign`` (0..1).
-    absent : str or None
-        Why it could not be measured.
-    launch : hashable
-        What tells its launch from others; None as long as nothing needs it.
-    arithmetic : ndarray of float64, shape (k,), or None
-        The arithmetic of an operation alone, s; batches of their own.
-    pace, arithmetic_pace : ndarray of float64, shapes (n,) and (k,), or None
-        Turn of an empty loop on the slowest of the cores right before or after a batch, s.
-    alone : float or None
-        Share of the batches in which the cores were left to them, 0 if in too few; None as long as
-        nobody has looked.
-    """
-
-    job: str
-    params: Mapping[str, Any]
+    job: str  # Name of the job
+    params: Mapping[str, Any]  # What it was asked to measure
+    # Time per operation of every batch, s; empty if the job is absent.
     seconds: Array = field(repr=False)
+    # The same work without what is measured, s.
     reference: Array | None = field(default=None, repr=False)
+    # What else the line says: ``inner``, ``moved`` (bytes per operation), ``work``, ``compute``
+    # (s), ``nodes``, ``stopped``, ``at`` (Unix time), ``wall`` (s), ``involuntary``, ``steal`` (s),
+    # ``foreign`` (0..1).
     facts: Mapping[str, Any] = field(default_factory=dict)
-    absent: str | None = None
-    launch: Hashable = None
+    absent: str | None = None  # Why it could not be measured
+    launch: Hashable = None  # What tells its launch from others; None as long as nothing needs it
+    # The arithmetic of an operation alone, s; batches of their own.
     arithmetic: Array | None = field(default=None, repr=False)
+    # Turn of an empty loop on the slowest of the cores right before or after a batch, s.
     pace: Array | None = field(default=None, repr=False)
     arithmetic_pace: Array | None = field(default=None, repr=False)
+    # Share of the batches in which the cores were left to them, 0 if in too few; None as long as
+    # nobody has looked.
     alone: float | None = None
 
     @property
@@ -215,26 +197,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of a measuring program.
+    """One start of a measuring program."""
 
-    Attributes
-    ----------
-    path : str
-        Samples file.
-    header : mapping
-        Its first line.
-    results : tuple of Result
-        In the order in which they were measured.
-    end : str or None
-        ``complete``, or ``limit`` if time ran out; None if the launch was cut short.
-    foreign : float or None
-        Share of the processors' time that others used meanwhile, 0..1; None if not known.
-    """
-
-    path: str
-    header: Mapping[str, Any] = field(repr=False)
-    results: tuple[Result, ...] = field(repr=False)
+    path: str  # Samples file
+    header: Mapping[str, Any] = field(repr=False)  # Its first line
+    results: tuple[Result, ...] = field(repr=False)  # In the order in which they were measured
+    # ``complete``, or ``limit`` if time ran out; None if the launch was cut short.
     end: str | None = None
+    # Share of the processors' time that others used meanwhile, 0..1; None if not known.
     foreign: float | None = None
 
     @property
@@ -252,13 +222,7 @@ class Launch:
 
 
 def read(paths: Iterable[str | os.PathLike[str]]) -> list[Launch]:
-    """Read samples files.
-
-    Raises
-    ------
-    SamplesError
-        If one cannot be read or a line other than the last is damaged; names the line.
-    """
+    """Read samples files."""
     return [read_one(path) for path in paths]
 
 

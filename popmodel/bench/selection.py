@@ -42,25 +42,7 @@ _DELAY = "0.0005"  # s: long against an eager send, short against the budget of 
 def node_jobs(
     wanted: Sequence[str], topology: Topology, smt: int, *, full: bool
 ) -> tuple[list[Job], list[Job], list[Job]]:
-    """Jobs of the node program.
-
-    Parameters
-    ----------
-    wanted : sequence of str
-        Parts of the suite.
-    topology : Topology
-        The node.
-    smt : int
-        Hardware threads of a core.
-    full : bool
-        Whether in full mode.
-
-    Returns
-    -------
-    tuple of three lists of Job
-        Those that soon have their batches, loops that are measured in several ways, and those that
-        want time, such as sweeps of memory.
-    """
+    """Jobs of the node program."""
     cores = topology.cores_per_node
     threads = counts_up_to(cores, topology.cores_per_domain, topology.cores_per_socket)
     short: list[Job] = []
@@ -118,24 +100,14 @@ def _openmp_jobs(threads: Sequence[int], *, full: bool) -> list[Job]:
 
 @dataclass(frozen=True)
 class MpiJobs:
-    """Jobs of the MPI program by the launch that suits them.
+    """Jobs of the MPI program by the launch that suits them."""
 
-    Attributes
-    ----------
-    everybody : tuple of Job
-        With all ranks.
-    pair : tuple of Job
-        With two ranks, alone on two nodes.
-    threads_inside, threads_across : tuple of Job
-        With full thread support and two ranks, which have all cores of a node, or of one each.
-    levels_inside, levels_across : tuple of Job
-        The same two ranks with less thread support: what the former is compared with.
-    """
-
-    everybody: tuple[Job, ...]
-    pair: tuple[Job, ...]
+    everybody: tuple[Job, ...]  # With all ranks
+    pair: tuple[Job, ...]  # With two ranks, alone on two nodes
+    # With full thread support and two ranks, which have all cores of a node, or of one each.
     threads_inside: tuple[Job, ...]
     threads_across: tuple[Job, ...]
+    # The same two ranks with less thread support: what the former is compared with.
     levels_inside: tuple[Job, ...]
     levels_across: tuple[Job, ...]
 
@@ -143,15 +115,7 @@ class MpiJobs:
 def mpi_jobs(
     wanted: Sequence[str], topology: Topology, ranks: int, nodes: int, *, full: bool
 ) -> MpiJobs:
-    """Jobs of the MPI program; none with a single rank.
-
-    Parameters
-    ----------
-    wanted, topology, full
-        As `node_jobs`.
-    ranks, nodes : int
-        Processes in all, and the nodes over which they are spread evenly.
-    """
+    """Jobs of the MPI program; none with a single rank."""
     if ranks < 2:
         return MpiJobs((), (), (), (), (), ())
     tiers = _tiers(topology, ranks, nodes)

@@ -18,20 +18,7 @@ Numbered = Mapping[int, Sequence[Launch]]
 
 
 def shortfalls(plan: Plan | None, launches: Sequence[Launch]) -> list[str]:
-    """Say in what samples fall short of their plan.
-
-    Parameters
-    ----------
-    plan : Plan or None
-        What was to be measured; without one there is still what the launches say of themselves.
-    launches : sequence of Launch
-        All samples of one run directory; those of one number are parts of one launch.
-
-    Returns
-    -------
-    list of str
-        Statements that stand alone; empty if all is as it was asked for.
-    """
+    """Say in what samples fall short of their plan."""
     numbered: dict[int, list[Launch]] = {}
     for launch in launches:
         numbered.setdefault(int(launch.header.get("launch", 0)), []).append(launch)

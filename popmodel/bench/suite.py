@@ -31,44 +31,23 @@ _ROOM = 1 << 20  # bytes: with less free space a failure is one of the disk
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a measurement is.
+    """How far a measurement is."""
 
-    Attributes
-    ----------
-    part : str
-        Part of the suite whose job is being done.
-    done, all : int
-        Jobs, over all launches.
-    left : float
-        Seconds that are left, from what the jobs took so far.
-    """
-
-    part: str
+    part: str  # Part of the suite whose job is being done
+    # Jobs, over all launches.
     done: int
     all: int
-    left: float
+    left: float  # Seconds that are left, from what the jobs took so far
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A launch that was given up.
+    """A launch that was given up."""
 
-    Attributes
-    ----------
-    launch : int
-        Its number.
-    program : str
-        ``node`` or ``mpi``.
-    job : Job or None
-        What it was doing; None if it did not begin.
-    error : PopmodelError
-        What went wrong.
-    """
-
-    launch: int
-    program: str
-    job: Job | None
-    error: PopmodelError
+    launch: int  # Its number
+    program: str  # ``node`` or ``mpi``
+    job: Job | None  # What it was doing; None if it did not begin
+    error: PopmodelError  # What went wrong
 
     @property
     def where(self) -> str:
@@ -97,15 +76,7 @@ class Starter(Protocol):
 
 
 def starter(programs: Mapping[str, Path], mpi: Mpi | None) -> Starter:
-    """Return what starts the built programs on this machine.
-
-    Parameters
-    ----------
-    programs : mapping of str to Path
-        The program ``node``, and ``mpi`` where it is needed.
-    mpi : Mpi or None
-        Whose launcher starts ``mpi``.
-    """
+    """Return what starts the built programs on this machine."""
 
     def begin(
         launch: PlannedLaunch,
@@ -160,29 +131,7 @@ def limits_of(launch: PlannedLaunch, jobs: int) -> list[str]:
 def measure(
     run: Measurement, begin: Starter, on_progress: Callable[[Progress], None] = lambda _: None
 ) -> list[Failure]:
-    """Do what is left of a measurement.
-
-    Parameters
-    ----------
-    run : Measurement
-        A new measurement, or one that was interrupted.
-    begin : callable
-        Runs one launch.
-    on_progress : callable
-        Told how far the measurement is, a few times a second.
-
-    Returns
-    -------
-    list of Failure
-        Launches that were given up.
-
-    Raises
-    ------
-    FileError
-        If the run directory cannot be written.
-    LaunchError
-        If the disk is full.
-    """
+    """Do what is left of a measurement."""
     left = {launch.number: run_directory.missing(run, launch) for launch in run.plan.launches}
     clock = _Clock(run.plan, left, on_progress)
     failures: list[Failure] = []

@@ -23,42 +23,19 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A signature that runs have calibrated.
+    """A signature that runs have calibrated."""
 
-    Attributes
-    ----------
-    signature : Signature
-        With what the runs left of its constants, of the machine and of the laws.
-    before : Signature
-        As it was given.
-    profile : Profile
-        The machine of the runs.
-    runs : tuple of Measurement
-        The runs.
-    fit : Fit
-        The scores behind it.
-    suspects : tuple of Suspect
-        Runs that do not fit the others.
-    terms : tuple of Term
-        Residual terms that the runs might have asked for.
-    left_out : tuple of LeftOut
-        Every configuration foretold from the others.
-    sizes_left_out : tuple of LeftOut
-        Every configuration foretold from those with other parameters; empty if all have the same.
-    identifiable : Identifiability
-        What the runs tell of the inputs, and what they cannot.
-    """
-
-    signature: Signature
-    before: Signature
-    profile: Profile
-    runs: tuple[Measurement, ...]
-    fit: Fit
-    suspects: tuple[Suspect, ...]
-    terms: tuple[Term, ...]
-    left_out: tuple[LeftOut, ...]
+    signature: Signature  # With what the runs left of its constants, of the machine and of the laws
+    before: Signature  # As it was given
+    profile: Profile  # The machine of the runs
+    runs: tuple[Measurement, ...]  # The runs
+    fit: Fit  # The scores behind it
+    suspects: tuple[Suspect, ...]  # Runs that do not fit the others
+    terms: tuple[Term, ...]  # Residual terms that the runs might have asked for
+    left_out: tuple[LeftOut, ...]  # Every configuration foretold from the others
+    # Every configuration foretold from those with other parameters; empty if all have the same.
     sizes_left_out: tuple[LeftOut, ...]
-    identifiable: Identifiability
+    identifiable: Identifiability  # What the runs tell of the inputs, and what they cannot
 
 
 def calibrate(
@@ -68,24 +45,7 @@ def calibrate(
     settings: Mapping[str, float] | None = None,
     allocation: Allocation = WHOLE,
 ) -> Calibrated:
-    """Calibrate a signature.
-
-    Parameters
-    ----------
-    signature, profile : Signature, Profile
-        The program, and the machine that the runs were made on.
-    runs : sequence of Measurement
-        Measured runs, at least two.
-    settings : mapping of str to float, optional
-        Parameters of the signature where a run does not say otherwise.
-    allocation : Allocation, optional
-        What of the machine was used.
-
-    Raises
-    ------
-    FileError
-        If the model has no prediction for a run.
-    """
+    """Calibrate a signature."""
     first = setting(signature, profile, runs, settings or {}, allocation)
     first = first.replayed(np.zeros(len(first.names)))
     noise = noise_of(first)

@@ -31,26 +31,13 @@ _LONGEST = 2.0  # of a score, in one step
 
 @dataclass(frozen=True)
 class Linear:
-    """Runs near some scores: what they say, as a linear function of the scores.
+    """Runs near some scores: what they say, as a linear function of the scores."""
 
-    Attributes
-    ----------
-    run : int64[m]
-        Number of the run of each row.
-    gap : float64[m]
-        Measured less modelled, in standard deviations from run to run.
-    slope : float64[m, n]
-        By how much the modelled value changes, in the same.
-    unit : float64[m]
-        That standard deviation: of a logarithm, or of a part of the runtime.
-    whole : float64[m]
-        By how much the modelled value changes with the logarithm of all times of the run.
-    """
-
-    run: NDArray[np.int64]
-    gap: Array
-    slope: Array
-    unit: Array
+    run: NDArray[np.int64]  # int64[m]: Number of the run of each row
+    gap: Array  # float64[m]: Measured less modelled, in standard deviations from run to run
+    slope: Array  # float64[m, n]: By how much the modelled value changes, in the same
+    unit: Array  # float64[m]: That standard deviation: of a logarithm, or of a part of the runtime
+    # float64[m]: By how much the modelled value changes with the logarithm of all times of the run.
     whole: Array
 
     def only(self, kept: NDArray[np.bool_]) -> Linear:
@@ -73,30 +60,15 @@ class Linear:
 
 @dataclass(frozen=True)
 class Fit:
-    """The scores that runs have left.
+    """The scores that runs have left."""
 
-    Attributes
-    ----------
-    setting : Setting
-        With replays at these scores.
-    means : float64[n]
-        Scores.
-    covariance : float64[n, n]
-        What is left open.
-    noise : float
-        Standard deviation of the logarithm of a runtime from run to run.
-    linear : Linear
-        The runs around the means.
-    evidence : float
-        Logarithm of the probability of the runs, all scores taken into account, and of the sizes of
-        what they have for themselves.
-    """
-
-    setting: Setting
-    means: Array
-    covariance: Array
-    noise: float
-    linear: Linear
+    setting: Setting  # With replays at these scores
+    means: Array  # float64[n]: Scores
+    covariance: Array  # float64[n, n]: What is left open
+    noise: float  # Standard deviation of the logarithm of a runtime from run to run
+    linear: Linear  # The runs around the means
+    # Logarithm of the probability of the runs, all scores taken into account, and of the sizes of
+    # what they have for themselves.
     evidence: float
 
     @cached_property
@@ -110,12 +82,7 @@ class Fit:
 
 
 def log_runtimes(found: Fit, configurations: Sequence[Configuration]) -> tuple[Array, Array]:
-    """Return the logarithm of the runtime of configurations, and its slopes along the scores.
-
-    Returns
-    -------
-    float64[configurations], float64[configurations, names]
-    """
+    """Return the logarithm of the runtime of configurations, and its slopes along the scores."""
     count = len(found.means)
     steps = _steps(found.setting, found.means)
     points = found.means + np.concatenate([np.zeros((1, count)), np.diag(steps)])
@@ -172,17 +139,6 @@ def solved(
 ) -> tuple[Array, Array]:
     """Return the most likely scores of a linear model, and the covariance around them.
 
-    Parameters
-    ----------
-    at : Linear
-        Runs near some scores.
-    means : float64[n]
-        These scores.
-    prior : float64[n]
-        Standard deviations before anything was measured.
-    bounds : (float64[n], float64[n])
-        The least and the largest that scores may be.
-
     Notes
     -----
     The covariance is that without bounds: a score that is held at 0 may be above.
@@ -222,17 +178,7 @@ def _evidences(at: Linear, means: Array, prior: Array, scales: Array) -> list[fl
 
 
 def fit(setting: Setting, noise: float, start: Array | None = None) -> Fit:
-    """Find the most likely scores, and how large the errors are that each run has for itself.
-
-    Parameters
-    ----------
-    setting : Setting
-        Runs and model.
-    noise : float
-        Standard deviation of the logarithm of a runtime from run to run.
-    start : float64[n], optional
-        Scores to begin with.
-    """
+    """Find the most likely scores, and how large the errors are that each run has for itself."""
     means = np.clip(np.zeros(len(setting.names)) if start is None else start, *setting.bounds)
     at = linear(setting, means, noise)
     for number in range(_ROUNDS):
@@ -290,13 +236,7 @@ def _likely(sizes: Mapping[str, float]) -> float:
 
 
 def sized(setting: Setting, at: Linear, means: Array) -> tuple[Setting, Linear, Array]:
-    """Choose the sizes of what runs have for themselves by the evidence, one after the other.
-
-    Returns
-    -------
-    Setting, Linear, float64[n]
-        With these sizes; scores keep what they mean.
-    """
+    """Choose the sizes of what runs have for themselves by the evidence, one after the other."""
     for _ in range(_ROUNDS_OF_SIZES):
         for kind, size in _SIZES.items():
             if kind not in setting.sizes:

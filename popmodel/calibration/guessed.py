@@ -39,24 +39,7 @@ def guessed(
     settings: Mapping[str, float],
     allocation: Allocation = WHOLE,
 ) -> Signature:
-    """Return a signature with a guess for every constant that it writes as unknown.
-
-    Parameters
-    ----------
-    signature, profile : Signature, Profile
-        Program and machine.
-    runs : sequence of Measurement
-        Measured runs, at least one.
-    settings : mapping of str to float
-        Parameters where a run does not say otherwise.
-    allocation : Allocation, optional
-        What of the machine was used.
-
-    Raises
-    ------
-    UsageError
-        If a formula is unknown, or no run depends on a constant that is.
-    """
+    """Return a signature with a guess for every constant that it writes as unknown."""
     names = [one.label.removeprefix(_TABLE) for one in signature.unknown if _is_constant(one.label)]
     formulas = tuple(one for one in signature.unknown if not one.is_name)
     replace(signature, unknown=formulas).require_known()

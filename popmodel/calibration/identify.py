@@ -31,27 +31,13 @@ _MOVED = 0.5  # of the deviation of the answer
 
 @dataclass(frozen=True)
 class Identified:
-    """What runs tell of an input.
+    """What runs tell of an input."""
 
-    Attributes
-    ----------
-    name : str
-        Of its score.
-    learnt : float
-        By what part runs narrowed it, 0 to 1.
-    score : float
-        Where it is now, in standard deviations of what was known before.
-    at_bound : bool
-        Whether it lies far outside of the interval that was stated before.
-    is_tied : bool
-        Whether the runs know it in a `Tie` only.
-    """
-
-    name: str
-    learnt: float
-    score: float
-    at_bound: bool
-    is_tied: bool
+    name: str  # Of its score
+    learnt: float  # By what part runs narrowed it, 0 to 1
+    score: float  # Where it is now, in standard deviations of what was known before
+    at_bound: bool  # Whether it lies far outside of the interval that was stated before
+    is_tied: bool  # Whether the runs know it in a `Tie` only
 
     @property
     def is_identifiable(self) -> bool:
@@ -61,45 +47,27 @@ class Identified:
 
 @dataclass(frozen=True)
 class Tie:
-    """Inputs that runs know together better than each alone.
+    """Inputs that runs know together better than each alone."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The inputs.
-    together : {'product', 'ratio', 'combination'}
-        What is known of them: the last of three or more that do not all act in one direction.
-    correlation : float
-        Of the scores of two of them: the strongest.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # The inputs
+    # What is known of them: the last of three or more that do not all act in one direction.
     together: str
-    correlation: float
+    correlation: float  # Of the scores of two of them: the strongest
 
 
 @dataclass(frozen=True)
 class Identifiability:
-    """What can be told of the inputs from these runs.
+    """What can be told of the inputs from these runs."""
 
-    Attributes
-    ----------
-    inputs : tuple of Identified
-        Every quantity and law that the runs depend on, in all splits: not what a split has for
-        itself, nor what the signature lacks.
-    ties : tuple of Tie
-        Those that cannot be told apart.
-    condition : float
-        Condition number of what the runs tell of these inputs, in units of what was known before:
-        the largest over the smallest singular value, infinite where some direction is not seen.
-    moved : tuple of (str, float)
-        Inputs whose earlier interval, and not the runs, moves the runtime of the largest run: by
-        what part.
-    """
-
+    # Every quantity and law that the runs depend on, in all splits: not what a split has for
+    # itself, nor what the signature lacks.
     inputs: tuple[Identified, ...]
-    ties: tuple[Tie, ...]
+    ties: tuple[Tie, ...]  # Those that cannot be told apart
+    # Condition number of what the runs tell of these inputs, in units of what was known before: the
+    # largest over the smallest singular value, infinite where some direction is not seen.
     condition: float
+    # Inputs whose earlier interval, and not the runs, moves the runtime of the largest run: by what
+    # part.
     moved: tuple[tuple[str, float], ...]
 
 

@@ -25,18 +25,10 @@ POSSIBLE = 0.3
 
 @dataclass(frozen=True)
 class Lacking:
-    """A residual term beside the runs.
+    """A residual term beside the runs."""
 
-    Attributes
-    ----------
-    unit : float
-        What one standard deviation of its score is, in the unit of the term.
-    is_seen : bool
-        Whether it has a shape in some run.
-    """
-
-    unit: float
-    is_seen: bool
+    unit: float  # What one standard deviation of its score is, in the unit of the term
+    is_seen: bool  # Whether it has a shape in some run
 
     @property
     def prior(self) -> float:
@@ -53,20 +45,6 @@ def lacking(
     `_FARTHER` times as many processes as that, which computes so much less, a part of the loops in
     the run itself. What grew faster would make runs impossible that people make every day. A term
     that no run has is looked at in runs that are `_FARTHER` times as large.
-
-    Parameters
-    ----------
-    placements : sequence of Placement
-        Of the runs.
-    runs : sequence of Evaluation
-        What the model says of each.
-    topology : Topology
-        Of the machine.
-
-    Returns
-    -------
-    dict of str to Lacking
-        By the name of the term.
     """
     found = {}
     for name, term in RESIDUALS.items():

@@ -26,27 +26,13 @@ _LARGEST = 1e3
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A configuration foretold from the others.
+    """A configuration foretold from the others."""
 
-    Attributes
-    ----------
-    configuration : int
-        Its number in `popmodel.calibration.setting.Setting`.
-    measured : tuple of float
-        Runtimes of its runs, s.
-    value : float
-        Runtime, s, as the other configurations have it.
-    deviation : float
-        Standard deviation of the logarithm of a new run.
-    density : float
-        Logarithm of the probability density of all that was measured of it.
-    """
-
-    configuration: int
-    measured: tuple[float, ...]
-    value: float
-    deviation: float
-    density: float
+    configuration: int  # Its number in `popmodel.calibration.setting.Setting`
+    measured: tuple[float, ...]  # Runtimes of its runs, s
+    value: float  # Runtime, s, as the other configurations have it
+    deviation: float  # Standard deviation of the logarithm of a new run
+    density: float  # Logarithm of the probability density of all that was measured of it
 
     @property
     def errors(self) -> tuple[float, ...]:
@@ -55,27 +41,13 @@ class LeftOut:
 
 
 def left_out(found: Fit, prior: Array | None = None) -> list[LeftOut]:
-    """Foretell every configuration from the others.
-
-    Parameters
-    ----------
-    found : Fit
-        A fit to all.
-    prior : float64[names], optional
-        Other standard deviations of the scores than those of the setting.
-    """
+    """Foretell every configuration from the others."""
     alone = [[number] for number in range(len(found.setting.configurations))]
     return _without(found, alone, found.setting.prior if prior is None else prior)
 
 
 def sizes_left_out(found: Fit) -> list[LeftOut]:
-    """Foretell the configurations of all parameters from those of other parameters.
-
-    Returns
-    -------
-    list of LeftOut
-        Empty where all runs have the same.
-    """
+    """Foretell the configurations of all parameters from those of other parameters."""
     groups: dict[tuple[tuple[str, float], ...], list[int]] = {}
     for number, one in enumerate(found.setting.configurations):
         groups.setdefault(tuple(sorted(one.study.values.items())), []).append(number)

@@ -26,26 +26,15 @@ _FARTHER = 4
 
 @dataclass(frozen=True)
 class NextRun:
-    """A run that is worth measuring.
+    """A run that is worth measuring."""
 
-    Attributes
-    ----------
-    processes, threads, nodes : int
-        P, T and the nodes that it needs.
-    parameters : mapping of str to float
-        Of the signature.
-    narrows : float
-        By what part the interval of the answer becomes narrower, 0 to 1.
-    runtime : float
-        Seconds that it takes, as far as is known now.
-    """
-
+    # P, T and the nodes that it needs.
     processes: int
     threads: int
     nodes: int
-    parameters: Mapping[str, float]
-    narrows: float
-    runtime: float
+    parameters: Mapping[str, float]  # Of the signature
+    narrows: float  # By what part the interval of the answer becomes narrower, 0 to 1
+    runtime: float  # Seconds that it takes, as far as is known now
 
     @property
     def core_seconds(self) -> float:
@@ -56,22 +45,7 @@ class NextRun:
 def next_runs(
     found: Fit, targets: Sequence[tuple[int, int]], settings: Mapping[str, float]
 ) -> tuple[NextRun, ...]:
-    """Find the runs that narrow the runtime of some splits most.
-
-    Parameters
-    ----------
-    found : Fit
-        What was measured so far.
-    targets : sequence of (int, int)
-        P and T of the runs that are asked for.
-    settings : mapping of str to float
-        Parameters of these.
-
-    Returns
-    -------
-    tuple of NextRun
-        At most `SHOWN`, best first; empty if no run that the machine allows narrows anything.
-    """
+    """Find the runs that narrow the runtime of some splits most."""
     asked = [one for one in (_at(found, settings, *split) for split in targets) if one is not None]
     if not asked:
         return ()

@@ -40,21 +40,12 @@ _TOP = "parallel_efficiency"
 
 @dataclass(frozen=True)
 class Part:
-    """A measured part of the runtime of a run.
+    """A measured part of the runtime of a run."""
 
-    Attributes
-    ----------
-    name : str
-        `RUNTIME`, `USEFUL`, or one of `LOSSES`.
-    seconds : float
-        What was measured.
-    relative, absolute : float
-        How much it varies from run to run: standard deviations as multiples of that of the
-        logarithm of the runtime, of the part and of the runtime.
-    """
-
-    name: str
-    seconds: float
+    name: str  # `RUNTIME`, `USEFUL`, or one of `LOSSES`
+    seconds: float  # What was measured
+    # How much it varies from run to run: standard deviations as multiples of that of the logarithm
+    # of the runtime, of the part and of the runtime.
     relative: float
     absolute: float
 

@@ -32,19 +32,7 @@ Array = NDArray[np.float64]
 
 
 class Chosen(Draws):
-    """Values of uncertain quantities at scores that somebody has chosen.
-
-    Parameters
-    ----------
-    quantities, factors
-        As of `Draws`.
-    points : mapping of str to float64[n]
-        Scores by name; those that are missing are 0.
-    size : int
-        n.
-    calibration : Calibration
-        Whose residual terms are part of the model.
-    """
+    """Values of uncertain quantities at scores that somebody has chosen."""
 
     def __init__(
         self,
@@ -65,23 +53,12 @@ class Chosen(Draws):
 
 @dataclass(frozen=True)
 class Configuration:
-    """Runs of one split with the same parameters.
+    """Runs of one split with the same parameters."""
 
-    Attributes
-    ----------
-    study : Study
-        The program with these parameters.
-    placement : Placement
-        P and T.
-    runs : tuple of int
-        Numbers of the runs.
-    agreement : Agreement or None
-        What a replay says of its delays; None where nothing can be replayed.
-    """
-
-    study: Study
-    placement: Placement
-    runs: tuple[int, ...]
+    study: Study  # The program with these parameters
+    placement: Placement  # P and T
+    runs: tuple[int, ...]  # Numbers of the runs
+    # What a replay says of its delays; None where nothing can be replayed.
     agreement: Agreement | None = None
 
     @property
@@ -102,48 +79,27 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Setting:
-    """All that a calibration rests on.
+    """All that a calibration rests on."""
 
-    Attributes
-    ----------
-    signature, profile : Signature, Profile
-        Program and machine before the calibration.
-    runs : tuple of Measurement
-        The measured runs.
-    parts : tuple of tuple of Part
-        What of each run is compared.
-    configurations : tuple of Configuration
-        Each with the numbers of its runs.
-    names : tuple of str
-        Of the scores that the runs depend on: groups of quantities, laws, laws of one split, and
-        residual terms, in this order.
-    prior : float64[names]
-        Standard deviations of the scores before anything was measured.
-    residuals : mapping of str to float
-        Residual terms that the runs may tell, and what one standard deviation of their score is.
-    drifts : mapping of str to Drift
-        Slow changes of the speed of computing.
-    own : float
-        Size of what every configuration has for itself of the error of the law of loops.
-    suspects : tuple of int
-        Runs that something may have disturbed: all of their times are longer by one more factor,
-        whose logarithm has a score of its own.
-    in_part : tuple of int
-        Those of them of which not even the shares of the time count.
-    """
-
+    # Program and machine before the calibration.
     signature: Signature
     profile: Profile
-    runs: tuple[Measurement, ...]
-    parts: tuple[tuple[Part, ...], ...]
-    configurations: tuple[Configuration, ...]
+    runs: tuple[Measurement, ...]  # The measured runs
+    parts: tuple[tuple[Part, ...], ...]  # What of each run is compared
+    configurations: tuple[Configuration, ...]  # Each with the numbers of its runs
+    # Of the scores that the runs depend on: groups of quantities, laws, laws of one split, and
+    # residual terms, in this order.
     names: tuple[str, ...]
-    prior: Array
+    prior: Array  # float64[names]: Standard deviations of the scores before anything was measured
+    # Residual terms that the runs may tell, and what one standard deviation of their score is.
     residuals: Mapping[str, float]
-    drifts: Mapping[str, Drift]
+    drifts: Mapping[str, Drift]  # Slow changes of the speed of computing
+    # Size of what every configuration has for itself of the error of the law of loops.
     own: float = 1.0
+    # Runs that something may have disturbed: all of their times are longer by one more factor,
+    # whose logarithm has a score of its own.
     suspects: tuple[int, ...] = ()
-    in_part: tuple[int, ...] = ()
+    in_part: tuple[int, ...] = ()  # Those of them of which not even the shares of the time count
 
     @property
     def positive(self) -> NDArray[np.bool_]:
@@ -188,15 +144,7 @@ class Setting:
     def modelled(
         self, points: Array, others: Sequence[Configuration] | None = None
     ) -> list[dict[str, Array]]:
-        """Return the parts of every configuration, s, at some scores.
-
-        Parameters
-        ----------
-        points : float64[n, names]
-            The scores.
-        others : sequence of Configuration, optional
-            Instead of those of the runs.
-        """
+        """Return the parts of every configuration, s, at some scores."""
         law = self.law
         by_name = {name: points[:, column] for column, name in enumerate(self.names)}
         found = []
@@ -274,13 +222,7 @@ def setting(
     settings: Mapping[str, float],
     allocation: Allocation = WHOLE,
 ) -> Setting:
-    """Put measured runs beside the model, ready to be fitted.
-
-    Raises
-    ------
-    FileError
-        If the model has no prediction for a run, with the reason and the place of the run.
-    """
+    """Put measured runs beside the model, ready to be fitted."""
     plain = replace(signature, calibration=None)
     configurations: dict[tuple[object, ...], Configuration] = {}
     for number, run in enumerate(runs):

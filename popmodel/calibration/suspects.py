@@ -32,21 +32,11 @@ _TRIED = 2
 
 @dataclass(frozen=True)
 class Suspect:
-    """A run that does not fit the others.
+    """A run that does not fit the others."""
 
-    Attributes
-    ----------
-    run : int
-        Its number.
-    probability : float
-        That something disturbed it.
-    factor : float
-        Its runtime over what the other runs say of it.
-    """
-
-    run: int
-    probability: float
-    factor: float
+    run: int  # Its number
+    probability: float  # That something disturbed it
+    factor: float  # Its runtime over what the other runs say of it
 
 
 def robust(setting: Setting, noise: float) -> tuple[Fit, tuple[Suspect, ...]]:

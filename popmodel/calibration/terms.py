@@ -20,32 +20,17 @@ _GAIN = 1.0
 
 @dataclass(frozen=True)
 class Term:
-    """A residual term that was offered to the fit.
+    """A residual term that was offered to the fit."""
 
-    Attributes
-    ----------
-    name : str
-        Of `popmodel.model.residual.RESIDUALS`.
-    is_taken : bool
-        Whether it is part of the model.
-    gain : float
-        By how much it makes what is left out more probable, all configurations together: the
-        logarithm of a factor.
-    """
-
-    name: str
-    is_taken: bool
+    name: str  # Of `popmodel.model.residual.RESIDUALS`
+    is_taken: bool  # Whether it is part of the model
+    # By how much it makes what is left out more probable, all configurations together: the
+    # logarithm of a factor.
     gain: float
 
 
 def with_terms(found: Fit) -> tuple[Fit, tuple[Term, ...]]:
-    """Take the residual terms that left-out configurations ask for, one after the other.
-
-    Parameters
-    ----------
-    found : Fit
-        With every term as possible, none taken.
-    """
+    """Take the residual terms that left-out configurations ask for, one after the other."""
     taken: list[Term] = []
     while True:
         gains = _gains(found, {one.name for one in taken})

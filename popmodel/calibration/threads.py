@@ -24,18 +24,10 @@ _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openbl
 
 @dataclass(frozen=True)
 class Threads:
-    """How many threads a library uses.
+    """How many threads a library uses."""
 
-    Attributes
-    ----------
-    library : ctypes.CDLL
-        The library.
-    name : str
-        Of its calls, with braces for what they do.
-    """
-
-    library: ctypes.CDLL
-    name: str
+    library: ctypes.CDLL  # The library
+    name: str  # Of its calls, with braces for what they do
 
     @property
     def count(self) -> int:

@@ -29,14 +29,9 @@ PROGRAM = ("params", "constants", "imbalance")
 
 @dataclass(frozen=True)
 class Value:
-    """A number with its 90 % interval.
+    """A number with its 90 % interval."""
 
-    Attributes
-    ----------
-    value, low, high : float
-        Best estimate, 5 % and 95 % quantile.
-    """
-
+    # Best estimate, 5 % and 95 % quantile.
     value: float
     low: float
     high: float
@@ -44,41 +39,21 @@ class Value:
 
 @dataclass(frozen=True)
 class Learnt:
-    """An input before and after the calibration.
+    """An input before and after the calibration."""
 
-    Attributes
-    ----------
-    name : str
-        Of its score.
-    label : str
-        For people.
-    kind : {'program', 'machine', 'law', 'split', 'term', 'drift'}
-        What it belongs to: the signature, the profile, a law in all splits or in one, a time
-        that the signature lacks, or a drift of computing.
-    unit : str
-        SI unit of the numbers; empty for a factor on what was there before.
-    before, after : Value
-        What was known of it.
-    """
-
-    name: str
-    label: str
+    name: str  # Of its score
+    label: str  # For people
+    # What it belongs to: the signature, the profile, a law in all splits or in one, a time that the
+    # signature lacks, or a drift of computing.
     kind: str
-    unit: str
+    unit: str  # SI unit of the numbers; empty for a factor on what was there before
+    # What was known of it.
     before: Value
     after: Value
 
 
 def learnt_values(found: Fit, signature: Signature) -> tuple[Learnt, ...]:
-    """Return every input that a calibrated signature knows more of than before.
-
-    Parameters
-    ----------
-    found : Fit
-        The fit that calibrated it.
-    signature : Signature
-        The calibrated one.
-    """
+    """Return every input that a calibrated signature knows more of than before."""
     known = signature.calibration
     assert known is not None
     quantities = found.setting.configurations[0].study.quantities

@@ -30,17 +30,6 @@ def text_of(
     """Return the text of a calibrated signature.
 
     What an earlier calibration left in the text is replaced.
-
-    Parameters
-    ----------
-    original : str
-        The text of the signature before.
-    before, after : Signature
-        As read from that text, and as calibrated.
-    values : sequence of Learnt
-        Of every score.
-    day : date
-        Of the calibration.
     """
     import tomlkit
 

@@ -24,22 +24,7 @@ def uses(words: Sequence[str], name: str) -> bool:
 
 
 def check(words: Sequence[str], parameters: Collection[str], *, starts_ranks: bool) -> None:
-    """Make sure that a command says what differs from run to run, and nothing else.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The command.
-    parameters : collection of str
-        Names of the parameters that have values.
-    starts_ranks : bool
-        Whether the command itself says how many processes there are; in a job srun does.
-
-    Raises
-    ------
-    UsageError
-        A placeholder is missing or has no values, or a parameter has no placeholder.
-    """
+    """Make sure that a command says what differs from run to run, and nothing else."""
     for name in parameters:
         if name in (PROCESSES, THREADS):
             what = "processes" if name == PROCESSES else "threads"

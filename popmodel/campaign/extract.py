@@ -10,8 +10,6 @@ from popmodel.extraction import Run, signature_from
 from popmodel.trace import read
 from popmodel.trace.focus import focused
 
-__all__ = ["extract"]
-
 
 def extract(
     traces: Mapping[Path, Mapping[str, float]],

@@ -15,8 +15,6 @@ from popmodel.campaign.plan import Run
 from popmodel.model import signatures
 from popmodel.values import dataclass
 
-__all__ = ["SIGNATURE", "Extract", "Extracted", "command", "write"]
-
 SIGNATURE = "signature.toml"
 _NAME = re.compile(r"^\[app\][^\[]*?^name\s*=[^\n]*\n", re.MULTILINE)
 

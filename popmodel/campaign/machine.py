@@ -21,8 +21,6 @@ from popmodel.machine.profile import Profile
 from popmodel.plain import plain
 from popmodel.values import dataclass
 
-__all__ = ["PROFILE", "TARGET", "Target", "command", "measure", "of_samples", "target", "word"]
-
 PROFILE, TARGET = "machine.json", "target.json"
 _NETWORK = ("inter", "nic_G")
 """What of a profile tells of messages between nodes."""
@@ -30,20 +28,12 @@ _NETWORK = ("inter", "nic_G")
 
 @dataclass(frozen=True)
 class Target:
-    """The machine that the splits are for.
+    """The machine that the splits are for."""
 
-    Attributes
-    ----------
-    profile : Profile
-        What is known of it. Its path is that of the profile that a measurement would improve.
-    file : str
-        The profile as a word of a command: a file, or the name of a preset.
-    assumed : str or None
-        What of it was not measured but taken from elsewhere, in words; None if nothing was.
-    """
-
+    # What is known of it. Its path is that of the profile that a measurement would improve.
     profile: Profile
-    file: str
+    file: str  # The profile as a word of a command: a file, or the name of a preset
+    # What of it was not measured but taken from elsewhere, in words; None if nothing was.
     assumed: str | None = None
 
 
@@ -60,25 +50,7 @@ def command(path: Path) -> list[str]:
 def measure(
     path: Path, progress: Callable[[suite.Progress], None] = lambda _: None
 ) -> tuple[str, ...]:
-    """Measure this machine in the quick mode, or go on with that, and write its profile.
-
-    Parameters
-    ----------
-    path : Path
-        The profile; the samples are kept beside it.
-    progress : callable, optional
-        Told how far it is.
-
-    Returns
-    -------
-    tuple of str
-        What could not be measured.
-
-    Raises
-    ------
-    PopmodelError
-        There is no compiler, or nothing could be measured.
-    """
+    """Measure this machine in the quick mode, or go on with that, and write its profile."""
     request = Request("quick", PARTS)
     machine = hardware.here()
     made = measurement.make_plan(request, machine)
@@ -98,20 +70,7 @@ def measure(
 
 
 def of_samples(path: Path, failures: Sequence[suite.Failure] = ()) -> None:
-    """Write the profile that the samples beside it make.
-
-    Parameters
-    ----------
-    path : Path
-        The profile.
-    failures : sequence of Failure
-        Launches that were given up.
-
-    Raises
-    ------
-    PopmodelError
-        There are no samples.
-    """
+    """Write the profile that the samples beside it make."""
     document, samples = collect.collect([run_directory.beside(path)], failures)
     if not collect.has_any(document, PARTS):
         raise collect.nothing_of(PARTS, document, failures)
@@ -126,15 +85,6 @@ def target(here: Profile, cores: Sequence[int], path: Path) -> Target:
 
     A single node tells nothing of a network between nodes, which is then that of the default
     preset; its values keep their origin and their intervals.
-
-    Parameters
-    ----------
-    here : Profile
-        This machine, or one like it.
-    cores : sequence of int
-        Numbers of cores that are asked for.
-    path : Path
-        Where a profile goes that is not `here`.
     """
     topology = here.topology
     nodes = math.ceil(max(cores) / topology.cores_per_node)

@@ -49,20 +49,6 @@ from popmodel.shapes import (
 )
 from popmodel.values import dataclass
 
-__all__ = [
-    "MANIFEST",
-    "SCHEMA",
-    "Manifest",
-    "Step",
-    "carried_out",
-    "contents",
-    "held",
-    "is_done",
-    "note",
-    "opened",
-    "unwritable",
-]
-
 SCHEMA = "popmodel/study/1"
 MANIFEST = "manifest.json"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
@@ -136,67 +122,31 @@ KIND = Kind(
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a study.
+    """A step of a study."""
 
-    Attributes
-    ----------
-    name : str
-        Such as ``run 2x1``, ``signature``, ``machine``.
-    state : str
-        ``done``, ``failed`` or ``interrupted``.
-    command : str
-        What does the same by itself.
-    began : str
-        When, UTC.
-    seconds : float
-        How long it took.
-    files : tuple of Input
-        What it made; paths are relative to the directory of the study.
-    facts : mapping
-        What the next steps need to know of it.
-    error : str or None
-        Why it failed.
-    """
-
-    name: str
-    state: str
-    command: str
-    began: str
-    seconds: float
-    files: tuple[Input, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    error: str | None = None
+    name: str  # Such as ``run 2x1``, ``signature``, ``machine``
+    state: str  # ``done``, ``failed`` or ``interrupted``
+    command: str  # What does the same by itself
+    began: str  # When, UTC
+    seconds: float  # How long it took
+    files: tuple[Input, ...] = ()  # What it made; paths are relative to the directory of the study
+    facts: Mapping[str, Any] = field(default_factory=dict)  # What the next steps need to know of it
+    error: str | None = None  # Why it failed
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What was asked for, and what has been done.
+    """What was asked for, and what has been done."""
 
-    Attributes
-    ----------
-    folder : Path
-        The directory of the study.
-    request : mapping
-        What was asked for, as JSON types: a study goes on only with the same.
-    inputs : tuple of Input
-        The program and other files that the study rests on.
-    began : str
-        When, UTC.
-    host : str
-        The machine that the runs are made on.
-    steps : mapping of str to Step
-        By name, in the order in which they were done.
-    version : str
-        The popmodel that began it.
-    """
-
-    folder: Path
+    folder: Path  # The directory of the study
+    # What was asked for, as JSON types: a study goes on only with the same.
     request: Mapping[str, Any]
-    inputs: tuple[Input, ...]
-    began: str
-    host: str
+    inputs: tuple[Input, ...]  # The program and other files that the study rests on
+    began: str  # When, UTC
+    host: str  # The machine that the runs are made on
+    # By name, in the order in which they were done.
     steps: Mapping[str, Step] = field(default_factory=dict)
-    version: str = __version__
+    version: str = __version__  # The popmodel that began it
 
 
 def now() -> str:
@@ -212,33 +162,7 @@ def opened(
     changeable: Sequence[str] = (),
     force: bool = False,
 ) -> Manifest:
-    """Go on with the study in a directory, or begin one.
-
-    Parameters
-    ----------
-    folder : Path
-        The directory, held by this process.
-    request : mapping
-        What is asked for.
-    inputs : sequence of Path
-        Files that the study rests on.
-    changeable : sequence of str
-        Keys of the request that may differ from what was asked for before.
-    force : bool
-        Whether another study in the directory may be replaced.
-
-    Returns
-    -------
-    Manifest
-        Written to the directory.
-
-    Raises
-    ------
-    UsageError
-        Another study is there.
-    FileError
-        The manifest cannot be read, or the directory not be written.
-    """
+    """Go on with the study in a directory, or begin one."""
     asked = plain(request)
     rests = tuple(describe_input(path) for path in inputs)
     fresh = Manifest(folder, asked, rests, now(), os.uname().nodename)
@@ -259,13 +183,7 @@ def opened(
 
 
 def note(manifest: Manifest, step: Step, files: Sequence[Path] = ()) -> Manifest:
-    """Note a step, with the files that it made in the directory.
-
-    Raises
-    ------
-    FileError
-        A file cannot be read, or the manifest not be written.
-    """
+    """Note a step, with the files that it made in the directory."""
     made = tuple(
         replace(describe_input(path), path=str(path.relative_to(manifest.folder))) for path in files
     )
@@ -301,19 +219,7 @@ def carried_out(
     *,
     may_fail: tuple[type[PopmodelError], ...] = (),
 ) -> Manifest:
-    """Do a step and note how it went, also if it fails or is interrupted.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        What has been done.
-    name, command : str
-        Of the step.
-    work : callable
-        Does it, and gives the files that it made and what the next steps need to know.
-    may_fail : tuple of type
-        Errors that are noted and not raised.
-    """
+    """Do a step and note how it went, also if it fails or is interrupted."""
     step = Step(name, DONE, command, now(), 0.0)
     begin = time.monotonic()
 

@@ -19,8 +19,6 @@ from popmodel.campaign.command import PROCESSES, THREADS
 from popmodel.errors import UsageError
 from popmodel.values import dataclass
 
-__all__ = ["LEAST", "Run", "expected", "left_out", "named_runs", "plan"]
-
 LEAST = 2
 """Runs that a study needs: one to learn from, and one to predict."""
 _MOST_OF_AXIS = 4
@@ -31,18 +29,12 @@ Settings = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Run:
-    """A small run.
+    """A small run."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P, and T of each.
-    settings : tuple of (str, float)
-        Values of the parameters, by name in the order of the command line.
-    """
-
+    # P, and T of each.
     processes: int
     threads: int
+    # Values of the parameters, by name in the order of the command line.
     settings: tuple[tuple[str, float], ...] = ()
 
     @property
@@ -83,25 +75,7 @@ def plan(
     threads: bool = True,
     admits: Callable[[Run], bool] = lambda _: True,
 ) -> tuple[Run, ...]:
-    """Plan the runs, the most telling first: a smaller budget drops those at the end.
-
-    Parameters
-    ----------
-    cores : int
-        Cores that a run may use.
-    parameters : mapping of str to sequence of float
-        Values of each parameter; all runs have the first, but a few that have the others.
-    processes, threads : bool
-        Whether the program can have several.
-    admits : callable
-        Whether the program takes a run; all by default.
-
-    Returns
-    -------
-    tuple of Run
-        At least one, unless the program takes none; no more than seven, and two more for each
-        further value of a parameter.
-    """
+    """Plan the runs, the most telling first: a smaller budget drops those at the end."""
     first = tuple((name, values[0]) for name, values in parameters.items())
     few = next((p for p in range(1, cores + 1) if admits(Run(p, 1, first))), None)
     if few is None:
@@ -133,12 +107,8 @@ def plan(
 
 
 def named_runs(text: str, parameters: Mapping[str, Sequence[float]]) -> tuple[Run, ...]:
-    """Return the runs that a user names, ``1x1,2x1,1x2``, each with all values of the parameters.
-
-    Raises
-    ------
-    UsageError
-        The text is anything else, or names fewer than two runs.
+    """Return the runs that a user names, ``1x1,2x1,1x2``, each with all values of the
+    parameters.
     """
     splits = []
     for word in text.split(","):
@@ -189,13 +159,6 @@ def expected(run: Run, timed: Mapping[Run, float]) -> float | None:
 
     A run with as large a problem takes as long as the one on fewest cores. What a larger problem
     takes follows from two sizes by a power law; from one size in proportion, which is the least.
-
-    Parameters
-    ----------
-    run : Run
-        What is to be done.
-    timed : mapping of Run to float
-        Runs that were done, s.
     """
     if not timed:
         return None

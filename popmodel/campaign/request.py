@@ -22,8 +22,6 @@ from popmodel.tracer.commands import Command, refuse_as_rank, refuse_untraceable
 from popmodel.units import plural
 from popmodel.values import dataclass
 
-__all__ = ["CHANGEABLE", "DEFAULT_BUDGET", "Prepared", "Request", "prepared", "refusal"]
-
 DEFAULT_BUDGET = 300.0
 """Seconds that the runs may take."""
 CHANGEABLE = ("runs", "budget")
@@ -33,41 +31,21 @@ _IN_A_JOB = ("srun", "-n", "{P}", "-c", "{T}")
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for.
+    """What is asked for."""
 
-    Attributes
-    ----------
-    command : tuple of str
-        Words with placeholders.
-    cores : tuple of int
-        Numbers of cores to find the best split of.
-    settings : mapping of str to tuple of float
-        Values of each parameter in the small runs.
-    at : mapping of str to float
-        Values for the splits; the last one of the small runs by default.
-    runs : str or None
-        The runs, ``1x1,2x1``; planned by default.
-    budget : float
-        Seconds for all runs.
-    max_cores : int or None
-        Cores that a run may use; by default those of this machine that its profile knows.
-    machine, target_machine, signature : str or None
-        Files that replace what the study would make.
-    script : bool
-        Whether runs are made by jobs of Slurm.
-    """
-
-    command: tuple[str, ...]
-    cores: tuple[int, ...]
-    settings: Mapping[str, tuple[float, ...]]
-    at: Mapping[str, float]
-    runs: str | None = None
-    budget: float = DEFAULT_BUDGET
+    command: tuple[str, ...]  # Words with placeholders
+    cores: tuple[int, ...]  # Numbers of cores to find the best split of
+    settings: Mapping[str, tuple[float, ...]]  # Values of each parameter in the small runs
+    at: Mapping[str, float]  # Values for the splits; the last one of the small runs by default
+    runs: str | None = None  # The runs, ``1x1,2x1``; planned by default
+    budget: float = DEFAULT_BUDGET  # Seconds for all runs
+    # Cores that a run may use; by default those of this machine that its profile knows.
     max_cores: int | None = None
+    # Files that replace what the study would make.
     machine: str | None = None
     target_machine: str | None = None
     signature: str | None = None
-    script: bool = False
+    script: bool = False  # Whether runs are made by jobs of Slurm
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request as JSON types."""
@@ -92,27 +70,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What follows from a request.
+    """What follows from a request."""
 
-    Attributes
-    ----------
-    words : tuple of str
-        The command with placeholders, with what starts ranks in a job.
-    command : Command
-        What it starts.
-    program : Path
-        The file of the program.
-    cores : int
-        Cores that a run may use.
-    runs : tuple of Run
-        The plan, as long as nothing is known of the program.
-    """
-
-    words: tuple[str, ...]
-    command: Command
-    program: Path
-    cores: int
-    runs: tuple[Run, ...]
+    words: tuple[str, ...]  # The command with placeholders, with what starts ranks in a job
+    command: Command  # What it starts
+    program: Path  # The file of the program
+    cores: int  # Cores that a run may use
+    runs: tuple[Run, ...]  # The plan, as long as nothing is known of the program
 
     @property
     def name(self) -> str:
@@ -131,13 +95,7 @@ class Prepared:
 
 
 def prepared(request: Request) -> Prepared:
-    """Check a request, and plan its runs.
-
-    Raises
-    ------
-    UsageError
-        The command cannot be run so often, or there are too few runs.
-    """
+    """Check a request, and plan its runs."""
     refuse_as_rank()
     if not request.command:
         raise UsageError("study: no command given", f"try {commands.EXAMPLE}")

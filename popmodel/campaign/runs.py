@@ -16,17 +16,6 @@ from popmodel.tracer.commands import Command
 from popmodel.tracer.library import Library
 from popmodel.units import format_time, plural
 
-__all__ = [
-    "Tell",
-    "done_runs",
-    "failure",
-    "make",
-    "require_enough",
-    "step_of",
-    "suited",
-    "tell_of_loss",
-]
-
 Tell = Callable[[str], None]
 """Told what happens, a line each."""
 
@@ -72,13 +61,7 @@ def tried(
 def require_enough(
     done: Sequence[Run], failures: Mapping[Run, RunFailed], planned: int, tell: Tell
 ) -> None:
-    """Go on without the runs that failed, or stop with the first of them.
-
-    Raises
-    ------
-    RunFailed
-        Too few runs are left.
-    """
+    """Go on without the runs that failed, or stop with the first of them."""
     if failures and len(done) < LEAST:
         raise next(iter(failures.values()))
     if failures:
@@ -110,30 +93,6 @@ def make(
     """Make what is missing of some runs, as far as the budget allows.
 
     A program need not take every number of processes: a run that it refuses is noted and left out.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        What has been done.
-    words : sequence of str
-        The command with placeholders.
-    command : Command
-        What it starts.
-    runs : sequence of Run
-        In the order of their worth.
-    library : callable
-        Gives what traces; called if there is a run to be made.
-    budget : float
-        Seconds for all runs. The first two are made in any case, each within the budget.
-    tell : callable
-        Told of every run.
-
-    Raises
-    ------
-    RunFailed
-        Runs fail, and too few are left.
-    PopmodelError
-        A run takes too long, or nothing is recorded.
     """
     done = done_runs(manifest, runs)
     is_told = bool(done)

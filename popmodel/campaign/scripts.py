@@ -29,8 +29,6 @@ from popmodel.tracer import raw_directory, script
 from popmodel.tracer.commands import understand
 from popmodel.tracer.library import Library
 
-__all__ = ["collected", "is_there", "submit", "write"]
-
 JOB = "job.sh"
 _SPARE_MINUTES = 10
 _BENCH_MINUTES = 5
@@ -89,26 +87,7 @@ def submit(folder: Path) -> str:
 
 
 def write(folder: Path, about: Prepared, library: Library, budget: float, *, measure: bool) -> Path:
-    """Write the job, and what it needs.
-
-    Parameters
-    ----------
-    folder : Path
-        Directory of the study.
-    about : Prepared
-        What is run.
-    library : Library
-        What traces.
-    budget : float
-        Seconds for all runs.
-    measure : bool
-        Whether the job measures the machine as well.
-
-    Returns
-    -------
-    Path
-        The script.
-    """
+    """Write the job, and what it needs."""
     lines = []
     try:
         (folder / "runs").mkdir(exist_ok=True)
@@ -152,15 +131,7 @@ def _benchmarks(folder: Path, cores: int) -> str:
 
 
 def collected(state: Manifest, about: Prepared, tell: Tell) -> Manifest:
-    """Merge what the job recorded; runs that failed are noted and left out.
-
-    Raises
-    ------
-    RunFailed
-        Runs failed, and too few are left.
-    PopmodelError
-        A run has not been made yet.
-    """
+    """Merge what the job recorded; runs that failed are noted and left out."""
     missing = []
     failures: dict[Run, RunFailed] = {}
     for run in about.runs:

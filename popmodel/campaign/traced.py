@@ -26,18 +26,6 @@ from popmodel.tracer.merge import Merged, merge_runs
 from popmodel.tracer.source_lines import SourceLines
 from popmodel.values import dataclass
 
-__all__ = [
-    "RunFailed",
-    "Traced",
-    "command_of",
-    "facts_of",
-    "files_of",
-    "merged",
-    "trace_of",
-    "traced",
-    "words_of",
-]
-
 SUFFIX = ".prv.gz"
 _BINDING = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--rankfile", "-rf", "--cpus-per-proc")
 """Options of Open MPI by which a user says where ranks and their threads are."""
@@ -50,21 +38,12 @@ class RunFailed(PopmodelError):
 
 @dataclass(frozen=True)
 class Traced:
-    """A run that was traced.
+    """A run that was traced."""
 
-    Attributes
-    ----------
-    seconds : float
-        From the start of the command to its end.
-    facts : mapping
-        What later steps need to know: seconds, whether OpenMP was seen, calls of MPI.
-    files : tuple of Path
-        The trace and what belongs to it, and the output of the program.
-    """
-
-    seconds: float
+    seconds: float  # From the start of the command to its end
+    # What later steps need to know: seconds, whether OpenMP was seen, calls of MPI.
     facts: Mapping[str, object]
-    files: tuple[Path, ...]
+    files: tuple[Path, ...]  # The trace and what belongs to it, and the output of the program
 
 
 def trace_of(folder: Path, run: Run) -> Path:
@@ -93,28 +72,7 @@ def command_of(folder: Path, words: Sequence[str], run: Run) -> str:
 
 
 def traced(folder: Path, words: Sequence[str], run: Run, library: Library, limit: float) -> Traced:
-    """Run a program traced, and merge its records.
-
-    Parameters
-    ----------
-    folder : Path
-        Directory of the study.
-    words : sequence of str
-        The command of this run.
-    run : Run
-        The run; its threads become ``OMP_NUM_THREADS``.
-    library : Library
-        What traces.
-    limit : float
-        Seconds after which it is ended.
-
-    Raises
-    ------
-    RunFailed
-        The program fails.
-    PopmodelError
-        The program cannot be started or takes too long, or nothing is recorded.
-    """
+    """Run a program traced, and merge its records."""
     target = trace_of(folder, run)
     log = target.with_name(f"{run.name}.log")
     raw = raw_directory.of_output(target)
@@ -151,24 +109,7 @@ def traced(folder: Path, words: Sequence[str], run: Run, library: Library, limit
 
 
 def merged(raw: Path, target: Path, seconds: float | None, others: Sequence[Path] = ()) -> Traced:
-    """Make a trace of the records of a run.
-
-    Parameters
-    ----------
-    raw : Path
-        Where they are.
-    target : Path
-        The trace.
-    seconds : float or None
-        How long the run took; the trace tells if that is not known.
-    others : sequence of Path
-        More files that belong to the run.
-
-    Raises
-    ------
-    PopmodelError
-        There are none, or records of several programs.
-    """
+    """Make a trace of the records of a run."""
     if not raw_directory.files(raw):
         raise PopmodelError(
             f"{target.name.removesuffix(SUFFIX)}: nothing was recorded: no process called MPI_Init "

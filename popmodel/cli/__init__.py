@@ -22,18 +22,7 @@ READER_GONE = 141  # and one that SIGPIPE ended
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments after the program's name; those of the process by default.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Run the command line."""
     # On import NumPy starts a pool of BLAS threads, of which nothing here makes use: on a node with
     # many cores that costs more than most commands.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -22,31 +22,15 @@ _EXAMPLE = {OVER: "NAME=VALUE, e.g. error=20%", UNDER: "coverage=VALUE, e.g. cov
 
 @dataclass(frozen=True)
 class Limits:
-    """What predictions have to keep to.
+    """What predictions have to keep to."""
 
-    Attributes
-    ----------
-    error : tuple of float
-        Largest relative error of the runtime of a split.
-    coverage : tuple of float
-        Least share of the runs that are inside their interval.
-    metrics : tuple of Threshold
-        Largest errors of efficiencies of a split, as fractions.
-    """
-
-    error: tuple[float, ...] = ()
-    coverage: tuple[float, ...] = ()
-    metrics: tuple[Threshold, ...] = ()
+    error: tuple[float, ...] = ()  # Largest relative error of the runtime of a split
+    coverage: tuple[float, ...] = ()  # Least share of the runs that are inside their interval
+    metrics: tuple[Threshold, ...] = ()  # Largest errors of efficiencies of a split, as fractions
 
 
 def limits(over: Sequence[str], under: Sequence[str], families: Mapping[str, Family]) -> Limits:
-    """Read the texts of ``--fail-over`` and ``--fail-under``.
-
-    Raises
-    ------
-    UsageError
-        If one names what does not exist, or belongs to the other option.
-    """
+    """Read the texts of ``--fail-over`` and ``--fail-under``."""
     error, coverage, metrics = [], [], []
     for option, texts in ((OVER, over), (UNDER, under)):
         for text in texts:
@@ -77,26 +61,7 @@ def _refuse(problem: str, instead: str) -> None:
 def check(
     limits: Limits, splits: Sequence[Split], shown: Sequence[str], names: Sequence[str] = ()
 ) -> None:
-    """Hold predictions against limits.
-
-    Parameters
-    ----------
-    limits : Limits
-        The limits.
-    splits : sequence of Split
-        Tests, predicted and measured.
-    shown : sequence of str
-        The families that a metric without family is looked up in.
-    names : sequence of str
-        Parameters that tell splits apart.
-
-    Raises
-    ------
-    ThresholdError
-        If a limit is missed; names all that are.
-    PopmodelError
-        If there is nothing to check a limit on.
-    """
+    """Hold predictions against limits."""
     if limits != Limits() and not splits:
         raise PopmodelError(
             "the limits cannot be checked: no run is a test, all are of configurations of the fit",

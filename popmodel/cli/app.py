@@ -184,23 +184,7 @@ def _callback(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do what a command line says.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        The arguments after the program's name.
-
-    Returns
-    -------
-    int
-        The exit status.
-
-    Raises
-    ------
-    PopmodelError
-        Whatever the user can act on, wrong usage included.
-    """
+    """Do what a command line says."""
     program = _program(_help_width())
     if COMPLETING in os.environ:
         program.main(prog_name="popmodel")

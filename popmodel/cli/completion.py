@@ -26,17 +26,7 @@ Values: TypeAlias = Callable[[Any], Iterable[str]]
 
 
 def attach(verb: str, command: Any, item: type) -> None:
-    """Let the parameters of a verb complete their values.
-
-    Parameters
-    ----------
-    verb : str
-        Its name.
-    command : click's Command
-        The verb.
-    item : type
-        click's CompletionItem.
-    """
+    """Let the parameters of a verb complete their values."""
     for parameter in command.params:
         values, suffixes = _of(verb, parameter)
         if values is not None or suffixes:
@@ -70,15 +60,7 @@ def _of(verb: str, parameter: Any) -> tuple[Values | None, Sequence[str]]:
 
 
 def files(incomplete: str, suffixes: Sequence[str]) -> list[str]:
-    """Files that end in one of some suffixes, and folders, that begin as was typed.
-
-    Parameters
-    ----------
-    incomplete : str
-        What was typed.
-    suffixes : sequence of str
-        Such as ``.prv.gz``; none for no files.
-    """
+    """Files that end in one of some suffixes, and folders, that begin as was typed."""
     if not suffixes:
         return []
     typed, _, name = incomplete.rpartition("/")

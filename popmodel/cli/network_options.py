@@ -69,13 +69,7 @@ def network_option(name: str, more: str = "", *, several: bool = False) -> Any:
 
 
 def each(option: str, text: str | None, read: Callable[[str], Any]) -> list[Any] | None:
-    """The values of an option that are separated by commas, if it is given.
-
-    Raises
-    ------
-    UsageError
-        If one is empty, or cannot be read.
-    """
+    """The values of an option that are separated by commas, if it is given."""
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",")]
@@ -91,13 +85,7 @@ def ranges(option: str, text: str | None, read: Callable[[str], float]) -> list[
 
 
 def one(option: str, text: str | None, read: Callable[[str], Any]) -> Any:
-    """The value of an option, if it is given.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read.
-    """
+    """The value of an option, if it is given."""
     try:
         return None if text is None else read(text)
     except UsageError as error:

@@ -211,13 +211,7 @@ PredictedFamilyOption: TypeAlias = Annotated[
 
 
 def choice(option: str, text: str, choices: Sequence[str]) -> str:
-    """One of some words.
-
-    Raises
-    ------
-    UsageError
-        If it is none of them.
-    """
+    """One of some words."""
     if text in choices:
         return text
     hint = did_you_mean(text, choices, f"choose one of {', '.join(choices)}")
@@ -232,13 +226,7 @@ def binding(text: str) -> str:
 
 
 def whole_number(option: str, text: str, least: int = 1) -> int:
-    """A whole number.
-
-    Raises
-    ------
-    UsageError
-        If the text is no whole number, or one below `least`.
-    """
+    """A whole number."""
     number = text.strip()
     # More digits are no count of anything and may exceed what Python converts.
     if number.isascii() and number.isdigit() and len(number) <= 18 and int(number) >= least:
@@ -255,13 +243,7 @@ def whole_numbers(option: str, text: str) -> list[int]:
 
 
 def size(option: str, text: str) -> float:
-    """Bytes, of a size such as ``2GiB``.
-
-    Raises
-    ------
-    UsageError
-        If it is anything else.
-    """
+    """Bytes, of a size such as ``2GiB``."""
     from popmodel.units import parse_size
 
     try:
@@ -271,13 +253,7 @@ def size(option: str, text: str) -> float:
 
 
 def flop_rate_of(text: str | None) -> float | None:
-    """Flop per second, of a rate such as ``1Gflop/s``.
-
-    Raises
-    ------
-    UsageError
-        If it is anything else.
-    """
+    """Flop per second, of a rate such as ``1Gflop/s``."""
     from popmodel.units import parse_flop_rate
 
     try:
@@ -306,13 +282,7 @@ def optional_number(option: str, text: str | None) -> int | None:
 
 
 def families(text: str, known: Sequence[str]) -> tuple[str, ...]:
-    """The families of metrics that ``--family`` names.
-
-    Raises
-    ------
-    UsageError
-        If there is no such family.
-    """
+    """The families of metrics that ``--family`` names."""
     if text == "all":
         return tuple(known)
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
@@ -324,24 +294,12 @@ def families(text: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def settings(texts: Sequence[str], option: str = "--set") -> dict[str, float]:
-    """The values that ``--set``, or another option like it, gives.
-
-    Raises
-    ------
-    UsageError
-        If one is no number, or is given twice.
-    """
+    """The values that ``--set``, or another option like it, gives."""
     return _settings(option, texts)
 
 
 def split_and_settings(option: str, text: str) -> tuple[int, int, dict[str, float]]:
-    """A run as ``PxT`` or ``PxT,NAME=VALUE,...``: processes, threads, and parameters.
-
-    Raises
-    ------
-    UsageError
-        If the text is anything else.
-    """
+    """A run as ``PxT`` or ``PxT,NAME=VALUE,...``: processes, threads, and parameters."""
     split, *rest = text.split(",")
     match = re.fullmatch(r"\s*([1-9][0-9]{0,17})\s*x\s*([1-9][0-9]{0,17})\s*", split)
     if match is None:
@@ -365,13 +323,7 @@ def _settings(option: str, texts: Sequence[str]) -> dict[str, float]:
 
 
 def spreads(text: str | None) -> dict[str, float]:
-    """The spreads that ``--imbalance`` gives.
-
-    Raises
-    ------
-    UsageError
-        If one is no number, of no known name, or given twice.
-    """
+    """The spreads that ``--imbalance`` gives."""
     if text is None:
         return {}
     from popmodel.model.changes import SPREADS

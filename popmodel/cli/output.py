@@ -43,26 +43,7 @@ class Target:
         inputs: Iterable[str | os.PathLike[str]] = (),
         then: Callable[[], None] = lambda: None,
     ) -> None:
-        """Render a document with its provenance and write it.
-
-        Parameters
-        ----------
-        document : mapping
-            The result; one that has its provenance keeps it.
-        views : Views
-            How it is shown.
-        inputs : iterable of path
-            The files that it rests on.
-        then : callable
-            What raises an error for a result that is not as it was asked to be. It is called after
-            the result is written, and also when the reader of the output went away before its end
-            (``| head -1``).
-
-        Raises
-        ------
-        FileError
-            If the file cannot be written; what was there before is still there then.
-        """
+        """Render a document with its provenance and write it."""
         if "provenance" not in document:
             document = stamped(document, self.arguments, inputs)
         text = self.format.render(document, views, self._style())
@@ -105,24 +86,7 @@ def target(
     force: bool,
     names: Sequence[str] = FORMATS,
 ) -> Target:
-    """What ``-o``, ``--format`` and ``--force`` ask for together.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        The command line after the program's name.
-    output, format_name : str or None
-        The texts of ``-o`` and ``--format``.
-    force : bool
-        Whether a file may be replaced.
-    names : sequence of str
-        Formats that the result has.
-
-    Raises
-    ------
-    UsageError
-        If the format is unknown, cannot be told, contradicts the suffix, or the file exists.
-    """
+    """What ``-o``, ``--format`` and ``--force`` ask for together."""
     known = formats.FORMATS
     format = None
     if format_name is not None:
@@ -146,15 +110,7 @@ def target(
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:
-    """Refuse a file before the work as well as after it: nobody waits an hour for this line.
-
-    Raises
-    ------
-    UsageError
-        If it exists and may not be replaced.
-    FileError
-        If it cannot be told.
-    """
+    """Refuse a file before the work as well as after it: nobody waits an hour for this line."""
     try:
         _refuse_existing(path, force)
         if not _is_special(path):

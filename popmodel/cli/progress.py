@@ -39,18 +39,7 @@ class Line:
 
 @contextmanager
 def counted(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many of how many things are done, if that takes more than a moment.
-
-    Parameters
-    ----------
-    what : str
-        Things that are done one after the other, such as ``splits``.
-
-    Yields
-    ------
-    callable
-        To be called with the number done and that of all.
-    """
+    """Show how many of how many things are done, if that takes more than a moment."""
     line, begin = Line(), time.monotonic()
 
     def step(done: int, total: int) -> None:

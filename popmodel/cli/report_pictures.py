@@ -16,26 +16,7 @@ PICTURES = ("timeline", "matrix", "tree")
 def draw(
     arguments: Sequence[str], traces: Sequence[str], output: str, asked: dict[str, Any], force: bool
 ) -> None:
-    """Draw what a file is named after.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        The command line, which a drawing states.
-    traces : sequence of str
-        One trace; of a tree one or several.
-    output : str
-        The file.
-    asked : dict
-        The part of the traces, as functions take it.
-    force : bool
-        Whether the file may be replaced.
-
-    Raises
-    ------
-    UsageError
-        If the file is named after no picture, or there are several traces for one.
-    """
+    """Draw what a file is named after."""
     from popmodel.cli.output import target
 
     name = Path(output).stem.lower()

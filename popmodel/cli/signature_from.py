@@ -35,13 +35,7 @@ class Called:
 
 
 def run_of(text: str) -> tuple[str, dict[str, float]]:
-    """Split a trace and the problem parameters of its run: ``run.prv.gz:N=128,steps=10``.
-
-    Raises
-    ------
-    UsageError
-        If a parameter has no value, two, or one that is not a number.
-    """
+    """Split a trace and the problem parameters of its run: ``run.prv.gz:N=128,steps=10``."""
     from popmodel.measurements.sources import numbers_of, split
 
     path, said = split(text)
@@ -111,15 +105,7 @@ def check_against(
     *,
     force: bool,
 ) -> None:
-    """Compare a signature with a trace.
-
-    Raises
-    ------
-    UsageError
-        If the threshold is none.
-    ThresholdError
-        If more is off than it allows; after everything is written.
-    """
+    """Compare a signature with a trace."""
     import math
 
     from popmodel.api.extraction import check_against

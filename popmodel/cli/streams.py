@@ -15,15 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_out(text: str) -> None:
-    """Write to standard output; characters that its encoding lacks are written as escapes.
-
-    Raises
-    ------
-    PopmodelError
-        If standard output is closed, or the disk behind it full.
-    BrokenPipeError
-        If its reader went away.
-    """
+    """Write to standard output; characters that its encoding lacks are written as escapes."""
     if sys.stdout is None:
         raise PopmodelError("standard output is closed", "use -o FILE")
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from popmodel.cli.output import Target
     from popmodel.cli.progress import Line
 
-__all__ = ["carry_out", "write_script"]
-
 
 def carry_out(request: Request, folder: Path, goal: Target, *, force: bool) -> None:
     """Carry a study out, or go on with it, and show what came of it."""

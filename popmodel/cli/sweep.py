@@ -126,13 +126,7 @@ def command(
 
 
 def _report(impossible: Sequence[Impossible]) -> None:
-    """Say after the result which numbers of cores have none.
-
-    Raises
-    ------
-    PopmodelError
-        If there are any.
-    """
+    """Say after the result which numbers of cores have none."""
     if not impossible:
         return
     first, *others = impossible

@@ -25,13 +25,7 @@ class Threshold:
 
 
 def parse(text: str, families: Mapping[str, Family], option: str = "--fail-under") -> Threshold:
-    """Read ``METRIC=VALUE`` or ``FAMILY.METRIC=VALUE``.
-
-    Raises
-    ------
-    UsageError
-        If it is neither, or names what does not exist.
-    """
+    """Read ``METRIC=VALUE`` or ``FAMILY.METRIC=VALUE``."""
     name, limit = name_and_limit(text, option, "METRIC=VALUE, e.g. parallel_efficiency=0.8")
     where = f"{option} {text}"
     family, dot, metric = name.rpartition(".")
@@ -50,13 +44,7 @@ def parse(text: str, families: Mapping[str, Family], option: str = "--fail-under
 
 
 def name_and_limit(text: str, option: str, example: str) -> tuple[str, float]:
-    """Read ``NAME=VALUE``, where the value is a fraction or a percentage.
-
-    Raises
-    ------
-    UsageError
-        If it is anything else.
-    """
+    """Read ``NAME=VALUE``, where the value is a fraction or a percentage."""
     name, sign, number = text.partition("=")
     where = f"{option} {text}"
     if not sign:
@@ -69,24 +57,7 @@ def check(
     runs: Mapping[str, Mapping[str, Any]],
     shown: Sequence[str],
 ) -> None:
-    """Hold the metrics of runs against limits.
-
-    Parameters
-    ----------
-    thresholds : sequence of Threshold
-        The limits.
-    runs : mapping of str to mapping
-        By name of the run its families, each an evaluation with `values` and `absent`.
-    shown : sequence of str
-        The families that a limit without family is looked up in; all if none of them has it.
-
-    Raises
-    ------
-    ThresholdError
-        If a metric is below its limit; names all that are.
-    PopmodelError
-        If a metric has no value, so that the limit cannot be checked.
-    """
+    """Hold the metrics of runs against limits."""
     missed: list[str] = []
     unknown: dict[str, list[str]] = {}  # by reason, which several families and runs can share
     for threshold in thresholds:

@@ -12,8 +12,6 @@ from popmodel.errors import PopmodelError, UsageError
 if TYPE_CHECKING:
     from popmodel.tracer.merge import Merged
 
-__all__ = ["merge", "merged"]
-
 
 def merge(
     arguments: Sequence[str],

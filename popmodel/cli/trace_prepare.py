@@ -12,8 +12,6 @@ from popmodel.errors import UsageError
 if TYPE_CHECKING:
     from popmodel.tracer.environment import Settings
 
-__all__ = ["build", "print_environment", "write_script"]
-
 
 def build(
     arguments: Sequence[str], words: Sequence[str], output: str | None, format: str | None

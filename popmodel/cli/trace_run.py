@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from popmodel.tracer.environment import Settings
     from popmodel.tracer.library import Library
 
-__all__ = ["trace"]
-
 
 def trace(
     arguments: Sequence[str],

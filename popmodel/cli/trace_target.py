@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from popmodel.tracer.commands import Command
     from popmodel.tracer.library import Library
 
-__all__ = ["DEFAULT", "checked", "merging", "shown", "target_of", "tracer"]
-
 DEFAULT = "trace.prv.gz"
 
 
@@ -23,15 +21,7 @@ def target_of(output: str | None, command: Command, *, force: bool) -> Path:
 
 
 def checked(name: str, *, force: bool) -> Path:
-    """Where a trace goes; refused before the run what would be refused after it.
-
-    Raises
-    ------
-    UsageError
-        It is no name of a trace, or there is one already.
-    FileError
-        Nothing can be written there.
-    """
+    """Where a trace goes; refused before the run what would be refused after it."""
     from popmodel.files import expect_writable
     from popmodel.shell import plain
     from popmodel.tracer.raw_directory import SUFFIXES, stem

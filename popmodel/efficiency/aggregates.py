@@ -35,26 +35,13 @@ REASONS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One scalar name that formulas may use.
+    """One scalar name that formulas may use."""
 
-    Parameters
-    ----------
-    name : str
-        The name in formulas.
-    symbol : str
-        How the name is written for people, after the notation of the POP documents.
-    unit : str
-        ``s``, ``1`` or the thing that is counted.
-    meaning : str
-        What the value is, as a noun phrase.
-    needs : tuple of str
-        The quantities of `Observables` without which the value is missing.
-    """
-
-    name: str
-    symbol: str
-    unit: str
-    meaning: str
+    name: str  # The name in formulas
+    symbol: str  # How the name is written for people, after the notation of the POP documents
+    unit: str  # ``s``, ``1`` or the thing that is counted
+    meaning: str  # What the value is, as a noun phrase
+    # The quantities of `Observables` without which the value is missing.
     needs: tuple[str, ...] = ()
 
 

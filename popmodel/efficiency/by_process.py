@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from popmodel.efficiency.observables import Observables
 
-__all__ = ["UNITS", "Processes", "by_process"]
-
 UNITS = {
     "useful": "s",
     "mpi": "s",
@@ -28,21 +26,15 @@ UNITS = {
 
 @dataclass(frozen=True, eq=False)
 class Processes:
-    """Quantities of all processes of a run.
+    """Quantities of all processes of a run."""
 
-    Attributes
-    ----------
-    node, threads : int64[P]
-        Node of each process, from 0, and its threads.
-    values : dict of str to float64[P]
-        By the names of `UNITS`; what the run does not have is not there. ``useful`` is the average
-        over the threads of a process, ``instructions`` the sum; ``mpi``, ``in_openmp`` (wall time
-        in parallel regions) and ``serial_useful`` are those of its master thread. ``ipc`` is the
-        instructions per cycle in useful time.
-    """
-
+    # int64[P]: Node of each process, from 0, and its threads.
     node: NDArray[np.int64]
     threads: NDArray[np.int64]
+    # dict of str to float64[P]: By the names of `UNITS`; what the run does not have is not there.
+    # ``useful`` is the average over the threads of a process, ``instructions`` the sum; ``mpi``,
+    # ``in_openmp`` (wall time in parallel regions) and ``serial_useful`` are those of its master
+    # thread. ``ipc`` is the instructions per cycle in useful time.
     values: dict[str, NDArray[np.float64]]
 
 

@@ -15,44 +15,20 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.trace import Trace
 
-__all__ = ["MARK_REGIONS", "RegionRun", "by_region"]
-
 MARK_REGIONS = "mark regions in the program (popmodel.h: popmodel_begin, popmodel_end)"
 
 
 @dataclass(frozen=True)
 class RegionRun:
-    """One region of a run.
-
-    Attributes
-    ----------
-    name : str
-    run : Run or None
-        What was measured in its occurrences; None where that is not possible.
-    problem : str
-        Why not.
-    """
+    """One region of a run."""
 
     name: str
-    run: Run | None
-    problem: str = ""
+    run: Run | None  # What was measured in its occurrences; None where that is not possible
+    problem: str = ""  # Why not
 
 
 def by_region(trace: Trace, part: Part) -> tuple[RegionRun, ...]:
-    """Analyse the regions that the user has marked, those with most time first.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run.
-    part : Part
-        What of it is analysed; of regions that is the window, where there is one.
-
-    Raises
-    ------
-    PartError
-        If no region is marked in this part of the run.
-    """
+    """Analyse the regions that the user has marked, those with most time first."""
     window = focused(trace, Part(part.begin, part.end))[0] if part.has_window else trace
     names = list(marked_regions(window))
     if not names:

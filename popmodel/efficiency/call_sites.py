@@ -22,41 +22,23 @@ if TYPE_CHECKING:
     from popmodel.trace.calls import Calls
     from popmodel.trace.records import CallSites
 
-__all__ = ["CallSite", "CallTotals", "credited_to_probes", "measure_call_sites", "site_name"]
-
 _NS = 1e9
 
 
 @dataclass(frozen=True)
 class CallSite:
-    """One place in the program that calls MPI, over all threads.
+    """One place in the program that calls MPI, over all threads."""
 
-    Attributes
-    ----------
-    call : str
-        Such as ``MPI_Allreduce``.
-    function : str
-        That calls it; empty where it is not known.
-    place : str
-        Such as ``solver.c:42``, or a place in the program's file where its lines are not known;
-        empty where nothing is.
-    count : int
-        How often it was called.
-    time : float
-        Time of all threads in these calls, s.
-    share : float
-        The same as part of the time of all threads of the run.
-    waiting : float or None
-        What of the time is left on the ideal network, s: waiting for others. The rest is transfer.
-        None where the run cannot be replayed, or its replay does not contain the call.
-    """
-
-    call: str
-    function: str
+    call: str  # Such as ``MPI_Allreduce``
+    function: str  # That calls it; empty where it is not known
+    # Such as ``solver.c:42``, or a place in the program's file where its lines are not known; empty
+    # where nothing is.
     place: str
-    count: int
-    time: float
-    share: float
+    count: int  # How often it was called
+    time: float  # Time of all threads in these calls, s
+    share: float  # The same as part of the time of all threads of the run
+    # What of the time is left on the ideal network, s: waiting for others. The rest is transfer.
+    # None where the run cannot be replayed, or its replay does not contain the call.
     waiting: float | None = None
 
     @property
@@ -86,13 +68,6 @@ def credited_to_probes(program: Program, calls: Calls) -> Program:
 
     Where a process probes or tests for what it then receives, the replay waits in the last of these
     calls: each operation becomes one of the longest among its call and those that looked before it.
-
-    Parameters
-    ----------
-    program : Program
-        Made of the calls.
-    calls : Calls
-        Of the run.
     """
     looking_names = np.array([looks(name) for name in calls.names], bool)
     if not looking_names.any():
@@ -115,12 +90,6 @@ def credited_to_probes(program: Program, calls: Calls) -> Program:
 
 class CallTotals:
     """Sums over the calls of one name and site, block by block: their tables would be long.
-
-    Parameters
-    ----------
-    calls : Calls
-    sites : CallSites
-        Of these.
 
     Attributes
     ----------
@@ -157,20 +126,7 @@ class CallTotals:
     def sites(
         self, all_threads: int, ideal: tuple[Program, Execution] | None = None
     ) -> tuple[CallSite, ...]:
-        """Call sites, those that cost most time first.
-
-        Parameters
-        ----------
-        all_threads : int
-            Time of all threads of the run, ns.
-        ideal : Program and Execution, optional
-            The run on the ideal network, with the time in the calls of each site.
-
-        Returns
-        -------
-        tuple of CallSite
-            One for each kind of call where the trace names no callers.
-        """
+        """Call sites, those that cost most time first."""
         waiting, replayed = None, set()
         if ideal is not None:
             program, execution = ideal

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from popmodel.trace.intervals import Intervals
     from popmodel.trace.regions import ParallelRegions
 
-__all__ = ["SLOW", "Crowd", "Evidence", "OtherNetworks", "SerialCode", "gather", "serial_code"]
-
 _NS = 1e9
 USUAL = Network(name="usual", latency=2e-6, bandwidth=10e9)
 """What latency and bandwidth are compared on: an interconnect of a cluster."""
@@ -37,56 +35,34 @@ on them is not the network's doing."""
 
 @dataclass(frozen=True)
 class SerialCode:
-    """Useful time of masters between two parallel regions.
+    """Useful time of masters between two parallel regions."""
 
-    Attributes
-    ----------
-    after, before : str
-        Names of the regions; empty at the begin and at the end of the run.
-    count : int
-        Of such stretches, over processes.
-    time : float
-        Useful time, summed over processes, s.
-    """
-
+    # Names of the regions; empty at the begin and at the end of the run.
     after: str
     before: str
-    count: int
-    time: float
+    count: int  # Of such stretches, over processes
+    time: float  # Useful time, summed over processes, s
 
 
 @dataclass(frozen=True)
 class OtherNetworks:
-    """Runtimes of the run on networks other than the ideal one, s.
+    """Runtimes of the run on networks other than the ideal one, s."""
 
-    Attributes
-    ----------
-    slow : float
-        On the network of `SLOW` that suits the run.
-    latency, bandwidth : float
-        On the network `USUAL` without its other parameter.
-    at_once : float or None
-        As `bandwidth`, but no blocking send holds up the receives beside it; None where there are
-        no such sends.
-    """
-
-    slow: float
+    slow: float  # On the network of `SLOW` that suits the run
+    # On the network `USUAL` without its other parameter.
     latency: float
     bandwidth: float
+    # As `bandwidth`, but no blocking send holds up the receives beside it; None where there are no
+    # such sends.
     at_once: float | None = None
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """Threads that may use fewer processors than there are threads to use them.
+    """Threads that may use fewer processors than there are threads to use them."""
 
-    Attributes
-    ----------
-    threads, sharing, cpus : int
-        Of the process that is worst off: its threads, and how many threads share how many
-        processors. Where only its own do, the process is bound too narrowly.
-    """
-
+    # Of the process that is worst off: its threads, and how many threads share how many processors.
+    # Where only its own do, the process is bound too narrowly.
     threads: int
     sharing: int
     cpus: int
@@ -94,44 +70,21 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about the causes of losses.
+    """What is known about the causes of losses."""
 
-    Attributes
-    ----------
-    calls : int
-        Calls of MPI.
-    serial : tuple of SerialCode
-        The longest first.
-    networks : OtherNetworks or None
-        None where transfer costs little, or the run cannot be replayed.
-    crowd : Crowd or None
-        None where threads have enough processors, or nothing is known about that.
-    delayed : bool
-        Whether threads waited for CPUs noticeably, for whatever reason.
-    waited : float
-        Share of the time in which threads were ready to run that they waited for a CPU.
-    """
-
-    calls: int = 0
-    serial: tuple[SerialCode, ...] = ()
+    calls: int = 0  # Calls of MPI
+    serial: tuple[SerialCode, ...] = ()  # The longest first
+    # None where transfer costs little, or the run cannot be replayed.
     networks: OtherNetworks | None = None
+    # None where threads have enough processors, or nothing is known about that.
     crowd: Crowd | None = None
-    delayed: bool = False
+    delayed: bool = False  # Whether threads waited for CPUs noticeably, for whatever reason
+    # Share of the time in which threads were ready to run that they waited for a CPU.
     waited: float = 0.0
 
 
 def gather(trace: Trace, serial: tuple[SerialCode, ...], program: Program | None) -> Evidence:
-    """Gather the evidence of a run.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run or a window of it.
-    serial : tuple of SerialCode
-        Its code between parallel regions.
-    program : Program or None
-        What is replayed on other networks; None where that is not wanted or not possible.
-    """
+    """Gather the evidence of a run."""
     delayed = bool(crowding(trace))
     return Evidence(
         calls=int(call_times(trace).calls.sum()),
@@ -144,17 +97,7 @@ def gather(trace: Trace, serial: tuple[SerialCode, ...], program: Program | None
 
 
 def serial_code(trace: Trace, running: Intervals, found: ParallelRegions) -> tuple[SerialCode, ...]:
-    """Useful time of masters between parallel regions, by the regions before and after.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run or a window of it.
-    running : Intervals
-        Useful time of all threads.
-    found : ParallelRegions
-        Its parallel regions.
-    """
+    """Useful time of masters between parallel regions, by the regions before and after."""
     regions = found.on_master
     if not len(regions):
         return ()

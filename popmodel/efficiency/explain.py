@@ -23,41 +23,24 @@ class Term:
 
 @dataclass(frozen=True)
 class Definition:
-    """A metric as one family defines it.
+    """A metric as one family defines it."""
 
-    Parameters
-    ----------
-    family, title, use : str
-        Id and title of the family, and when to choose it.
-    name : str
-        Name of the metric.
-    formula : str
-        The formula with symbols and names in full.
-    terms : tuple of Term
-        Every symbol of the formula.
-    meaning, advice, source : str
-        What it says, what to look at when it is low, and where it is defined.
-    parts, parents : tuple of str
-        Equations in which the metric is explained, and in which it explains another.
-    view_of : str or None
-        Name of the metric that this one shows from another side.
-    absent_when : tuple of str
-        What makes the metric absent.
-    """
-
+    # Id and title of the family, and when to choose it.
     family: str
     title: str
     use: str
-    name: str
-    formula: str
-    terms: tuple[Term, ...]
+    name: str  # Name of the metric
+    formula: str  # The formula with symbols and names in full
+    terms: tuple[Term, ...]  # Every symbol of the formula
+    # What it says, what to look at when it is low, and where it is defined.
     meaning: str
     advice: str
     source: str
+    # Equations in which the metric is explained, and in which it explains another.
     parts: tuple[str, ...]
     parents: tuple[str, ...]
-    view_of: str | None
-    absent_when: tuple[str, ...]
+    view_of: str | None  # Name of the metric that this one shows from another side
+    absent_when: tuple[str, ...]  # What makes the metric absent
 
 
 @dataclass(frozen=True)
@@ -69,21 +52,7 @@ class Explanation:
 
 
 def explain(metric: str, families: Mapping[str, Family]) -> Explanation:
-    """Explain a metric.
-
-    Parameters
-    ----------
-    metric : str
-        Id or name, ``load_balance`` or ``Load balance``, optionally of one family:
-        ``talp.mpi_load_balance``.
-    families : mapping of str to Family
-        Where to look for it.
-
-    Raises
-    ------
-    UsageError
-        If no family has the metric; the hint has near names.
-    """
+    """Explain a metric."""
     within, separator, rest = metric.partition(".")
     if separator and within not in families:
         raise UsageError(f"unknown family {within!r}", f"families: {', '.join(families)}")
@@ -128,15 +97,7 @@ def _find(wanted: str, families: Mapping[str, Family]) -> str:
 
 
 def near_names(wanted: str, known: Mapping[str, str]) -> str | None:
-    """A question with names like the wanted one; None if there are none.
-
-    Parameters
-    ----------
-    wanted : str
-        What was written.
-    known : mapping of str to str
-        Names to show, by how `plain` writes them.
-    """
+    """A question with names like the wanted one; None if there are none."""
     text = plain(wanted)
     # A part of a name is likelier than a misspelling of another one.
     near = [name for name in known if len(text) > 1 and text in name][:_NEAR]

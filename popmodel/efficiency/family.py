@@ -45,36 +45,22 @@ class IdentityError(AssertionError):
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric of a family.
+    """One metric of a family."""
 
-    Parameters
-    ----------
-    id, name : str
-        For programs and for people.
-    formula : Expression
-        Over names of `AGGREGATES` and ids of the same family.
-    meaning, advice, source : str
-        What it says, what to look at when it is low, and where it is defined.
-    cause : str or None
-        One of `CAUSES`; None of a metric that its parts explain.
-    at_least, at_most : float or None
-        Bounds that hold for every run whose times do not contradict each other.
-    at_most_plus : Expression or None
-        How far above `at_most` such a run may be nevertheless.
-    view_of : str or None
-        The metric that this one shows from another side without being a part of it.
-    """
-
+    # For programs and for people.
     id: str
     name: str
-    formula: Expression
+    formula: Expression  # Over names of `AGGREGATES` and ids of the same family
+    # What it says, what to look at when it is low, and where it is defined.
     meaning: str
     advice: str
     source: str
+    # Bounds that hold for every run whose times do not contradict each other.
     at_least: float | None = None
     at_most: float | None = None
-    at_most_plus: Expression | None = None
-    cause: str | None = None
+    at_most_plus: Expression | None = None  # How far above `at_most` such a run may be nevertheless
+    cause: str | None = None  # One of `CAUSES`; None of a metric that its parts explain
+    # The metric that this one shows from another side without being a part of it.
     view_of: str | None = None
 
 
@@ -127,24 +113,12 @@ class Walk:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The metrics of one run.
+    """The metrics of one run."""
 
-    Parameters
-    ----------
-    family : Family
-        Whose metrics they are.
-    values : dict of str to float
-        By metric id; finite numbers only.
-    absent : dict of str to str
-        The reason, for every metric without a value.
-    notes : tuple of str
-        What a reader of these values should know.
-    """
-
-    family: Family
-    values: dict[str, float]
-    absent: dict[str, str]
-    notes: tuple[str, ...]
+    family: Family  # Whose metrics they are
+    values: dict[str, float]  # By metric id; finite numbers only
+    absent: dict[str, str]  # The reason, for every metric without a value
+    notes: tuple[str, ...]  # What a reader of these values should know
 
     def __repr__(self) -> str:
         top = self.values.get(self.family.top)
@@ -166,38 +140,21 @@ class SampledEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A set of metrics that explain one another; made by `popmodel.efficiency.hierarchy`.
+    """A set of metrics that explain one another; made by `popmodel.efficiency.hierarchy`."""
 
-    Parameters
-    ----------
-    id, title : str
-        For programs and for people.
-    use, source : str
-        When to choose this family, and the document that defines it.
-    top : str
-        The parallel efficiency of the family (of ``scaling``: computation scaling).
-    search : tuple of str
-        Where the search for the largest loss begins, mostly at `top`.
-    metrics : mapping of str to Metric
-        By id, in the order of the file.
-    decompositions : tuple of Decomposition
-        The first one of a metric is the one that the tree shows.
-    notes : tuple of Note
-        Remarks that depend on the values.
-    order : tuple of str
-        The ids such that a formula comes after those it uses.
-    """
-
+    # For programs and for people.
     id: str
     title: str
+    # When to choose this family, and the document that defines it.
     use: str
     source: str
-    top: str
-    search: tuple[str, ...]
-    metrics: Mapping[str, Metric]
+    top: str  # The parallel efficiency of the family (of ``scaling``: computation scaling)
+    search: tuple[str, ...]  # Where the search for the largest loss begins, mostly at `top`
+    metrics: Mapping[str, Metric]  # By id, in the order of the file
+    # The first one of a metric is the one that the tree shows.
     decompositions: tuple[Decomposition, ...]
-    notes: tuple[Note, ...]
-    order: tuple[str, ...]
+    notes: tuple[Note, ...]  # Remarks that depend on the values
+    order: tuple[str, ...]  # The ids such that a formula comes after those it uses
 
     def __repr__(self) -> str:
         return f"<Family {self.id}: {self.title}, {plural(len(self.metrics), 'metric')}>"
@@ -222,24 +179,7 @@ class Family:
     def evaluate(
         self, aggregates: Mapping[str, float], absent: Mapping[str, str] | None = None
     ) -> Evaluation:
-        """Compute all metrics of one run.
-
-        Parameters
-        ----------
-        aggregates : mapping of str to float
-            Values of names in `AGGREGATES`, in seconds; missing ones left out.
-        absent : mapping of str to str, optional
-            Reasons, by aggregate or by the quantity that an aggregate needs.
-
-        Raises
-        ------
-        PopmodelError
-            If a value is not a finite number, or the runtime is not positive.
-        ValueError
-            If a name is not in `AGGREGATES`.
-        IdentityError
-            If a decomposition does not hold.
-        """
+        """Compute all metrics of one run."""
         from popmodel.efficiency.evaluation import evaluate
 
         return evaluate(self, aggregates, absent or {})

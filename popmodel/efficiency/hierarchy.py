@@ -112,19 +112,7 @@ def load_families() -> Mapping[str, Family]:
 
 
 def read_family(path: str | os.PathLike[str]) -> Family:
-    """Read a family and check it.
-
-    Parameters
-    ----------
-    path : path-like
-        A TOML file; those in ``popmodel/efficiency/families`` show the keys.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, is not TOML, has unknown or missing keys, an unreadable
-        formula, an unknown name, or metrics that depend on themselves. It names file and line.
-    """
+    """Read a family and check it."""
     text = read_text(path)
     table = parse_toml(text, path)
     return _Reader(os.fspath(path), text).family(table)

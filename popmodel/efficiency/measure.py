@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
 
-__all__ = ["Run", "analyse", "before_replay", "runtime"]
-
 _NS = 1e9
 _ROWS = 1 << 15  # useful times of the threads whose counters are read together
 _LARGEST = 2**63
@@ -59,33 +57,16 @@ _SHOWN = 5e-4  # share of all thread time that changes the digits of an efficien
 
 @dataclass(frozen=True)
 class Run:
-    """A measured run.
+    """A measured run."""
 
-    Attributes
-    ----------
-    trace : str
-        Path of the trace.
-    observables : Observables
-        The measured and replayed quantities.
-    notes : tuple of str
-        What the replay treated as computation or omitted, one line each.
-    caveats : tuple of str
-        What limits the numbers, the most important first, one sentence each; shown above them.
-    window : Focus or None
-        The analysed window; None if the run is not from a trace.
-    call_sites : tuple of CallSite
-        Call sites of MPI, by descending time.
-    evidence : Evidence
-        Further evidence about the causes of losses.
-    """
-
-    trace: str
-    observables: Observables
-    notes: tuple[str, ...]
+    trace: str  # Path of the trace
+    observables: Observables  # The measured and replayed quantities
+    notes: tuple[str, ...]  # What the replay treated as computation or omitted, one line each
+    # What limits the numbers, the most important first, one sentence each; shown above them.
     caveats: tuple[str, ...] = ()
-    window: Focus | None = None
-    call_sites: tuple[CallSite, ...] = ()
-    evidence: Evidence = Evidence()
+    window: Focus | None = None  # The analysed window; None if the run is not from a trace
+    call_sites: tuple[CallSite, ...] = ()  # Call sites of MPI, by descending time
+    evidence: Evidence = Evidence()  # Further evidence about the causes of losses
 
     def __repr__(self) -> str:
         return cut(f"<Run {self.trace}: {self.observables.summary}>")
@@ -96,28 +77,6 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
 
     By default from the end of MPI_Init on the last rank to the start of MPI_Finalize on the first;
     all times and counts are those of this part of the run.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run; a trace that is already a part of a run is measured as it is.
-    network : Network, optional
-        The network whose runtime counts as ideal.
-    part : Part, optional
-        The part to measure: a window of time, a region or the whole run.
-
-    Returns
-    -------
-    Run
-        A quantity that cannot be had is absent with its reason; that goes for the ideal runtime of
-        a run that cannot be replayed, too.
-
-    Raises
-    ------
-    TraceError
-        If the trace has no times to measure.
-    PartError
-        If it has no such part.
     """
     if not trace.timed:
         raise TraceError(
@@ -145,11 +104,6 @@ def before_replay(trace: Trace) -> Observables:
     """Return what is known of a run without measured times, whose MPI takes none.
 
     Its replays give the rest (`popmodel.efficiency.replayed.of_execution`).
-
-    Parameters
-    ----------
-    trace : Trace
-        The run, with `Trace.timed` false.
     """
     measured, broken, _ = _measured(trace, max(longest(trace, *state_times(trace)), 1))
     return Observables(**measured, absent=broken)
@@ -202,13 +156,7 @@ def _in_calls(trace: Trace) -> Intervals:
 
 
 def runtime(trace: Trace) -> float:
-    """Runtime of a traced run, s: the longest time of a thread, tracing-disabled time left out.
-
-    Raises
-    ------
-    TraceError
-        If the trace has no time in states: the time of a thread is the sum of its states.
-    """
+    """Runtime of a traced run, s: the longest time of a thread, tracing-disabled time left out."""
     return longest(trace, *state_times(trace)) / _NS
 
 

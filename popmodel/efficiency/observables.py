@@ -33,36 +33,17 @@ worked for a noticeable time without one would bias every scaling metric.
 
 @dataclass(frozen=True)
 class Region:
-    """One OpenMP parallel region of the source, over all its instances and processes.
+    """One OpenMP parallel region of the source, over all its instances and processes."""
 
-    Parameters
-    ----------
-    name : str
-        The outlined function or the line, as the trace names it.
-    count : int
-        Instances, summed over processes.
-    wall : float
-        Wall time of the masters inside the region, summed over processes, in seconds.
-    parallel_efficiency : float
-        Useful share of the thread time inside the region.
-    load_balance : float
-        Average over busiest useful time of the team.
-    cost : float
-        Thread time inside the region that is not useful, in thread-seconds.
-    locks : float
-        The part of it in which threads wait for locks and critical sections.
-    imbalance, mpi, barriers : float
-        What the average thread lacks to the busiest of its team; time in MPI calls; time in
-        barriers. Thread-seconds; imbalance overlaps with the others.
-    """
-
-    name: str
-    count: int
-    wall: float
-    parallel_efficiency: float
-    load_balance: float
-    cost: float
-    locks: float = 0.0
+    name: str  # The outlined function or the line, as the trace names it
+    count: int  # Instances, summed over processes
+    wall: float  # Wall time of the masters inside the region, summed over processes, in seconds
+    parallel_efficiency: float  # Useful share of the thread time inside the region
+    load_balance: float  # Average over busiest useful time of the team
+    cost: float  # Thread time inside the region that is not useful, in thread-seconds
+    locks: float = 0.0  # The part of it in which threads wait for locks and critical sections
+    # What the average thread lacks to the busiest of its team; time in MPI calls; time in barriers.
+    # Thread-seconds; imbalance overlaps with the others.
     imbalance: float = 0.0
     mpi: float = 0.0
     barriers: float = 0.0
@@ -74,81 +55,44 @@ class Observables:
 
     Arrays "per thread" run over the threads of process 0, then of process 1, and so on; the first
     thread of a process is its master. P is the number of processes, T that of all threads.
-
-    Parameters
-    ----------
-    runtime : float
-        Longest time of a thread in the window, without time in which tracing was disabled.
-    threads : int array of shape (P,)
-        Threads of each process.
-    node : int array of shape (P,)
-        Node of each process, counted from 0.
-    useful : float array of shape (T,)
-        Time in user code, outside MPI and outside the OpenMP runtime.
-    omp_useful : float array of shape (T,)
-        The part of `useful` inside parallel regions.
-    in_mpi : float array of shape (T,)
-        Time in MPI calls.
-    serial_useful : float array of shape (P,)
-        Useful time of the master outside parallel regions.
-    in_openmp : float array of shape (P,)
-        Wall time of the master inside parallel regions; fork, join and MPI inside are included.
-    serial_mpi : float array of shape (P,)
-        Time of the master in MPI outside parallel regions.
-    has_mpi, has_openmp : bool
-        Whether the run calls MPI at all, or has any parallel region.
-    not_in_mpi : float array of shape (P,), optional
-        Wall time of the master outside MPI calls up to its own end (BSC's reading of
-        "outside MPI").
-    ideal_runtime : float, optional
-        Runtime of the same run replayed on an ideal network. Not used without MPI calls.
-    instructions, cycles : float array of shape (T,), optional
-        Hardware counters summed over useful time.
-    idle_serial, idle_imbalance, idle_scheduling : float, optional
-        Idle thread time as TALP divides it, summed over threads.
-    openmp_imbalance : float, optional
-        Busiest minus average useful time of the team, summed over the region instances of a
-        process; average over processes weighted by their threads.
-    openmp_synchronisation, openmp_scheduling, openmp_mpi : float, optional
-        Time inside parallel regions spent synchronising, in scheduling with fork and join, and in
-        MPI calls; average over all threads.
-    regions : tuple of Region, optional
-        The parallel regions one by one.
-    absent : mapping of str to str, optional
-        For each missing quantity the reason. Reasons that the other arguments imply (no MPI calls,
-        counters that did not count) are added.
-
-    Raises
-    ------
-    PopmodelError
-        If the runtime is not positive, or if a quantity is negative or not a number.
-    ValueError
-        If the shapes do not fit together.
     """
 
+    # Longest time of a thread in the window, without time in which tracing was disabled.
     runtime: float
-    threads: NDArray[np.int64]
-    node: NDArray[np.int32]
-    useful: Times
-    omp_useful: Times
-    in_mpi: Times
-    serial_useful: Times
+    threads: NDArray[np.int64]  # Threads of each process
+    node: NDArray[np.int32]  # Node of each process, counted from 0
+    useful: Times  # Time in user code, outside MPI and outside the OpenMP runtime
+    omp_useful: Times  # The part of `useful` inside parallel regions
+    in_mpi: Times  # Time in MPI calls
+    serial_useful: Times  # Useful time of the master outside parallel regions
+    # Wall time of the master inside parallel regions; fork, join and MPI inside are included.
     in_openmp: Times
-    serial_mpi: Times
+    serial_mpi: Times  # Time of the master in MPI outside parallel regions
+    # Whether the run calls MPI at all, or has any parallel region.
     has_mpi: bool
     has_openmp: bool
+    # Wall time of the master outside MPI calls up to its own end (BSC's reading of "outside MPI").
     not_in_mpi: Times | None = None
+    # Runtime of the same run replayed on an ideal network. Not used without MPI calls.
     ideal_runtime: float | None = None
+    # Hardware counters summed over useful time.
     instructions: Times | None = None
     cycles: Times | None = None
+    # Idle thread time as TALP divides it, summed over threads.
     idle_serial: float | None = None
     idle_imbalance: float | None = None
     idle_scheduling: float | None = None
+    # Busiest minus average useful time of the team, summed over the region instances of a process;
+    # average over processes weighted by their threads.
     openmp_imbalance: float | None = None
+    # Time inside parallel regions spent synchronising, in scheduling with fork and join, and in MPI
+    # calls; average over all threads.
     openmp_synchronisation: float | None = None
     openmp_scheduling: float | None = None
     openmp_mpi: float | None = None
-    regions: tuple[Region, ...] = ()
+    regions: tuple[Region, ...] = ()  # The parallel regions one by one
+    # For each missing quantity the reason. Reasons that the other arguments imply (no MPI calls,
+    # counters that did not count) are added.
     absent: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -193,21 +137,7 @@ class Observables:
         return np.cumsum(self.threads) - self.threads
 
     def aggregates(self, outside_mpi: OutsideMPI = "everywhere") -> dict[str, float]:
-        """The scalars that the formulas of the metric families use.
-
-        Parameters
-        ----------
-        outside_mpi : {"everywhere", "not-in-mpi"}
-            What the time of a process outside MPI is: serial useful time plus parallel regions, or
-            all wall time of its master outside MPI calls, I/O and flushing included (BSC). It
-            decides ``outside_mpi_mean`` and ``outside_mpi_max`` only.
-
-        Returns
-        -------
-        dict of str to float
-            Values of the names in `popmodel.efficiency.aggregates.AGGREGATES`. A missing one is
-            not there; `absent` has the reason under the name of the quantity that it needs.
-        """
+        """The scalars that the formulas of the metric families use."""
         if outside_mpi not in ("everywhere", "not-in-mpi"):
             raise UsageError(
                 f"outside_mpi: unknown value {outside_mpi!r}", "choose everywhere or not-in-mpi"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.instants import Instants
 
-__all__ = ["RegionTimes", "measure_regions", "waiting_in"]
-
 _NS = 1e9
 # Pairs of region instance and thread that are looked at together: bounds the memory.
 _BLOCK = 1 << 20
@@ -29,28 +27,19 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class RegionTimes:
-    """What happens inside parallel regions, in seconds.
+    """What happens inside parallel regions, in seconds."""
 
-    Attributes
-    ----------
-    imbalance : float
-        Busiest minus mean useful time of an instance, summed over instances; mean over processes
-        weighted by their threads.
-    synchronisation, scheduling, mpi : float
-        Mean over all threads.
-    idle_imbalance, idle_scheduling : int
-        Idle thread time of the teams as TALP divides it, summed, ns.
-    regions : tuple of Region
-        By cost, the highest first.
-    """
-
+    # Busiest minus mean useful time of an instance, summed over instances; mean over processes
+    # weighted by their threads.
     imbalance: float
+    # Mean over all threads.
     synchronisation: float
     scheduling: float
     mpi: float
+    # Idle thread time of the teams as TALP divides it, summed, ns.
     idle_imbalance: int
     idle_scheduling: int
-    regions: tuple[Region, ...]
+    regions: tuple[Region, ...]  # By cost, the highest first
 
 
 def measure_regions(
@@ -61,21 +50,7 @@ def measure_regions(
     apart: Intervals,
     waits: Instants,
 ) -> RegionTimes:
-    """Measure the parallel regions of a run.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run.
-    running, in_calls : Intervals
-        Useful time and MPI calls of all threads.
-    found : ParallelRegions
-        The regions.
-    apart : Intervals
-        The part of `running` that is in no region, whatever the master does meanwhile.
-    waits : Instants
-        Waits for locks that no state shows; `running` is without them.
-    """
+    """Measure the parallel regions of a run."""
     synchronising = waiting_in(trace, running, in_calls)
     in_locks = alone(locked(trace), [running, in_calls])
     in_mpi_only = alone([in_calls], [running])
@@ -105,13 +80,7 @@ def measure_regions(
 
 
 def waiting_in(trace: Trace, running: Intervals, in_calls: Intervals) -> Intervals:
-    """When threads wait in barriers, critical sections and locks, by states or events.
-
-    Parameters
-    ----------
-    trace, running, in_calls
-        As of `measure_regions`.
-    """
+    """When threads wait in barriers, critical sections and locks, by states or events."""
     shown = trace.records.in_state(SYNCHRONISING)
     return alone([shown, *synchronisation(trace)], [running, in_calls])
 

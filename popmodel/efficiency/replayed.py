@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.observables import Observables
     from popmodel.simulator import Execution
 
-__all__ = ["FAMILIES", "NO_REGIONS", "of_execution", "unknown_families"]
-
 OTHER_SPEEDS = "ranks have other CPU speeds than in the trace"
 NO_REGIONS = "no OpenMP parallel regions"
 FAMILIES = ("mpi", "hybrid-additive")
@@ -24,15 +22,6 @@ def of_execution(measured: Observables, execution: Execution, ideal: Execution) 
 
     Time outside MPI is as measured, divided by the CPU speed; the time in MPI, the runtime and the
     ideal runtime are those of the replays. Workers of a team wait while their master is in MPI.
-
-    Parameters
-    ----------
-    measured : Observables
-        Of the traced run.
-    execution : Execution
-        Its replay.
-    ideal : Execution
-        The replay on the same network without latency and with infinite bandwidth.
     """
     speed = execution.network.cpu(len(measured.threads))
     of_thread = np.repeat(speed, measured.threads)

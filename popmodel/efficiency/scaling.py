@@ -29,24 +29,14 @@ _SHARED = ("runtime", "useful_sum", "instructions_sum", "cycles_sum")
 
 @dataclass(frozen=True)
 class Comparable:
-    """What a comparison needs to know of one run.
+    """What a comparison needs to know of one run."""
 
-    Parameters
-    ----------
-    name : str
-        How to refer to the run, such as the path of its trace.
-    aggregates : mapping of str to float
-        As `Observables.aggregates` gives them.
-    absent : mapping of str to str, optional
-        Reasons for what is missing, as `Observables.absent`.
-    calls, functions : frozenset of str, optional
-        Kinds of MPI calls that the program makes, and functions that make them or have parallel
-        regions: what tells it from others; empty where nothing is known.
-    """
-
-    name: str
-    aggregates: Mapping[str, float]
+    name: str  # How to refer to the run, such as the path of its trace
+    aggregates: Mapping[str, float]  # As `Observables.aggregates` gives them
+    # Reasons for what is missing, as `Observables.absent`.
     absent: Mapping[str, str] = field(default_factory=dict)
+    # Kinds of MPI calls that the program makes, and functions that make them or have parallel
+    # regions: what tells it from others; empty where nothing is known.
     calls: frozenset[str] = frozenset()
     functions: frozenset[str] = frozenset()
 
@@ -71,32 +61,17 @@ class Comparable:
 
 @dataclass(frozen=True)
 class Scaling:
-    """The comparison of all runs with the reference run.
+    """The comparison of all runs with the reference run."""
 
-    Parameters
-    ----------
-    mode : {"strong", "weak"}
-        Whether all runs do the same work, or work that grows with the cores.
-    reference : int
-        Index of the reference run.
-    why : str
-        Why this mode and this reference, in words.
-    evaluations : tuple of Evaluation
-        The metrics of family ``scaling``, one evaluation per run.
-    threaded : tuple of bool
-        Whether the run or its reference has processes with several threads.
-    doubts : tuple of str
-        Signs that the runs did not do the work that the comparison assumes.
-    strangers : mapping of int to str
-        Runs of another program than the reference run, which have no scaling metrics, and why.
-    """
-
-    mode: Mode
-    reference: int
-    why: str
-    evaluations: tuple[Evaluation, ...]
+    mode: Mode  # Whether all runs do the same work, or work that grows with the cores
+    reference: int  # Index of the reference run
+    why: str  # Why this mode and this reference, in words
+    evaluations: tuple[Evaluation, ...]  # The metrics of family ``scaling``, one evaluation per run
+    # Whether the run or its reference has processes with several threads.
     threaded: tuple[bool, ...]
+    # Signs that the runs did not do the work that the comparison assumes.
     doubts: tuple[str, ...] = ()
+    # Runs of another program than the reference run, which have no scaling metrics, and why.
     strangers: Mapping[int, str] = field(default_factory=dict)
 
     def aggregates(self, index: int) -> dict[str, float]:
@@ -128,17 +103,7 @@ _OF_ALL_THREADS = (
 
 
 def evaluate_all(run: Comparable, scaled: Scaling, index: int) -> dict[str, Evaluation]:
-    """Evaluate every family for one of the compared runs.
-
-    Parameters
-    ----------
-    run : Comparable
-        The run.
-    scaled : Scaling
-        The comparison of all runs.
-    index : int
-        Which of them the run is.
-    """
+    """Evaluate every family for one of the compared runs."""
     values = {**run.aggregates, **scaled.aggregates(index)}
     absent = {**run.absent, **scaled.absent(index)}
     return {
@@ -153,25 +118,7 @@ def scale(
     reference: int | str | None = None,
     work: Sequence[float] | None = None,
 ) -> Scaling:
-    """Compare runs with a reference run.
-
-    Parameters
-    ----------
-    runs : sequence of Comparable
-        At least one. Several runs of the same configuration are each compared on their own.
-    mode : {"strong", "weak"}, optional
-        Default: found out from the instructions, strong without counters, weak if `work` is given.
-    reference : int or str, optional
-        Index of the reference run, or its name. Default: the run with the fewest cores, among
-        those with the fewest threads per process, among those the first.
-    work : sequence of float, optional
-        Amount of work of each run, for weak scaling. Default: proportional to the cores.
-
-    Raises
-    ------
-    UsageError
-        If the reference is not one of the runs, or if mode and work do not go together.
-    """
+    """Compare runs with a reference run."""
     if not runs:
         raise ValueError("no runs to compare")
     _check_work(runs, mode, work)
@@ -222,15 +169,7 @@ def _no_reference(why: str) -> dict[str, str]:
 def against(
     run: Mapping[str, Number], reference: Mapping[str, Number], work_ratio: Number
 ) -> dict[str, Number]:
-    """Join to the aggregates of a run what the family ``scaling`` needs of its reference.
-
-    Parameters
-    ----------
-    run, reference : mapping of str to float or array of shape (n,)
-        Aggregates of the two runs. Arrays hold draws, the same draws in both.
-    work_ratio : float or array of shape (n,)
-        Work of the run over that of the reference; 1 in strong scaling.
-    """
+    """Join to the aggregates of a run what the family ``scaling`` needs of its reference."""
     shared = {f"reference_{name}": reference[name] for name in _SHARED if name in reference}
     return {**run, **shared, "work_ratio": work_ratio}
 
@@ -238,23 +177,7 @@ def against(
 def of_masters(
     values: Mapping[str, Number], absent: Mapping[str, str], *, threaded: bool
 ) -> tuple[dict[str, Number], dict[str, str]]:
-    """Return what the families of MPI alone take from the family ``scaling``.
-
-    Parameters
-    ----------
-    values, absent : mapping
-        Metrics of the family ``scaling`` and reasons for those without a value.
-    threaded : bool
-        Whether processes of the run or of its reference have several threads: a process is its
-        master thread to those families, and the scaling of all threads says nothing there.
-
-    Returns
-    -------
-    aggregates : dict of str to float or array
-        Computation scaling, if it is one of masters.
-    absent : dict of str to str
-        Else why there is none.
-    """
+    """Return what the families of MPI alone take from the family ``scaling``."""
     if threaded:
         return {}, {_NAME: _OF_ALL_THREADS}
     if _NAME in values:

@@ -18,21 +18,11 @@ FAMILY = "hybrid-additive"
 
 @dataclass(frozen=True)
 class Term:
-    """A part of the runtime.
+    """A part of the runtime."""
 
-    Attributes
-    ----------
-    name : str
-        Its key in documents.
-    label : str
-        What people call it.
-    metric : str
-        The efficiency of `FAMILY` that it follows from.
-    """
-
-    name: str
-    label: str
-    metric: str
+    name: str  # Its key in documents
+    label: str  # What people call it
+    metric: str  # The efficiency of `FAMILY` that it follows from
 
 
 USEFUL = Term("useful", "useful (computing, memory)", "parallel_efficiency")
@@ -52,21 +42,7 @@ TERMS = (
 
 
 def terms(runtime: Value, metrics: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the parts of a runtime, s.
-
-    Parameters
-    ----------
-    runtime : value
-        Of the run, s; may be an array over draws.
-    metrics : mapping of str to value
-        Efficiencies of `FAMILY`, as far as they are known.
-
-    Returns
-    -------
-    dict of str to value
-        Seconds by the names of `TERMS`; those whose metric is missing are left out. All of them but
-        communication, or but transfer and serialisation, add up to the runtime.
-    """
+    """Return the parts of a runtime, s."""
     found: dict[str, Value] = {}
     for term in TERMS:
         if term.metric in metrics:

@@ -17,29 +17,18 @@ if TYPE_CHECKING:
 
     from popmodel.trace import Trace
 
-__all__ = ["UsefulTimes", "useful_times"]
-
 
 @dataclass(frozen=True)
 class UsefulTimes:
-    """Useful time of all threads of a run.
+    """Useful time of all threads of a run."""
 
-    Attributes
-    ----------
-    running : WithoutWaits
-        When threads run user code; waits for locks of which there are only sums are taken off.
-    regions : ParallelRegions
-        The parallel regions.
-    in_regions : int64[L]
-        Useful time of each location in parallel regions, ns: of a master while it is in a
-        construct, of a worker while it executes an outlined function.
-    apart : Intervals
-        Running time of workers outside of all outlined functions, whatever their master does.
-    """
-
+    # When threads run user code; waits for locks of which there are only sums are taken off.
     running: WithoutWaits
-    regions: ParallelRegions
+    regions: ParallelRegions  # The parallel regions
+    # int64[L]: Useful time of each location in parallel regions, ns: of a master while it is in a
+    # construct, of a worker while it executes an outlined function.
     in_regions: NDArray[np.int64]
+    # Running time of workers outside of all outlined functions, whatever their master does.
     apart: Intervals
 
 

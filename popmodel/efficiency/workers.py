@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from popmodel.efficiency.observables import Observables
 
-__all__ = ["NOTEWORTHY", "apart", "remarks"]
-
 NOTEWORTHY = 0.01
 """Share of all thread time from which on it has to be known before the numbers are read."""
 

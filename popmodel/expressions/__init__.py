@@ -36,21 +36,11 @@ MAX_EXPONENT = 64  # of a constant power: exact arithmetic on 9**9**9 would neve
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression; made by `parse`.
+    """A parsed expression; made by `parse`."""
 
-    Attributes
-    ----------
-    text : str
-        The text as written.
-    names : frozenset of str
-        The names that need a value.
-    calls : frozenset of str
-        The functions that it calls.
-    """
-
-    text: str
-    names: frozenset[str]
-    calls: frozenset[str]
+    text: str  # The text as written
+    names: frozenset[str]  # The names that need a value
+    calls: frozenset[str]  # The functions that it calls
     _tree: ast.expr = field(repr=False, compare=False)
 
     def evaluate(
@@ -58,28 +48,7 @@ class Expression:
         values: Mapping[str, Any],
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Any:
-        """Compute the value for numbers, or elementwise for arrays that broadcast together.
-
-        Parameters
-        ----------
-        values : mapping of str to float, Traced or ndarray
-            At least the names of the expression; others are ignored. Where traced numbers enter,
-            and no arrays, the result is traced.
-        functions : mapping of str to callable, optional
-            Numeric forms of the extra functions that `parse` was told about.
-
-        Returns
-        -------
-        float or ndarray
-            A float (a bool for a condition) when all values are numbers, else an array; a traced
-            number if any value is one.
-
-        Raises
-        ------
-        ExpressionError
-            If a name has no value, or the result is not a number or infinite although the
-            values are finite.
-        """
+        """Compute the value for numbers, or elementwise for arrays that broadcast together."""
         if not self.names and not self.calls:  # as most counts of signatures
             return _value_of_constant(self)
         return self._computed(values, functions)
@@ -125,15 +94,7 @@ class Expression:
         return result.item() if result.ndim == 0 else result
 
     def walk(self, values: Mapping[str, Any], algebra: Algebra) -> Any:
-        """Compute the value in an algebra of the caller, whatever its values are.
-
-        Parameters
-        ----------
-        values : mapping of str to value
-            At least the names of the expression.
-        algebra : Algebra
-            What is done with the values; it has every function that the expression calls.
-        """
+        """Compute the value in an algebra of the caller, whatever its values are."""
         return self._walk(values, algebra)
 
     @cached_property
@@ -171,21 +132,6 @@ def parse(text: str, functions: Mapping[str, Takes] | None = None, root: str = "
     Allowed are numbers, names, ``+ - * / ** % //``, comparisons, ``and``, ``or``, ``not``,
     ``a if condition else b`` and calls of ``min max sqrt log log2 exp abs ceiling floor
     is_square``.
-
-    Parameters
-    ----------
-    text : str
-        The expression, at most `MAX_LENGTH` characters.
-    functions : mapping of str to Takes, optional
-        Further functions by name, with their arguments.
-    root : str, optional
-        What names with dots begin with: ``machine`` allows ``machine.memory.line``, a name as any
-        other. Nothing is ever looked up as an attribute.
-
-    Raises
-    ------
-    ExpressionError
-        If the text is anything else; it tells the column and what is wrong.
     """
     return _parsed(text, root) if not functions else _read(text, functions, root)
 

@@ -15,13 +15,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 class Algebra(ABC):
-    """What a walk of the tree needs to know about its values.
-
-    Parameters
-    ----------
-    extra : mapping of str to callable, optional
-        Functions that are added to those of the grammar.
-    """
+    """What a walk of the tree needs to know about its values."""
 
     def __init__(self, extra: Functions | None = None) -> None:
         self.functions: Functions = {**self.standard_functions(), **(extra or {})}
@@ -212,17 +206,7 @@ class TracedAlgebra(FloatAlgebra):
 
 
 def walk(node: ast.expr, values: Mapping[str, Any], algebra: Algebra) -> Any:
-    """Compute a checked tree once.
-
-    Parameters
-    ----------
-    node : ast.expr
-        Passed the check of the grammar.
-    values : mapping
-        The value of every name in it.
-    algebra : Algebra
-        What the values are; it has every function that the tree calls.
-    """
+    """Compute a checked tree once."""
     return prepared(node)(values, algebra)
 
 

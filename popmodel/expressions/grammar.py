@@ -32,34 +32,14 @@ FUNCTIONS: Mapping[str, tuple[int, int | None]] = {
 
 @dataclass(frozen=True)
 class Takes:
-    """What a function beyond `FUNCTIONS` takes.
+    """What a function beyond `FUNCTIONS` takes."""
 
-    Attributes
-    ----------
-    numbers : int
-        Number of its arguments that are numbers.
-    words : tuple of str
-        One of them, in quotes, may stand behind the numbers.
-    """
-
-    numbers: int
-    words: tuple[str, ...] = ()
+    numbers: int  # Number of its arguments that are numbers
+    words: tuple[str, ...] = ()  # One of them, in quotes, may stand behind the numbers
 
 
 class ExpressionError(PopmodelError):
-    """An expression cannot be read, or has no value.
-
-    Parameters
-    ----------
-    text : str
-        The expression.
-    problem : str
-        What is wrong with it.
-    column : int, optional
-        Where, counted from 1.
-    hint : str, optional
-        What to do about it.
-    """
+    """An expression cannot be read, or has no value."""
 
     def __init__(
         self, text: str, problem: str, *, column: int | None = None, hint: str | None = None
@@ -96,29 +76,7 @@ _REFUSED: Mapping[type[ast.AST], str] = {
 def read_tree(
     text: str, functions: Mapping[str, Takes], root: str = ""
 ) -> tuple[ast.expr, set[str], set[str]]:
-    """Parse a text and check it against the grammar.
-
-    Parameters
-    ----------
-    text : str
-        The expression.
-    functions : mapping of str to Takes
-        Functions beyond `FUNCTIONS`, with their arguments.
-    root : str
-        What names with dots (``a.b``) begin with; without it there are none.
-
-    Returns
-    -------
-    tree : ast.expr
-        Contains nothing but what this module allows.
-    names, calls : set of str
-        Names that need a value, and functions that are called.
-
-    Raises
-    ------
-    ExpressionError
-        If the text is not in the grammar.
-    """
+    """Parse a text and check it against the grammar."""
     if len(text) > MAX_LENGTH:
         raise ExpressionError(
             text,

@@ -18,15 +18,7 @@ _LARGEST_DENOMINATOR = 64  # 1/3 and 0.125 are shown as fractions, 0.035 as it i
 
 
 class Traced:
-    """A number with the formula that gave it.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-    formula : sympy.Expr
-        What it was computed from.
-    """
+    """A number with the formula that gave it."""
 
     __slots__ = ("formula", "value")
 
@@ -185,16 +177,7 @@ def named(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def exact(number: Any) -> Any:
-    """Return a number as SymPy's: whole, or a fraction if it is one that people would write.
-
-    Parameters
-    ----------
-    number : int or float
-
-    Returns
-    -------
-    sympy.Number
-    """
+    """Return a number as SymPy's: whole, or a fraction if it is one that people would write."""
     import sympy
 
     value = float(number)

@@ -38,24 +38,15 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.trace import Trace
 
-__all__ = ["Agreement", "Pair", "against", "carried_out"]
-
 _NS = 1e9
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A quantity of both.
+    """A quantity of both."""
 
-    Attributes
-    ----------
-    name : str
-        What it is.
-    signature, trace : float
-        Of the signature, and of the trace.
-    """
-
-    name: str
+    name: str  # What it is
+    # Of the signature, and of the trace.
     signature: float
     trace: float
 
@@ -66,34 +57,18 @@ class Pair:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What a signature and a trace have in common.
+    """What a signature and a trace have in common."""
 
-    Attributes
-    ----------
-    runtime : Pair
-        Of the replays on the ideal network, s.
-    metrics : dict of str to tuple of Pair
-        Efficiencies of these replays by family.
-    phases : tuple of Pair
-        Computing of all processes before each call, by its name, s.
-    counts, bytes : tuple of Pair
-        Messages and collectives by kind, and their bytes.
-    differences : tuple of Difference
-        The first operation of each process that differs; empty where all are the same.
-    notes : tuple of str
-        What the replays do not say.
-    caveats : tuple of str
-        What of the trace neither replay contains.
-    """
-
-    runtime: Pair
-    metrics: Mapping[str, tuple[Pair, ...]]
-    phases: tuple[Pair, ...]
+    runtime: Pair  # Of the replays on the ideal network, s
+    metrics: Mapping[str, tuple[Pair, ...]]  # Efficiencies of these replays by family
+    phases: tuple[Pair, ...]  # Computing of all processes before each call, by its name, s
+    # Messages and collectives by kind, and their bytes.
     counts: tuple[Pair, ...]
     bytes: tuple[Pair, ...]
+    # The first operation of each process that differs; empty where all are the same.
     differences: tuple[Difference, ...]
-    notes: tuple[str, ...]
-    caveats: tuple[str, ...]
+    notes: tuple[str, ...]  # What the replays do not say
+    caveats: tuple[str, ...]  # What of the trace neither replay contains
 
     @property
     def worst(self) -> float:
@@ -127,27 +102,7 @@ def against(
     machine: Profile | None = None,
     seed: int = 0,
 ) -> Agreement:
-    """Compare a signature with a trace.
-
-    Parameters
-    ----------
-    signature : Signature
-        The signature.
-    trace : Trace
-        A run, or the part of it that the signature describes.
-    settings : mapping of str to float, optional
-        Problem parameters of the run.
-    machine : Profile, optional
-        The machine that the run computed on; default: a preset, which matters only where the
-        signature counts operations instead of seconds.
-    seed : int
-        Decides which processes are slow, and when, where the signature leaves it to chance.
-
-    Raises
-    ------
-    UsageError
-        If the signature cannot be carried out with so many processes and threads.
-    """
+    """Compare a signature with a trace."""
     processes, threads = trace.processes, int(max(trace.threads))
     made = _made(signature, processes, threads, settings, machine, seed)
     traced = from_trace(trace)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from popmodel.simulator import Program
 
-__all__ = ["Difference", "Exchanged", "differences", "exchanged", "steps"]
-
 _NAMES = {
     Op.SEND: "a blocking send to rank {partner} of {size} B",
     Op.ISEND: "a nonblocking send to rank {partner} of {size} B",
@@ -33,39 +31,21 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Exchanged:
-    """What processes exchange by one kind of operation.
+    """What processes exchange by one kind of operation."""
 
-    Attributes
-    ----------
-    name : str
-        ``messages``, or the collective.
-    count : int
-        Messages of all processes, or collectives.
-    bytes : int
-        Of all messages; of collectives what the largest member sends and receives in each, summed.
-    """
-
-    name: str
-    count: int
+    name: str  # ``messages``, or the collective
+    count: int  # Messages of all processes, or collectives
+    # Of all messages; of collectives what the largest member sends and receives in each, summed.
     bytes: int
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first operation of a process that differs.
+    """The first operation of a process that differs."""
 
-    Attributes
-    ----------
-    rank : int
-        The process.
-    number : int
-        Which of its operations, from 1.
-    mine, other : str
-        What each program does there; ``nothing more`` behind its last operation.
-    """
-
-    rank: int
-    number: int
+    rank: int  # The process
+    number: int  # Which of its operations, from 1
+    # What each program does there; ``nothing more`` behind its last operation.
     mine: str
     other: str
 

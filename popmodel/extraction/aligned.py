@@ -26,29 +26,21 @@ if TYPE_CHECKING:
     from popmodel.structure.nest import Loop
     from popmodel.structure.structure import Structure
 
-__all__ = ["Totals", "homes", "keys", "totals"]
-
 _NS = 1e9
 _NONE = -1
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Of the places of a run, and of the end behind them (the last entry).
+    """Of the places of a run, and of the end behind them (the last entry)."""
 
-    Attributes
-    ----------
-    computing, inside : float64[places + 1]
-        Seconds before each place, and in it, if it is a region; all processes together.
-    executions : float64[places + 1]
-        How often the busiest process passes it; 1 for the end.
-    messages, bytes : float64[places + 1]
-        Sent there, by all processes together.
-    """
-
+    # float64[places + 1]: Seconds before each place, and in it, if it is a region; all processes
+    # together.
     computing: NDArray[np.float64]
     inside: NDArray[np.float64]
+    # float64[places + 1]: How often the busiest process passes it; 1 for the end.
     executions: NDArray[np.float64]
+    # float64[places + 1]: Sent there, by all processes together.
     messages: NDArray[np.float64]
     bytes: NDArray[np.float64]
 
@@ -90,17 +82,7 @@ def totals(structure: Structure) -> Totals:
 
 
 def homes(structure: Structure, other: Structure) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Lay the places of another run beside those of the first.
-
-    Returns
-    -------
-    home : int64[places of the other run]
-        The place of the first run that each belongs to. One that the first run lacks belongs to
-        what comes next there, the last ones to the end.
-    both : bool[places of the first run + 1]
-        Which places both runs have, with all of their processes; the end is one. Of an exchange
-        where processes at the edge have fewer neighbours, it is where they wait for all.
-    """
+    """Lay the places of another run beside those of the first."""
     mine, theirs = keys(structure), keys(other)
     found = np.full(len(theirs), _NONE, dtype=np.int64)
     matcher = SequenceMatcher(None, mine, theirs, autojunk=False)

@@ -11,39 +11,22 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Amount", "Constant", "Key", "table_of"]
-
 Key = tuple[Any, ...]
 """What an amount is of: what it is, and where it stands in the outline."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A number that was found.
+    """A number that was found."""
 
-    Attributes
-    ----------
-    name : str
-        In formulas.
-    value : float
-        Best estimate, in the unit.
-    low, high : float or None
-        Ends of its 90 % interval; None where nothing is known of it.
-    unit : str
-        ``s``, ``B``, ``1`` or what is counted.
-    origin : str
-        ``trace``, ``fit`` or ``assumed``.
-    source : str
-        What it rests on, in words.
-    """
-
-    name: str
-    value: float
+    name: str  # In formulas
+    value: float  # Best estimate, in the unit
+    # Ends of its 90 % interval; None where nothing is known of it.
     low: float | None = None
     high: float | None = None
-    unit: str = "s"
-    origin: str = "trace"
-    source: str = ""
+    unit: str = "s"  # ``s``, ``B``, ``1`` or what is counted
+    origin: str = "trace"  # ``trace``, ``fit`` or ``assumed``
+    source: str = ""  # What it rests on, in words
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is known as JSON types."""
@@ -63,21 +46,11 @@ class Constant:
 
 @dataclass(frozen=True)
 class Amount:
-    """What a key of a signature says.
+    """What a key of a signature says."""
 
-    Attributes
-    ----------
-    formula : str, int or float
-        Its value.
-    constants : tuple of Constant
-        Those that it needs.
-    note : str
-        Comment behind it: its origin.
-    """
-
-    formula: str | int | float
-    constants: tuple[Constant, ...] = field(default=())
-    note: str = ""
+    formula: str | int | float  # Its value
+    constants: tuple[Constant, ...] = field(default=())  # Those that it needs
+    note: str = ""  # Comment behind it: its origin
 
     @property
     def noted(self) -> Any:

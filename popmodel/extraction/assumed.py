@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from popmodel.extraction.outline import Node, Outline
     from popmodel.extraction.spread import Description
 
-__all__ = ["PARTS", "SCALARS", "SCALES", "amounts", "exponents", "let", "paths", "row_at"]
-
 SCALES = ("strong", "weak")
 """Whether the work of the whole program stays, or that of a process."""
 _DRIFT = (0.85, 1.15)
@@ -112,19 +110,7 @@ def _is_once(point: Computing) -> bool:
 def amounts(
     outline: Outline, descriptions: Sequence[Description], processes: int, scaling: str
 ) -> dict[Key, Amount]:
-    """Return the amounts of a signature that rests on one run.
-
-    Parameters
-    ----------
-    outline : Outline
-        The program.
-    descriptions : sequence of Description
-        Of its points.
-    processes : int
-        Of the run.
-    scaling : {"strong", "weak"}
-        What is assumed.
-    """
+    """Return the amounts of a signature that rests on one run."""
     found: dict[Key, Amount] = {}
     setup = once(outline)
     for point, one in enumerate(descriptions):

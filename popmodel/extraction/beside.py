@@ -32,70 +32,39 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["Beside", "Counted", "beside"]
-
-
 _NS = 1e9
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Instructions of all processes.
+    """Instructions of all processes."""
 
-    Attributes
-    ----------
-    before, inside : float64[places + 1]
-        Before each place, and in it, if it is a region; the last entry is the end.
-    """
-
+    # float64[places + 1]: Before each place, and in it, if it is a region; the last entry is the
+    # end.
     before: NDArray[np.float64]
     inside: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A run laid beside the first.
+    """A run laid beside the first."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P and T.
-    parameters : mapping of str to float
-        Of the problem.
-    totals : Totals
-        Of the places of the first run.
-    both : bool[places + 1]
-        Which places it has, too.
-    teams : mapping of int to Team
-        By point that is a parallel region of the first run, what threads do in it.
-    sent : Sent
-        Its messages at the places of the first run.
-    met : mapping of (int, str) to float
-        Bytes of a process in its collectives, by place of the first run and kind.
-    unequal : Sample or None
-        How much its processes differ for good.
-    dealt : Dealt or None
-        How its work is dealt out to them.
-    active : int
-        Threads on the node that has the most of them.
-    cores : int
-        CPUs of the largest node, as the header of the trace states; 0 where it does not.
-    counted : Counted or None
-        Instructions at the places of the first run; None where nobody counted them.
-    """
-
+    # P and T.
     processes: int
     threads: int
-    parameters: Mapping[str, float]
-    totals: Totals
-    both: NDArray[np.bool_]
+    parameters: Mapping[str, float]  # Of the problem
+    totals: Totals  # Of the places of the first run
+    both: NDArray[np.bool_]  # bool[places + 1]: Which places it has, too
+    # By point that is a parallel region of the first run, what threads do in it.
     teams: Mapping[int, Team]
-    sent: Sent
+    sent: Sent  # Its messages at the places of the first run
+    # Bytes of a process in its collectives, by place of the first run and kind.
     met: Mapping[tuple[int, str], float]
-    unequal: Sample | None
-    dealt: Dealt | None
-    active: int
-    cores: int
+    unequal: Sample | None  # How much its processes differ for good
+    dealt: Dealt | None  # How its work is dealt out to them
+    active: int  # Threads on the node that has the most of them
+    cores: int  # CPUs of the largest node, as the header of the trace states; 0 where it does not
+    # Instructions at the places of the first run; None where nobody counted them.
     counted: Counted | None
 
     def useful(self, point: int) -> float:
@@ -119,26 +88,7 @@ class Beside:
 def beside(
     trace: Trace, parameters: Mapping[str, float], first: Trace, base: Structure, outline: Outline
 ) -> Beside:
-    """Lay a run beside the first.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run.
-    parameters : mapping of str to float
-        Of the problem.
-    first : Trace
-        The first run.
-    base : Structure
-        Of the first run.
-    outline : Outline
-        Of the first run.
-
-    Raises
-    ------
-    PopmodelError
-        If it is a run of another program.
-    """
+    """Lay a run beside the first."""
     structure, threads = whole_iterations(met(find(trace))), int(max(trace.threads))
     require_places(first, base, trace, structure)
     home, both = homes(base, structure)

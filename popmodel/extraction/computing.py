@@ -19,37 +19,22 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.structure.events import Events
 
-__all__ = ["Computing", "Timing", "at_place", "retimed", "timing"]
-
 _NS = 1e9
 
 
 @dataclass(frozen=True)
 class Computing:
-    """What is computed at one point of the program: before a place, or in a parallel region.
+    """What is computed at one point of the program: before a place, or in a parallel region."""
 
-    Attributes
-    ----------
-    place : int
-        The place: what stands before it is meant, or itself if it is a region; -1 for what comes
-        behind the last event of each sequence.
-    in_region : bool
-        Whether the region itself is meant.
-    event : int64[S, n]
-        Its event on each sequence at each execution; -1 where there is none.
-    seconds : float64[S, n]
-        How long; nan where there is none.
-    along : tuple of int
-        Further places, before it, whose computing is in it.
-    instructions : float64[S, n] or None
-        How many, 0 where there is none; None where nobody counted them.
-    """
-
+    # The place: what stands before it is meant, or itself if it is a region; -1 for what comes
+    # behind the last event of each sequence.
     place: int
-    in_region: bool
+    in_region: bool  # Whether the region itself is meant
+    # int64[S, n]: Its event on each sequence at each execution; -1 where there is none.
     event: NDArray[np.int64]
-    seconds: NDArray[np.float64]
-    along: tuple[int, ...] = ()
+    seconds: NDArray[np.float64]  # float64[S, n]: How long; nan where there is none
+    along: tuple[int, ...] = ()  # Further places, before it, whose computing is in it
+    # float64[S, n] or None: How many, 0 where there is none; None where nobody counted them.
     instructions: NDArray[np.float64] | None = None
 
     @property
@@ -65,19 +50,12 @@ class Computing:
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of the events of a program, ns, or instructions that were counted in these times.
+    """Times of the events of a program, ns, or instructions that were counted in these times."""
 
-    Attributes
-    ----------
-    before, inside : float64[E]
-        Computing before each event, and in it, if it is a region.
-    after : float64[S]
-        Computing behind the last event of each sequence.
-    """
-
+    # float64[E]: Computing before each event, and in it, if it is a region.
     before: NDArray[np.float64]
     inside: NDArray[np.float64]
-    after: NDArray[np.float64]
+    after: NDArray[np.float64]  # float64[S]: Computing behind the last event of each sequence
 
     @classmethod
     def of(
@@ -110,23 +88,7 @@ def at_place(
     in_region: bool = False,
     counts: Timing | None = None,
 ) -> Computing:
-    """Return the computing of a place at some of its executions.
-
-    Parameters
-    ----------
-    table : Table
-        Events by place.
-    times : Timing
-        Of the events.
-    place : int
-        The place.
-    which : int64[n]
-        Executions.
-    in_region : bool
-        Whether the region at the place is meant, not what stands before it.
-    counts : Timing, optional
-        Instructions at the events.
-    """
+    """Return the computing of a place at some of its executions."""
     event = table.event[place][:, which]
     column = times.inside if in_region else times.before
     seconds = np.where(event >= 0, column[event] / _NS, np.nan)
@@ -154,20 +116,6 @@ def led(lead: Computing, here: Computing, begun: NDArray[np.bool_]) -> tuple[Com
 
     At the edge of a grid processes lack the first calls of an exchange: what they compute before
     it stands before another call than that of the others.
-
-    Parameters
-    ----------
-    lead : Computing
-        Before the first of the calls.
-    here : Computing
-        Before a later one.
-    begun : bool[S, n]
-        Which processes have had one of the calls between.
-
-    Returns
-    -------
-    lead, here : Computing
-        Every burst is in one of them.
     """
     moves = here.there & ~begun & ~lead.there
     first, rest = lead.instructions, here.instructions
@@ -190,17 +138,7 @@ def led(lead: Computing, here: Computing, begun: NDArray[np.bool_]) -> tuple[Com
 
 
 def retimed(program: Program, events: Events, times: Timing) -> Program:
-    """Return a program whose processes compute as long as they are said to.
-
-    Parameters
-    ----------
-    program : Program
-        What they do.
-    events : Events
-        Its events; operations of an event have no computing between them.
-    times : Timing
-        Computing at its events.
-    """
+    """Return a program whose processes compute as long as they are said to."""
     burst = np.zeros(program.operations)
     tail = np.zeros(program.sequences)
     spent = np.cumsum(times.before + times.inside)

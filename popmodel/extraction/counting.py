@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from popmodel.extraction.outline import Node, Outline
     from popmodel.fitting.samples import Sample
 
-__all__ = ["counted"]
-
 _FEW = 2
 """Counts that some formula of P gives by chance."""
 _SAME = 1e-6
@@ -33,15 +31,6 @@ def counted(outline: Outline, runs: Sequence[Beside], assumed: Mapping[Key, Amou
 
     A law that only comes near is none: where runs differ in how their calls nest, a count is
     compared with that of another loop.
-
-    Parameters
-    ----------
-    outline : Outline
-        The program of the first run.
-    runs : sequence of Beside
-        All runs, the first one included.
-    assumed : mapping of Key to Amount
-        What the first run alone gives.
     """
     amounts: dict[Key, Amount] = {}
     laws: list[dict[str, Any]] = []

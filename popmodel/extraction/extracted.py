@@ -37,28 +37,17 @@ if TYPE_CHECKING:
     from popmodel.extraction.outline import Outline
     from popmodel.trace import Trace
 
-__all__ = ["Extracted", "Run", "signature_from"]
-
 _NOTEWORTHY = 0.02
 """By how much a replay of the signature may be off before it is said."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was traced.
+    """A run that was traced."""
 
-    Attributes
-    ----------
-    trace : Trace
-        The trace, or the part of it that is meant.
-    parameters : mapping of str to float
-        Problem parameters of the run.
-    part : str or None
-        Which part of the run the trace is, in words; None for the program as a whole.
-    """
-
-    trace: Trace
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    trace: Trace  # The trace, or the part of it that is meant
+    parameters: Mapping[str, float] = field(default_factory=dict)  # Problem parameters of the run
+    # Which part of the run the trace is, in words; None for the program as a whole.
     part: str | None = None
 
     @property
@@ -79,38 +68,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Extracted:
-    """A signature, and what it rests on.
+    """A signature, and what it rests on."""
 
-    Attributes
-    ----------
-    name : str
-        Of the application.
-    text : str
-        The signature as TOML.
-    runs : tuple of Run
-        What it was found in, that on the most cores first: its times and messages are kept.
-    outline : Outline
-        Its program.
-    fidelity : Fidelity
-        What of its times is kept, and what its replay gives.
-    amounts : mapping of Key to Amount
-        What was found, with where it comes from.
-    notes : tuple of str
-        What could not be known or is not as it was traced, one line each.
-    laws : tuple of dict
-        Laws of several runs: what they are of, form, origin and error.
-    caveats : sequence of str
-        What of the runs is not in the signature: to be known before anything else.
-    """
-
-    name: str
-    text: str
+    name: str  # Of the application
+    text: str  # The signature as TOML
+    # What it was found in, that on the most cores first: its times and messages are kept.
     runs: tuple[Run, ...]
-    outline: Outline
-    fidelity: Fidelity
-    amounts: Mapping[Key, Amount]
-    notes: tuple[str, ...]
+    outline: Outline  # Its program
+    fidelity: Fidelity  # What of its times is kept, and what its replay gives
+    amounts: Mapping[Key, Amount]  # What was found, with where it comes from
+    notes: tuple[str, ...]  # What could not be known or is not as it was traced, one line each
+    # Laws of several runs: what they are of, form, origin and error.
     laws: tuple[dict[str, Any], ...] = ()
+    # What of the runs is not in the signature: to be known before anything else.
     caveats: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,25 +131,7 @@ def signature_from(
     made: Sequence[Mapping[str, float]] = (),
     refused: Sequence[Mapping[str, float]] = (),
 ) -> Extracted:
-    """Find the signature of a program that was traced.
-
-    Parameters
-    ----------
-    runs : sequence of Run or Trace
-        Its runs, or the parts of them that are meant.
-    name : str, optional
-        Of the application; default: that of the first trace.
-    scaling : {"strong", "weak"}
-        What is assumed where the runs say nothing.
-    made, refused : sequence of mapping of str to float
-        ``P``, ``T`` and the parameters of further runs that the program made, and of those that it
-        refused.
-
-    Raises
-    ------
-    PopmodelError
-        If a signature cannot say what the program does, or runs are of different programs.
-    """
+    """Find the signature of a program that was traced."""
     every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     trace, threads = every[0].trace, every[0].threads
     for run in every[1:]:

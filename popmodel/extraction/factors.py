@@ -15,44 +15,20 @@ if TYPE_CHECKING:
 
     from popmodel.extraction.amounts import Constant
 
-__all__ = ["Factor"]
-
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor on the time of phases that grow alike.
+    """A factor on the time of phases that grow alike."""
 
-    Attributes
-    ----------
-    let : mapping of str to value
-        Its name, and those that it needs.
-    constants : tuple of Constant
-        Those in them.
-    values : tuple of float
-        What it is in the runs.
-    meaning : str
-        What the time of a phase is where the factor is 1.
-    laws : tuple of dict
-        What is told of it.
-    notes : tuple of str
-        What the runs leave open.
-    """
-
-    let: Mapping[str, Any]
-    constants: tuple[Constant, ...]
-    values: tuple[float, ...]
-    meaning: str
-    laws: tuple[dict[str, Any], ...]
-    notes: tuple[str, ...] = ()
+    let: Mapping[str, Any]  # Its name, and those that it needs
+    constants: tuple[Constant, ...]  # Those in them
+    values: tuple[float, ...]  # What it is in the runs
+    meaning: str  # What the time of a phase is where the factor is 1
+    laws: tuple[dict[str, Any], ...]  # What is told of it
+    notes: tuple[str, ...] = ()  # What the runs leave open
 
     def size(self, times: Sequence[float]) -> tuple[float, float, float]:
-        """Return the time of a phase where the factor is 1, and its 90 % interval.
-
-        Parameters
-        ----------
-        times : sequence of float
-            Its times in the runs; 0 where a run has no such phase.
-        """
+        """Return the time of a phase where the factor is 1, and its 90 % interval."""
         some = [
             math.log(time / value)
             for time, value in zip(times, self.values, strict=True)

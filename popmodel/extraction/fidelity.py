@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.structure.events import Events
 
-__all__ = ["GOAL", "Fidelity", "Figures", "figures", "kept"]
-
 GOAL = 0.005
 """By how much runtime (relative) and efficiencies (points) of the written times may be off."""
 _SEEDS = (1, 2)
@@ -36,17 +34,10 @@ _SEEDS = (1, 2)
 
 @dataclass(frozen=True)
 class Figures:
-    """Of a replay on the ideal network.
+    """Of a replay on the ideal network."""
 
-    Attributes
-    ----------
-    runtime : float
-        Seconds.
-    load_balance, communication : float
-        Mean over largest computing of a process, and that over the runtime; 1 for an empty run.
-    """
-
-    runtime: float
+    runtime: float  # Seconds
+    # Mean over largest computing of a process, and that over the runtime; 1 for an empty run.
     load_balance: float
     communication: float
 
@@ -77,20 +68,11 @@ class Figures:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """What of the times is kept, and what that gives.
+    """What of the times is kept, and what that gives."""
 
-    Attributes
-    ----------
-    descriptions : tuple of Description
-        Of each point.
-    recorded : frozenset of int
-        Points whose recorded times are kept.
-    traced, written : Figures
-        Of the program as traced, and as it is written.
-    """
-
-    descriptions: tuple[Description, ...]
-    recorded: frozenset[int]
+    descriptions: tuple[Description, ...]  # Of each point
+    recorded: frozenset[int]  # Points whose recorded times are kept
+    # Of the program as traced, and as it is written.
     traced: Figures
     written: Figures
 
@@ -108,19 +90,7 @@ def figures(program: Program) -> Figures:
 def kept(
     traced: Program, program: Program, events: Events, points: Sequence[Computing]
 ) -> Fidelity:
-    """Choose what to keep of the times of a program.
-
-    Parameters
-    ----------
-    traced : Program
-        As it was traced.
-    program : Program
-        As lists of calls can say it.
-    events : Events
-        Its events.
-    points : sequence of Computing
-        Everything that is computed.
-    """
+    """Choose what to keep of the times of a program."""
     all_of_them = sum(point.total for point in points) or 1.0
     descriptions = tuple(describe(point.seconds, point.total / all_of_them) for point in points)
     goal = figures(traced)

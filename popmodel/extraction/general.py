@@ -24,8 +24,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["General", "Grid", "general", "grid_of", "ranks_on", "tidy"]
-
 _CELLS = 1000
 _ONE_WAY = ("send", "recv", "isend", "irecv")
 _OPENING = ("isend", "irecv")
@@ -35,18 +33,11 @@ _FREE = ("compute", *_WAITS)
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid of processes.
+    """A grid of processes."""
 
-    Attributes
-    ----------
-    dims : tuple of int
-        Extents at the traced number of processes; the last dimension varies fastest.
-    periodic : tuple of bool
-        Whether it is closed along each.
-    """
-
+    # Extents at the traced number of processes; the last dimension varies fastest.
     dims: tuple[int, ...]
-    periodic: tuple[bool, ...]
+    periodic: tuple[bool, ...]  # Whether it is closed along each
 
     @property
     def processes(self) -> int:
@@ -61,17 +52,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class General:
-    """Rows that hold for any number of processes.
+    """Rows that hold for any number of processes."""
 
-    Attributes
-    ----------
-    rows : tuple of dict
-        The rows.
-    moves : dict of tuple of int to tuple of int
-        For each row with partners, by where it stands, the step in the grid to its partner.
-    """
-
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[dict[str, Any], ...]  # The rows
+    # For each row with partners, by where it stands, the step in the grid to its partner.
     moves: Mapping[tuple[int, ...], tuple[int, ...]]
 
 
@@ -141,16 +125,7 @@ def _listed(text: str) -> list[int]:
 
 
 def general(rows: Sequence[dict[str, Any]], grid: Grid) -> General | None:
-    """Write rows for any number of processes; None if one says more than neighbours of a grid.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Tidy rows.
-    grid : Grid
-        Of the processes. Where two neighbours are one process, rows can be read in several ways;
-        the first one counts by which messages have both ends on larger grids, too.
-    """
+    """Write rows for any number of processes; None if one says more than neighbours of a grid."""
     waiting = at_once(rows, grid.processes)
     larger = [1 + extent for extent in grid.dims], [2 * extent for extent in grid.dims]
     is_whole = all_meet(rows, grid.dims)
@@ -368,20 +343,7 @@ def _stride(axis: int, dimensions: int) -> str:
 
 
 def grid_of(lists: Sequence[tuple[Sequence[dict[str, Any]], float]], processes: int) -> Grid:
-    """Return the grid on which most bytes of some lists of calls go between neighbours.
-
-    Parameters
-    ----------
-    lists : sequence of (rows, float)
-        Tidy rows, and the bytes that they move.
-    processes : int
-        Number of processes.
-
-    Returns
-    -------
-    Grid
-        Of those that do equally well the one with the fewest dimensions, the most nearly square.
-    """
+    """Return the grid on which most bytes of some lists of calls go between neighbours."""
     best, most = Grid((processes,), (False,)), 0.0
     grids = sorted(extents_of(processes), key=lambda dims: (len(dims), max(dims) - min(dims)))
     for dims in grids:

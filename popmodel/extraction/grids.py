@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from popmodel.extraction.general import Grid
     from popmodel.extraction.sent import Sent
 
-__all__ = ["Axes", "along", "extents_like"]
-
 Axes = tuple[bool, ...]
 """Along which dimensions a message goes one step."""
 
@@ -27,25 +25,7 @@ _MOST = 0.5
 def extents_like(
     grid: Grid, sent: Sent, processes: int, kinds: Collection[Axes]
 ) -> tuple[int, ...] | None:
-    """Return the extents at which the messages of a run go as those of another one do.
-
-    Parameters
-    ----------
-    grid : Grid
-        Of the other run.
-    sent : Sent
-        Messages of the run.
-    processes : int
-        Of the run.
-    kinds : collection of Axes
-        Along which dimensions messages go.
-
-    Returns
-    -------
-    tuple of int or None
-        Of those that do equally well, the extents that a signature takes; None where most bytes go
-        elsewhere on any grid.
-    """
+    """Return the extents at which the messages of a run go as those of another one do."""
     taken = best_grid(processes, grid.cells, grid.periodic)
     if not len(sent.size):
         return taken

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from popmodel.fitting.growth import Growth
     from popmodel.structure.structure import Structure
 
-__all__ = ["grown", "imbalance", "unequal"]
-
 _NAME = "imbalance"
 _MOST = 0.5
 """Coefficient of variation of the processes beyond which they do different things."""
@@ -46,25 +44,7 @@ def unequal(
     parameters: Mapping[str, float],
     without: int | None = None,
 ) -> Sample | None:
-    """Return by how much the computing of processes differs for good, as their part of a law.
-
-    Parameters
-    ----------
-    structure : Structure
-        Of a run.
-    threads : int
-        Of a process.
-    parameters : mapping of str to float
-        Of the problem.
-    without : int, optional
-        A process that is left out, because it has work that cannot be divided.
-
-    Returns
-    -------
-    Sample or None
-        The coefficient of variation of the processes, 0 where they differ by chance only, with its
-        error by chance; None for one process, or processes that do different things.
-    """
+    """Return by how much the computing of processes differs for good, as their part of a law."""
     events, times = structure.events, timing(structure.events)
     processes = structure.program.sequences
     spent = times.before + times.inside
@@ -91,22 +71,7 @@ def unequal(
 def grown(
     descriptions: Sequence[Description], runs: Sequence[Sample | None]
 ) -> tuple[Fitted, Growth | None]:
-    """Find how imbalance grows with the number of processes.
-
-    Parameters
-    ----------
-    descriptions : sequence of Description
-        Of the points of the first run.
-    runs : sequence of Sample or None
-        From `unequal`, that of the first run first.
-
-    Returns
-    -------
-    Fitted
-        Amounts ``("persistent_cv", point)`` of phases that differ between processes.
-    Growth or None
-        What `imbalance` says; None where no phase differs.
-    """
+    """Find how imbalance grows with the number of processes."""
     cvs = {
         point: one.persistent_cv * math.sqrt(len(one.by_rank) / (len(one.by_rank) - 1))
         for point, one in enumerate(descriptions)

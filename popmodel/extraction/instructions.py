@@ -26,27 +26,11 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["instructed", "instructions"]
-
 _COUNTER = "instructions"
 
 
 def instructions(trace: Trace, structure: Structure) -> Timing | None:
-    """Count the instructions of what is computed before, in and behind the events of a run.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run, in which only masters call MPI.
-    structure : Structure
-        Its structure.
-
-    Returns
-    -------
-    Timing or None
-        Instructions in place of times, in regions of all threads together; None where the trace
-        has no counter of them, or one that runs backwards.
-    """
+    """Count the instructions of what is computed before, in and behind the events of a run."""
     if not trace.timed or not trace.records.counter_names():
         return None
     events, useful = structure.events, useful_times(trace)
@@ -92,27 +76,7 @@ def instructed(
     threads: int,
     factors: Mapping[str, float],
 ) -> dict[Key, Amount]:
-    """Return the instructions of phases that have no law of them: they grow as their times do.
-
-    Parameters
-    ----------
-    outline : Outline
-        The program.
-    descriptions : sequence of Description
-        Of its points.
-    amounts : mapping of Key to Amount
-        With the times of phases.
-    threads : int
-        Of a process.
-    factors : mapping of str to float
-        Values of what ``let`` defines, in the run.
-
-    Returns
-    -------
-    dict of Key to Amount
-        ``("instructions", point)``: of an execution on an average process, in parallel regions of
-        an average thread. Points where nobody counted have none.
-    """
+    """Return the instructions of phases that have no law of them: they grow as their times do."""
     found: dict[Key, Amount] = {}
     for point, (one, computing) in enumerate(zip(descriptions, outline.points, strict=True)):
         if computing.instructions is None or ("instructions", point) in amounts:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from popmodel.structure.structure import Structure
 
-__all__ = ["Dealt", "Largest", "dealt", "largest"]
-
 _TWICE = 2.0
 _EVEN = 0.5
 """Where runs speak for a part that divides as much as for a block."""
@@ -44,24 +42,13 @@ _DIGITS = 4
 
 @dataclass(frozen=True)
 class Dealt:
-    """How the work of a run is dealt out to its processes.
+    """How the work of a run is dealt out to its processes."""
 
-    Attributes
-    ----------
-    processes : int
-        P.
-    parameters : mapping of str to float
-        Of the problem.
-    parts : float64[P]
-        Part of each process of all work that is done again and again.
-    sends_unequal : bool
-        Whether processes send unequal numbers of bytes there.
-    """
-
-    processes: int
-    parameters: Mapping[str, float]
+    processes: int  # P
+    parameters: Mapping[str, float]  # Of the problem
+    # float64[P]: Part of each process of all work that is done again and again.
     parts: NDArray[np.float64]
-    sends_unequal: bool
+    sends_unequal: bool  # Whether processes send unequal numbers of bytes there
 
     @property
     def most(self) -> float:
@@ -79,21 +66,11 @@ _FEWEST = 2  # processes: of two the slowest is in the middle, too
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest part of the work that cannot be divided.
+    """The largest part of the work that cannot be divided."""
 
-    Attributes
-    ----------
-    entry : mapping of str to value
-        As a signature has it.
-    without : int or None
-        Process of the run on the most that has it; None if no part is told.
-    note : str
-        One line, for users; empty for none.
-    """
-
-    entry: Mapping[str, Any]
-    without: int | None
-    note: str
+    entry: Mapping[str, Any]  # As a signature has it
+    without: int | None  # Process of the run on the most that has it; None if no part is told
+    note: str  # One line, for users; empty for none
 
 
 def dealt(structure: Structure, parameters: Mapping[str, float]) -> Dealt | None:
@@ -121,15 +98,7 @@ def dealt(structure: Structure, parameters: Mapping[str, float]) -> Dealt | None
 
 
 def largest(runs: Sequence[Dealt | None], *, has_grid: bool) -> Largest | None:
-    """Find the largest part of the work that cannot be divided; None if nothing speaks for one.
-
-    Parameters
-    ----------
-    runs : sequence of Dealt or None
-        From `dealt`, that of the first run first.
-    has_grid : bool
-        Whether the processes of the first run are a grid, which divides anything.
-    """
+    """Find the largest part of the work that cannot be divided; None if nothing speaks for one."""
     first = runs[0]
     if first is None or first.processes == 1:
         return None

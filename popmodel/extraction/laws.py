@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from popmodel.extraction.spread import Description
     from popmodel.fitting.samples import Sample
 
-__all__ = ["fitted"]
-
 _FEW = 2
 _CLEARLY = 0.5
 """Error of a law over that of another one, from which it is better."""
@@ -46,21 +44,7 @@ def fitted(
     assumed: Mapping[Key, Amount],
     scaling: str,
 ) -> Fitted:
-    """Find the laws by which the amounts of a program grow.
-
-    Parameters
-    ----------
-    outline : Outline
-        The program of the first run.
-    descriptions : sequence of Description
-        Of its points.
-    runs : sequence of Beside
-        All runs, the first one included.
-    assumed : mapping of Key to Amount
-        What one run alone gives.
-    scaling : {"strong", "weak"}
-        What is tried first.
-    """
+    """Find the laws by which the amounts of a program grow."""
     often = counted(outline, runs, assumed)
     by_run = bool(often.laws)
     moved = sized(outline, runs, assumed)
@@ -109,24 +93,13 @@ def _instructions(
 
 @dataclass(frozen=True)
 class _Group:
-    """Parts that grow alike.
+    """Parts that grow alike."""
 
-    Attributes
-    ----------
-    name : str
-        Of their factor.
-    factor : Factor
-        How they grow.
-    sizes : mapping of int to (float, float, float)
-        Time of each where the factor is 1, and its interval, s.
-    error : float or None
-        What the law is off at runs that are left out.
-    """
-
-    name: str
-    factor: Factor
+    name: str  # Of their factor
+    factor: Factor  # How they grow
+    # Time of each where the factor is 1, and its interval, s.
     sizes: Mapping[int, tuple[float, float, float]]
-    error: float | None
+    error: float | None  # What the law is off at runs that are left out
 
 
 def _computing(

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from popmodel.simulator.program import Messages
     from popmodel.structure.structure import Structure
 
-__all__ = ["Listable", "listable", "open_before", "segments"]
-
 _NOTHING = -1
 
 
@@ -69,21 +67,12 @@ def _leaves(structure: Structure) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Listable:
-    """A run of which lists of calls can be written.
+    """A run of which lists of calls can be written."""
 
-    Attributes
-    ----------
-    structure : Structure
-        With the changed program.
-    late : bool[M]
-        Messages that are received where the list that sends them ends.
-    notes : tuple of str
-        What was changed.
-    """
-
-    structure: Structure
+    structure: Structure  # With the changed program
+    # bool[M]: Messages that are received where the list that sends them ends.
     late: NDArray[np.bool_]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # What was changed
 
 
 def listable(structure: Structure) -> Listable:

@@ -16,23 +16,13 @@ from popmodel.expressions import parse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["all_meet", "at_once", "messages_of"]
-
 _SENDS, _RECEIVES = ("send", "isend", "sendrecv"), ("recv", "irecv", "sendrecv")
 _OPENS = ("isend", "irecv")
 _REPEATED = 3  # repetitions that show how rows go on
 
 
 def all_meet(rows: Sequence[Mapping[str, Any]], dims: Sequence[int]) -> bool:
-    """Whether every message has both ends, of the same size, and every request one.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Rows of calls; formulas may name the extents P0, P1, ... of the grid.
-    dims : sequence of int
-        The extents.
-    """
+    """Whether every message has both ends, of the same size, and every request one."""
     processes = int(np.prod(dims))
     names = _names(dims)
     sides = _Side({}, {}), _Side({}, {})

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from popmodel.structure.structure import Structure
 
-__all__ = ["met"]
-
 
 def met(structure: Structure) -> Structure:
     """Return a structure in which members of a collective pass the same place, where they can.

@@ -20,29 +20,13 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.structure.structure import Structure
 
-__all__ = ["meetings", "sizes_at"]
-
 _ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
 def meetings(
     structure: Structure, table: Table, place: int, which: NDArray[np.int64], name: str
 ) -> tuple[tuple[Meeting, ...], tuple[str, ...]]:
-    """Return the collectives that processes call at a place, and what they do not say.
-
-    Parameters
-    ----------
-    structure : Structure
-        Of the run.
-    table : Table
-        Events by place.
-    place : int
-        The place.
-    which : int64[n]
-        Executions of it.
-    name : str
-        Of the place.
-    """
+    """Return the collectives that processes call at a place, and what they do not say."""
     program = structure.program
     event = table.event[place][:, which]
     rows = _collectives(structure, np.unique(event[event >= 0]))
@@ -60,15 +44,7 @@ def meetings(
 def sizes_at(
     structure: Structure, home: NDArray[np.int64] | None = None
 ) -> dict[tuple[int, str], float]:
-    """Return the bytes of a process in collectives by place and kind, means over executions.
-
-    Parameters
-    ----------
-    structure : Structure
-        Of a run.
-    home : int64[places], optional
-        The place of another run that each of its places belongs to.
-    """
+    """Return the bytes of a process in collectives by place and kind, means over executions."""
     program = structure.program
     operation = np.flatnonzero(np.isin(program.kind, (Op.COLLECTIVE, Op.ARRIVE)))
     event = np.searchsorted(structure.events.first, operation, side="right") - 1

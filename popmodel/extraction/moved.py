@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from popmodel.extraction.outline import Outline
     from popmodel.extraction.sent import Sent
 
-__all__ = ["UNEVEN", "Moved", "moved"]
-
 UNEVEN = 0.01
 """Relative error of sizes that are not all alike."""
 _HIGHEST = 3
@@ -38,38 +36,20 @@ _HIGHEST = 3
 
 @dataclass(frozen=True)
 class Moved:
-    """A size, or a number of messages, in all runs that have it.
+    """A size, or a number of messages, in all runs that have it."""
 
-    Attributes
-    ----------
-    key : Key
-        Its amount.
-    what, unit : str
-        What it is, for people, and its unit.
-    samples : tuple of Sample
-        Of the runs, the first one first; extents of their grids are parameters, where it goes with
-        these.
-    likely : tuple of str
-        Formulas that it is likely to go with, the likeliest first.
-    """
-
-    key: Key
+    key: Key  # Its amount
+    # What it is, for people, and its unit.
     what: str
     unit: str
+    # Of the runs, the first one first; extents of their grids are parameters, where it goes with
+    # these.
     samples: tuple[Sample, ...]
-    likely: tuple[str, ...]
+    likely: tuple[str, ...]  # Formulas that it is likely to go with, the likeliest first
 
 
 def moved(outline: Outline, runs: Sequence[Beside]) -> tuple[list[Moved], list[str]]:
-    """Return what runs move, and where they differ in how many messages that takes.
-
-    Parameters
-    ----------
-    outline : Outline
-        The program of the first run.
-    runs : sequence of Beside
-        All runs, the first one included.
-    """
+    """Return what runs move, and where they differ in how many messages that takes."""
     found, notes = _of_neighbours(outline, runs)
     return [*found, *_of_meetings(outline, runs), *_of_lists(outline, runs)], notes
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["RECORDED", "TIME", "short", "told_apart"]
-
 TIME, RECORDED = "t_", "r_"
 """What stands before the name of a phase: of its time, and of its recorded times."""
 _LONGEST = 24
@@ -24,16 +22,7 @@ _LINE = re.compile(r"\(([^()]*):(\d+)\)\s*$")
 
 
 def short(name: str, inside: str = "") -> str:
-    """Return a word for a call or a region, as formulas may hold it.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``MPI_Allreduce``, ``sweep`` or ``main+0x2670 (main.c:180)``, of which the function
-        and the line are kept.
-    inside : str
-        The function or region in which it is, if known; its name counts before that of the call.
-    """
+    """Return a word for a call or a region, as formulas may hold it."""
     last = _word(name)
     if inside:
         function = _LINE.sub("", inside).rpartition("::")[2] or inside
@@ -59,20 +48,7 @@ def _cut(word: str) -> str:
 
 
 def told_apart(words: Sequence[str], taken: Collection[str] = ()) -> tuple[str, ...]:
-    """Number words that come again, from the second one on.
-
-    Parameters
-    ----------
-    words : sequence of str
-        As from `short`, in the order of the program.
-    taken : collection of str
-        Names that formulas hold for something else, such as parameters.
-
-    Returns
-    -------
-    tuple of str
-        Each once; with `TIME` before it it is none of those that are taken.
-    """
+    """Number words that come again, from the second one on."""
     avoided = {one.removeprefix(TIME) for one in taken if one.startswith(TIME)}
     numbers: dict[str, int] = {}
     own, found = set(words), []

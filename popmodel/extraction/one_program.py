@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["require_names", "require_places"]
-
 _HINT = "give runs of one program, best of one build"
 _IN_COMMON = 0.25
 """Share of the places of the larger program that the smaller one has, too, both with loops found.
@@ -27,32 +25,14 @@ _OF_THE_SMALLER = 0.5
 
 
 def require_names(first: Trace, other: Trace) -> None:
-    """Refuse a run of another program, by the names in its trace.
-
-    Raises
-    ------
-    PopmodelError
-        If the trace names other regions, functions, files or calls than the first.
-    """
+    """Refuse a run of another program, by the names in its trace."""
     found = difference(first, other)
     if found is not None:
         raise PopmodelError(f"{_apart(first, other)}: {found}", _HINT)
 
 
 def require_places(first: Trace, structure: Structure, other: Trace, found: Structure) -> None:
-    """Refuse a run of another program, by the order of its calls and regions.
-
-    Parameters
-    ----------
-    first, other : Trace
-    structure, found : Structure
-        Of these.
-
-    Raises
-    ------
-    PopmodelError
-        If few of the places of the runs are the same.
-    """
+    """Refuse a run of another program, by the order of its calls and regions."""
     mine, theirs = keys(structure), keys(found)
     blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
     same, sizes = sum(block.size for block in blocks), (len(mine), len(theirs))

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["laid_out"]
-
 _PARTNERS = 6  # at most, of a list that is written for one number of processes
 _OWN = 0.002  # share of all computing from which on a burst is an item of its own
 _TINY = 2e-4  # below which it joins the next one
@@ -47,22 +45,7 @@ _INSIDE = (
 def laid_out(
     structure: Structure, trace: Trace, taken: Collection[str] = ()
 ) -> tuple[Outline, Structure]:
-    """Lay out the program of a run; gives the structure as lists of calls can say it, too.
-
-    Parameters
-    ----------
-    structure : Structure
-        What repeats in it.
-    trace : Trace
-        The run, for what threads do in parallel regions.
-    taken : collection of str
-        Names that phases may not have in formulas: of parameters.
-
-    Raises
-    ------
-    PopmodelError
-        If threads call MPI on their own: a signature has one sequence of calls for each process.
-    """
+    """Lay out the program of a run; gives the structure as lists of calls can say it, too."""
     if len(structure.program.threads):
         raise PopmodelError(
             f"{trace.path}: threads call MPI on their own, which no signature can say",

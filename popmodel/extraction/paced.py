@@ -28,28 +28,16 @@ if TYPE_CHECKING:
 
     from popmodel.fitting.pooling import Pool
 
-__all__ = ["Executed", "executed_by", "paced"]
-
 _DIGITS = 6
 
 
 @dataclass(frozen=True)
 class Executed:
-    """Instructions of phases that grow alike, by a law.
+    """Instructions of phases that grow alike, by a law."""
 
-    Attributes
-    ----------
-    pool : Pool
-        The law, and the size of each part.
-    factor : Factor
-        By which they grow.
-    name : str
-        Of the factor.
-    """
-
-    pool: Pool
-    factor: Factor
-    name: str
+    pool: Pool  # The law, and the size of each part
+    factor: Factor  # By which they grow
+    name: str  # Of the factor
 
     def amount(self, part: int, turns: int) -> Amount:
         """Instructions of an execution of a part."""
@@ -61,19 +49,7 @@ class Executed:
 def executed_by(
     prefix: str, what: Sequence[str], parts: Sequence[Sequence[Sample]], likely: Sequence[str]
 ) -> list[Executed]:
-    """Find the laws of instructions.
-
-    Parameters
-    ----------
-    prefix : str
-        Of the names of their factors.
-    what : sequence of str
-        What the parts are, for people.
-    parts : sequence of sequence of Sample
-        Instructions of each part in the runs.
-    likely : sequence of str
-        The form that is tried first.
-    """
+    """Find the laws of instructions."""
     found = []
     pools = pooled(parts, hints=likely, between=ERROR_OF_COUNTS)
     for order, pool in enumerate(pools, start=1):
@@ -104,27 +80,7 @@ def paced(
     times: Mapping[int, Sequence[Sample]],
     parts: Sequence[Sequence[Sample]],
 ) -> tuple[Factor, float | None]:
-    """Find the factor on times from that on instructions.
-
-    Parameters
-    ----------
-    name : str
-        Of the factor.
-    one : Executed
-        Instructions of some parts.
-    times : mapping of int to sequence of Sample
-        Times of these parts in the runs.
-    parts : sequence of sequence of Sample
-        Instructions of all parts.
-
-    Returns
-    -------
-    Factor
-        The factor.
-    float or None
-        What instructions times seconds per instruction are off at runs that are left out; None
-        where there are too few of them.
-    """
+    """Find the factor on times from that on instructions."""
     first = next(iter(times.values()))
     spent = np.array([[each.value for each in samples] for samples in times.values()]).sum(axis=0)
     done = np.array([[each.value for each in parts[index]] for index in times]).sum(axis=0)

@@ -22,61 +22,33 @@ if TYPE_CHECKING:
     from popmodel.extraction.fidelity import Fidelity
     from popmodel.extraction.outline import Node, Outline
 
-__all__ = ["Draft", "rendered"]
-
 _DIGITS = 4
 """Of relative times."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A signature in the making.
+    """A signature in the making."""
 
-    Attributes
-    ----------
-    name : str
-        Of the application.
-    omitted : mapping of str to str
-        What of the program it does not contain.
-    head : tuple of str
-        Comments at its top.
-    params, let : mapping of str to value
-        Tables of the signature.
-    limits, decomp, imbalance : mapping of str to value
-        Tables of the signature; empty ones are left out.
-    amounts : mapping of Key to Amount
-        ``(what, point)`` of ``seconds``, ``instructions``, ``persistent_cv``, ``overhead`` and
-        ``thread_imbalance``, ``("count", path)``,
-        ``("bytes", path)`` and those of rows of calls, ``("bytes", path, row)``; paths are those of
-        nodes in the outline.
-    processes : int
-        Of the run whose spreads are kept.
-    """
-
-    name: str
-    omitted: Mapping[str, str]
-    head: tuple[str, ...]
+    name: str  # Of the application
+    omitted: Mapping[str, str]  # What of the program it does not contain
+    head: tuple[str, ...]  # Comments at its top
+    # Tables of the signature.
     params: Mapping[str, Any]
     let: Mapping[str, Any]
+    # Tables of the signature; empty ones are left out.
     limits: Mapping[str, Any]
     decomp: Mapping[str, Any]
     imbalance: Mapping[str, Any]
+    # ``(what, point)`` of ``seconds``, ``instructions``, ``persistent_cv``, ``overhead`` and
+    # ``thread_imbalance``, ``("count", path)``, ``("bytes", path)`` and those of rows of calls,
+    # ``("bytes", path, row)``; paths are those of nodes in the outline.
     amounts: Mapping[Key, Amount]
-    processes: int
+    processes: int  # Of the run whose spreads are kept
 
 
 def rendered(draft: Draft, outline: Outline, fidelity: Fidelity) -> str:
-    """Write a signature.
-
-    Parameters
-    ----------
-    draft : Draft
-        Its tables and amounts.
-    outline : Outline
-        The program.
-    fidelity : Fidelity
-        What is kept of the times.
-    """
+    """Write a signature."""
     writer = _Writer(draft, outline, fidelity)
     before = [
         Table("", {"schema": "popmodel/signature/1"}),

@@ -17,8 +17,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Required", "required"]
-
 _USUAL = (
     "is_square(P)",
     "log2(P) == floor(log2(P))",
@@ -31,35 +29,16 @@ _USUAL = (
 
 @dataclass(frozen=True)
 class Required:
-    """What is asked of runs.
+    """What is asked of runs."""
 
-    Attributes
-    ----------
-    conditions : tuple of str
-        As ``limits.require`` of a signature has them.
-    note : str
-        One line, for users.
-    """
-
-    conditions: tuple[str, ...]
-    note: str
+    conditions: tuple[str, ...]  # As ``limits.require`` of a signature has them
+    note: str  # One line, for users
 
 
 def required(
     made: Sequence[Mapping[str, float]], refused: Sequence[Mapping[str, float]]
 ) -> Required | None:
-    """Find the conditions that hold for all runs that were made, and for none that was refused.
-
-    Parameters
-    ----------
-    made, refused : sequence of mapping of str to float
-        ``P``, ``T`` and the parameters of the runs.
-
-    Returns
-    -------
-    Required or None
-        None where a number of processes was not refused, or was made with other parameters.
-    """
+    """Find the conditions that hold for all runs that were made, and for none that was refused."""
     taken = {one["P"] for one in made}
     refused = [one for one in refused if one["P"] not in taken]
     if not refused:

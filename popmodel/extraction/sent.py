@@ -16,27 +16,16 @@ if TYPE_CHECKING:
 
     from popmodel.structure.structure import Structure
 
-__all__ = ["Sent", "sent"]
-
 
 @dataclass(frozen=True)
 class Sent:
-    """Messages.
+    """Messages."""
 
-    Attributes
-    ----------
-    place : int64[M]
-        Where each is sent.
-    sender, receiver : int64[M]
-        Ranks.
-    size : int64[M]
-        Bytes.
-    """
-
-    place: NDArray[np.int64]
+    place: NDArray[np.int64]  # int64[M]: Where each is sent
+    # int64[M]: Ranks.
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
-    size: NDArray[np.int64]
+    size: NDArray[np.int64]  # int64[M]: Bytes
 
     def at(self, places: Sequence[int]) -> Sent:
         """Return those that are sent at some places."""
@@ -48,15 +37,7 @@ class Sent:
 
 
 def sent(structure: Structure, home: NDArray[np.int64] | None = None) -> Sent:
-    """Return the messages of a run.
-
-    Parameters
-    ----------
-    structure : Structure
-        Its structure.
-    home : int64[places], optional
-        The place of another run that each of its places belongs to.
-    """
+    """Return the messages of a run."""
     program, messages = structure.program, structure.program.messages
     operation = np.flatnonzero(np.isin(program.kind, (Op.SEND, Op.ISEND)))
     event = np.searchsorted(structure.events.first, operation, side="right") - 1

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from popmodel.extraction.beside import Beside
 
-__all__ = ["SIDES", "likely_forms"]
-
 SIDES = ("2**floor(log2(P)/2)", "2**ceiling(log2(P)/2)")
 """Rows and columns of a grid of P processes, for powers of two."""
 _FEWEST = 3
@@ -30,21 +28,7 @@ _ROUNDED = 0.002
 
 
 def likely_forms(runs: Sequence[Beside], shared: str) -> tuple[str, ...]:
-    """Return the forms that the work of a process likely has.
-
-    Parameters
-    ----------
-    runs : sequence of Beside
-        All runs.
-    shared : str
-        What work that is shared out goes with, such as ``1/P``.
-
-    Returns
-    -------
-    tuple of str
-        That, and behind it, where the largest messages of the runs go with a side of the grid, the
-        same with work that does as well.
-    """
+    """Return the forms that the work of a process likely has."""
     sizes = {run.processes: float(run.sent.size.max(initial=0)) for run in runs}
     processes = np.array(sorted(sizes))
     alike = all((run.parameters, run.threads) == (runs[0].parameters, 1) for run in runs)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from popmodel.extraction.outline import Outline
     from popmodel.fitting.samples import Sample
 
-__all__ = ["sized"]
-
 _SAME = 1e-6
 """Relative difference of numbers that are the same."""
 _FAR = 1024.0
@@ -45,16 +43,8 @@ class _Found:
 
 
 def sized(outline: Outline, runs: Sequence[Beside], assumed: Mapping[Key, Amount]) -> Fitted:
-    """Find how sizes and numbers of messages go with P, T and parameters, and those of collectives.
-
-    Parameters
-    ----------
-    outline : Outline
-        The program of the first run.
-    runs : sequence of Beside
-        All runs, the first one included.
-    assumed : mapping of Key to Amount
-        What the first run alone gives; it stays where the others tell nothing.
+    """Find how sizes and numbers of messages go with P, T and parameters, and those of
+    collectives.
     """
     every, notes = moved(outline, runs)
     groups: dict[Any, list[Moved]] = {}

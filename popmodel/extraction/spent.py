@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from popmodel.extraction.spread import Description
     from popmodel.fitting.samples import Sample
 
-__all__ = ["ERROR_OF_COUNTS", "executed", "seconds"]
-
 ERROR_OF_COUNTS = 0.003
 """Relative error of instructions: what they repeat to between runs."""
 
@@ -26,21 +24,7 @@ ERROR_OF_COUNTS = 0.003
 def seconds(
     outline: Outline, point: int, one: Description, runs: Sequence[Beside], by_run: bool
 ) -> list[Sample]:
-    """Return the seconds of an average process in every run, of an average thread in regions.
-
-    Parameters
-    ----------
-    outline : Outline
-        The program of the first run.
-    point : int
-        Which of its points.
-    one : Description
-        Of the point.
-    runs : sequence of Beside
-        All runs, the first one first.
-    by_run : bool
-        Per execution of each run, not as often as the first run does it.
-    """
+    """Return the seconds of an average process in every run, of an average thread in regions."""
     computing, team = outline.points[point], outline.teams[point]
     error = _error_of(one)
     if team is not None:

@@ -21,8 +21,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Description", "apart", "describe", "drawn"]
-
 PARTS = (2, 3, 5, 9, 17, 33, 65)
 """Numbers of quantiles that are tried, the fewest first."""
 _KEPT = 0.02  # of the expected excess of the slowest process that quantiles may lose
@@ -34,44 +32,24 @@ _NORMAL = 1.6448536269514715  # 5 % of a normal distribution lie above
 
 @dataclass(frozen=True)
 class Description:
-    """The times of a thing.
+    """The times of a thing."""
 
-    Attributes
-    ----------
-    mean : float
-        Mean of all times that there are, s.
-    low, high : float or None
-        90 % interval of the mean, from how executions differ; None where there is one execution.
-    executions : int
-        Of the process with the most of them.
-    by_rank : tuple of float
-        Mean time of each process over that of all; empty where they hardly differ.
-    quantiles : tuple of float
-        Relative times of the executions of a process; empty where they hardly differ.
-    persistent_cv, transient_cv : float
-        Coefficients of variation of both.
-    """
-
-    mean: float
+    mean: float  # Mean of all times that there are, s
+    # 90 % interval of the mean, from how executions differ; None where there is one execution.
     low: float | None
     high: float | None
-    executions: int
+    executions: int  # Of the process with the most of them
+    # Mean time of each process over that of all; empty where they hardly differ.
     by_rank: tuple[float, ...]
+    # Relative times of the executions of a process; empty where they hardly differ.
     quantiles: tuple[float, ...]
+    # Coefficients of variation of both.
     persistent_cv: float
     transient_cv: float
 
 
 def describe(times: NDArray[np.float64], share: float = 1.0) -> Description:
-    """Describe times of processes and executions.
-
-    Parameters
-    ----------
-    times : float64[P, n]
-        Seconds; nan where a process did not execute it.
-    share : float
-        Of the time of the program that they are: the less, the fewer values describe how they vary.
-    """
+    """Describe times of processes and executions."""
     there = np.isfinite(times)
     count = there.sum(axis=1)
     total = np.where(there, times, 0.0).sum(axis=1)
@@ -102,11 +80,6 @@ def apart(times: NDArray[np.float64]) -> tuple[float, ...]:
 
     Where executions are slow on many processes at once, these wait for nobody: drawn for each
     process on its own, the same times would make the slowest of many wait for each other.
-
-    Parameters
-    ----------
-    times : float64[P, n]
-        Seconds; nan where a process did not execute it.
     """
     there = np.isfinite(times)
     known = np.where(there, times, 0.0)
@@ -161,17 +134,7 @@ def _most(varying: float) -> int:
 def quantiles(
     relative: NDArray[np.float64], processes: int, most: int = PARTS[-1]
 ) -> tuple[float, ...]:
-    """Return the fewest values that keep how slow the slowest of some processes is.
-
-    Parameters
-    ----------
-    relative : float64[n]
-        Times over their mean.
-    processes : int
-        How many draw one of them at a time.
-    most : int
-        How many values at most.
-    """
+    """Return the fewest values that keep how slow the slowest of some processes is."""
     ordered = np.sort(relative)
     goal = _slowest(ordered, processes)
     for parts in PARTS:
@@ -200,17 +163,7 @@ def _slowest(ordered: NDArray[np.float64], processes: int) -> float:
 def drawn(
     description: Description, there: NDArray[np.bool_], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return times as the description has them: a draw, float64[P, n]; nan where there is none.
-
-    Parameters
-    ----------
-    description : Description
-        Of times with that shape.
-    there : bool[P, n]
-        Which executions there are.
-    rng : Generator
-        For the draw.
-    """
+    """Return times as the description has them: a draw, float64[P, n]; nan where there is none."""
     processes, turns = there.shape
     count = there.sum(axis=1)
     of_rank = np.array(description.by_rank or np.ones(processes))

@@ -21,23 +21,11 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["team"]
-
 _NS = 1e9
 
 
 def team(trace: Trace, structure: Structure, region: Computing) -> Team:
-    """Return how the executions of a region spend their time, on average.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run.
-    structure : Structure
-        Its events.
-    region : Computing
-        The executions.
-    """
+    """Return how the executions of a region spend their time, on average."""
     times = _times(trace, structure, region.event[region.event >= 0])
     all_useful = float(times.mean.sum())
     idle = float(times.idle.sum())
@@ -52,22 +40,14 @@ def team(trace: Trace, structure: Structure, region: Computing) -> Team:
 
 
 class _Times(NamedTuple):
-    """Of executions of regions, s.
+    """Of executions of regions, s."""
 
-    Attributes
-    ----------
-    mean, busiest : float64[N]
-        Useful time of the average and of the busiest thread.
-    wall : float64[N]
-        Time of the master outside MPI.
-    idle, waiting : float64[N]
-        Time of the average thread neither useful nor in MPI, and what of it is in barriers,
-        critical sections and locks.
-    """
-
+    # float64[N]: Useful time of the average and of the busiest thread.
     mean: NDArray[np.float64]
     busiest: NDArray[np.float64]
-    wall: NDArray[np.float64]
+    wall: NDArray[np.float64]  # float64[N]: Time of the master outside MPI
+    # float64[N]: Time of the average thread neither useful nor in MPI, and what of it is in
+    # barriers, critical sections and locks.
     idle: NDArray[np.float64]
     waiting: NDArray[np.float64]
 

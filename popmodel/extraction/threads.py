@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from popmodel.extraction.spread import Description
     from popmodel.fitting.law import Law
 
-__all__ = ["ACTIVE", "beside_work", "saturated"]
-
 _UNEVEN = ("1", "1 - 1/T", "log2(T)", "T - 1")
 """Forms of the imbalance of threads; one thread has none."""
 _LAWLESS = 0.3
@@ -46,23 +44,7 @@ ACTIVE, _CORES = "active_cores", "node_cores"
 def beside_work(
     outline: Outline, descriptions: Sequence[Description], runs: Sequence[Beside]
 ) -> Fitted:
-    """Find how overheads of regions, and the imbalance of their threads, go with T.
-
-    Parameters
-    ----------
-    outline : Outline
-        The program of the first run.
-    descriptions : sequence of Description
-        Of its points.
-    runs : sequence of Beside
-        All runs, the first one included.
-
-    Returns
-    -------
-    Fitted
-        Amounts ``("overhead", point)`` and ``("thread_imbalance", point)``; none where runs have
-        the same T.
-    """
+    """Find how overheads of regions, and the imbalance of their threads, go with T."""
     regions = [
         point
         for point, one in enumerate(outline.teams)
@@ -173,26 +155,7 @@ def _size(
 def saturated(
     name: str, what: str, values: Sequence[float], runs: Sequence[Beside], scaling: str
 ) -> Factor | str | None:
-    """Find whether the time of parallel regions is that of a memory that saturates.
-
-    Parameters
-    ----------
-    name : str
-        Of the factor in formulas.
-    what : str
-        What it is of, for people.
-    values : sequence of float
-        Time of a thread in each run, s.
-    runs : sequence of Beside
-        The runs, the first one first.
-    scaling : {"strong", "weak"}
-        Whether the work of all processes stays, or that of each.
-
-    Returns
-    -------
-    Factor, str or None
-        Why the runs do not tell it; None where they are of several problems, or cores are as many.
-    """
+    """Find whether the time of parallel regions is that of a memory that saturates."""
     if any(run.parameters != runs[0].parameters for run in runs) or not min(values) > 0:
         return None
     if len({run.active for run in runs}) < _LEAST:

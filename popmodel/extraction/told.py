@@ -18,29 +18,16 @@ if TYPE_CHECKING:
     from popmodel.fitting.law import Law
     from popmodel.fitting.threads import Saturation
 
-__all__ = ["Fitted", "exactly", "factor_of", "of_growth", "of_saturation", "told"]
-
 
 @dataclass(frozen=True)
 class Fitted:
-    """Laws of several runs.
+    """Laws of several runs."""
 
-    Attributes
-    ----------
-    amounts : mapping of Key to Amount
-        As in a signature.
-    let : mapping of str to value
-        Names of the factors by which phases grow that grow alike: ``work``, ``share``.
-    laws : tuple of dict
-        What each law is of, its form, origin and error.
-    notes : tuple of str
-        Contradictions, and what the runs do not tell.
-    """
-
-    amounts: Mapping[Key, Amount]
+    amounts: Mapping[Key, Amount]  # As in a signature
+    # Names of the factors by which phases grow that grow alike: ``work``, ``share``.
     let: Mapping[str, Any]
-    laws: tuple[dict[str, Any], ...]
-    notes: tuple[str, ...]
+    laws: tuple[dict[str, Any], ...]  # What each law is of, its form, origin and error
+    notes: tuple[str, ...]  # Contradictions, and what the runs do not tell
 
 
 def exactly(what: str, found: Count, samples: int) -> dict[str, Any]:

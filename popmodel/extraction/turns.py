@@ -22,42 +22,25 @@ if TYPE_CHECKING:
 
     from popmodel.patterns.table import Table
 
-__all__ = ["Step", "Stretch", "Turns", "turns"]
-
 _MOST = 16
 """Stretches one after the other, or steps of a period, that are still worth writing out."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """Iterations that do the same.
+    """Iterations that do the same."""
 
-    Attributes
-    ----------
-    count : int
-        How many follow one another.
-    which : int64[n]
-        Executions of the body that they are, over all executions of the loop.
-    """
-
-    count: int
+    count: int  # How many follow one another
+    # int64[n]: Executions of the body that they are, over all executions of the loop.
     which: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Steps that are repeated.
+    """Steps that are repeated."""
 
-    Attributes
-    ----------
-    count : int
-        How often.
-    steps : tuple of Step
-        In order.
-    """
-
-    count: int
-    steps: tuple[Step, ...]
+    count: int  # How often
+    steps: tuple[Step, ...]  # In order
 
 
 @dataclass(frozen=True)
@@ -69,21 +52,7 @@ class Turns:
 
 
 def turns(table: Table, loop: Loop, executions: int, which: NDArray[np.int64], name: str) -> Turns:
-    """Find out how the iterations of a loop differ.
-
-    Parameters
-    ----------
-    table : Table
-        Events by place.
-    loop : Loop
-        The loop.
-    executions : int
-        How often it is executed in all.
-    which : int64[n]
-        The executions that are meant.
-    name : str
-        Of the loop, in notes.
-    """
+    """Find out how the iterations of a loop differ."""
     first = iterations(loop, executions)
     counts = first[which + 1] - first[which]
     kinds = _kinds(table, loop, int(first[-1]))

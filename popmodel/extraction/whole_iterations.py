@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from popmodel.structure.nest import Nest, Place
     from popmodel.structure.structure import Structure
 
-__all__ = ["whole_iterations"]
-
 _WAITS = Op.WAIT_RECEIVE, Op.WAIT_SEND
 
 

@@ -16,8 +16,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-__all__ = ["Item", "Noted", "Table", "number", "text_of"]
-
 WIDTH = 100
 """Columns that comments and lists keep to where they can."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -26,59 +24,29 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 @dataclass(frozen=True)
 class Noted:
-    """A value with a comment behind it.
+    """A value with a comment behind it."""
 
-    Attributes
-    ----------
-    value : object
-        What TOML can hold.
-    note : str
-        One line.
-    """
-
-    value: Any
-    note: str
+    value: Any  # What TOML can hold
+    note: str  # One line
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the document.
+    """A table of the document."""
 
-    Attributes
-    ----------
-    name : str
-        Its header; empty for what stands before the first one.
-    entries : mapping of str to value
-        A `Noted` value has a comment.
-    notes : tuple of str
-        Comments above its entries, a paragraph each.
-    """
-
-    name: str
-    entries: Mapping[str, Any]
-    notes: tuple[str, ...] = ()
+    name: str  # Its header; empty for what stands before the first one
+    entries: Mapping[str, Any]  # A `Noted` value has a comment
+    notes: tuple[str, ...] = ()  # Comments above its entries, a paragraph each
 
 
 @dataclass(frozen=True)
 class Item:
-    """An item of the program.
+    """An item of the program."""
 
-    Attributes
-    ----------
-    kind : str
-        Such as ``serial``.
-    entries : mapping of str to value
-        Its keys.
-    body : tuple of Item
-        What a loop repeats.
-    notes : tuple of str
-        Comments above it, a paragraph each.
-    """
-
-    kind: str
-    entries: Mapping[str, Any]
-    body: tuple[Item, ...] = ()
-    notes: tuple[str, ...] = ()
+    kind: str  # Such as ``serial``
+    entries: Mapping[str, Any]  # Its keys
+    body: tuple[Item, ...] = ()  # What a loop repeats
+    notes: tuple[str, ...] = ()  # Comments above it, a paragraph each
 
 
 Rows: TypeAlias = "Iterator[str]"
@@ -90,17 +58,7 @@ def text_of(
     program: Sequence[Item],
     after: Iterable[Table] = (),
 ) -> str:
-    """Write a document.
-
-    Parameters
-    ----------
-    head : sequence of str
-        Comments at its top, a paragraph each.
-    before, after : iterable of Table
-        What stands before and behind the program; a table without entries is left out.
-    program : sequence of Item
-        The items of the program, in order.
-    """
+    """Write a document."""
     lines = [*_comments(head)]
     for table in before:
         lines += _table(table)
@@ -112,15 +70,7 @@ def text_of(
 
 
 def number(value: float, digits: int = 6) -> float:
-    """Round to as many significant digits, which is what the file then says.
-
-    Parameters
-    ----------
-    value : float
-        Anything finite.
-    digits : int
-        Significant digits.
-    """
+    """Round to as many significant digits, which is what the file then says."""
     return float(f"{value:.{digits}g}")
 
 

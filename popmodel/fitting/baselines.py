@@ -98,25 +98,7 @@ BASELINES: Mapping[str, Callable[[Sequence[Sample], int, int], float]] = {
 
 
 def baselines(runs: Sequence[Sample], processes: int, threads: int) -> dict[str, float]:
-    """Predict a runtime by every baseline.
-
-    Parameters
-    ----------
-    runs : sequence of Sample
-        Measured runtimes, s, of the same problem.
-    processes, threads : int
-        P and T to predict.
-
-    Returns
-    -------
-    dict of str to float
-        Seconds by name.
-
-    Raises
-    ------
-    ValueError
-        If there is no run, or parameters differ between runs.
-    """
+    """Predict a runtime by every baseline."""
     if any(run.parameters != runs[0].parameters for run in runs):
         raise ValueError("baselines extrapolate runs of the same problem")
     return {name: predict(runs, processes, threads) for name, predict in BASELINES.items()}

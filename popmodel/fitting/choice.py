@@ -28,27 +28,18 @@ _CONSISTENT = 3.0  # standard deviations
 
 @dataclass(frozen=True)
 class Tried:
-    """A form that was fitted to all points.
+    """A form that was fitted to all points."""
 
-    Attributes
-    ----------
-    form : Form
-        The form.
-    scale, share, misfit : float
-        As of `Fits`.
-    error : float
-        Root mean square of what it is off, as a logarithm, at each point when fitted to the others,
-        by the weights of the points; infinite where the others do not determine it.
-    expected : float
-        What that error is if the form is true: more than the errors of the points, where single
-        points determine the form.
-    """
-
-    form: Form
+    form: Form  # The form
+    # As of `Fits`.
     scale: float
     share: float
     misfit: float
+    # Root mean square of what it is off, as a logarithm, at each point when fitted to the others,
+    # by the weights of the points; infinite where the others do not determine it.
     error: float
+    # What that error is if the form is true: more than the errors of the points, where single
+    # points determine the form.
     expected: float
 
     @property
@@ -59,25 +50,15 @@ class Tried:
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen form, and those that are about as good.
+    """The chosen form, and those that are about as good."""
 
-    Attributes
-    ----------
-    best : Tried
-        Of the forms that foretell the points about as well as any does, the first hinted one; or
-        else the simplest, sums with a part that stays before others.
-    alike : tuple of Tried
-        Other forms of no larger error; without those that contain the best as a special case.
-    tried : tuple of Tried
-        All, best first by error.
-    tested : bool
-        Whether points beyond those that determine its coefficients spoke for the form.
-    """
-
+    # Of the forms that foretell the points about as well as any does, the first hinted one; or else
+    # the simplest, sums with a part that stays before others.
     best: Tried
+    # Other forms of no larger error; without those that contain the best as a special case.
     alike: tuple[Tried, ...]
-    tried: tuple[Tried, ...]
-    tested: bool
+    tried: tuple[Tried, ...]  # All, best first by error
+    tested: bool  # Whether points beyond those that determine its coefficients spoke for the form
 
 
 def reference_of(points: Points) -> int:
@@ -140,25 +121,7 @@ def _tried(forms: Sequence[Form], fits: Fits, errors: Array) -> list[Tried]:
 def choose(
     points: Points, reference: int, forms: Sequence[str] | None, hints: Sequence[str]
 ) -> Choice | None:
-    """Choose the form of a law.
-
-    Parameters
-    ----------
-    points : Points
-        Two or more, values above 0.
-    reference : int
-        Row of the point that coefficients refer to.
-    forms : sequence of str or None
-        The forms to choose among; None for `forms.physical`, and the normal form where that is far
-        better.
-    hints : sequence of str
-        What physics suggests, most likely first.
-
-    Returns
-    -------
-    Choice or None
-        None if no form has a value at all points.
-    """
+    """Choose the form of a law."""
     candidates = physical(points, hints) if forms is None else given(forms, hints)
     tried = fitted(candidates, points, reference)
     floor = expected_error(points)

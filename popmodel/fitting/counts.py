@@ -33,29 +33,16 @@ _PROBES = (2, 3, 4, 6, 8, 9, 12, 16, 32, 64)
 
 @dataclass(frozen=True)
 class Count:
-    """A formula that gives counts exactly.
+    """A formula that gives counts exactly."""
 
-    Attributes
-    ----------
-    text : str
-        In the grammar of signatures.
-    origin : str
-        ``fit`` if points beyond those that determine its numbers agree with it, else ``assumed``.
-    others : tuple of str
-        Other formulas, no less simple, that give the same counts at all points.
-    notes : tuple of str
-        What would tell them apart, and what was not varied.
-    is_likely : bool
-        Whether it is a hint, or a multiple of a likely formula.
-    checks : int
-        Values of its formula, other than those that its numbers are found from, that agree.
-    """
-
-    text: str
+    text: str  # In the grammar of signatures
+    # ``fit`` if points beyond those that determine its numbers agree with it, else ``assumed``.
     origin: str
+    # Other formulas, no less simple, that give the same counts at all points.
     others: tuple[str, ...]
-    notes: tuple[str, ...]
-    is_likely: bool = False
+    notes: tuple[str, ...]  # What would tell them apart, and what was not varied
+    is_likely: bool = False  # Whether it is a hint, or a multiple of a likely formula
+    # Values of its formula, other than those that its numbers are found from, that agree.
     checks: int = 0
 
 
@@ -71,27 +58,6 @@ def exact_law(
     Tried are, in this order, the hints, a constant, a multiple of a formula (the likely ones, P, T,
     a parameter, their products, P - 1, ceiling(log2 P), sqrt P and the like), and a constant plus
     such a multiple; numbers are whole, or simple fractions.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-        Counts; errors do not matter.
-    hints : sequence of str
-        Formulas that are likely, without constants to be found.
-    likely : sequence of str
-        Formulas of which a multiple is likely, such as ``N/P1`` of the face of a block.
-    rounded : bool
-        Whether these multiples may have been rounded to whole numbers.
-
-    Returns
-    -------
-    Count or None
-        None if there is no such formula, or one configuration has different counts.
-
-    Raises
-    ------
-    ValueError
-        If there is no sample, or samples have different parameters.
 
     Examples
     --------

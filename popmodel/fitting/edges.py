@@ -18,8 +18,6 @@ from popmodel.fitting.forms import Form
 from popmodel.fitting.samples import Array, Points
 from popmodel.fitting.terms import Term, number, product
 
-__all__ = ["edged"]
-
 _STEEP = (1, 2, 4)
 """Exponents q that are tried: from random to nearly regular use of the data."""
 _DIGITS = 3
@@ -28,15 +26,7 @@ _MOST = 12
 
 
 def edged(points: Points, works: Sequence[Form]) -> list[Form]:
-    """Return forms of work with an edge of a cache.
-
-    Parameters
-    ----------
-    points : Points
-        What is to be fitted.
-    works : sequence of Form
-        Forms of one term that the work may have.
-    """
+    """Return forms of work with an edge of a cache."""
     found: list[Form] = []
     for work in works:
         (term,) = work.terms

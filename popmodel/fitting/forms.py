@@ -51,17 +51,10 @@ _NORMAL_LOGS = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Form:
-    """A sum of one or two terms.
+    """A sum of one or two terms."""
 
-    Attributes
-    ----------
-    terms : tuple of Term
-        One or two.
-    hint : int
-        Its place among the hints, then those with a part that stays; their number if it is none.
-    """
-
-    terms: tuple[Term, ...]
+    terms: tuple[Term, ...]  # One or two
+    # Its place among the hints, then those with a part that stays; their number if it is none.
     hint: int
 
     @property
@@ -71,18 +64,7 @@ class Form:
 
 
 def physical(points: Points, hints: Sequence[str], off_axes: bool = False) -> list[Form]:
-    """Return the forms that physics suggests for what varies between points.
-
-    Parameters
-    ----------
-    points : Points
-        Only variables that differ between them, and that are not extents of a grid, take part. The
-        first hint says how the law depends on the others.
-    hints : sequence of str
-        Forms that are likely; first, with and without a part that stays.
-    off_axes : bool
-        Only the sums whose terms differ in more than one variable.
-    """
+    """Return the forms that physics suggests for what varies between points."""
     return list(_physical(tuple(points.varied), tuple(hints), off_axes))
 
 
@@ -125,13 +107,6 @@ def normal(variable: str, factors: Factors) -> list[Form]:
 
     ``x**i log2(x)**j``, A. Calotoiu et al., SC 2013; powers from -3 to 3, as a quantity per process
     may fall.
-
-    Parameters
-    ----------
-    variable : str
-        What varies.
-    factors : mapping
-        How the law depends on others.
     """
     powers = [Fraction(sign + power) for power in _NORMAL_POWERS for sign in ("", "-")]
     stays = product_of(factors)

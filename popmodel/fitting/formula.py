@@ -18,23 +18,15 @@ FIT, ASSUMED, TRACE = "fit", "assumed", "trace"
 
 @dataclass(frozen=True)
 class Constant:
-    """A number of a law with the ends of its 90 % interval.
+    """A number of a law with the ends of its 90 % interval."""
 
-    Attributes
-    ----------
-    value, low, high : float
-        In the unit of the quantity for ``a``, else without one.
-    origin : str
-        ``fit``, ``assumed`` where no point tested it, ``trace`` for a single measured value.
-    meaning : str
-        For people.
-    """
-
+    # In the unit of the quantity for ``a``, else without one.
     value: float
     low: float
     high: float
+    # ``fit``, ``assumed`` where no point tested it, ``trace`` for a single measured value.
     origin: str
-    meaning: str
+    meaning: str  # For people
 
 
 def formula_of(
@@ -44,21 +36,7 @@ def formula_of(
     spread: Spread,
     home: Mapping[str, float],
 ) -> tuple[str, dict[str, Constant]]:
-    """Return the formula of a law, names of constants in braces, and the constants.
-
-    Parameters
-    ----------
-    points : Points
-        What it was fitted to.
-    choice : Choice
-        Its form.
-    terms : tuple of Term
-        Those of the form; after a single one a part that stays, which the points do not rule out.
-    spread : Spread
-        What is known of its coefficients.
-    home : mapping of str to float
-        The reference.
-    """
+    """Return the formula of a law, names of constants in braces, and the constants."""
     place, origin = described(home), FIT if choice.tested else ASSUMED
     at_home = spread.at(1.0, 1.0, {}, {})
     of_value = TRACE if len(points) == 1 else FIT

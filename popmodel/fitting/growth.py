@@ -25,24 +25,12 @@ _PULL = 2.6  # residual in standard deviations, from which no exponent fits
 
 @dataclass(frozen=True)
 class Growth:
-    """Imbalance between processes by their number.
+    """Imbalance between processes by their number."""
 
-    Attributes
-    ----------
-    cv : Constant
-        Coefficient of variation at the reference.
-    reference_processes : int
-        Where that is: the middle of what was measured.
-    exponent : Constant
-        H.
-    notes : tuple of str
-        What contradicts the law, and what is not known.
-    """
-
-    cv: Constant
-    reference_processes: int
-    exponent: Constant
-    notes: tuple[str, ...]
+    cv: Constant  # Coefficient of variation at the reference
+    reference_processes: int  # Where that is: the middle of what was measured
+    exponent: Constant  # H
+    notes: tuple[str, ...]  # What contradicts the law, and what is not known
 
     def at(self, processes: int) -> float:
         """Return the best estimate at a number of processes."""
@@ -50,19 +38,7 @@ class Growth:
 
 
 def growth(samples: Sequence[Sample]) -> Growth:
-    """Fit the growth of an imbalance.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-        Coefficients of variation between processes. What chance gives for so few processes,
-        ``1/sqrt(2 (P - 1))`` of the value, is added to their errors.
-
-    Raises
-    ------
-    ValueError
-        If no sample has more than one process.
-    """
+    """Fit the growth of an imbalance."""
     usable = [one for one in samples if one.processes > 1]
     if not usable:
         raise ValueError("imbalance between processes needs a run with more than one")

@@ -32,46 +32,26 @@ _SHOWN = 8  # other forms that a law tells of
 
 @dataclass(frozen=True)
 class Law:
-    """How a quantity depends on P, T and parameters.
+    """How a quantity depends on P, T and parameters."""
 
-    Attributes
-    ----------
-    form : str
-        As ``1/P + 1``.
-    formula : str
-        In the grammar of signatures, with names of constants in braces.
-    constants : mapping of str to Constant
-        ``a``, the value at the reference; ``b``, the share of the second term there, if there are
-        two; ``p``, ``t`` and ``e_NAME``, exponents of P, T and parameters, which grow the interval
-        with the distance from the reference.
-    origin : str
-        ``fit`` if the form was tested by points beyond those that determine its constants,
-        otherwise ``assumed``.
-    reference : mapping of str to float
-        The configuration that the constants refer to.
-    samples : int
-        Points that it rests on.
-    error : float or None
-        What it is off, relative, at each point when fitted to the others (root mean square); None
-        where there are too few points.
-    rejected : tuple of (str, float)
-        Other forms with theirs, best first.
-    notes : tuple of str
-        Contradictions, and what is not known.
-    tells : mapping of str to float, or None
-        The configuration whose measurement would tell most about the form; None if forms that are
-        as good hardly differ.
-    """
-
-    form: str
-    formula: str
+    form: str  # As ``1/P + 1``
+    formula: str  # In the grammar of signatures, with names of constants in braces
+    # ``a``, the value at the reference; ``b``, the share of the second term there, if there are
+    # two; ``p``, ``t`` and ``e_NAME``, exponents of P, T and parameters, which grow the interval
+    # with the distance from the reference.
     constants: Mapping[str, Constant]
+    # ``fit`` if the form was tested by points beyond those that determine its constants, otherwise
+    # ``assumed``.
     origin: str
-    reference: Mapping[str, float]
-    samples: int
+    reference: Mapping[str, float]  # The configuration that the constants refer to
+    samples: int  # Points that it rests on
+    # What it is off, relative, at each point when fitted to the others (root mean square); None
+    # where there are too few points.
     error: float | None
-    rejected: tuple[tuple[str, float], ...]
-    notes: tuple[str, ...]
+    rejected: tuple[tuple[str, float], ...]  # Other forms with theirs, best first
+    notes: tuple[str, ...]  # Contradictions, and what is not known
+    # The configuration whose measurement would tell most about the form; None if forms that are as
+    # good hardly differ.
     tells: Mapping[str, float] | None
     _varied: frozenset[str] = field(repr=False)
     _terms: tuple[Term, ...] = field(repr=False)
@@ -89,20 +69,7 @@ class Law:
     def at(
         self, processes: int, threads: int, parameters: Mapping[str, float] | None = None
     ) -> Interval:
-        """Return the value at a configuration, with its 90 % interval.
-
-        Parameters
-        ----------
-        processes, threads : int
-            P and T.
-        parameters : mapping of str to float, optional
-            Those that the samples had. One that was the same in all of them may be left out.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is missing that the law depends on.
-        """
+        """Return the value at a configuration, with its 90 % interval."""
         if self._spread is None:
             return Interval(0.0, 0.0, 0.0)
         needed = set().union(*(term.names for term in self._terms)) & self._varied
@@ -138,29 +105,6 @@ def law(
     the others about as well as any does. Coefficients are not negative, and errors are relative.
     One point gives the hinted form through it, two the hinted form if they agree with it, or else
     the hinted form with a second term; what no point tested is ``assumed``.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-        Measured values; several of one configuration count as repeats.
-    forms : sequence of str, optional
-        Forms to choose among, such as ``n0*n1*n2`` or ``1/P + 1``: formulas of P, T and
-        parameters, sums of two at most. By default those of `forms.physical`, and a
-        performance-model normal form where it is far better.
-    hints : sequence of str
-        Forms that physics suggests, most likely first. The first one also says how the law depends
-        on what was not varied; without any it does not.
-
-    Returns
-    -------
-    Law
-
-    Raises
-    ------
-    ValueError
-        If there is no sample, samples have different parameters, or a form has more than two terms.
-    ExpressionError
-        If a form cannot be read or names what samples lack.
 
     Examples
     --------

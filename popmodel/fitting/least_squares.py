@@ -29,40 +29,19 @@ _AT_ONCE = 400  # laws, to bound memory
 
 @dataclass(frozen=True)
 class Fits:
-    """Laws fitted to the same points.
+    """Laws fitted to the same points."""
 
-    Attributes
-    ----------
-    scale : ndarray, shape (m,)
-        Logarithm of the value at the reference.
-    share : ndarray, shape (m,)
-        Of the second term at the reference.
-    misfit : ndarray, shape (m,)
-        Sum of squares of the residuals over the errors of the points.
-    left_out : ndarray, shape (m, n)
-        Residual of the logarithm of each point from a fit to the others; infinite where these do
-        not determine the law.
-    leverage : ndarray, shape (m, n)
-        By how much each point determines its own value, from 0 to 1.
-    """
-
-    scale: Array
-    share: Array
-    misfit: Array
+    scale: Array  # Logarithm of the value at the reference
+    share: Array  # Of the second term at the reference
+    misfit: Array  # Sum of squares of the residuals over the errors of the points
+    # Residual of the logarithm of each point from a fit to the others; infinite where these do not
+    # determine the law.
     left_out: Array
-    leverage: Array
+    leverage: Array  # By how much each point determines its own value, from 0 to 1
 
 
 def fit_one(terms: Array, logs: Array, errors: Array) -> Fits:
-    """Fit laws of one term each.
-
-    Parameters
-    ----------
-    terms : ndarray, shape (m, n)
-        Terms relative to the reference.
-    logs, errors : ndarray, shape (n,)
-        Logarithms of the values and their standard deviations.
-    """
+    """Fit laws of one term each."""
     weights = errors**-2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         gaps = logs - np.log(terms)
@@ -99,18 +78,6 @@ def nearest(first: Array, second: Array, logs: Array, errors: Array, most: int) 
 
     A law is off by no less at a point that it was not fitted to than at one that it was, so those
     that miss the points already cannot foretell them.
-
-    Parameters
-    ----------
-    first, second, logs, errors : ndarray
-        As of `fit_two`.
-    most : int
-        How many to choose.
-
-    Returns
-    -------
-    int64[k]
-        Rows of the laws, ascending.
     """
     if len(first) <= most:
         return np.arange(len(first))
@@ -215,20 +182,7 @@ def _told(first: Array, second: Array, kept: Array) -> Array:
 
 
 def profile(first: Array, second: Array, logs: Array, errors: Array) -> tuple[Array, Array, Array]:
-    """Best scale and misfit of one law of two terms for each share of the second.
-
-    Parameters
-    ----------
-    first, second : ndarray, shape (n,)
-        Its terms, relative to the reference.
-    logs, errors : ndarray, shape (n,)
-        As of `fit_one`.
-
-    Returns
-    -------
-    shares, scales, misfits : ndarray, shape (s,)
-        Only shares with a finite misfit.
-    """
+    """Best scale and misfit of one law of two terms for each share of the second."""
     shares = np.concatenate([[0.0], 1 / (1 + np.exp(-np.linspace(-14, 14, 449))), [1.0]])
     weights = errors**-2.0
     gaps = _gaps(first, second, shares[:, None], logs)

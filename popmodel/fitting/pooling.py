@@ -29,18 +29,10 @@ _UNSTATED = 0.05  # relative error of a part that nobody stated: between runs an
 
 @dataclass(frozen=True)
 class Pool:
-    """Parts that grow alike.
+    """Parts that grow alike."""
 
-    Attributes
-    ----------
-    law : Law
-        Of their sum.
-    sizes : mapping of int to Constant
-        By part, its value at the reference of the law.
-    """
-
-    law: Law
-    sizes: Mapping[int, Constant]
+    law: Law  # Of their sum
+    sizes: Mapping[int, Constant]  # By part, its value at the reference of the law
 
 
 def pooled(
@@ -54,26 +46,6 @@ def pooled(
     left, and so on; a part that agrees with none has a law of its own. Parts below `SMALL` that
     agree with no other follow the first law. Parts that follow no law at all, but whose sum does,
     are taken together; if that does not, they have the hinted law and the values of the first run.
-
-    Parameters
-    ----------
-    parts : sequence of sequence of Sample
-        Of each part its values in the same runs, in the same order; 0 where a run has no such part,
-        which says nothing. Their errors are those within a run; what runs differ by is added.
-    hints : sequence of str
-        As of `law`.
-    between : float, optional
-        Relative error by which runs differ, beside those of the parts; default: that of times.
-
-    Returns
-    -------
-    tuple of Pool
-        Parts that are always 0 are in none.
-
-    Raises
-    ------
-    ValueError
-        If there is no part, or parts are of different runs.
     """
     if not parts:
         raise ValueError("a pool needs at least one part")

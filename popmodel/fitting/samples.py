@@ -25,25 +25,16 @@ UNKNOWN_ERROR = 0.03
 
 @dataclass(frozen=True)
 class Sample:
-    """A quantity at one configuration.
+    """A quantity at one configuration."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P and T.
-    value : float
-        Of the quantity; not negative.
-    parameters : mapping of str to float
-        Of the problem, such as N; all above 0.
-    relative_error : float or None
-        Standard deviation of the logarithm of the value, other runs of the same configuration
-        considered; 0 for what is exact, None if it is not known.
-    """
-
+    # P and T.
     processes: int
     threads: int
-    value: float
+    value: float  # Of the quantity; not negative
+    # Of the problem, such as N; all above 0.
     parameters: Mapping[str, float] = field(default_factory=dict)
+    # Standard deviation of the logarithm of the value, other runs of the same configuration
+    # considered; 0 for what is exact, None if it is not known.
     relative_error: float | None = None
 
     def __post_init__(self) -> None:
@@ -88,25 +79,14 @@ def described(configuration: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True)
 class Points:
-    """Samples as arrays, those of the same configuration as one.
+    """Samples as arrays, those of the same configuration as one."""
 
-    Attributes
-    ----------
-    configurations : mapping of str to ndarray of float64, shape (n,)
-        P, T and the parameters.
-    values, errors : ndarray of float64, shape (n,)
-        Values, and the standard deviations of their logarithms.
-    freedom : int
-        Degrees of freedom that stand behind the errors.
-    notes : tuple of str
-        Where samples of the same configuration contradict each other.
-    """
-
-    configurations: Mapping[str, Array]
+    configurations: Mapping[str, Array]  # P, T and the parameters
+    # Values, and the standard deviations of their logarithms.
     values: Array
     errors: Array
-    freedom: int
-    notes: tuple[str, ...]
+    freedom: int  # Degrees of freedom that stand behind the errors
+    notes: tuple[str, ...]  # Where samples of the same configuration contradict each other
 
     def __len__(self) -> int:
         return len(self.values)
@@ -141,11 +121,6 @@ def points_of(samples: Sequence[Sample]) -> Points:
 
     Where errors are not stated, `UNKNOWN_ERROR` stands for them, together with the differences
     between samples of the same configuration.
-
-    Raises
-    ------
-    ValueError
-        If there is no sample, or some lack a parameter that others have.
     """
     if not samples:
         raise ValueError("a law needs at least one sample")

@@ -29,19 +29,12 @@ _FAR = 1.5  # largest half of the interval of an exponent: no law of its own is 
 
 @dataclass(frozen=True)
 class Beyond:
-    """How fast a law may go wrong outside of what was measured of a variable.
+    """How fast a law may go wrong outside of what was measured of a variable."""
 
-    Attributes
-    ----------
-    low, high : float
-        Ends of what was measured.
-    half : float
-        Half of the interval of the exponent of the distance from the nearer end.
-    """
-
+    # Ends of what was measured.
     low: float
     high: float
-    half: float
+    half: float  # Half of the interval of the exponent of the distance from the nearer end
 
     def far(self, value: float) -> float:
         """Half of the interval that it adds to the logarithm of the law at a value."""
@@ -50,30 +43,19 @@ class Beyond:
 
 @dataclass(frozen=True)
 class Spread:
-    """What is known of the coefficients of a law, and of how far it holds.
+    """What is known of the coefficients of a law, and of how far it holds."""
 
-    Attributes
-    ----------
-    shares, scales, costs : ndarray of float64, shape (s,)
-        Shares of the second term that the points allow, for each the logarithm of the value at the
-        reference, and its price as a part of the squared width of the interval; best first.
-    half : float
-        Half of the interval of the logarithm of the value at the reference, for a given share.
-    powers : mapping of str to float
-        Half of the interval of the exponent of each variable, about the reference.
-    beyond : mapping of str to Beyond
-        The same outside of what was measured.
-    factor : float
-        By what the errors of samples were scaled.
-    """
-
+    # Shares of the second term that the points allow, for each the logarithm of the value at the
+    # reference, and its price as a part of the squared width of the interval; best first.
     shares: Array
     scales: Array
     costs: Array
+    # Half of the interval of the logarithm of the value at the reference, for a given share.
     half: float
+    # Half of the interval of the exponent of each variable, about the reference.
     powers: Mapping[str, float]
-    beyond: Mapping[str, Beyond]
-    factor: float
+    beyond: Mapping[str, Beyond]  # The same outside of what was measured
+    factor: float  # By what the errors of samples were scaled
 
     def at(
         self,
@@ -82,17 +64,7 @@ class Spread:
         ratios: Mapping[str, float],
         there: Mapping[str, float],
     ) -> Interval:
-        """Return the value where the terms are so many times those of the reference.
-
-        Parameters
-        ----------
-        first, second : float
-            Terms over their values at the reference.
-        ratios : mapping of str to float
-            Variables over those of the reference.
-        there : mapping of str to float
-            Variables.
-        """
+        """Return the value where the terms are so many times those of the reference."""
         model = (1 - self.shares) * first + self.shares * second
         if not model[0] > 0:
             return Interval(0.0, 0.0, math.exp(self.scales[0]) * float(model.max()))
@@ -113,20 +85,7 @@ class Spread:
 
 
 def spread_of(points: Points, choice: Choice, tables: Sequence[Array], reference: int) -> Spread:
-    """Return what points leave open of the chosen law.
-
-    Parameters
-    ----------
-    points : Points
-        Those it was fitted to.
-    choice : Choice
-        The form.
-    tables : sequence of ndarray, shape (n,)
-        Its terms at the points over those at the reference, one or two; for a law of one term the
-        second is one that the points do not rule out.
-    reference : int
-        Row of the reference.
-    """
+    """Return what points leave open of the chosen law."""
     best, logs = choice.best, np.log(points.values)
     quantile, factor = _scatter(points, best)
     width = quantile * factor

@@ -18,24 +18,7 @@ _FURTHER = 2
 def would_tell(
     points: Points, choice: Choice, reference: int
 ) -> tuple[Mapping[str, float] | None, list[str]]:
-    """Return the configuration at which forms that are as good differ most, and say so.
-
-    Parameters
-    ----------
-    points : Points
-        What was measured.
-    choice : Choice
-        The forms.
-    reference : int
-        Row that coefficients refer to.
-
-    Returns
-    -------
-    configuration : mapping of str to float, or None
-        None where they differ by less than 5 % everywhere within twice the range.
-    notes : list of str
-        The same for people.
-    """
+    """Return the configuration at which forms that are as good differ most, and say so."""
     rivals = choice.alike
     if not rivals:
         return None, []

@@ -23,18 +23,10 @@ _LARGEST_DENOMINATOR = 12
 
 @dataclass(frozen=True)
 class Term:
-    """A term without its coefficient.
+    """A term without its coefficient."""
 
-    Attributes
-    ----------
-    text : str
-        In the grammar of signatures: ``N**3/P``.
-    factors : mapping or None
-        What it is a product of; None for any other formula.
-    """
-
-    text: str
-    factors: Factors | None
+    text: str  # In the grammar of signatures: ``N**3/P``
+    factors: Factors | None  # What it is a product of; None for any other formula
 
     @property
     def names(self) -> frozenset[str]:
@@ -42,13 +34,7 @@ class Term:
         return frozenset(self.factors) if self.factors is not None else _parsed(self.text).names
 
     def at(self, configuration: Mapping[str, Any]) -> Array:
-        """Compute the term for numbers or arrays of one shape.
-
-        Raises
-        ------
-        ExpressionError
-            If a variable has no value.
-        """
+        """Compute the term for numbers or arrays of one shape."""
         shape = np.broadcast_shapes(*(np.shape(value) for value in configuration.values()))
         if self.factors is None or not self.factors.keys() <= configuration.keys():
             value = _parsed(self.text).evaluate(configuration)
@@ -121,15 +107,7 @@ def _power(name: str, power: Fraction) -> str:
 
 @cache
 def read_form(text: str) -> tuple[Term, ...]:
-    """Read a sum of terms: ``1/P + log2(P)``.
-
-    Raises
-    ------
-    ExpressionError
-        If the text is not in the grammar of formulas.
-    ValueError
-        If it has more than two terms.
-    """
+    """Read a sum of terms: ``1/P + log2(P)``."""
     parse(text)
     terms = tuple(_term(node) for node in _summands(ast.parse(text.strip(), mode="eval").body))
     if len(terms) > 2:

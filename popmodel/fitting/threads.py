@@ -29,32 +29,18 @@ _SHARPER = 0.7  # error of the better law over that of the other, from which the
 
 @dataclass(frozen=True)
 class Saturation:
-    """Work that is shared by threads which also share a memory.
+    """Work that is shared by threads which also share a memory."""
 
-    Attributes
-    ----------
-    alone : Constant
-        Time of one thread, s.
-    demand : Constant
-        Part of that time that its traffic takes at the bandwidth of the whole memory: the inverse
-        is the number of threads that saturate it; 0 where nothing saturates.
-    sharpness : float
-        The q that fits best.
-    told : bool
-        Whether the points tell saturation from a serial part.
-    error, serial_error : float
-        Root mean square of the relative residuals of this law, and of work with a serial part.
-    notes : tuple of str
-        What is not known.
-    """
-
-    alone: Constant
+    alone: Constant  # Time of one thread, s
+    # Part of that time that its traffic takes at the bandwidth of the whole memory: the inverse is
+    # the number of threads that saturate it; 0 where nothing saturates.
     demand: Constant
-    sharpness: float
-    told: bool
+    sharpness: float  # The q that fits best
+    told: bool  # Whether the points tell saturation from a serial part
+    # Root mean square of the relative residuals of this law, and of work with a serial part.
     error: float
     serial_error: float
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # What is not known
 
     def at(self, threads: int) -> float:
         """Return the best estimate of the time with some threads, s."""
@@ -68,16 +54,6 @@ def saturation(samples: Sequence[Sample]) -> Saturation:
     With t_1 the time of one thread and x the demand, T threads take
     ``t_1/T (1 - x**q + (T x)**q)**(1/q)``: a T-th each while the memory is not busy, x t_1 once it
     is. The sharpness q is one of `SHARPNESS`; the interval covers all.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-        Times of the same work of one process, with one thread and more.
-
-    Raises
-    ------
-    ValueError
-        If anything but T differs between samples, or T does not.
     """
     points = points_of(samples)
     if points.varied != ("T",):

@@ -70,40 +70,21 @@ class FormulaError(AssertionError):
 
 @dataclass(frozen=True)
 class Formula:
-    """A quantity with the equations that give it; made by `derive`.
+    """A quantity with the equations that give it; made by `derive`."""
 
-    Attributes
-    ----------
-    signature, profile : Signature, Profile
-        Program and machine.
-    settings : mapping of str to float
-        Value of every parameter of the application.
-    placement : Placement
-        Processes, threads, nodes.
-    metric : str
-        ``runtime``, or FAMILY.METRIC.
-    title : str
-        Name for people.
-    equations : tuple of Equation
-        The first is that of the quantity; the others follow by `KINDS`.
-    symbols : tuple of Given
-        Every name that no equation defines.
-    elasticities : tuple of Elasticity
-        Of the quantity, the largest first; empty if it is not positive.
-    notes : tuple of str
-        Remarks for the reader.
-    """
-
+    # Program and machine.
     signature: Signature
     profile: Profile
-    settings: Mapping[str, float]
-    placement: Placement
-    metric: str
-    title: str
+    settings: Mapping[str, float]  # Value of every parameter of the application
+    placement: Placement  # Processes, threads, nodes
+    metric: str  # ``runtime``, or FAMILY.METRIC
+    title: str  # Name for people
+    # The first is that of the quantity; the others follow by `KINDS`.
     equations: tuple[Equation, ...]
-    symbols: tuple[Given, ...]
+    symbols: tuple[Given, ...]  # Every name that no equation defines
+    # Of the quantity, the largest first; empty if it is not positive.
     elasticities: tuple[Elasticity, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # Remarks for the reader
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/formula/1``, without provenance."""
@@ -120,28 +101,7 @@ class Formula:
 
 
 def choose(asked: str, families: Mapping[str, Family], main: str) -> tuple[Family | None, str]:
-    """Find the metric that was asked for.
-
-    Parameters
-    ----------
-    asked : str
-        ``runtime``, a metric's id or name, or FAMILY.METRIC.
-    families : mapping of str to Family
-        Where to look.
-    main : str
-        Family to take if several have the metric.
-
-    Returns
-    -------
-    family : Family or None
-        None for the runtime.
-    metric : str
-
-    Raises
-    ------
-    UsageError
-        If there is none; the hint has near names.
-    """
+    """Find the metric that was asked for."""
     from popmodel.efficiency.explain import explain as explain_metric
 
     if asked == RUNTIME:
@@ -165,30 +125,7 @@ def formula(
     *,
     allocation: Allocation = WHOLE,
 ) -> Formula:
-    """Return the formula of what `popmodel.prediction.predict.predict` says of a run.
-
-    Parameters
-    ----------
-    signature, profile : Signature, Profile
-        Application and machine.
-    processes, threads : int
-        P, and T per process.
-    asked : str
-        ``runtime``, a metric's id or name, or FAMILY.METRIC.
-    settings : mapping of str to float, optional
-        Values instead of the signature's parameters.
-    allocation : Allocation, optional
-        What of the machine may be used; all of it by default.
-
-    Raises
-    ------
-    UsageError
-        If there is no such metric or it has no value, or the run is not possible.
-    MissingQuantity
-        If the machine profile does not know something that the application needs.
-    FormulaError
-        If the printed equations do not give the predicted value.
-    """
+    """Return the formula of what `popmodel.prediction.predict.predict` says of a run."""
     family, metric = choose(asked, load_families(), MAIN_FAMILY)
     study = Study(signature, profile, settings or {}, draws=0, seed=0, allocation=allocation)
     placement = study.admit_or_advise(processes, threads)
@@ -203,57 +140,20 @@ def derive(
     metric: str = RUNTIME,
     agreement: Agreement | None = None,
 ) -> Formula:
-    """Return the formula of the runtime or of a metric at some P and T.
-
-    Parameters
-    ----------
-    study : Study
-        Program and machine.
-    placement : Placement
-        P and T.
-    family : Family or None
-        None for the runtime.
-    metric : str
-        A metric of the family.
-    agreement : Agreement, optional
-        A replay of this placement. Default: the formula of the closed form alone.
-
-    Raises
-    ------
-    UsageError
-        If the metric has no value here.
-    FormulaError
-        If the printed equations do not give the predicted value.
-    """
+    """Return the formula of the runtime or of a metric at some P and T."""
     return derived(traced(study, placement, agreement), family, metric)
 
 
 @dataclass(frozen=True)
 class Basis:
-    """A run whose scalars are traced: what all formulas of it rest on; made by `traced`.
+    """A run whose scalars are traced: what all formulas of it rest on; made by `traced`."""
 
-    Attributes
-    ----------
-    study : Study
-        Program and machine.
-    placement : Placement
-        P and T.
-    agreement : Agreement or None
-        A replay of this placement.
-    run : Evaluation
-        As predicted.
-    notebook : Notebook
-        Names and equations up to the scalars.
-    aggregates : mapping of str to value
-        The scalars.
-    """
-
-    study: Study
-    placement: Placement
-    agreement: Agreement | None
-    run: Evaluation
-    notebook: Notebook
-    aggregates: Mapping[str, Value]
+    study: Study  # Program and machine
+    placement: Placement  # P and T
+    agreement: Agreement | None  # A replay of this placement
+    run: Evaluation  # As predicted
+    notebook: Notebook  # Names and equations up to the scalars
+    aggregates: Mapping[str, Value]  # The scalars
 
 
 def traced(study: Study, placement: Placement, agreement: Agreement | None = None) -> Basis:

@@ -48,30 +48,14 @@ WORK: Mapping[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class Equation:
-    """A name and what it is equal to.
+    """A name and what it is equal to."""
 
-    Attributes
-    ----------
-    name : str
-        Left-hand side.
-    formula : sympy.Expr
-        Right-hand side, in names of other equations and of symbols.
-    value : float
-        In SI units.
-    unit : str
-        SI unit; 1 for ratios and counts.
-    meaning : str
-        What it is.
-    kind : {'metric', 'run', 'process', 'item', 'signature', 'machine'}
-        What it is about.
-    """
-
-    name: str
-    formula: Any
-    value: float
-    unit: str
-    meaning: str
-    kind: str
+    name: str  # Left-hand side
+    formula: Any  # Right-hand side, in names of other equations and of symbols
+    value: float  # In SI units
+    unit: str  # SI unit; 1 for ratios and counts
+    meaning: str  # What it is
+    kind: str  # What it is about
 
     @property
     def text(self) -> str:
@@ -94,25 +78,15 @@ KINDS = ("metric", "run", "process", "item", "signature", "machine")
 
 @dataclass(frozen=True)
 class Given:
-    """A symbol that has a value.
+    """A symbol that has a value."""
 
-    Attributes
-    ----------
-    name : str
-        Name in formulas.
-    path : str
-        Where the value comes from: a path in the profile, ``params.NAME``, or the name itself.
-    meaning, unit : str
-        What it is, in which SI unit.
-    quantity : Quantity
-        Its value, interval and origin.
-    """
-
-    name: str
+    name: str  # Name in formulas
+    # Where the value comes from: a path in the profile, ``params.NAME``, or the name itself.
     path: str
+    # What it is, in which SI unit.
     meaning: str
     unit: str
-    quantity: Quantity
+    quantity: Quantity  # Its value, interval and origin
 
     def to_dict(self) -> dict[str, Any]:
         """Return the symbol as JSON types."""
@@ -125,17 +99,7 @@ class Given:
 
 
 class Notebook:
-    """Collects symbols and equations while a model is traced.
-
-    Parameters
-    ----------
-    profile : Profile
-        Names some quantities by the thread counts that it has.
-    quantities : mapping of str to Quantity
-        By path: what may become a symbol.
-    units : mapping of str to str
-        By path: units that the signature states for parameters.
-    """
+    """Collects symbols and equations while a model is traced."""
 
     def __init__(
         self, profile: Profile, quantities: Mapping[str, Quantity], units: Mapping[str, str]

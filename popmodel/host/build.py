@@ -87,13 +87,7 @@ class BuildError(PopmodelError):
 
 
 def sources() -> Path:
-    """Return the folder of the C sources: inside an installed popmodel, else beside it.
-
-    Raises
-    ------
-    BuildError
-        If there is none.
-    """
+    """Return the folder of the C sources: inside an installed popmodel, else beside it."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "microbench", package.parent / "microbench"):
         if (folder / "hello.c").is_file():
@@ -109,30 +103,7 @@ def build(
     toolchain: Compiler | Mpi,
     environment: Mapping[str, str] = os.environ,
 ) -> Path:
-    """Build a measuring program, or find it as it was built before.
-
-    Parameters
-    ----------
-    program : str
-        One of `SOURCES`.
-    toolchain : Compiler or Mpi
-        What it is built with; ``mpi`` and ``hello`` need an MPI.
-    environment : mapping of str to str
-        With ``CFLAGS`` and ``LDFLAGS``, which are added to popmodel's own.
-
-    Returns
-    -------
-    Path
-        The program. What the compiler said lies beside it in `LOG`.
-
-    Raises
-    ------
-    BuildError
-        If the compiler refuses; the message has its first error, the hint the log. If the disk is
-        full; the message has the place.
-    FileError
-        If the cache cannot be written.
-    """
+    """Build a measuring program, or find it as it was built before."""
     compiler = toolchain.compiler if isinstance(toolchain, Mpi) else toolchain
     identity = toolchain.identity if isinstance(toolchain, Mpi) else ""
     where = sources()
@@ -152,25 +123,7 @@ def build_tracer(
     environment: Mapping[str, str] = os.environ,
     on_begin: Callable[[], None] | None = None,
 ) -> Path:
-    """Build the library that traces, or find it as it was built before.
-
-    Parameters
-    ----------
-    compiler : Compiler
-        Links it. Not the wrapper of an MPI, which would add its library: the program brings its
-        own, and a second one beside it is none that it can work with.
-    mpi : Mpi, optional
-        Its wrapper compiles what observes MPI. Without one only OpenMP is observed.
-    environment : mapping of str to str
-        With ``CFLAGS`` and ``LDFLAGS``, which are added to popmodel's own.
-    on_begin : callable, optional
-        Called where it is not there yet: to build it takes seconds.
-
-    Raises
-    ------
-    BuildError, FileError
-        As `build`.
-    """
+    """Build the library that traces, or find it as it was built before."""
     where = sources() / "tracer"
     files = sorted(where.glob("*.c"))
     compiling = compiler if mpi is None else mpi.compiler
@@ -213,37 +166,21 @@ class Step:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a file is made.
+    """How a file is made."""
 
-    Attributes
-    ----------
-    name : str
-        Of the file.
-    steps : tuple of Step
-        Carried out one after the other. Several of them are in an empty folder, where one leaves
-        for the next what it needs.
-    folders : tuple of Path
-        Folders of C sources: all in them are a part of what the file is made from.
-    mpi : str
-        Identity of the MPI that it is made for.
-    """
-
-    name: str
+    name: str  # Of the file
+    # Carried out one after the other. Several of them are in an empty folder, where one leaves for
+    # the next what it needs.
     steps: tuple[Step, ...]
+    # Folders of C sources: all in them are a part of what the file is made from.
     folders: tuple[Path, ...]
-    mpi: str
+    mpi: str  # Identity of the MPI that it is made for
 
 
 def make(
     recipe: Recipe, environment: Mapping[str, str], on_begin: Callable[[], None] | None = None
 ) -> Path:
-    """Make a file, or find it as it was made before.
-
-    Raises
-    ------
-    BuildError, FileError
-        As `build`.
-    """
+    """Make a file, or find it as it was made before."""
     names = (PROGRAMS, _key(recipe, environment))
     folder = cache.folder().joinpath(*names)
     target = folder / recipe.name

@@ -16,41 +16,16 @@ _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """A level of data or unified cache.
+    """A level of data or unified cache."""
 
-    Attributes
-    ----------
-    level : str
-        ``L1``, ``L2`` and so on.
-    bytes : int
-        Size of one instance.
-    shared_by : int
-        Cores that the process may use, of those that share one instance.
-    line : int or None
-        Bytes of a cache line.
-    """
-
-    level: str
-    bytes: int
-    shared_by: int
-    line: int | None = None
+    level: str  # ``L1``, ``L2`` and so on
+    bytes: int  # Size of one instance
+    shared_by: int  # Cores that the process may use, of those that share one instance
+    line: int | None = None  # Bytes of a cache line
 
 
 def read_caches(files: Files, cores: Sequence[Sequence[int]]) -> tuple[CacheLevel, ...]:
-    """Tell the data caches.
-
-    Parameters
-    ----------
-    files : mapping of str to str
-        Text by path.
-    cores : sequence of sequence of int
-        CPUs that the process may use, core by core.
-
-    Returns
-    -------
-    tuple of CacheLevel
-        From the innermost outwards; empty if neither sysfs nor lstopo reports them.
-    """
+    """Tell the data caches."""
     return _of_sysfs(files, cores) or _of_lstopo(files, cores)
 
 

@@ -24,33 +24,19 @@ class Usage:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What disturbed a second of work.
+    """What disturbed a second of work."""
 
-    Attributes
-    ----------
-    load : float
-        Processes that wanted to run, average of the last minute.
-    foreign, steal : float
-        Shares of the CPUs that other processes and other virtual machines took, 0 to 1.
-    spread : float
-        How much longer the same piece of work took at the 90th percentile than at the 10th, as a
-        fraction.
-    """
-
-    load: float
+    load: float  # Processes that wanted to run, average of the last minute
+    # Shares of the CPUs that other processes and other virtual machines took, 0 to 1.
     foreign: float
     steal: float
+    # How much longer the same piece of work took at the 90th percentile than at the 10th, as a
+    # fraction.
     spread: float
 
 
 def measure(seconds: float = 1.0) -> Disturbance:
-    """Work for a time and watch what comes between.
-
-    Parameters
-    ----------
-    seconds : float
-        How long. The kernel counts in hundredths of a second.
-    """
+    """Work for a time and watch what comes between."""
     cpus = os.sched_getaffinity(0)
     begin, own, before = time.monotonic(), time.process_time(), usage(STAT.read_text(), cpus)
     times = sorted(_quanta(begin + seconds))
@@ -65,17 +51,7 @@ def measure(seconds: float = 1.0) -> Disturbance:
 
 
 def usage(stat: str, cpus: Iterable[int], ticks: int | None = None) -> Usage:
-    """Read how busy some CPUs were from the text of ``/proc/stat``.
-
-    Parameters
-    ----------
-    stat : str
-        The text.
-    cpus : iterable of int
-        Which CPUs.
-    ticks : int, optional
-        Units of the text per second; the system's by default.
-    """
+    """Read how busy some CPUs were from the text of ``/proc/stat``."""
     ticks = ticks or os.sysconf("SC_CLK_TCK")
     names = {f"cpu{cpu}" for cpu in cpus}
     busy = stolen = 0

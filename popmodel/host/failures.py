@@ -48,21 +48,11 @@ class LaunchError(PopmodelError):
 
 @dataclass(frozen=True)
 class _Reason:
-    """What a launcher's words mean.
+    """What a launcher's words mean."""
 
-    Attributes
-    ----------
-    pattern : str
-        Regular expression that finds them; its groups are named in `problem`.
-    problem : str
-        What to say before the words themselves; empty if they say it all.
-    hint : str or None
-        What to do; None where only all the words can tell.
-    """
-
-    pattern: str
-    problem: str
-    hint: str | None = None
+    pattern: str  # Regular expression that finds them; its groups are named in `problem`
+    problem: str  # What to say before the words themselves; empty if they say it all
+    hint: str | None = None  # What to do; None where only all the words can tell
 
 
 # Words of this project's programs, Open MPI 4 and 5 (PRRTE), MPICH and its kin (Hydra), and Slurm.
@@ -114,21 +104,7 @@ _ADVICE = re.compile(r"This typically refers to a problem|Please see the FAQ pag
 def explain(
     status: int, text: str, command: Sequence[str], ranks: int, log: Path | None = None
 ) -> LaunchError:
-    """Tell from a launcher's words why a launch failed.
-
-    Parameters
-    ----------
-    status : int
-        Exit status; negative for a signal.
-    text : str
-        What was written.
-    command : sequence of str
-        What was started.
-    ranks : int
-        How many ranks.
-    log : Path, optional
-        Where all the words are.
-    """
+    """Tell from a launcher's words why a launch failed."""
     name = Path(command[0]).name
     words = meaningful(text)
     see = f"full output: {log}" if log else f"run it by hand: {shell.join(command)}"

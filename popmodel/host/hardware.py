@@ -45,61 +45,27 @@ _PATIENCE = 30.0  # seconds for lscpu and lstopo
 
 @dataclass(frozen=True)
 class Core:
-    """A core that the process may use.
+    """A core that the process may use."""
 
-    Attributes
-    ----------
-    cpus : tuple of int
-        Its hardware threads that the process may use.
-    threads : int
-        All its hardware threads that are online.
-    socket : int
-        Number of its socket; -1 where the system does not number sockets.
-    domain : int
-        Number of its memory domain (NUMA node); -1 where the system does not tell.
-    """
-
-    cpus: tuple[int, ...]
-    threads: int
-    socket: int
-    domain: int
+    cpus: tuple[int, ...]  # Its hardware threads that the process may use
+    threads: int  # All its hardware threads that are online
+    socket: int  # Number of its socket; -1 where the system does not number sockets
+    domain: int  # Number of its memory domain (NUMA node); -1 where the system does not tell
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """The part of a node that a process may use.
+    """The part of a node that a process may use."""
 
-    Attributes
-    ----------
-    model : str or None
-        Name of the processor.
-    cores : tuple of Core
-        In the order of their first CPU.
-    online : tuple of int
-        CPUs of the node that are online, allowed or not.
-    caches : tuple of CacheLevel
-        From the innermost outwards; empty where nothing tells.
-    memory : int or None
-        Bytes of memory of the node.
-    cpu_limit : float or None
-        CPUs' worth of time that the control group grants.
-    memory_limit : int or None
-        Bytes that the control group grants.
-    governor : str or None
-        How the system chooses the clock.
-    virtual : bool
-        Whether the processor says that it is a virtual machine's.
-    """
-
-    model: str | None
-    cores: tuple[Core, ...]
-    online: tuple[int, ...]
-    caches: tuple[CacheLevel, ...] = ()
-    memory: int | None = None
-    cpu_limit: float | None = None
-    memory_limit: int | None = None
-    governor: str | None = None
-    virtual: bool = False
+    model: str | None  # Name of the processor
+    cores: tuple[Core, ...]  # In the order of their first CPU
+    online: tuple[int, ...]  # CPUs of the node that are online, allowed or not
+    caches: tuple[CacheLevel, ...] = ()  # From the innermost outwards; empty where nothing tells
+    memory: int | None = None  # Bytes of memory of the node
+    cpu_limit: float | None = None  # CPUs' worth of time that the control group grants
+    memory_limit: int | None = None  # Bytes that the control group grants
+    governor: str | None = None  # How the system chooses the clock
+    virtual: bool = False  # Whether the processor says that it is a virtual machine's
     absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -140,13 +106,7 @@ class Hardware:
         return min(filter(None, (self.memory, self.memory_limit)), default=None)
 
     def topology(self, nodes: int = 1) -> dict[str, Any]:
-        """Return the table ``topology`` of a machine profile; what is not known is left out.
-
-        Parameters
-        ----------
-        nodes : int
-            How many such nodes the machine has.
-        """
+        """Return the table ``topology`` of a machine profile; what is not known is left out."""
         cores = self.usable_cores
         table: dict[str, Any] = {
             "nodes": nodes,
@@ -184,18 +144,7 @@ class Hardware:
 
 
 def read(files: Files) -> Hardware:
-    """Tell the hardware from the texts of the system's files.
-
-    Parameters
-    ----------
-    files : mapping of str to str
-        Text by path: of the files that `snapshot` names, as many as there are.
-
-    Returns
-    -------
-    Hardware
-        At least one core; what the files do not tell is None, empty, or named in ``absent``.
-    """
+    """Tell the hardware from the texts of the system's files."""
     cpuinfo = _colon_table(files.get("/proc/cpuinfo", ""))
     allowed = parse_cpu_list(files.get(AFFINITY, ""))
     online = parse_cpu_list(files.get(f"{CPU}/online", "")) or allowed or (0,)
@@ -222,15 +171,7 @@ def here() -> Hardware:
 
 
 def snapshot() -> dict[str, str]:
-    """Read the files of this machine that tell its hardware.
-
-    Returns
-    -------
-    dict of str to str
-        Text by path, the same files that the measuring program notes, and under the pseudo paths
-        `LSCPU` and `LSTOPO` what those programs print if they are there and needed. Files that do
-        not exist or may not be read are left out.
-    """
+    """Read the files of this machine that tell its hardware."""
     files = {AFFINITY: cpu_list(os.sched_getaffinity(0)) + "\n"}
     for path in _paths():
         # Much of sysfs is absent on some machines, and a few files refuse to be read.

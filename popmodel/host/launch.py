@@ -39,24 +39,12 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True)
 class Outcome:
-    """A launch that ended well.
+    """A launch that ended well."""
 
-    Attributes
-    ----------
-    command : tuple of str
-        What was started.
-    seconds : float
-        How long it took.
-    lines : int
-        Lines of the samples file that it wrote.
-    words : tuple of str
-        The last lines that it or its launcher wrote.
-    """
-
-    command: tuple[str, ...]
-    seconds: float
-    lines: int
-    words: tuple[str, ...]
+    command: tuple[str, ...]  # What was started
+    seconds: float  # How long it took
+    lines: int  # Lines of the samples file that it wrote
+    words: tuple[str, ...]  # The last lines that it or its launcher wrote
 
 
 def start(
@@ -73,44 +61,7 @@ def start(
     limit: float | None = None,
     on_progress: Progress | None = None,
 ) -> Outcome:
-    """Run a program to its end; nothing of it is left afterwards, however it ended.
-
-    Parameters
-    ----------
-    program : path
-        What to run.
-    arguments : sequence of str
-        Its arguments.
-    log : path
-        File that takes what the program and its launcher write; appended to.
-    samples : path, optional
-        File whose lines show progress.
-    mpi : Mpi, optional
-        Whose launcher starts it; without one the program is started by itself.
-    ranks, threads : int
-        How many ranks, and threads of each.
-    environment : mapping of str to str, optional
-        Variables in addition to those of this process, in whose place they come.
-    patience : float
-        Seconds without a new line of the samples (or, without samples, of output) after which the
-        launch counts as hung and is ended.
-    limit : float, optional
-        Seconds for the whole launch.
-    on_progress : callable, optional
-        Called a few times a second with the number of lines of the samples so far.
-
-    Returns
-    -------
-    Outcome
-        The program ended with status 0.
-
-    Raises
-    ------
-    LaunchError
-        It could not be started, hung, or failed; samples that it wrote before are where they were.
-    FileError
-        The log cannot be written.
-    """
+    """Run a program to its end; nothing of it is left afterwards, however it ended."""
     own = {**os.environ, **(environment or {})}
     begun = Call([], {})
     if mpi is not None:

@@ -20,18 +20,10 @@ Manner = Literal["given", "bound", "free", "crowded"]
 
 @dataclass(frozen=True)
 class Way:
-    """A way to start ranks.
+    """A way to start ranks."""
 
-    Attributes
-    ----------
-    launcher : tuple of str
-        Words that call the launcher.
-    manner : str
-        Where the ranks go; ``given`` if the user's words say it.
-    """
-
-    launcher: Words
-    manner: Manner
+    launcher: Words  # Words that call the launcher
+    manner: Manner  # Where the ranks go; ``given`` if the user's words say it
 
     @property
     def name(self) -> str:
@@ -63,21 +55,7 @@ def ways(mpi: Mpi) -> list[Way]:
 
 
 def call(way: Way, mpi: Mpi, ranks: int, threads: int, environment: Mapping[str, str]) -> Call:
-    """Compose the beginning of a command that starts ranks; the program follows.
-
-    Parameters
-    ----------
-    way : Way
-        How.
-    mpi : Mpi
-        Whose ranks.
-    ranks : int
-        How many.
-    threads : int
-        Cores that each rank gets if it is bound.
-    environment : mapping of str to str
-        What the ranks find: variables of OpenMP in it are passed on to other nodes as well.
-    """
+    """Compose the beginning of a command that starts ranks; the program follows."""
     extra: dict[str, str] = {}
     flags: list[str] = []
     if mpi.library == "Open MPI" and os.geteuid() == 0:

@@ -35,22 +35,7 @@ _HELLO = 60.0  # seconds for ranks to say hello, on a machine that is busy
 
 
 def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
-    """Find out how ranks are started: by starting two, or one on a machine of one core.
-
-    Parameters
-    ----------
-    mpi : Mpi
-        Whose ranks.
-    environment : mapping of str to str
-        Environment of the launch.
-
-    Raises
-    ------
-    LaunchError
-        Ranks do not start in any way; the message has the launcher's own words.
-    BuildError
-        The program that says hello cannot be built.
-    """
+    """Find out how ranks are started: by starting two, or one on a machine of one core."""
     if not mpi.launchers:
         raise LaunchError(
             f"{mpi.name}: found neither mpirun nor mpiexec, and this is not a batch job",
@@ -75,21 +60,7 @@ def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
 def hello(
     way: Way, mpi: Mpi, program: Path, ranks: int, environment: Mapping[str, str]
 ) -> LaunchError | None:
-    """Start ranks that say hello to each other; give what went wrong, or None.
-
-    Parameters
-    ----------
-    way : Way
-        How.
-    mpi : Mpi
-        Whose ranks.
-    program : Path
-        The program that says hello.
-    ranks : int
-        How many.
-    environment : mapping of str to str
-        Environment of the launch.
-    """
+    """Start ranks that say hello to each other; give what went wrong, or None."""
     begun = call(way, mpi, ranks, 1, environment)
     command = [*begun.words, str(program)]
     done = output_of(command, timeout=_HELLO, environment={**environment, **begun.environment})

@@ -39,18 +39,10 @@ _PIPE_MOST = 1 << 20  # bytes that a pipe holds at most, for who is not privileg
 
 @dataclass(frozen=True)
 class Finished:
-    """A program that ended.
+    """A program that ended."""
 
-    Attributes
-    ----------
-    status : int
-        Exit status; negative for a signal; `NOT_STARTED`; `TOOK_TOO_LONG`.
-    text : str
-        What it wrote, standard output and standard error in one.
-    """
-
-    status: int
-    text: str
+    status: int  # Exit status; negative for a signal; `NOT_STARTED`; `TOOK_TOO_LONG`
+    text: str  # What it wrote, standard output and standard error in one
 
     @property
     def last_line(self) -> str:
@@ -80,20 +72,11 @@ class _Entry:
 
 @dataclass
 class Tree:
-    """A process that was started, with all that descends from it.
+    """A process that was started, with all that descends from it."""
 
-    Attributes
-    ----------
-    child : Popen
-        The process; its session has its number.
-    mark : str
-        What `MARK` is in the environment of the tree.
-    known : set of (int, int)
-        Number and start of every process seen so far.
-    """
-
-    child: subprocess.Popen[bytes]
-    mark: str
+    child: subprocess.Popen[bytes]  # The process; its session has its number
+    mark: str  # What `MARK` is in the environment of the tree
+    # Number and start of every process seen so far.
     known: set[tuple[int, int]] = field(default_factory=set)
 
 
@@ -104,24 +87,7 @@ def start(
     output: int,
     folder: str | os.PathLike[str] | None = None,
 ) -> Tree:
-    """Start a program in a session of its own, without standard input.
-
-    Parameters
-    ----------
-    command : sequence of str
-        Program and arguments.
-    environment : mapping of str to str
-        Its environment.
-    output : int
-        Descriptor that standard output and standard error go to.
-    folder : path, optional
-        Its working directory.
-
-    Raises
-    ------
-    OSError
-        If the program cannot be started.
-    """
+    """Start a program in a session of its own, without standard input."""
     mark = secrets.token_hex(8)
     child = subprocess.Popen(
         command,
@@ -166,20 +132,7 @@ def members(tree: Tree) -> list[int]:
 
 
 def end(tree: Tree, patience: float | None = None) -> list[int]:
-    """End all processes of a tree: ask them to, wait, then force those that are left.
-
-    Parameters
-    ----------
-    tree : Tree
-        What to end; it may have ended already, but for what it left behind.
-    patience : float, optional
-        Seconds that the processes have to end by themselves; a few by default.
-
-    Returns
-    -------
-    list of int
-        Processes that are alive even then: those that wait for a device, or are another user's.
-    """
+    """End all processes of a tree: ask them to, wait, then force those that are left."""
     left = members(tree)
     _signal(left, signal.SIGTERM)
     left = _wait(tree, _PATIENCE if patience is None else patience)
@@ -199,19 +152,7 @@ def output_of(
     environment: Mapping[str, str],
     folder: str | os.PathLike[str] | None = None,
 ) -> Finished:
-    """Run a program to its end and give what it wrote; nothing of it is left afterwards.
-
-    Parameters
-    ----------
-    command : sequence of str
-        Program and arguments.
-    timeout : float
-        Seconds after which it is ended.
-    environment : mapping of str to str
-        Its environment.
-    folder : path, optional
-        Its working directory.
-    """
+    """Run a program to its end and give what it wrote; nothing of it is left afterwards."""
     reading, writing = os.pipe()
     try:
         with ended_with_us() as interrupts:
@@ -230,18 +171,7 @@ def output_of(
 
 
 def chunks_of(tree: Tree, reading: int, interval: float) -> Iterator[bytes]:
-    """Return what a tree writes, as it comes, until its first process has ended.
-
-    Parameters
-    ----------
-    tree : Tree
-        Its first process writes into a pipe.
-    reading : int
-        The reading end of the pipe.
-    interval : float
-        Seconds after which an empty chunk is given when there is nothing to read, so that the
-        caller can look at other things.
-    """
+    """Return what a tree writes, as it comes, until its first process has ended."""
     while tree.child.poll() is None:
         ready, _, _ = select.select([reading], [], [], interval)
         chunk = os.read(reading, _CHUNK) if ready else b""
@@ -257,11 +187,6 @@ def chunks_there(reading: int) -> Iterator[bytes]:
 
     Who holds its writing end may do so for ever: descendants that were left behind, or a process
     that cannot be ended.
-
-    Parameters
-    ----------
-    reading : int
-        The reading end of the pipe.
     """
     # At most what a pipe holds: one who still writes would keep it from ever being empty.
     for _ in range(_PIPE_MOST // _CHUNK):

@@ -44,51 +44,25 @@ class ToolchainError(PopmodelError):
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler.
+    """A C compiler."""
 
-    Attributes
-    ----------
-    command : tuple of str
-        Words that call it.
-    version : str
-        First line of what it says of its version.
-    openmp : str
-        Its flag for OpenMP.
-    """
-
-    command: Words
-    version: str
-    openmp: str
+    command: Words  # Words that call it
+    version: str  # First line of what it says of its version
+    openmp: str  # Its flag for OpenMP
 
 
 @dataclass(frozen=True)
 class Mpi:
-    """An MPI installation.
+    """An MPI installation."""
 
-    Attributes
-    ----------
-    compiler : Compiler
-        Its compiler wrapper.
-    launchers : tuple of tuple of str
-        Programs that may start ranks, the likeliest first; empty if there is none.
-    library : str
-        Make, such as ``Open MPI``.
-    version : str
-        Version of the library.
-    identity : str
-        Equal for equal compiler, library and version: names what was built with it.
-    origin : str
-        ``user``, or ``wheel`` if it came as a Python package.
-    is_launcher_given : bool
-        Whether the user named the launcher: its words are then taken as they are.
-    """
-
-    compiler: Compiler
+    compiler: Compiler  # Its compiler wrapper
+    # Programs that may start ranks, the likeliest first; empty if there is none.
     launchers: tuple[Words, ...]
-    library: str
-    version: str
-    identity: str
-    origin: Literal["user", "wheel"]
+    library: str  # Make, such as ``Open MPI``
+    version: str  # Version of the library
+    identity: str  # Equal for equal compiler, library and version: names what was built with it
+    origin: Literal["user", "wheel"]  # ``user``, or ``wheel`` if it came as a Python package
+    # Whether the user named the launcher: its words are then taken as they are.
     is_launcher_given: bool = False
 
     @property
@@ -98,21 +72,7 @@ class Mpi:
 
 
 def find_compiler(mpi: Mpi | None = None, environment: Environment = os.environ) -> Compiler:
-    """Find the C compiler.
-
-    Parameters
-    ----------
-    mpi : Mpi, optional
-        Its compiler is taken, unless ``$CC`` names another: an OpenMP runtime comes with a
-        compiler, and the application is built with this one.
-    environment : mapping
-        With ``CC`` and ``PATH``.
-
-    Raises
-    ------
-    ToolchainError
-        If there is none, or ``$CC`` cannot be run.
-    """
+    """Find the C compiler."""
     if words := _named("CC", environment):
         return _compiler(words, environment, "$CC")
     candidates = [_behind(mpi, environment)] if mpi is not None and mpi.origin == "user" else []
@@ -127,27 +87,7 @@ def find_compiler(mpi: Mpi | None = None, environment: Environment = os.environ)
 
 
 def find_mpi(launcher: str | None = None, environment: Environment = os.environ) -> Mpi:
-    """Find the MPI.
-
-    Parameters
-    ----------
-    launcher : str, optional
-        Words that start ranks, such as ``srun --mpi=pmix``; found out by default.
-    environment : mapping
-        With ``MPICC``, ``PATH`` and what a batch system or module system sets.
-
-    Returns
-    -------
-    Mpi
-        It may have no launcher: on a login node there is often none, and building needs none.
-
-    Raises
-    ------
-    ToolchainError
-        If there is none, or its compiler cannot compile a program that includes mpi.h.
-    UsageError
-        If the launcher is not a program.
-    """
+    """Find the MPI."""
     given = None if launcher is None else _given_launcher(launcher, environment)
     words, origin = _mpi_compiler(environment)
     called = words[0] if origin == "user" else f"{words[0]} (Python package)"

@@ -45,25 +45,7 @@ class UnreadableProfile(ProfileError):
 
 
 def check_document(document: Mapping[str, Any], path: str) -> dict[str, Quantity]:
-    """Check a profile given as JSON types.
-
-    Parameters
-    ----------
-    document : mapping
-        The profile.
-    path : str
-        File that errors name.
-
-    Returns
-    -------
-    dict of str to Quantity
-        Every quantity by its path, such as ``memory.b1``.
-
-    Raises
-    ------
-    ProfileError
-        At the first thing that is wrong; the message names the key.
-    """
+    """Check a profile given as JSON types."""
     read = schema.KIND.read(document, path, ProfileError)
     quantities = dict(_quantities(read))
     for table in BY_CORES:

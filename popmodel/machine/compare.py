@@ -14,17 +14,10 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Difference:
-    """One quantity of two profiles.
+    """One quantity of two profiles."""
 
-    Attributes
-    ----------
-    path : str
-        Such as ``memory.b1``.
-    first, second : Quantity or None
-        None where a profile does not have it.
-    """
-
-    path: str
+    path: str  # Such as ``memory.b1``
+    # None where a profile does not have it.
     first: Quantity | None
     second: Quantity | None
 
@@ -52,13 +45,7 @@ class Difference:
 
 
 def diff(first: Profile, second: Profile) -> list[Difference]:
-    """Compare every quantity of two profiles; rows of lists are matched by what they are about.
-
-    Returns
-    -------
-    list of Difference
-        In the order of the first profile, then what only the second has.
-    """
+    """Compare every quantity of two profiles; rows of lists are matched by what they are about."""
     ours, theirs = _named(first), _named(second)
     return [
         Difference(path, ours.get(path), theirs.get(path))

@@ -39,18 +39,11 @@ OLD_DAYS = 180
 
 @dataclass(frozen=True)
 class Need:
-    """Something that predictions ask of a profile.
+    """Something that predictions ask of a profile."""
 
-    Attributes
-    ----------
-    paths : tuple of tuple of str
-        Alternatives; each is a set of paths, and a path stands for all that is below it.
-    purpose : str
-        Which predictions need it.
-    """
-
+    # Alternatives; each is a set of paths, and a path stands for all that is below it.
     paths: tuple[tuple[str, ...], ...]
-    purpose: str
+    purpose: str  # Which predictions need it
 
 
 def _needs() -> Iterator[Need]:
@@ -69,33 +62,15 @@ NEEDS: tuple[Need, ...] = tuple(_needs())
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing worth knowing.
+    """One thing worth knowing."""
 
-    Attributes
-    ----------
-    kind : str
-        One of `KINDS`.
-    path : str
-        Where in the profile.
-    text : str
-        What it is, in words that stand alone.
-    """
-
-    kind: str
-    path: str
-    text: str
+    kind: str  # One of `KINDS`
+    path: str  # Where in the profile
+    text: str  # What it is, in words that stand alone
 
 
 def inspect(profile: Profile, now: datetime | None = None) -> list[Finding]:
-    """Say what is doubtful in a profile, what weighs most first.
-
-    Parameters
-    ----------
-    profile : Profile
-        A profile that could be loaded.
-    now : datetime, optional
-        The time that its age is told from; the present by default.
-    """
+    """Say what is doubtful in a profile, what weighs most first."""
     found = [
         *_missing(profile),
         *_failed(profile),

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from popmodel.machine.profile import Profile
 
-__all__ = ["network_lacks", "network_of"]
-
 
 def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
     """Return the network of a machine to processes on some nodes.
@@ -28,13 +26,6 @@ def network_of(profile: Profile, nodes: NDArray[np.int32]) -> Network:
     of the measured time of a message (``alpha``), so that the latency is what remains of it, at
     least 0: a message alone takes what was measured, and further ones their overhead more, as in
     the closed form of a halo.
-
-    Parameters
-    ----------
-    profile : Profile
-        The machine.
-    nodes : int32[P]
-        Node of each process.
     """
     within = _tier(profile, "intra")  # a process may send to itself
     between = _tier(profile, "inter") if len(set(nodes.tolist())) > 1 else None

@@ -38,58 +38,32 @@ _NOT_USED_TIERS = {"socket": "messages within a socket cost the same as within a
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that a machine profile may contain, or all numbers of one table.
+    """A number that a machine profile may contain, or all numbers of one table."""
 
-    Attributes
-    ----------
-    path : str
-        Where it is. Words in capitals stand for names (``TIER`` for one of `TIERS`, ``CORES`` for
-        numbers of active cores), ``[]`` for every entry of a list.
-    unit : str
-        SI unit; empty where entries have several.
-    part : str
-        Part of the measurement that gives it, one of `PARTS`.
-    meaning : str
-        What it is.
-    short : str
-        Its name in formulas; the last name of the path by default.
-    zero : bool
-        Whether it may be 0.
-    least, most : float or None
-        Its smallest value, if it may be below 0, and its largest, if there is one.
-    plain : bool
-        Whether it is written without interval and origin.
-    changes : str
-        What-if group (`popmodel.model.changes`) that it changes with, ``_TIER`` for one of each
-        tier; empty for shapes and thresholds, which no factor suits.
-    needed : mapping of str to str
-        Which predictions cannot do without it, by the path that is missed.
-    instead_of : tuple of str
-        What is not needed where this is known.
-    assumed : Quantity or None
-        What the model takes, within bounds that leave nothing out, where a profile does not know
-        it; None if there is no such value.
-    unused : str
-        Why the model does not use it; empty if it does.
-    shown : str
-        Its name on the page of a profile, ``{}`` for the name of an entry; empty if it is not there
-        or in a table of its own.
-    """
-
+    # Where it is. Words in capitals stand for names (``TIER`` for one of `TIERS`, ``CORES`` for
+    # numbers of active cores), ``[]`` for every entry of a list.
     path: str
-    unit: str
-    part: str
-    meaning: str
-    short: str = ""
-    zero: bool = False
+    unit: str  # SI unit; empty where entries have several
+    part: str  # Part of the measurement that gives it, one of `PARTS`
+    meaning: str  # What it is
+    short: str = ""  # Its name in formulas; the last name of the path by default
+    zero: bool = False  # Whether it may be 0
+    # Its smallest value, if it may be below 0, and its largest, if there is one.
     least: float | None = None
     most: float | None = None
-    plain: bool = False
+    plain: bool = False  # Whether it is written without interval and origin
+    # What-if group (`popmodel.model.changes`) that it changes with, ``_TIER`` for one of each tier;
+    # empty for shapes and thresholds, which no factor suits.
     changes: str = ""
+    # Which predictions cannot do without it, by the path that is missed.
     needed: Mapping[str, str] = field(default_factory=dict)
-    instead_of: tuple[str, ...] = ()
+    instead_of: tuple[str, ...] = ()  # What is not needed where this is known
+    # What the model takes, within bounds that leave nothing out, where a profile does not know it;
+    # None if there is no such value.
     assumed: Quantity | None = None
-    unused: str = ""
+    unused: str = ""  # Why the model does not use it; empty if it does
+    # Its name on the page of a profile, ``{}`` for the name of an entry; empty if it is not there
+    # or in a table of its own.
     shown: str = ""
 
     @property

@@ -55,29 +55,14 @@ class MissingQuantity(PopmodelError):
 
 @dataclass(frozen=True)
 class Profile:
-    """A checked machine profile.
+    """A checked machine profile."""
 
-    Attributes
-    ----------
-    name : str
-        Name in reports.
-    path : str
-        File it was read from.
-    is_preset : bool
-        Whether it ships with popmodel.
-    topology : Topology
-        The hardware.
-    document : mapping
-        The profile as JSON types.
-    quantities : mapping of str to Quantity
-        Every parameter by its path, such as ``memory.b1`` or ``net.inter.classes[0].alpha``.
-    """
-
-    name: str
-    path: str
-    is_preset: bool
-    topology: Topology
-    document: Mapping[str, Any] = field(repr=False)
+    name: str  # Name in reports
+    path: str  # File it was read from
+    is_preset: bool  # Whether it ships with popmodel
+    topology: Topology  # The hardware
+    document: Mapping[str, Any] = field(repr=False)  # The profile as JSON types
+    # Every parameter by its path, such as ``memory.b1`` or ``net.inter.classes[0].alpha``.
     quantities: Mapping[str, Quantity] = field(repr=False)
 
     def __repr__(self) -> str:
@@ -88,13 +73,7 @@ class Profile:
         )
 
     def get(self, path: str) -> Quantity:
-        """Return a quantity by its path, or what is assumed of it.
-
-        Raises
-        ------
-        MissingQuantity
-            If the profile does not have it.
-        """
+        """Return a quantity by its path, or what is assumed of it."""
         if path in self.quantities:
             return self.quantities[path]
         if path in self.assumed:
@@ -238,15 +217,7 @@ class Profile:
         return not is_of_pairs or (self.topology.domains > 1 and not self._pairs(stem, key))
 
     def of_lines(self, table: str, distance: str) -> str:
-        """Return the path of what is known of lines that another core has, or is assumed.
-
-        Parameters
-        ----------
-        table : {'line_takeover', 'line_transfer'}
-            Of many lines, or of one.
-        distance : {'near', 'far'}
-            Of that core; where only the other is known, that one.
-        """
+        """Return the path of what is known of lines that another core has, or is assumed."""
         paths = [f"memory.{table}.{one}" for one in (distance, *DISTANCES)]
         known = (path for path in paths if path in self.quantities)
         return next(known, f"memory.{table}.{ANY}")
@@ -256,13 +227,6 @@ class Profile:
 
         Of transfers from memory beside instructions, where nobody measured them: that with
         arithmetic.
-
-        Parameters
-        ----------
-        table : {'overlap_with', 'overlap_issue'}
-            Of arithmetic, or of the issue of instructions.
-        level : str
-            A cache, or ``MEM``.
         """
         path = f"core.{table}.{level}"
         if path in self.quantities:
@@ -296,13 +260,6 @@ class Profile:
 
         That of the pair, or of the pair the other way round; else the lowest of a pair that is as
         near (on one socket, or on two), of any pair, or what is assumed.
-
-        Parameters
-        ----------
-        on, data : int
-            Memory domain of the core, and that of the data.
-        key : {'bandwidth', 'saturated'}
-            What of it.
         """
         known = self._pairs("memory.remote", key)
         for pair in ((on, data), (data, on)):
@@ -436,13 +393,7 @@ def load(source: str | os.PathLike[str]) -> Profile:
 def from_document(
     document: Mapping[str, Any], path: str = "profile", *, is_preset: bool = False
 ) -> Profile:
-    """Check a profile given as JSON types and give it as a `Profile`.
-
-    Raises
-    ------
-    ProfileError
-        As `load`.
-    """
+    """Check a profile given as JSON types and give it as a `Profile`."""
     quantities = check_document(document, path)
     topology = _topology(document["topology"])
     name = str(document.get("name", Path(path).stem))

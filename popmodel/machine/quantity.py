@@ -20,35 +20,20 @@ FIELDS = ("value", "low", "high", "origin", "n", "samples", "source", "unit")
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number in SI units, with what is known about it.
+    """A number in SI units, with what is known about it."""
 
-    Attributes
-    ----------
-    value : float
-        Best estimate (the median of its distribution).
-    low, high : float or None
-        5 % and 95 % quantiles, so that [low, high] holds 90 %; None where nothing is known about
-        the spread, and the value is then taken as exact.
-    origin : str
-        How the value was obtained: measured, preset or user in a machine profile, assumed where
-        that lacks it; user, static, trace or fit in a signature.
-    n : int or None
-        Number of samples behind it.
-    samples : str or None
-        File with the raw samples.
-    source : str or None
-        Publication or benchmark that the value comes from.
-    least, most : float
-        Bounds of what the number means, such as 0 and 1 of a share: draws do not leave them.
-    """
-
-    value: float
+    value: float  # Best estimate (the median of its distribution)
+    # 5 % and 95 % quantiles, so that [low, high] holds 90 %; None where nothing is known about the
+    # spread, and the value is then taken as exact.
     low: float | None = None
     high: float | None = None
+    # How the value was obtained: measured, preset or user in a machine profile, assumed where that
+    # lacks it; user, static, trace or fit in a signature.
     origin: str = "user"
-    n: int | None = None
-    samples: str | None = None
-    source: str | None = None
+    n: int | None = None  # Number of samples behind it
+    samples: str | None = None  # File with the raw samples
+    source: str | None = None  # Publication or benchmark that the value comes from
+    # Bounds of what the number means, such as 0 and 1 of a share: draws do not leave them.
     least: float = -math.inf
     most: float = math.inf
 
@@ -72,26 +57,7 @@ def read_quantity(
     most: float | None = None,
     origins: tuple[str, ...] = ORIGINS,
 ) -> Quantity:
-    """Read a quantity from its JSON or TOML form.
-
-    Parameters
-    ----------
-    entry : object
-        A table with at least ``value``.
-    unit : str
-        Unit that the value must be in; a table that states another one is refused.
-    zero : bool
-        Whether the value may be 0.
-    least, most : float, optional
-        The smallest that it may be, if that is below 0, and the largest.
-    origins : tuple of str
-        The origins that are allowed.
-
-    Raises
-    ------
-    ValueError
-        If the entry is not a quantity; the message says why and is meant to follow "KEY: ".
-    """
+    """Read a quantity from its JSON or TOML form."""
     if not isinstance(entry, Mapping):
         raise ValueError(
             f"must be a table with value, low, high, origin and source, not {shown(entry)}"

@@ -41,15 +41,7 @@ def _leaves(node: Any) -> list[Parameter]:
 
 
 def below(path: str) -> list[Parameter]:
-    """Return the parameters at a path and below it.
-
-    Parameters
-    ----------
-    path : str
-        As in a profile, such as ``net.inter.classes[0].alpha`` or ``net.inter``. What stands in
-        brackets is not looked at and may be missing, as may the list of size classes, and the tier:
-        ``net.alpha``.
-    """
+    """Return the parameters at a path and below it."""
     node: Any = _TREE
     for name in _names(path):
         node = node.get(name, node.get("*")) if isinstance(node, dict) else None
@@ -59,18 +51,7 @@ def below(path: str) -> list[Parameter]:
 
 
 def find(path: str) -> Parameter | None:
-    """Return the parameter at a path, or that of all entries of the table there.
-
-    Parameters
-    ----------
-    path : str
-        As in `below`: ``core.freq.16``, and ``core.freq`` for the clock at any number of cores.
-
-    Returns
-    -------
-    Parameter or None
-        None if there is none, or several.
-    """
+    """Return the parameter at a path, or that of all entries of the table there."""
     found = below(path)
     return found[0] if len({one.name for one in found}) == 1 else None
 
@@ -82,13 +63,7 @@ def unused(path: str) -> str:
 
 
 def part_of(path: str) -> str | None:
-    """Name the part of the measurement that gives a quantity; None if none does.
-
-    Parameters
-    ----------
-    path : str
-        As in `below`; words in brackets behind it may say for what it is asked.
-    """
+    """Name the part of the measurement that gives a quantity; None if none does."""
     found = below(path.partition(" (")[0])
     return found[0].part if found else None
 

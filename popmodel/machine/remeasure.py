@@ -26,20 +26,7 @@ _BETWEEN_NODES = ("net.inter", "net.nic_G")
 
 
 def command(profile: Profile, path: str) -> str | None:
-    """Return the command that measures a quantity.
-
-    Parameters
-    ----------
-    profile : Profile
-        The profile in use.
-    path : str
-        Quantity, or group of quantities such as ``net.inter.classes.beta``.
-
-    Returns
-    -------
-    str or None
-        None if no benchmark measures it: it is a quantity of the application.
-    """
+    """Return the command that measures a quantity."""
     part = part_of(path)
     if part is None:
         return None
@@ -67,17 +54,8 @@ def first_command(profile: Profile, paths: Iterable[str]) -> str | None:
 
 
 def first(path: str) -> str | None:
-    """Return the command that measures a quantity in a new profile of one's own, all parts at once.
-
-    Parameters
-    ----------
-    path : str
-        Quantity.
-
-    Returns
-    -------
-    str or None
-        None if no benchmark measures it.
+    """Return the command that measures a quantity in a new profile of one's own, all parts at
+    once.
     """
     if part_of(path) is None:
         return None

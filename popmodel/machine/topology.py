@@ -9,47 +9,25 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Cache:
-    """One level of cache.
+    """One level of cache."""
 
-    Attributes
-    ----------
-    level : str
-        Name, such as ``L3``.
-    bytes : int
-        Size of one instance.
-    shared_by : int
-        Cores that share one instance.
-    """
-
-    level: str
-    bytes: int
-    shared_by: int
+    level: str  # Name, such as ``L3``
+    bytes: int  # Size of one instance
+    shared_by: int  # Cores that share one instance
 
 
 @dataclass(frozen=True)
 class Topology:
-    """A machine of equal nodes.
+    """A machine of equal nodes."""
 
-    Attributes
-    ----------
-    nodes : int
-        Number of nodes.
-    cores_per_node : int
-        Cores of a node.
-    sockets, domains : int
-        Sockets, and memory domains (NUMA), of a node.
-    caches : tuple of Cache
-        Data caches from the innermost outwards; empty where the system does not tell.
-    memory_per_node : int or None
-        Bytes of memory of a node.
-    """
-
-    nodes: int
-    cores_per_node: int
+    nodes: int  # Number of nodes
+    cores_per_node: int  # Cores of a node
+    # Sockets, and memory domains (NUMA), of a node.
     sockets: int
     domains: int
+    # Data caches from the innermost outwards; empty where the system does not tell.
     caches: tuple[Cache, ...]
-    memory_per_node: int | None = None
+    memory_per_node: int | None = None  # Bytes of memory of a node
 
     @property
     def cores_per_domain(self) -> int:
@@ -94,15 +72,5 @@ class Topology:
 
 
 def last_level_bytes(size: int, shared_by: int, cores: int) -> int:
-    """Bytes of all instances of a cache that some cores use.
-
-    Parameters
-    ----------
-    size : int
-        Bytes of an instance.
-    shared_by : int
-        Cores that share an instance.
-    cores : int
-        Cores in use, neighbours as a rule.
-    """
+    """Bytes of all instances of a cache that some cores use."""
     return size * math.ceil(cores / shared_by)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from popmodel.measurements.columns import Column
     from popmodel.measurements.place import Place
 
-__all__ = ["amount", "count", "fraction", "is_number", "one_unit", "positive", "seconds"]
-
 _TIME = re.compile(r"(?P<number>.*?)\s*(?P<unit>[A-Za-zµμ]+)")
 _MOST = 1.005
 """What an efficiency of at most 1 may be: as people round."""
@@ -38,13 +36,7 @@ def is_number(cell: Any) -> bool:
 
 
 def count(cell: Any, name: str, place: Place) -> int:
-    """A number of something.
-
-    Raises
-    ------
-    TableError
-        If it is not a whole number from 1 to 10^9.
-    """
+    """A number of something."""
     text = cell if isinstance(cell, str) else repr(cell)
     if re.fullmatch(r"0*[1-9]\d{0,8}(\.0*)?", text, re.ASCII):  # a spreadsheet's 4.0 is 4
         return int(float(text))
@@ -52,37 +44,19 @@ def count(cell: Any, name: str, place: Place) -> int:
 
 
 def positive(cell: Any, name: str, place: Place) -> float:
-    """A number above 0, such as a parameter.
-
-    Raises
-    ------
-    TableError
-        If it is none.
-    """
+    """A number above 0, such as a parameter."""
     return _number(cell, cell, f"{name} must be a number above 0", Real(above=0), place)
 
 
 def seconds(cell: Any, column: Column, place: Place) -> float:
-    """A runtime.
-
-    Raises
-    ------
-    TableError
-        If it is not above 0, or has another unit than its column.
-    """
+    """A runtime."""
     number, factor = _time(cell, column, place)
     must = f"{column.name} must be a number of {column.unit or 'seconds'} above 0"
     return factor * _number(number, cell, must, Real(above=0), place)
 
 
 def amount(cell: Any, column: Column, place: Place) -> float:
-    """A quantity that metrics are computed from, in seconds if it is a time.
-
-    Raises
-    ------
-    TableError
-        If it is below 0, or 0 where metrics divide by it, or has another unit than its column.
-    """
+    """A quantity that metrics are computed from, in seconds if it is a time."""
     number, factor = _time(cell, column, place) if column.is_time else (cell, 1.0)
     if column.name == "ideal_runtime":  # metrics divide by it
         must, shape = f"{column.name} must be a number above 0", Real(above=0)
@@ -92,13 +66,7 @@ def amount(cell: Any, column: Column, place: Place) -> float:
 
 
 def fraction(cell: Any, column: Column, place: Place) -> float:
-    """A metric, as a fraction of 1; in the table also per cent.
-
-    Raises
-    ------
-    TableError
-        If it is no number, or none that the metric can have.
-    """
+    """A metric, as a fraction of 1; in the table also per cent."""
     text = cell.strip() if isinstance(cell, str) else cell
     per_cent = isinstance(text, str) and text.endswith("%")
     number = text.removesuffix("%").strip() if per_cent else text
@@ -116,13 +84,7 @@ def fraction(cell: Any, column: Column, place: Place) -> float:
 
 
 def one_unit(column: Column, cells: Sequence[tuple[Place, Any]]) -> None:
-    """Refuse a column of times of which some have a unit and some none: the others may mean any.
-
-    Raises
-    ------
-    TableError
-        At the first cell without a unit.
-    """
+    """Refuse a column of times of which some have a unit and some none: the others may mean any."""
     with_unit = [unit for _, cell in cells if (unit := _unit_of(cell)) is not None]
     if column.unit is None and with_unit:
         for place, cell in cells:

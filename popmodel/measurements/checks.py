@@ -11,8 +11,6 @@ from popmodel.measurements.measurement import Measurement
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
-__all__ = ["Checked", "checked"]
-
 _DIGITS = 6
 """Digits of a runtime from which on no other run has the same by chance; those of a digest."""
 _OTHER_UNIT = 300.0
@@ -23,18 +21,10 @@ _OTHER_SIZE = 2.5
 
 @dataclass(frozen=True)
 class Checked:
-    """Measured runs, each once.
+    """Measured runs, each once."""
 
-    Attributes
-    ----------
-    runs : tuple of Measurement
-        The runs, in their order.
-    warnings : tuple of str
-        What was wrong, one line each, with how often.
-    """
-
-    runs: tuple[Measurement, ...]
-    warnings: tuple[str, ...]
+    runs: tuple[Measurement, ...]  # The runs, in their order
+    warnings: tuple[str, ...]  # What was wrong, one line each, with how often
 
 
 def checked(runs: Sequence[Measurement], settled: Collection[str] = ()) -> Checked:
@@ -43,13 +33,6 @@ def checked(runs: Sequence[Measurement], settled: Collection[str] = ()) -> Check
     A run that another file holds, too, or that was traced, is a copy, if its runtime has so many
     digits that no second measurement would give the same. Equal rows of one table are repeats: a
     clock that is read in tenths of a second gives the same for many.
-
-    Parameters
-    ----------
-    runs : sequence of Measurement
-        The runs, as they were read.
-    settled : collection of str
-        Parameters that are set where a run leaves them open.
     """
     kept: list[Measurement] = []
     first: dict[str, Measurement] = {}

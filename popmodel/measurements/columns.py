@@ -13,8 +13,6 @@ from popmodel.measurements.place import Place
 from popmodel.units import TIME_UNITS
 from popmodel.values import dataclass
 
-__all__ = ["COLUMNS", "INFORMATION", "REMARK", "Column", "column", "unit_of"]
-
 COLUMNS = ("processes", "threads", "runtime")
 """Columns that every table has."""
 INFORMATION = (
@@ -38,27 +36,15 @@ _PERCENT = "%"
 
 @dataclass(frozen=True)
 class Column:
-    """What a column of a table means.
+    """What a column of a table means."""
 
-    Attributes
-    ----------
-    head : str
-        What stands above it.
-    what : str
-        ``size`` (processes or threads), ``runtime``, ``parameter``, ``metric``, ``aggregate``, or
-        ``nothing``.
-    name : str
-        Of the parameter, the metric or the quantity, without unit and family.
-    family : str
-        Of a metric.
-    unit : str or None
-        Given behind the name: of times one of `popmodel.units.TIME_UNITS`, of metrics ``%``.
-    """
-
-    head: str
+    head: str  # What stands above it
+    # ``size`` (processes or threads), ``runtime``, ``parameter``, ``metric``, ``aggregate``, or
+    # ``nothing``.
     what: What
-    name: str
-    family: str = ""
+    name: str  # Of the parameter, the metric or the quantity, without unit and family
+    family: str = ""  # Of a metric
+    # Given behind the name: of times one of `popmodel.units.TIME_UNITS`, of metrics ``%``.
     unit: str | None = None
 
     @property
@@ -75,27 +61,7 @@ class Column:
 
 
 def column(head: str, parameters: Iterable[str], place: Place) -> Column:
-    """Read what stands above a column.
-
-    Parameters
-    ----------
-    head : str
-        Such as ``processes``, ``runtime [ms]``, ``N`` or ``mpi.load_balance [%]``.
-    parameters : iterable of str
-        Names of the application's parameters.
-    place : Place
-        Where it stands, for errors.
-
-    Returns
-    -------
-    Column
-        One that means ``nothing`` if its name is not known here.
-
-    Raises
-    ------
-    TableError
-        If it names a metric that its family has not, or a unit that its quantity has not.
-    """
+    """Read what stands above a column."""
     if head in COLUMNS[:2]:
         return Column(head, "size", head)
     if head in parameters:

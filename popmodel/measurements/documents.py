@@ -19,8 +19,6 @@ from popmodel.shapes import Flag, Items, Named, Optional, Plain, ShapeError, Tab
 from popmodel.trace.foreign import HEAD, foreign_file
 from popmodel.values import dataclass
 
-__all__ = ["RUNS", "SCHEMA", "read_document", "read_lines"]
-
 SCHEMA = "popmodel/runs/1"
 """Schema of the documents of runs that popmodel writes."""
 
@@ -61,11 +59,6 @@ def read_document(
     A list of rows, a document of runs (`SCHEMA`), one of ``popmodel metrics``, or one of Extra-P. A
     row is an object with what columns of a table have, and with ``parameters``, ``metrics`` (by
     family and id, or as in a table) and ``aggregates``.
-
-    Raises
-    ------
-    TableError
-        If it is damaged, of another kind, or does not say what has to be known.
     """
     place = Place(os.fspath(path))
     text = read_text(path, TableError)
@@ -105,13 +98,7 @@ def read_lines(
 
 
 def objects(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
-    """The values of JSON lines, with the numbers of the lines.
-
-    Raises
-    ------
-    TableError
-        If a line is not JSON.
-    """
+    """The values of JSON lines, with the numbers of the lines."""
     for line, text in enumerate(read_text(path, TableError).split("\n"), 1):
         if text.strip():
             yield line, parse_json(text, path, TableError, line=line)

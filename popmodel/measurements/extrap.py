@@ -14,8 +14,6 @@ from popmodel.measurements.extrap_formats import ROOT, UNNAMED, Value, from_text
 from popmodel.measurements.place import Place, TableError
 from popmodel.measurements.rows import Row, RunTimes, read_rows
 
-__all__ = ["read_extrap_text", "runs_of"]
-
 _MEANT = {
     "processes": (
         *("processes", "procs", "nprocs", "nprocesses", "np", "p", "ranks", "nranks", "mpi"),
@@ -52,31 +50,7 @@ def runs_of(
     parameters: Iterable[str] | None,
     said: Mapping[str, str] | None = None,
 ) -> RunTimes:
-    """Runs of the values at the points of a file.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    values : sequence of Value
-        What it holds. Several values at a point are repeats of a run.
-    parameters : iterable of str or None
-        As for `popmodel.measurements.rows.read_rows`.
-    said : mapping of str to str, optional
-        What a user says of the file: of a parameter what it means, values that hold for all
-        points, the ``region`` that is the whole program, and the ``metric`` that is its runtime.
-        Else they are known by usual names, such as ``p``, ``ranks``, ``threads`` and ``time``.
-
-    Returns
-    -------
-    RunTimes
-        Where nothing gives the threads, one of every process is taken, with a note.
-
-    Raises
-    ------
-    TableError
-        If something of this is not known, or a number is wrong.
-    """
+    """Runs of the values at the points of a file."""
     told = dict(said or {})
     known = None if parameters is None else tuple(parameters)
     top = Place(path)

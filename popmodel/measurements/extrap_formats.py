@@ -14,8 +14,6 @@ from popmodel.measurements.place import Place, TableError
 from popmodel.shapes import Items, Named, OneOf, Plain, Real, Table, Text, Whole, record
 from popmodel.values import cut, dataclass
 
-__all__ = ["Value", "from_document", "from_lines", "from_text", "is_document"]
-
 ROOT = "<root>"
 """What Extra-P calls the program as a whole where no call path is given."""
 UNNAMED = "<default>"
@@ -24,27 +22,13 @@ UNNAMED = "<default>"
 
 @dataclass(frozen=True)
 class Value:
-    """What was measured at one point: a number, or several for repeats.
+    """What was measured at one point: a number, or several for repeats."""
 
-    Attributes
-    ----------
-    place : Place
-        Where it stands.
-    point : mapping of str to object
-        Values of the parameters.
-    region : str
-        The call path that it is of.
-    metric : str
-        What was measured.
-    numbers : tuple of object
-        The values as they stand there.
-    """
-
-    place: Place
-    point: Mapping[str, Any]
-    region: str
-    metric: str
-    numbers: tuple[Any, ...]
+    place: Place  # Where it stands
+    point: Mapping[str, Any]  # Values of the parameters
+    region: str  # The call path that it is of
+    metric: str  # What was measured
+    numbers: tuple[Any, ...]  # The values as they stand there
 
 
 _LINE = Table(
@@ -60,13 +44,7 @@ _LINE = Table(
 
 
 def from_lines(path: str, lines: Iterable[tuple[int, Any]]) -> list[Value]:
-    """Values of JSON lines.
-
-    Raises
-    ------
-    TableError
-        If a line lacks what it needs, or has other parameters than the first.
-    """
+    """Values of JSON lines."""
     found: list[Value] = []
     for line, value in lines:
         place = Place(path, line)
@@ -136,13 +114,7 @@ def is_document(document: Any) -> bool:
 
 
 def from_document(document: Mapping[str, Any], path: str) -> list[Value]:
-    """Values of a JSON document, of the present kind or the older one with numbered parts.
-
-    Raises
-    ------
-    TableError
-        If it is damaged.
-    """
+    """Values of a JSON document, of the present kind or the older one with numbered parts."""
     if isinstance(document["measurements"], list):
         return _by_numbers(read_shape(document, _BY_NUMBERS, path, TableError), path)
     read = read_shape(document, _DOCUMENT, path, TableError)
@@ -204,13 +176,7 @@ _BRACKETS = re.compile(r"[()]")
 
 
 def from_text(path: str, text: str) -> list[Value]:
-    """Values of the text format.
-
-    Raises
-    ------
-    TableError
-        If a line is of no section, or numbers of points and data differ; names the line.
-    """
+    """Values of the text format."""
     names: list[str] = []
     points: list[dict[str, str]] = []
     found: list[Value] = []

@@ -10,8 +10,6 @@ from popmodel.measurements.extrap import read_extrap_text
 from popmodel.measurements.rows import RunTimes
 from popmodel.measurements.table import read_table
 
-__all__ = ["SUFFIXES", "is_table", "read_file"]
-
 _READERS: Mapping[str, Callable[..., RunTimes]] = {
     ".csv": read_table,
     ".json": read_document,
@@ -35,12 +33,6 @@ def read_file(
     parameters: Iterable[str] | None = None,
     said: Mapping[str, str] | None = None,
 ) -> RunTimes:
-    """Read a table of runs in any of its formats; parameters as for `read_table`.
-
-    Raises
-    ------
-    TableError
-        If it is damaged or does not say what has to be known.
-    """
+    """Read a table of runs in any of its formats; parameters as for `read_table`."""
     suffix = next(each for each in SUFFIXES if os.fspath(path).lower().endswith(each))
     return _READERS[suffix](path, parameters, said)

@@ -18,47 +18,26 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Measurement:
-    """One run as measured.
+    """One run as measured."""
 
-    Attributes
-    ----------
-    source : str
-        File that it comes from.
-    processes, threads : int
-        P, and T of every process.
-    runtime : float
-        Seconds.
-    metrics : mapping of str to mapping of str to float
-        By family and metric id; empty if only the runtime is known.
-    window : Focus or None
-        What of a trace was measured; None of a run time from a table.
-    caveats : tuple of str
-        What has to be known before the numbers are read.
-    disturbed : bool
-        Whether its threads waited for CPUs, as far as that is known.
-    parameters : mapping of str to float
-        Parameters of the application in this run, as far as they are known.
-    line : int or None
-        Line of a table.
-    aggregates : mapping of str to float
-        What the metrics are computed from, by the names of
-        `popmodel.efficiency.aggregates.AGGREGATES`, in their units: of a trace all that it tells,
-        of a table what is in it, else empty.
-    entry : str
-        What tells it from other runs of its file, or of its line: ``runs[2]``, ``value 2``.
-    """
-
-    source: str
+    source: str  # File that it comes from
+    # P, and T of every process.
     processes: int
     threads: int
-    runtime: float
+    runtime: float  # Seconds
+    # By family and metric id; empty if only the runtime is known.
     metrics: Mapping[str, Mapping[str, float]]
-    window: Focus | None = None
-    caveats: tuple[str, ...] = ()
-    disturbed: bool = False
+    window: Focus | None = None  # What of a trace was measured; None of a run time from a table
+    caveats: tuple[str, ...] = ()  # What has to be known before the numbers are read
+    disturbed: bool = False  # Whether its threads waited for CPUs, as far as that is known
+    # Parameters of the application in this run, as far as they are known.
     parameters: Mapping[str, float] = field(default_factory=dict)
-    line: int | None = None
+    line: int | None = None  # Line of a table
+    # What the metrics are computed from, by the names of
+    # `popmodel.efficiency.aggregates.AGGREGATES`, in their units: of a trace all that it tells, of
+    # a table what is in it, else empty.
     aggregates: Mapping[str, float] = field(default_factory=dict)
+    # What tells it from other runs of its file, or of its line: ``runs[2]``, ``value 2``.
     entry: str = ""
 
     @property
@@ -92,20 +71,7 @@ class Measurement:
 
 
 def from_run(run: Run, parameters: Mapping[str, float] | None = None) -> Measurement:
-    """Evaluate all families for a traced run.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    parameters : mapping of str to float, optional
-        Parameters of the application in it.
-
-    Raises
-    ------
-    FileError
-        If its processes have different numbers of threads: a prediction has one.
-    """
+    """Evaluate all families for a traced run."""
     return from_observables(
         run.trace,
         run.observables,
@@ -117,13 +83,7 @@ def from_run(run: Run, parameters: Mapping[str, float] | None = None) -> Measure
 
 
 def require_plausible(metrics: Mapping[str, Mapping[str, float]]) -> None:
-    """Refuse metrics, by family and id, that no run has, as of damaged quantities.
-
-    Raises
-    ------
-    PopmodelError
-        Names the first of them.
-    """
+    """Refuse metrics, by family and id, that no run has, as of damaged quantities."""
     for family, values in metrics.items():
         for name, value in values.items():
             if abs(value) > MOST_EFFICIENCY:

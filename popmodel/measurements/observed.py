@@ -14,8 +14,6 @@ from popmodel.measurements.place import Place, TableError
 from popmodel.shapes import Flag, Items, Named, Optional, Plain, Real, Shape, Table, Text, Whole
 from popmodel.trace.focus import Focus
 
-__all__ = ["METRICS", "WINDOW", "analysed", "window_of"]
-
 _NS = 1e9
 _TIME = Real(least=0)
 _TIMES = Items(_TIME)
@@ -107,22 +105,7 @@ def window_of(table: Mapping[str, Any] | None) -> Focus | None:
 
 
 def analysed(document: Any, path: str, parameters: Mapping[str, float]) -> tuple[Measurement, ...]:
-    """Runs of a document of ``popmodel metrics``.
-
-    Parameters
-    ----------
-    document : object
-        What was read from the file.
-    path : str
-        The file.
-    parameters : mapping of str to float
-        Parameters of the application, the same for all runs.
-
-    Raises
-    ------
-    TableError
-        If it is damaged, or processes of a run have different numbers of threads.
-    """
+    """Runs of a document of ``popmodel metrics``."""
     read = METRICS.read(document, path, TableError)
     return tuple(
         _run(one, Place(path, entry=f"runs[{number}]"), parameters)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from popmodel.errors import FileError
 from popmodel.values import dataclass
 
-__all__ = ["Place", "TableError"]
-
 
 class TableError(FileError):
     """A table of runs is damaged, or does not say what has to be known."""
@@ -14,20 +12,11 @@ class TableError(FileError):
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a file.
+    """A place in a file."""
 
-    Attributes
-    ----------
-    path : str
-        The file.
-    line : int or None
-        The line, counted from 1, where the format has lines.
-    entry : str
-        Else the entry of the document, such as ``runs[2]``; empty for the file as a whole.
-    """
-
-    path: str
-    line: int | None = None
+    path: str  # The file
+    line: int | None = None  # The line, counted from 1, where the format has lines
+    # Else the entry of the document, such as ``runs[2]``; empty for the file as a whole.
     entry: str = ""
 
     def error(self, problem: str, hint: str | None = None) -> TableError:

@@ -16,8 +16,6 @@ from popmodel.measurements.measurement import Measurement, require_plausible
 from popmodel.measurements.place import Place
 from popmodel.values import dataclass
 
-__all__ = ["Row", "RunTimes", "computed", "read_rows"]
-
 _LIKE = 0.8  # a name that is as near to a known one is a misspelling of it, not another column
 _ROUNDED = 0.05
 """By how much a metric may differ from what its parts give: a few of them in whole per cent."""
@@ -27,37 +25,20 @@ _NEEDED = f"every run needs {', '.join(COLUMNS[:2])} and {COLUMNS[2]}"
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table.
+    """One row of a table."""
 
-    Attributes
-    ----------
-    place : Place
-        Where it stands.
-    values : mapping of str to object
-        Its cells by what stands above them: text, or numbers. An empty text or None is nothing.
-    facts : mapping of str to object
-        Other fields of the `Measurement`.
-    """
-
-    place: Place
+    place: Place  # Where it stands
+    # Its cells by what stands above them: text, or numbers. An empty text or None is nothing.
     values: Mapping[str, Any]
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)  # Other fields of the `Measurement`
 
 
 @dataclass(frozen=True)
 class _Said:
-    """What a user says of a file: ``runs.txt:p=processes,threads=4``.
+    """What a user says of a file: ``runs.txt:p=processes,threads=4``."""
 
-    Attributes
-    ----------
-    meant : mapping of str to str
-        By the name of a column what it means.
-    set_ : mapping of str to str
-        Values that hold for all rows, by name.
-    """
-
-    meant: Mapping[str, str]
-    set_: Mapping[str, str]
+    meant: Mapping[str, str]  # By the name of a column what it means
+    set_: Mapping[str, str]  # Values that hold for all rows, by name
 
     @classmethod
     def of(cls, said: Mapping[str, str]) -> _Said:
@@ -68,27 +49,14 @@ class _Said:
 
 @dataclass(frozen=True)
 class RunTimes:
-    """A table of runs.
+    """A table of runs."""
 
-    Attributes
-    ----------
-    path : str
-        The file.
-    runs : tuple of Measurement
-        One per row; rows of the same size and parameters are repeats of a run.
-    parameters : tuple of str
-        Columns that set parameters of the application.
-    ignored : tuple of str
-        Columns that have no meaning here.
-    notes : tuple of str
-        What had to be assumed, one line each.
-    """
-
-    path: str
+    path: str  # The file
+    # One per row; rows of the same size and parameters are repeats of a run.
     runs: tuple[Measurement, ...]
-    parameters: tuple[str, ...]
-    ignored: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    parameters: tuple[str, ...]  # Columns that set parameters of the application
+    ignored: tuple[str, ...]  # Columns that have no meaning here
+    notes: tuple[str, ...] = ()  # What had to be assumed, one line each
 
 
 def read_rows(
@@ -101,33 +69,7 @@ def read_rows(
     own: Collection[str] = (),
     others: Collection[str] = (),
 ) -> RunTimes:
-    """Read runs from rows.
-
-    Parameters
-    ----------
-    heads : sequence of str
-        What stands above the columns.
-    rows : sequence of Row
-        The rows.
-    parameters : iterable of str or None
-        Names of the application's parameters; None if they are not known: then every column of
-        numbers is one whose name means nothing else.
-    top : Place
-        Where the heads stand.
-    said : mapping of str to str, optional
-        What a user says of the file: of a column what it means, or values of all rows.
-    own : collection of str
-        Columns that the file itself calls parameters. One that the application has not is left out
-        where it is the same in all rows, and refused else: runs of several problem sizes.
-    others : collection of str
-        Columns that may have no meaning here, whatever is in them.
-
-    Raises
-    ------
-    TableError
-        If a column is missing, unknown or ambiguous, units contradict each other, or a number is
-        wrong.
-    """
+    """Read runs from rows."""
     told = _Said.of(said or {})
     heads, rows = _as_told(heads, rows, told, top)
     known = [*COLUMNS, *(parameters or ())]
@@ -323,13 +265,7 @@ def _check_parts(metrics: Mapping[str, Mapping[str, float]], place: Place) -> No
 
 
 def computed(aggregates: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Metrics of all families that follow from quantities, as far as these are known.
-
-    Raises
-    ------
-    PopmodelError, IdentityError
-        If the quantities contradict each other.
-    """
+    """Metrics of all families that follow from quantities, as far as these are known."""
     families = load_families().items()
     found = {name: dict(family.evaluate(aggregates).values) for name, family in families}
     require_plausible(found)

@@ -8,26 +8,11 @@ from collections.abc import Mapping
 
 from popmodel.errors import UsageError
 
-__all__ = ["numbers_of", "split"]
-
 _VALUES = re.compile(r":(?=[A-Za-z_][A-Za-z_0-9]*=[^/]*$)")
 
 
 def split(text: str) -> tuple[str, dict[str, str]]:
-    """Split the name of a file and what is said of its runs: ``run.prv.gz:N=128,steps=10``.
-
-    Returns
-    -------
-    path : str
-        The file.
-    said : dict of str to str
-        What stands behind each name.
-
-    Raises
-    ------
-    UsageError
-        If a name has no value, or two.
-    """
+    """Split the name of a file and what is said of its runs: ``run.prv.gz:N=128,steps=10``."""
     # a name of a file may hold colons: values begin behind the last one before a NAME=
     parts = _VALUES.split(text, maxsplit=1)
     if len(parts) == 1:
@@ -44,13 +29,7 @@ def split(text: str) -> tuple[str, dict[str, str]]:
 
 
 def numbers_of(text: str, said: Mapping[str, str]) -> dict[str, float]:
-    """What is said of the runs of a file, as numbers.
-
-    Raises
-    ------
-    UsageError
-        If something is not a number; it begins with `text`.
-    """
+    """What is said of the runs of a file, as numbers."""
     found = {}
     for name, value in said.items():
         found[name] = as_number(value)

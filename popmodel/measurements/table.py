@@ -15,38 +15,13 @@ from popmodel.measurements.rows import Row, RunTimes, read_rows
 if TYPE_CHECKING:
     from _csv import Reader
 
-__all__ = ["read_table"]
-
 
 def read_table(
     path: str | os.PathLike[str],
     parameters: Iterable[str] | None = (),
     said: Mapping[str, str] | None = None,
 ) -> RunTimes:
-    """Read runs from a CSV file with the columns processes, threads and runtime (seconds).
-
-    Parameters
-    ----------
-    path : path
-        The file. The unit of a time may stand behind the name of its column (``runtime [ms]``) or
-        behind each number. Metrics are columns ``FAMILY.ID``, or the id alone of the additive
-        hybrid family: fractions, or per cent with ``%`` behind the number or as ``[%]`` above them.
-        Quantities that metrics are computed from are columns ``aggregates.NAME``.
-    parameters : iterable of str or None
-        Names of the application's parameters: columns with these names set them for each run; an
-        empty cell leaves its run the value that holds without the column. Columns of words and
-        those of `INFORMATION` set nothing, nor do those whose names begin with `REMARK`; other
-        columns of numbers are refused: they would be parameters that nobody heeds. With None, which
-        says that the parameters are not known, they are parameters.
-    said : mapping of str to str, optional
-        What columns mean, or values that hold for all rows: ``{"ranks": "processes", "N": "64"}``.
-
-    Raises
-    ------
-    TableError
-        If a column is missing, unknown or ambiguous, if a row has too few or too many fields, or if
-        a number is wrong; names the line.
-    """
+    """Read runs from a CSV file with the columns processes, threads and runtime (seconds)."""
     top = Place(os.fspath(path), 1)
     lines = csv.reader(io.StringIO(read_text(path, TableError), newline=""), skipinitialspace=True)
     try:

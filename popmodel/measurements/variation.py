@@ -23,31 +23,12 @@ _REFERENCE = "reference_"
 
 
 def of_loss(noise: float, loss: float) -> float:
-    """Return the standard deviation of a loss from run to run, as a part of the runtime.
-
-    Parameters
-    ----------
-    noise : float
-        Standard deviation of the logarithm of the runtime.
-    loss : float
-        Part of the runtime that is lost.
-    """
+    """Return the standard deviation of a loss from run to run, as a part of the runtime."""
     return noise * math.hypot(LOSS * loss, LEAST)
 
 
 def of_metric(noise: float, family: Family, metric: str, values: Mapping[str, float]) -> float:
     """Return the standard deviation of an efficiency from run to run.
-
-    Parameters
-    ----------
-    noise : float
-        Standard deviation of the logarithm of the runtime.
-    family : Family
-        Whose metric it is.
-    metric : str
-        Its id.
-    values : mapping of str to float
-        Metrics of the family that are known; `metric` is one of them.
 
     Notes
     -----

@@ -19,41 +19,24 @@ from popmodel.measurements.rows import computed
 from popmodel.plain import document
 from popmodel.values import dataclass
 
-__all__ = ["FORMATS", "Form", "Written", "form_of"]
-
 _MOST = 4
 """Parameters that Extra-P reads from its text format."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A table of runs as text.
+    """A table of runs as text."""
 
-    Attributes
-    ----------
-    text : str
-        The file.
-    notes : tuple of str
-        What it does not hold, one line each.
-    """
-
-    text: str
-    notes: tuple[str, ...] = ()
+    text: str  # The file
+    notes: tuple[str, ...] = ()  # What it does not hold, one line each
 
 
 @dataclass(frozen=True)
 class Form:
-    """A format of tables of runs.
+    """A format of tables of runs."""
 
-    Attributes
-    ----------
-    name : str
-        For people.
-    write : callable
-        From runs and the provenance of the file to the table.
-    """
-
-    name: str
+    name: str  # For people
+    # From runs and the provenance of the file to the table.
     write: Callable[[Sequence[Measurement], Mapping[str, Any]], Written]
 
 
@@ -203,13 +186,7 @@ def _values(run: Measurement) -> dict[str, float]:
 
 
 def _parameters(runs: Sequence[Measurement]) -> tuple[str, ...]:
-    """Parameters of points in Extra-P, which are the same at all points.
-
-    Raises
-    ------
-    UsageError
-        If one is not known of all runs.
-    """
+    """Parameters of points in Extra-P, which are the same at all points."""
     names = tuple(dict.fromkeys(name for run in runs for name in run.parameters))
     for name in names:
         for run in runs:

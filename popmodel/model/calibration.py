@@ -31,64 +31,38 @@ TRUSTED = 8.0
 
 @dataclass(frozen=True)
 class Drift:
-    """A slow change of the speed of computing, see `popmodel.model.drift`.
+    """A slow change of the speed of computing, see `popmodel.model.drift`."""
 
-    Attributes
-    ----------
-    deviation : float
-        By how much the logarithm of a time changes over a doubling: standard deviation.
-    origin : float
-        Where it is nothing, in doublings.
-    """
-
+    # By how much the logarithm of a time changes over a doubling: standard deviation.
     deviation: float
-    origin: float
+    origin: float  # Where it is nothing, in doublings
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What runs on one machine have taught.
+    """What runs on one machine have taught."""
 
-    Attributes
-    ----------
-    machine : str
-        Name of the profile that the scores refer to.
-    machine_digest : str
-        SHA-256 of the values of its quantities.
-    names : tuple of str
-        Groups of quantities, laws and residual terms, `popmodel.model.uncertainty.group`.
-    means : float64[n]
-        Of their scores.
-    root : float64[n, n]
-        Lower triangular: scores are ``means + root @ z`` with independent standard normal z.
-    own : float
-        Deviation of what every split has for itself of the error of the law of loops, as a part of
-        that without calibration.
-    noise : float
-        Standard deviation of the logarithm of the runtime from run to run.
-    residuals : mapping of str to float
-        Residual terms by name: what one standard deviation of their score is, in their unit.
-    drifts : mapping of str to Drift
-        Slow changes of the speed of computing, by `popmodel.model.drift.SIZE` and ``ACTIVE``.
-    hull : mapping of str to (float, float)
-        Smallest and largest calibrated value of ``P``, ``T``, ``nodes`` and parameters.
-    runs : mapping of str to str
-        The runs that were used: what they are called, by their digest.
-    changed : tuple of str
-        Constants that were changed by hand since: what was learnt of them is forgotten.
-    """
-
-    machine: str
-    machine_digest: str
+    machine: str  # Name of the profile that the scores refer to
+    machine_digest: str  # SHA-256 of the values of its quantities
+    # Groups of quantities, laws and residual terms, `popmodel.model.uncertainty.group`.
     names: tuple[str, ...]
-    means: Array
+    means: Array  # float64[n]: Of their scores
+    # float64[n, n]: Lower triangular: scores are ``means + root @ z`` with independent standard
+    # normal z.
     root: Array
+    # Deviation of what every split has for itself of the error of the law of loops, as a part of
+    # that without calibration.
     own: float = 1.0
-    noise: float = 0.0
+    noise: float = 0.0  # Standard deviation of the logarithm of the runtime from run to run
+    # Residual terms by name: what one standard deviation of their score is, in their unit.
     residuals: Mapping[str, float] = field(default_factory=dict)
+    # Slow changes of the speed of computing, by `popmodel.model.drift.SIZE` and ``ACTIVE``.
     drifts: Mapping[str, Drift] = field(default_factory=dict)
+    # Smallest and largest calibrated value of ``P``, ``T``, ``nodes`` and parameters.
     hull: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    # The runs that were used: what they are called, by their digest.
     runs: Mapping[str, str] = field(default_factory=dict)
+    # Constants that were changed by hand since: what was learnt of them is forgotten.
     changed: tuple[str, ...] = ()
 
     @cached_property
@@ -155,13 +129,7 @@ def packed(root: Array) -> str:
 
 
 def unpacked(text: str) -> Array:
-    """Return the root of correlations of `packed`; float64[n, n].
-
-    Raises
-    ------
-    ValueError
-        If the text is damaged.
-    """
+    """Return the root of correlations of `packed`; float64[n, n]."""
     shape = _SHAPE.match(text)
     if shape is None:
         raise ValueError('must begin with the number of scores, such as "12:"')

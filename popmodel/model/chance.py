@@ -55,19 +55,7 @@ def _deviation(processes: int) -> float:
 def applied(
     spread: Mapping[str, Value], processes: int, place: str, drawn: Draws
 ) -> Mapping[str, Value]:
-    """Return the spread of the work of processes with which the slowest has as much as it may.
-
-    Parameters
-    ----------
-    spread : mapping of str to value
-        From `popmodel.model.tree.Tree.spread`.
-    processes : int
-        P.
-    place : str
-        Of the division: P, and parameters.
-    drawn : Draws
-        Scores of the divisions.
-    """
+    """Return the spread of the work of processes with which the slowest has as much as it may."""
     if processes < 2 or not is_chance(spread):
         return spread
     factor: Value = np.exp(drawn.score(name_of(place)) * deviation(processes))

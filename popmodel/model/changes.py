@@ -15,25 +15,15 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Group:
-    """Quantities that change together.
+    """Quantities that change together."""
 
-    Attributes
-    ----------
-    name : str
-        Short name.
-    label : str
-        What grows if the factor is above 1.
-    powers : mapping of str to int
-        By the beginning of a path, the power of the factor on that quantity: -1 where the profile
-        has the inverse of what the label names, such as a time per byte for a bandwidth.
-    degree : int
-        1 if the label is a time, -1 if it is a rate, 0 if time is not in its unit. A model is
-        consistent only if all times halved, and all rates doubled, halve the runtime.
-    """
-
-    name: str
-    label: str
+    name: str  # Short name
+    label: str  # What grows if the factor is above 1
+    # By the beginning of a path, the power of the factor on that quantity: -1 where the profile has
+    # the inverse of what the label names, such as a time per byte for a bandwidth.
     powers: Mapping[str, int]
+    # 1 if the label is a time, -1 if it is a rate, 0 if time is not in its unit. A model is
+    # consistent only if all times halved, and all rates doubled, halve the runtime.
     degree: int
 
 

@@ -42,13 +42,7 @@ def along(work: Work, placement: Placement) -> dict[str, float]:
 
 
 def passed(kind: str, drift: Drift, at: float) -> Iterator[tuple[str, float]]:
-    """Return the doublings between the origin of a drift and a place along it.
-
-    Yields
-    ------
-    (str, float)
-        Name of the score of a doubling, and the part of it that is passed, from 0 to 1.
-    """
+    """Return the doublings between the origin of a drift and a place along it."""
     way = at - drift.origin
     sign = "+" if way > 0 else "-"
     for number in range(math.ceil(abs(way))):
@@ -56,19 +50,7 @@ def passed(kind: str, drift: Drift, at: float) -> Iterator[tuple[str, float]]:
 
 
 def applied(work: Work, placement: Placement, drawn: Draws, drifts: Mapping[str, Drift]) -> Work:
-    """Return the work of a process whose computing has drifted.
-
-    Parameters
-    ----------
-    work : Work
-        Of an average process.
-    placement : Placement
-        P, T and nodes.
-    drawn : Draws
-        Scores of the doublings.
-    drifts : mapping of str to Drift
-        By `SIZE` and `ACTIVE`.
-    """
+    """Return the work of a process whose computing has drifted."""
     where = along(work, placement)
     changes = [
         drawn.score(name) * (part * drift.deviation)

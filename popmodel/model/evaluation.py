@@ -14,30 +14,14 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One evaluation of the model.
+    """One evaluation of the model."""
 
-    Attributes
-    ----------
-    tree : Tree
-        The works of the program's items, as the laws give them.
-    form : Form
-        Factors of the laws: how far they may be off here.
-    work : Work
-        What an average process does, with these factors.
-    course : Course
-        How long the run takes.
-    modelled : Modelled
-        What the metrics need of it.
-    memory : float or None
-        Memory of a process, bytes; None if the signature does not say it.
-    """
-
-    tree: Tree
-    form: Form
-    work: Work
-    course: Course
-    modelled: Modelled
-    memory: float | None
+    tree: Tree  # The works of the program's items, as the laws give them
+    form: Form  # Factors of the laws: how far they may be off here
+    work: Work  # What an average process does, with these factors
+    course: Course  # How long the run takes
+    modelled: Modelled  # What the metrics need of it
+    memory: float | None  # Memory of a process, bytes; None if the signature does not say it
 
     @property
     def extent(self) -> tuple[int, ...]:
@@ -52,21 +36,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run as every prediction shows it: replayed where that is possible.
+    """A run as every prediction shows it: replayed where that is possible."""
 
-    Attributes
-    ----------
-    run : Evaluation
-        The replay's delays in every draw, or the closed form without a replay.
-    agreement : Agreement or None
-        The replay beside the closed form; None without a replay.
-    why_not : str or None
-        Why there is no replay.
-    """
-
-    run: Evaluation
-    agreement: Agreement | None
-    why_not: str | None
+    run: Evaluation  # The replay's delays in every draw, or the closed form without a replay
+    agreement: Agreement | None  # The replay beside the closed form; None without a replay
+    why_not: str | None  # Why there is no replay
 
     @property
     def source(self) -> str:

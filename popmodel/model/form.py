@@ -36,23 +36,15 @@ _TINY = 1e-300  # s; keeps a ratio of times of nothing defined
 
 @dataclass(frozen=True)
 class Form:
-    """The factors of the laws in one split.
+    """The factors of the laws in one split."""
 
-    Attributes
-    ----------
-    quantities : mapping of str to Quantity
-        Factor of every law that gives a part of this run, wider the farther it is extrapolated.
-    scores : mapping of str to array of shape (FIRST + n,)
-        Standard normal scores of these; empty without draws.
-    factors : mapping of str to value
-        The factors themselves; empty without draws, unless runs have calibrated them.
-    common : mapping of str to value
-        Their part that all splits have in common, with its own variance.
-    """
-
+    # Factor of every law that gives a part of this run, wider the farther it is extrapolated.
     quantities: Mapping[str, Quantity]
+    # Standard normal scores of these; empty without draws.
     scores: Mapping[str, Array] = field(default_factory=dict)
+    # The factors themselves; empty without draws, unless runs have calibrated them.
     factors: Mapping[str, Value] = field(default_factory=dict)
+    # Their part that all splits have in common, with its own variance.
     common: Mapping[str, Value] = field(default_factory=dict)
 
     def factor(self, path: str) -> Value:
@@ -90,21 +82,7 @@ class Form:
 def form(
     split: str, work: Work, imbalance: Iterable[Value], reach: Iterable[Reach], drawn: Draws
 ) -> Form:
-    """Return the factors of the laws in one split.
-
-    Parameters
-    ----------
-    split : str
-        Its name, on which its own part of the errors depends, and nothing else of it.
-    work : Work
-        Of an average process, as the laws give it.
-    imbalance : iterable of value
-        Spreads of the work; processes wait for each other where one is not 0.
-    reach : iterable of Reach
-        How far the run goes beyond what was measured.
-    drawn : Draws
-        The inputs.
-    """
+    """Return the factors of the laws in one split."""
     parts = {
         LOOPS: (work.stretched, work.stated),
         SERIAL: (work.serial - work.stated,),
@@ -180,16 +158,7 @@ def _calibrated(
 
 
 def own_deviation(law: Law, known: float) -> float:
-    """Return the standard deviation of what a split has for itself of the error of a law.
-
-    Parameters
-    ----------
-    law : Law
-        The law.
-    known : float
-        `Calibration.own`: runs tell it of the loops, which take most of their time; nothing says
-        that other laws hold as well from split to split.
-    """
+    """Return the standard deviation of what a split has for itself of the error of a law."""
     return (known if law is LOOPS else 1.0) * law.spread * sqrt(law.own)
 
 
@@ -226,15 +195,7 @@ def contrast(first: Mapping[str, Array], second: Mapping[str, Array]) -> dict[st
 
 
 def disturbed(quantities: Mapping[str, Quantity], sections: Iterable[str]) -> dict[str, Quantity]:
-    """Return quantities, wider where their section of the profile was measured beside noise.
-
-    Parameters
-    ----------
-    quantities : mapping of str to Quantity
-        Of a profile, by path.
-    sections : iterable of str
-        `Profile.noisy`.
-    """
+    """Return quantities, wider where their section of the profile was measured beside noise."""
     noisy = set(sections)
     return {
         path: replace(widened(one, DISTURBED), source=f"{one.source}; wider: measured beside noise")

@@ -18,41 +18,20 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Law:
-    """What gives a part of the time of a process.
+    """What gives a part of the time of a process."""
 
-    Attributes
-    ----------
-    path : str
-        Of its factor among the inputs.
-    meaning : str
-        For people.
-    spread : float
-        Standard deviation of the logarithm of the factor, inside of what was measured.
-    own : float
-        Part of the variance that every split has for itself.
-    sections : tuple of str
-        Sections of the machine profile that it extrapolates.
-    source : str
-        Where the spread comes from.
-    """
-
-    path: str
-    meaning: str
-    spread: float
-    own: float
-    sections: tuple[str, ...]
-    source: str
+    path: str  # Of its factor among the inputs
+    meaning: str  # For people
+    spread: float  # Standard deviation of the logarithm of the factor, inside of what was measured
+    own: float  # Part of the variance that every split has for itself
+    sections: tuple[str, ...]  # Sections of the machine profile that it extrapolates
+    source: str  # Where the spread comes from
 
     def deviation(self, distance: float) -> float:
         """Return the standard deviation of the factor's logarithm at a distance from measurements.
 
         ``sd(d) = sd0 sqrt(1 + (d/d0)**2)``, with d0 half of the way to where predictions have no
         interval any more.
-
-        Parameters
-        ----------
-        distance : float
-            0 inside, 1 at the end of that way, on a logarithmic scale.
         """
         return self.spread * math.sqrt(1 + (distance / _HALF_WAY) ** 2)
 

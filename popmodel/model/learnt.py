@@ -23,20 +23,6 @@ def holding(
 
     On another one than that of the runs it is what they taught of the program; what was set by hand
     is as it was set.
-
-    Parameters
-    ----------
-    known : Calibration or None
-        Of a signature.
-    profile : Profile
-        The machine.
-    quantities : mapping of str to Quantity
-        All inputs of a prediction, by path.
-
-    Raises
-    ------
-    UsageError
-        If there is no residual term of a name.
     """
     if known is None:
         return None

@@ -31,33 +31,13 @@ Known: TypeAlias = dict[int, tuple[Item, Node]]
 
 @dataclass(frozen=True)
 class Model:
-    """A program on a machine in a placement, ready to be evaluated.
+    """A program on a machine in a placement, ready to be evaluated."""
 
-    Attributes
-    ----------
-    signature : Signature
-        The program.
-    point : Point
-        Its names, where it runs, and the machine.
-    """
-
-    signature: Signature
-    point: Point
+    signature: Signature  # The program
+    point: Point  # Its names, where it runs, and the machine
 
     def work(self, known: Known | None = None) -> Tree:
-        """Return the works of all items for an average process.
-
-        Parameters
-        ----------
-        known : dict of int to (Item, Node), optional
-            Items without a body that were worked out at a point like this one, by their `id`, and
-            those that are worked out now: programs that differ in one item have all others alike.
-
-        Raises
-        ------
-        UsageError
-            If a formula gives a number that makes no sense, or the times are too large for one.
-        """
+        """Return the works of all items for an average process."""
         with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
             nodes = self._nodes(self.signature.program, {} if known is None else known)
             return following(Tree(self.point, nodes))
@@ -114,21 +94,7 @@ def prepare(
     growth: Mapping[str, Value] | None = None,
     changed: Mapping[str, Value] | None = None,
 ) -> Model:
-    """Evaluate the names of a signature and make the model.
-
-    Parameters
-    ----------
-    signature, placement, parameters
-        Program, where it runs, machine.
-    params : mapping of str to value
-        A value for every parameter and constant of the signature.
-    overlap : str, optional
-        Of all loops, instead of what they and the machine profile say.
-    growth : mapping of str to value, optional
-        What the spreads that items state are multiplied by, by name.
-    changed : mapping of str to value, optional
-        What-if factors on these spreads, by name.
-    """
+    """Evaluate the names of a signature and make the model."""
     values, extent = names(signature, placement.processes, placement.threads, params)
     periodic = () if signature.grid is None else signature.grid.periodic
     where = (signature.name, placement, parameters, values, extent, periodic, overlap)

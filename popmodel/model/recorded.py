@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 from popmodel import packed as packing
 
-__all__ = ["STEPS", "decode", "encode"]
-
 STEPS = 128
 """Steps to an octave."""
 _MIDDLE = 1 << 15  # the code of 1; 0 stands for nothing
@@ -27,18 +25,7 @@ _SHAPE = re.compile(r"([1-9][0-9]{0,6})x([1-9][0-9]{0,8}):")
 
 
 def encode(relative: NDArray[np.float64]) -> str:
-    """Return the text of relative times.
-
-    Parameters
-    ----------
-    relative : float64[P, n]
-        Of each process in each execution, at least 0.
-
-    Raises
-    ------
-    ValueError
-        If a value is negative or no number, or there are none.
-    """
+    """Return the text of relative times."""
     if relative.ndim != 2 or not relative.size:
         raise ValueError("relative times need a process and an execution")
     if not (np.isfinite(relative).all() and (relative >= 0).all()):
@@ -51,13 +38,7 @@ def encode(relative: NDArray[np.float64]) -> str:
 
 
 def decode(text: str) -> NDArray[np.float64]:
-    """Return relative times from their text, float64[P, n].
-
-    Raises
-    ------
-    ValueError
-        If the text is damaged.
-    """
+    """Return relative times from their text, float64[P, n]."""
     shape = _SHAPE.match(text)
     if shape is None:
         raise ValueError('recorded times begin with processes and executions, such as "4x150:"')

@@ -22,35 +22,18 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Residual:
-    """A form of time that a signature may lack.
+    """A form of time that a signature may lack."""
 
-    Attributes
-    ----------
-    name : str
-        Of its score among the inputs.
-    meaning : str
-        For people.
-    unit : str
-        Of its amplitude: ``s`` or ``1``, a part of the time in loops.
-    shape : callable
-        Placement -> the number that the amplitude is multiplied by; 0 with one process, or thread.
-    added : callable
-        (work, amplitude times shape) -> the work with it.
-    grown : callable
-        (shape, factor) -> the shape with a factor more processes, or threads of each.
-    is_fixed : bool
-        Whether it takes as long where more processes, or threads, share the work.
-    is_possible : callable
-        Topology -> whether it has a shape in some run on the machine.
-    """
-
-    name: str
-    meaning: str
-    unit: str
+    name: str  # Of its score among the inputs
+    meaning: str  # For people
+    unit: str  # Of its amplitude: ``s`` or ``1``, a part of the time in loops
+    # Placement -> the number that the amplitude is multiplied by; 0 with one process, or thread.
     shape: Callable[[Placement], float]
-    added: Callable[[Work, Value], Work]
+    added: Callable[[Work, Value], Work]  # (work, amplitude times shape) -> the work with it
+    # (shape, factor) -> the shape with a factor more processes, or threads of each.
     grown: Callable[[float, float], float]
-    is_fixed: bool
+    is_fixed: bool  # Whether it takes as long where more processes, or threads, share the work
+    # Topology -> whether it has a shape in some run on the machine.
     is_possible: Callable[[Topology], bool]
 
 
@@ -135,19 +118,7 @@ RESIDUALS: Mapping[str, Residual] = {
 
 
 def applied(work: Work, placement: Placement, drawn: Draws, units: Mapping[str, float]) -> Work:
-    """Return the work of a process with residual terms.
-
-    Parameters
-    ----------
-    work : Work
-        Of an average process.
-    placement : Placement
-        P, T and nodes.
-    drawn : Draws
-        Scores of the terms; those below 0 are none.
-    units : mapping of str to float
-        What one standard deviation of the score of a term is.
-    """
+    """Return the work of a process with residual terms."""
     for name, unit in units.items():
         one = RESIDUALS[name]
         if shape := one.shape(placement):

@@ -51,13 +51,7 @@ def load(source: str | os.PathLike[str]) -> Signature:
 
 
 def from_text(text: str, path: str = "signature", *, is_bundled: bool = False) -> Signature:
-    """Read a signature from its TOML text.
-
-    Raises
-    ------
-    SignatureError
-        As `load`.
-    """
+    """Read a signature from its TOML text."""
     document = parse_toml(text, path, SignatureError)
     reader = SignatureReader(path, toml_lines.key_lines(text))
     signature = reader.signature(document, is_bundled)

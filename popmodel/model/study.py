@@ -67,21 +67,7 @@ class Values(Protocol):
 
 
 class Study:
-    """A program on a machine with its uncertain inputs.
-
-    Parameters
-    ----------
-    signature, profile : Signature, Profile
-        Program and machine.
-    settings : mapping of str to float
-        Values instead of the signature's parameters.
-    draws, seed : int
-        Draws of the uncertain inputs, and their seed.
-    factors : mapping of str to value, optional
-        What-if factors on quantities of the machine, by the beginning of their path.
-    allocation : Allocation, optional
-        What of the machine may be used.
-    """
+    """A program on a machine with its uncertain inputs."""
 
     def __init__(
         self,
@@ -161,15 +147,7 @@ class Study:
     def sources(
         self, factors: Mapping[str, Value] | None = None, draws: int | None = None
     ) -> Draws:
-        """Return the inputs, drawn as often as the study says, or ``draws`` times.
-
-        Parameters
-        ----------
-        factors : mapping of str to value, optional
-            Factors by path, on top of those of the study.
-        draws : int, optional
-            0 for the best estimates only.
-        """
+        """Return the inputs, drawn as often as the study says, or ``draws`` times."""
         both: dict[str, Value] = dict(self.factors)
         for path, factor in (factors or {}).items():
             both[path] = both.get(path, 1.0) * factor
@@ -179,22 +157,7 @@ class Study:
     def admit(
         self, processes: int, threads: int, allocation: Allocation | None = None
     ) -> Placement:
-        """Place a split that the machine and the application allow.
-
-        Parameters
-        ----------
-        processes, threads : int
-            P and T.
-        allocation : Allocation, optional
-            Instead of that of the study.
-
-        Raises
-        ------
-        ImpossibleSplit
-            If the machine or the application does not allow it.
-        MissingQuantity
-            If the memory of a process rests on what the profile does not know.
-        """
+        """Place a split that the machine and the application allow."""
         placement = place(processes, threads, self.profile.topology, allocation or self.allocation)
         check_requirements(self.signature, processes, threads, self._numbers)
         self._check_memory(placement)
@@ -261,21 +224,7 @@ class Study:
         agreement: Agreement | None = None,
         known: Known | None = None,
     ) -> Evaluation:
-        """Evaluate the model.
-
-        Parameters
-        ----------
-        placement : Placement
-            P and T.
-        drawn : Draws
-            From `sources`.
-        overlap : str, optional
-            Of all loops, instead of what they and the machine profile say.
-        agreement : Agreement, optional
-            A replay of this placement, whose delays are used.
-        known : dict of int to (Item, Node), optional
-            As of `Model.work`: of the same inputs.
-        """
+        """Evaluate the model."""
         model = self.model(placement, drawn, overlap)
         tree = model.work(known)
         spread = tree.spread(self.spread(placement, drawn))
@@ -325,13 +274,6 @@ class Study:
 
         The rule depends on this run alone, so that all commands have one number for it: the
         replay, or the closed form where nothing can be replayed.
-
-        Parameters
-        ----------
-        placement : Placement
-            P and T.
-        drawn : Draws
-            From `sources`.
         """
         run = self.run(placement, drawn)
         try:
@@ -342,13 +284,7 @@ class Study:
         return Outcome(replayed, agreement, None)
 
     def replay(self, placement: Placement) -> Agreement:
-        """Put a replay beside the closed form, both of the best estimate.
-
-        Raises
-        ------
-        NotUnrolled
-            If there is nothing to replay, or too much.
-        """
+        """Put a replay beside the closed form, both of the best estimate."""
         if not self.has_mpi:
             raise NotUnrolled(NO_MPI)
         if placement.processes == 1:

@@ -19,24 +19,12 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Symbol:
-    """One symbol.
+    """One symbol."""
 
-    Attributes
-    ----------
-    name : str
-        Name in formulas, or path in the machine profile.
-    meaning : str
-        What it is.
-    unit : str
-        SI unit.
-    source : {'request', 'signature', 'placement', 'machine', 'model'}
-        Where its value comes from.
-    """
-
-    name: str
-    meaning: str
-    unit: str
-    source: str
+    name: str  # Name in formulas, or path in the machine profile
+    meaning: str  # What it is
+    unit: str  # SI unit
+    source: str  # Where its value comes from
 
 
 def _of_machine(parameter: Parameter) -> Symbol:
@@ -106,31 +94,13 @@ RESERVED: Mapping[str, str] = {
 
 
 def explain(path: str) -> Symbol | None:
-    """Return the symbol that a quantity is a value of.
-
-    Parameters
-    ----------
-    path : str
-        Such as ``memory.b1``, ``net.inter.classes[0].alpha`` or ``core.freq.16``.
-
-    Returns
-    -------
-    Symbol or None
-        None if there is none.
-    """
+    """Return the symbol that a quantity is a value of."""
     parameter = register.find(path)
     return SYMBOLS.get(path) if parameter is None else _of_machine(parameter)
 
 
 def label(path: str) -> str:
-    """Name an input for people, with its path: ``saturated memory bandwidth (memory.bsat)``.
-
-    Parameters
-    ----------
-    path : str
-        Of a quantity or of a group of them (`popmodel.model.uncertainty.group`), such as
-        ``net.inter.classes.beta``, ``openmp.parallel_for.seconds`` or ``params.N``.
-    """
+    """Name an input for people, with its path: ``saturated memory bandwidth (memory.bsat)``."""
     if path.startswith("params."):
         return f"parameter {path.removeprefix('params.')} of the application"
     if path.startswith("constants."):
@@ -156,17 +126,8 @@ def not_modelled(paths: Iterable[str]) -> str:
 
 
 def short_name(path: str) -> str:
-    """Return the name of a quantity in formulas: ``b_sat``, ``f_16``, ``alpha_inter``, ``O_for``.
-
-    Parameters
-    ----------
-    path : str
-        As in `explain`.
-
-    Returns
-    -------
-    str
-        An identifier; the part before the first ``_`` is the symbol, the rest its subscripts.
+    """Return the name of a quantity in formulas: ``b_sat``, ``f_16``, ``alpha_inter``,
+    ``O_for``.
     """
     parameter = register.find(path)
     if parameter is None:

@@ -27,20 +27,11 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Node:
-    """An item of a program with its work.
+    """An item of a program with its work."""
 
-    Attributes
-    ----------
-    item : Item
-        With numbers for its formulas.
-    work : Work
-        Of one execution by an average process.
-    inside : tuple of Node
-        The items of its body, executed ``item.repeats`` times in one execution of it.
-    """
-
-    item: Item
-    work: Work
+    item: Item  # With numbers for its formulas
+    work: Work  # Of one execution by an average process
+    # The items of its body, executed ``item.repeats`` times in one execution of it.
     inside: tuple[Node, ...] = ()
 
     @staticmethod
@@ -87,18 +78,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Tree:
-    """The work of a whole program.
+    """The work of a whole program."""
 
-    Attributes
-    ----------
-    point : Point
-        Where it was evaluated.
-    nodes : tuple of Node
-        Its items, in order.
-    """
-
-    point: Point
-    nodes: tuple[Node, ...]
+    point: Point  # Where it was evaluated
+    nodes: tuple[Node, ...]  # Its items, in order
 
     @cached_property
     def total(self) -> Work:
@@ -112,12 +95,6 @@ class Tree:
         step have more to do adds up; and where steps differ, those of one loop and of another, the
         transient part is such that they last as long together, ``sqrt(sigma_p**2 + sigma_t**2)``
         on average (`popmodel.model.terms.imbalance.slowest_per_step`).
-
-        Parameters
-        ----------
-        common : mapping of str to value
-            ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
-            `LARGEST` is of all items whose work is not known value by value.
         """
         if LARGEST not in common:
             return self._spread(common)
@@ -239,21 +216,13 @@ def _varied(found: float, cv: Value) -> Value:
 
 @dataclass(frozen=True)
 class _Step:
-    """The computation of a step, where more than spreads are known of it.
+    """The computation of a step, where more than spreads are known of it."""
 
-    Attributes
-    ----------
-    levels : float64[P]
-        Of every process on average, s.
-    lasting, turns : value
-        Seconds by which a process is slower per standard deviation: in every step, and in this one.
-    factors : tuple of (float, float64[n])
-        Parts whose factor in a step is one of some values, s.
-    """
-
-    levels: NDArray[np.float64]
+    levels: NDArray[np.float64]  # float64[P]: Of every process on average, s
+    # Seconds by which a process is slower per standard deviation: in every step, and in this one.
     lasting: Value
     turns: Value
+    # tuple of (float, float64[n]): Parts whose factor in a step is one of some values, s.
     factors: tuple[tuple[float, NDArray[np.float64]], ...]
 
     @staticmethod

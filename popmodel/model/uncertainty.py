@@ -51,20 +51,6 @@ class Draws:
     Entries of one table or list (``openmp.parallel_for.seconds[3]``, ``core.freq.16``) vary
     together: they come from the same measurement, and what makes one of them large makes the
     others large.
-
-    Parameters
-    ----------
-    quantities : mapping of str to Quantity
-        By path.
-    count : int
-        Number of draws; 0 for the best estimates only.
-    seed : int
-        Seed; a quantity's draws depend on it and on the quantity's name only.
-    factors : mapping of str to value, optional
-        What-if factors: a quantity is multiplied by that of the longest path it begins with. A
-        factor may be an array over the draws.
-    calibration : Calibration, optional
-        What measured runs have taught of the scores.
     """
 
     def __init__(
@@ -268,23 +254,14 @@ def interval(values: Value, level: float = LEVEL) -> tuple[float | None, float |
 
 @dataclass(frozen=True)
 class Estimate:
-    """A predicted number with its 90 % interval.
+    """A predicted number with its 90 % interval."""
 
-    Attributes
-    ----------
-    value : float
-        Best estimate.
-    low, high : float or None
-        5 % and 95 % quantiles over the uncertain inputs and laws, or the ends of the `FORMS` if
-        they lie farther apart; None if there is no interval.
-    why : str
-        Why there is none, then.
-    """
-
-    value: float
+    value: float  # Best estimate
+    # 5 % and 95 % quantiles over the uncertain inputs and laws, or the ends of the `FORMS` if they
+    # lie farther apart; None if there is no interval.
     low: float | None = None
     high: float | None = None
-    why: str = "no uncertain input acts on it"
+    why: str = "no uncertain input acts on it"  # Why there is none, then
 
     def to_dict(self) -> dict[str, Any]:
         """Return value, low, high, and why there is no interval where there is none."""
@@ -306,18 +283,6 @@ def shares(scores: Mapping[str, Array], result: Value) -> dict[str, float]:
     of a group's scores, less what chance alone gives, over the whole variance (E. Plischke,
     Reliab. Eng. Syst. Saf. 95 (2010) 354, treats such estimators). Thresholds count as well as
     slopes; effects of two groups together do not, so shares need not add up to 1.
-
-    Parameters
-    ----------
-    scores : mapping of str to array of shape (FIRST + n,)
-        By group.
-    result : array of shape (FIRST + n,)
-        Positive values of the result.
-
-    Returns
-    -------
-    dict of str to float
-        Shares above `_SMALLEST_SHARE`, largest first; empty if the result does not vary.
     """
     array = np.log(drawn_only(numbers(result)))
     total = float(np.var(array)) if array.size else 0.0

@@ -37,21 +37,11 @@ _LAST = (-1,)  # place of what ends a program
 
 @dataclass(frozen=True)
 class Whole:
-    """A run of a signature; made by `whole`.
+    """A run of a signature; made by `whole`."""
 
-    Attributes
-    ----------
-    program : Program
-        What every process does.
-    placement : Placement
-        Where.
-    observed : Observables
-        Its computation by thread, in a run whose MPI takes no time.
-    """
-
-    program: Program
-    placement: Placement
-    observed: Observables
+    program: Program  # What every process does
+    placement: Placement  # Where
+    observed: Observables  # Its computation by thread, in a run whose MPI takes no time
 
 
 def program(
@@ -76,29 +66,7 @@ def whole(
     *,
     allocation: Allocation = WHOLE,
 ) -> Whole:
-    """Carry out a signature as a whole.
-
-    Parameters
-    ----------
-    signature, profile : Signature, Profile
-        Program, and the machine that it computes on.
-    processes, threads : int
-        P, and T per process.
-    settings : mapping of str to float, optional
-        Values instead of the signature's parameters and constants.
-    seed : int
-        Decides which processes are slow, and when, where that is left to chance.
-    allocation : Allocation, optional
-        What of the machine may be used.
-
-    Raises
-    ------
-    UsageError
-        If something is unknown, the split is not possible, the program has parts of iterations, or
-        more than `MOST_OPERATIONS`.
-    MissingQuantity
-        If the profile lacks something.
-    """
+    """Carry out a signature as a whole."""
     study = Study(signature, profile, settings or {}, 0, seed, allocation=allocation)
     placement = study.admit_or_advise(processes, threads)
     drawn = study.sources()

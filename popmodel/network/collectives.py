@@ -27,32 +27,18 @@ from popmodel.expressions.elementary import (
 )
 from popmodel.values import dataclass
 
-__all__ = ["OPERATIONS", "ROOTED", "Algorithm", "Message", "Operation", "over_nodes"]
-
 # keeps a division by a network without any cost defined; far below any time per byte
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Message:
-    """What one process contributes to a collective, and what a message costs.
+    """What one process contributes to a collective, and what a message costs."""
 
-    Attributes
-    ----------
-    size : value
-        Bytes, m.
-    alpha : value
-        Time of an empty message, s.
-    beta : value
-        Time per byte of a message, s/B.
-    gamma : value
-        Time per byte of applying a reduction, s/B.
-    """
-
-    size: Value
-    alpha: Value
-    beta: Value
-    gamma: Value = 0.0
+    size: Value  # Bytes, m
+    alpha: Value  # Time of an empty message, s
+    beta: Value  # Time per byte of a message, s/B
+    gamma: Value = 0.0  # Time per byte of applying a reduction, s/B
 
     @property
     def time(self) -> Value:
@@ -247,41 +233,24 @@ def _surplus(processes: Value, cost: Value) -> Value:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """How a collective is carried out.
+    """How a collective is carried out."""
 
-    Attributes
-    ----------
-    cost : callable
-        Its time, s, from the number of processes and a `Message`.
-    by_distance : bool
-        Whether partners are 1, 2, 4, ... ranks apart and exchange the whole vector.
-    single_flow : bool
-        Whether processes send to the next one only, so that a node exchanges with the next over
-        one message at a time.
-    """
-
-    cost: Cost
+    cost: Cost  # Its time, s, from the number of processes and a `Message`
+    # Whether partners are 1, 2, 4, ... ranks apart and exchange the whole vector.
     by_distance: bool = False
+    # Whether processes send to the next one only, so that a node exchanges with the next over one
+    # message at a time.
     single_flow: bool = False
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What is known of a collective operation.
+    """What is known of a collective operation."""
 
-    Attributes
-    ----------
-    algorithms : mapping of str to Algorithm
-        By name; the first is assumed where no measurement tells which one an MPI library uses.
-    rooted : bool
-        Whether one process sends or receives everything.
-    reducing : bool
-        Whether contributions are combined by an operation such as a sum.
-    """
-
+    # By name; the first is assumed where no measurement tells which one an MPI library uses.
     algorithms: Mapping[str, Algorithm]
-    rooted: bool = False
-    reducing: bool = False
+    rooted: bool = False  # Whether one process sends or receives everything
+    reducing: bool = False  # Whether contributions are combined by an operation such as a sum
 
     @property
     def default(self) -> str:
@@ -372,18 +341,6 @@ def over_nodes(
     """Return the time of an algorithm whose partners are 1, 2, 4, ... ranks apart, over nodes.
 
     Ranks are placed in blocks, so partners nearer than ``per_node`` are taken to share a node.
-
-    Parameters
-    ----------
-    operation, algorithm : str
-        Their names in `OPERATIONS`; an algorithm by distance.
-    processes, per_node : int
-        All processes, and those of one node.
-    within, between : value
-        Time of one message of the operation's size inside a node, and between nodes while all
-        processes of the node send one through its adapter, s.
-    reduction : value
-        Time to apply the reduction to one message, s.
     """
     cost = OPERATIONS[operation].algorithms[algorithm].cost
     # with a size of one byte alpha and gamma stand for the whole message and its reduction

@@ -28,8 +28,6 @@ from popmodel.network.speeds import Speeds
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.values import dataclass
 
-__all__ = ["Machine", "Node", "is_configuration", "read"]
-
 MEGABYTE = 2**20
 _RECORD = re.compile(r'"([a-z ]+)"\s*\{((?:[^{}]|\{[^{}]*\})*)\}\s*;;')
 _FIELD = re.compile(r'\s*("[^"]*"|\[\d+\]\s*\{[^{}]*\}|[^,]*)\s*(?:,|$)')
@@ -44,75 +42,39 @@ _REFUSED = {
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a machine.
+    """A node of a machine."""
 
-    Attributes
-    ----------
-    processors : int
-        Processors.
-    speed : float
-        CPU speed relative to the traced run.
-    latency_within, latency : float
-        Of messages inside the node and to other nodes, s.
-    bandwidth_within : float
-        Of a message inside the node, B/s; infinite where it has no limit.
-    buses_within, input_links_within, output_links_within : int
-        What messages inside the node share; 0: as many as needed.
-    input_links, output_links : int
-        Links that messages from and to other nodes share; 0: as many as needed.
-    """
-
-    processors: int
-    speed: float
+    processors: int  # Processors
+    speed: float  # CPU speed relative to the traced run
+    # Of messages inside the node and to other nodes, s.
     latency_within: float
-    bandwidth_within: float
+    bandwidth_within: float  # Of a message inside the node, B/s; infinite where it has no limit
+    # What messages inside the node share; 0: as many as needed.
     buses_within: int
     input_links_within: int
     output_links_within: int
     latency: float
+    # Links that messages from and to other nodes share; 0: as many as needed.
     input_links: int
     output_links: int
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine of Dimemas.
+    """A machine of Dimemas."""
 
-    Attributes
-    ----------
-    path : str
-        Where it was read from.
-    nodes : tuple of Node
-        By number.
-    bandwidth : float
-        Of a message between nodes, B/s; infinite where it has no limit.
-    buses : int
-        Messages between nodes that are under way at the same time at most; 0: any number.
-    collective_cost : str
-        One of `popmodel.network.network.COST_FACTORS`.
-    mapping : str or tuple of int
-        ``fill`` (a process for each processor of a node), ``interleaved``, the number of processes
-        on each node, or the node of each process.
-    collectives : str
-        File with the models of collectives; empty where there is none.
-    """
-
-    path: str
-    nodes: tuple[Node, ...]
-    bandwidth: float
-    buses: int
-    collective_cost: str
+    path: str  # Where it was read from
+    nodes: tuple[Node, ...]  # By number
+    bandwidth: float  # Of a message between nodes, B/s; infinite where it has no limit
+    buses: int  # Messages between nodes that are under way at the same time at most; 0: any number
+    collective_cost: str  # One of `popmodel.network.network.COST_FACTORS`
+    # ``fill`` (a process for each processor of a node), ``interleaved``, the number of processes on
+    # each node, or the node of each process.
     mapping: str | tuple[int, ...]
-    collectives: str
+    collectives: str  # File with the models of collectives; empty where there is none
 
     def placement(self, processes: int) -> list[int]:
-        """Return the node of each process.
-
-        Raises
-        ------
-        FileError
-            If the machine has no place for so many.
-        """
+        """Return the node of each process."""
         count = len(self.nodes)
         if isinstance(self.mapping, tuple):
             if len(self.mapping) != processes:
@@ -130,20 +92,7 @@ class Machine:
         return placed
 
     def network(self, processes: int, eager_threshold: float) -> Network:
-        """Return the network between some processes.
-
-        Parameters
-        ----------
-        processes : int
-            How many there are; the machine says on which nodes they run.
-        eager_threshold : float
-            Smallest message, B, whose blocking send waits for its receive (``-S`` of Dimemas).
-
-        Raises
-        ------
-        FileError
-            If the machine has what this network does not: nodes that differ, buses inside nodes.
-        """
+        """Return the network between some processes."""
         placed = self.placement(processes)
         used = [self.nodes[number] for number in sorted(set(placed))]
         node, several = used[0], len(used) > 1
@@ -221,18 +170,7 @@ def is_configuration(name: str | os.PathLike[str]) -> bool:
 
 
 def read(path: str | os.PathLike[str]) -> Machine:
-    """Read a configuration of Dimemas.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read, or is not such a configuration; it names the record.
-    """
+    """Read a configuration of Dimemas."""
     return _Reader(os.fspath(path)).machine()
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Times = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-__all__ = ["FACTORS", "SIZES", "Fan", "Fans", "collective_time", "factor", "read_fans"]
-
 FACTORS = {"0": "none", "CTE": "constant", "LIN": "linear", "LOG": "logarithmic"}
 """How often a stage is paid, by the word of Dimemas."""
 SIZES = ("MIN", "MAX", "MEAN", "2MAX", "S+R")
@@ -50,17 +48,10 @@ _LAST_OPERATION = 31
 
 @dataclass(frozen=True)
 class Fan:
-    """The two stages of an operation.
+    """The two stages of an operation."""
 
-    Attributes
-    ----------
-    operation : str
-        One of `popmodel.simulator.program.COLLECTIVES`.
-    factor_in, size_in, factor_out, size_out : str
-        Words of `FACTORS` (the values) and of `SIZES`.
-    """
-
-    operation: str
+    operation: str  # One of `popmodel.simulator.program.COLLECTIVES`
+    # Words of `FACTORS` (the values) and of `SIZES`.
     factor_in: str
     size_in: str
     factor_out: str
@@ -85,20 +76,11 @@ class Fan:
 
 @dataclass(frozen=True)
 class Fans:
-    """Stages by operation.
+    """Stages by operation."""
 
-    Attributes
-    ----------
-    name : str
-        Where they are from.
-    fans : tuple of Fan
-        One for each operation that is configured.
-    otherwise : str
-        Factor of the others: one of `popmodel.network.network.COST_FACTORS`.
-    """
-
-    name: str
-    fans: tuple[Fan, ...]
+    name: str  # Where they are from
+    fans: tuple[Fan, ...]  # One for each operation that is configured
+    # Factor of the others: one of `popmodel.network.network.COST_FACTORS`.
     otherwise: str = "constant"
 
     def of(self, kind: str) -> Fan | None:
@@ -114,18 +96,6 @@ def read_fans(name: str, text: str) -> Fans:
     fan-out, and a number that has no meaning: ``11 LOG MAX LOG MAX 1``. ``Machine globalop: 0`` may
     stand before the number. What concerns other machines, networks between machines and scheduling
     is left out, as are operations with counts of their own, which are as those without.
-
-    Parameters
-    ----------
-    name : str
-        Path of the file.
-    text : str
-        What is in it.
-
-    Raises
-    ------
-    FileError
-        If a line is none of these, or there is no operation.
     """
     found: dict[str, Fan] = {}
     known = 0
@@ -175,15 +145,7 @@ def _size(
 
 
 def factor(model: str, members: ArrayLike) -> NDArray[np.float64]:
-    """How often a collective of `members` pays each stage; 0 for one member.
-
-    Parameters
-    ----------
-    model : str
-        One of `popmodel.network.network.COST_FACTORS`.
-    members : array_like of int
-        Number of members.
-    """
+    """How often a collective of `members` pays each stage; 0 for one member."""
     n = np.asarray(members, dtype=np.float64)
     if model == "constant":
         return np.where(n > 1, 1.0, 0.0)
@@ -200,19 +162,7 @@ def collective_time(
     message: Times,
     model: str | Fans,
 ) -> NDArray[np.float64]:
-    """Time from the last arrival to the end of a collective, s.
-
-    Parameters
-    ----------
-    kind : str
-        One of `popmodel.simulator.program.COLLECTIVES`.
-    members, sent, received : array_like
-        Number of members, and the largest number of bytes that one sends and receives.
-    message : callable
-        From sizes in bytes to the times of messages, s; of an empty one it is the latency.
-    model : str or Fans
-        One of `popmodel.network.network.COST_FACTORS`, or the stages of each operation.
-    """
+    """Time from the last arrival to the end of a collective, s."""
     sent, received = np.asarray(sent, np.float64), np.asarray(received, np.float64)
     if isinstance(model, Fans):
         fan = model.of(kind)

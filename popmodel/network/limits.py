@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from popmodel.errors import UsageError, did_you_mean
 
-__all__ = ["SHARING", "check_count", "check_sharing"]
-
 #: How messages share a link.
 #:
 #: ``fifo``

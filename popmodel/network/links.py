@@ -14,20 +14,11 @@ if TYPE_CHECKING:
 
     from popmodel.network.network import Network
 
-__all__ = ["over_links", "within_nodes"]
-
 
 def over_links(network: Network, sender: NDArray[np.int32], receiver: NDArray[np.int32]) -> Routes:
     """Lead messages between nodes over their output links, input links and buses.
 
     n links of a node are one that carries n times the bandwidth of a message; so are n buses.
-
-    Parameters
-    ----------
-    network : Network
-        With limits on links or buses.
-    sender, receiver : int32[R]
-        Pairs of different nodes, ascending.
     """
     tiers = network.tiers
     far = network.bandwidth if tiers is None or tiers.between is None else tiers.between.bandwidth

@@ -14,8 +14,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RULES", "TRACED", "RankMapping", "listed", "parse_mapping"]
-
 TRACED = "traced"
 """The name of the mapping that changes nothing."""
 RULES = ("block", "cyclic")
@@ -27,33 +25,15 @@ _HINT = (
 
 @dataclass(frozen=True)
 class RankMapping:
-    """Nodes of ranks.
+    """Nodes of ranks."""
 
-    Attributes
-    ----------
-    name : str
-        How it is written: ``block:4``, ``cyclic:4``, or the path of a file.
-    rule : str
-        One of `RULES`, or ``listed``.
-    per_node : int
-        Ranks of a node, by rule.
-    nodes : tuple of int
-        Node of each rank, where they are listed.
-    """
-
-    name: str
-    rule: str
-    per_node: int = 0
-    nodes: tuple[int, ...] = ()
+    name: str  # How it is written: ``block:4``, ``cyclic:4``, or the path of a file
+    rule: str  # One of `RULES`, or ``listed``
+    per_node: int = 0  # Ranks of a node, by rule
+    nodes: tuple[int, ...] = ()  # Node of each rank, where they are listed
 
     def nodes_of(self, processes: int) -> NDArray[np.int32]:
-        """Return the node of each process.
-
-        Raises
-        ------
-        UsageError
-            If nodes of another number of ranks are listed.
-        """
+        """Return the node of each process."""
         ranks = np.arange(processes, dtype=np.int32)
         if self.rule == "block":
             return ranks // np.int32(self.per_node)
@@ -69,13 +49,7 @@ class RankMapping:
 
 
 def parse_mapping(text: str) -> RankMapping | None:
-    """Read a mapping by rule; None for ``traced``.
-
-    Raises
-    ------
-    UsageError
-        If it is none.
-    """
+    """Read a mapping by rule; None for ``traced``."""
     if text.strip() == TRACED:
         return None
     rule, _, number = text.strip().partition(":")
@@ -85,21 +59,7 @@ def parse_mapping(text: str) -> RankMapping | None:
 
 
 def listed(name: str, lines: Sequence[str]) -> RankMapping:
-    """Return the mapping of a file with the node of one rank per line.
-
-    Parameters
-    ----------
-    name : str
-        Its path.
-    lines : sequence of str
-        Names or numbers of nodes in the order of ranks; empty lines and what follows a ``#`` are
-        left out.
-
-    Raises
-    ------
-    UsageError
-        If a line has several words, or there is none.
-    """
+    """Return the mapping of a file with the node of one rank per line."""
     numbers: dict[str, int] = {}
     nodes = []
     for count, line in enumerate(lines, start=1):

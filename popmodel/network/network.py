@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from popmodel.network.tiers import Tiers
     from popmodel.network.topology import Topology
 
-__all__ = ["COST_FACTORS", "PRESETS", "READINGS", "RULES", "Network", "describe", "preset"]
-
 #: What is charged for a message, and when a rendezvous sender goes on.
 #:
 #: ``alpha-beta``

@@ -25,21 +25,11 @@ Size: TypeAlias = "Value | NDArray[np.int64]"
 
 @dataclass(frozen=True)
 class SizeClass:
-    """Hockney parameters of the messages of at most ``upto`` bytes (None: of any size).
+    """Hockney parameters of the messages of at most ``upto`` bytes (None: of any size)."""
 
-    Attributes
-    ----------
-    upto : number or None
-        Largest message of the class, bytes.
-    alpha : value
-        Time of an empty message, s.
-    beta : value
-        Time per byte, s/B.
-    """
-
-    upto: Value | None
-    alpha: Value
-    beta: Value
+    upto: Value | None  # Largest message of the class, bytes
+    alpha: Value  # Time of an empty message, s
+    beta: Value  # Time per byte, s/B
 
 
 def waits_for_receiver(size: Size, threshold: Value) -> Condition:
@@ -47,25 +37,12 @@ def waits_for_receiver(size: Size, threshold: Value) -> Condition:
 
     A message of at least the threshold waits: so say Dimemas and ``--eager-threshold``. A machine
     profile tells the largest size that does not wait instead; `eager_threshold` converts.
-
-    Parameters
-    ----------
-    size : value
-        Bytes.
-    threshold : value
-        Smallest message that waits, bytes.
     """
     return size >= threshold
 
 
 def eager_threshold(largest: Value) -> Value:
-    """Return the smallest message that waits for its receive: the next whole byte.
-
-    Parameters
-    ----------
-    largest : value
-        Largest message that is sent eagerly, bytes (``net.TIER.eager_threshold`` of a profile).
-    """
+    """Return the smallest message that waits for its receive: the next whole byte."""
     return floor(largest) + 1
 
 
@@ -81,17 +58,7 @@ TO_ITSELF = 10e9
 
 
 def smpi_time(size: Size, latency: Value, bandwidth: Value, to_itself: Condition) -> Value:
-    """Return the time of a message by the rules of SimGrid SMPI on a network without contention.
-
-    Parameters
-    ----------
-    size : value
-        Bytes; `HEADER` is added.
-    latency, bandwidth : value
-        Of a message between processes, s and B/s.
-    to_itself : bool or array of bool
-        Whether it is from a process to itself.
-    """
+    """Return the time of a message by the rules of SimGrid SMPI on a network without contention."""
     sent = size + HEADER
     return choose(to_itself, sent / TO_ITSELF, transfer_time(sent, latency, bandwidth))
 
@@ -106,13 +73,6 @@ def by_size(size: Value, classes: Sequence[SizeClass]) -> Value:
 
     A message never takes less time than the largest one of the class below: where measured
     classes do not quite meet, the curve is flat up to the point where the upper one is reached.
-
-    Parameters
-    ----------
-    size : value
-        Bytes.
-    classes : sequence of SizeClass
-        By rising ``upto``; the last one has none.
     """
     if not classes or classes[-1].upto is not None:
         raise ValueError("the last size class must have no upper bound")
@@ -134,15 +94,6 @@ def contended(classes: Sequence[SizeClass], flows: Value, shared_gap: Value) -> 
 
     ``G_eff = max(G, flows * G_shared)``: alone, a message is limited by its own path; with enough
     flows, by the shared adapter or memory.
-
-    Parameters
-    ----------
-    classes : sequence of SizeClass
-        Of a message alone.
-    flows : value
-        Messages that pass the resource at the same time.
-    shared_gap : value
-        Time per byte of the resource, s/B.
     """
     return [
         SizeClass(entry.upto, entry.alpha, maximum(entry.beta, flows * shared_gap))
@@ -161,14 +112,5 @@ def ring_of_blocking_sends(one: Value, processes: Value, waits: Condition) -> Va
     While messages are eager all processes send at once. From the eager threshold on every send
     waits for its receive; the ring is broken at one process only and the messages follow each
     other around it.
-
-    Parameters
-    ----------
-    one : value
-        Time of one message, s.
-    processes : value
-        Length of the ring.
-    waits : bool or array of bool
-        Whether a send waits for its receive (`waits_for_receiver`).
     """
     return choose(waits, processes * one, one)

@@ -13,35 +13,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NO_ROUTES", "Routes", "of_hops"]
-
 
 @dataclass(frozen=True)
 class Routes:
-    """Over which links messages go, and what those carry.
+    """Over which links messages go, and what those carry."""
 
-    Attributes
-    ----------
-    sender, receiver : int32[R]
-        Nodes of each route, by number from 0, ascending by sender, then receiver.
-    offsets : int64[R + 1]
-        Rows of each route in `link`.
-    link : int32[K]
-        Links of a route.
-    latency : float64[R]
-        Time on the way beside that of any message, s.
-    capacity : float64[L]
-        What each link carries, B/s.
-    within : float
-        What the links of each process inside its node carry, each way, B/s; 0: as much as needed.
-    """
-
+    # int32[R]: Nodes of each route, by number from 0, ascending by sender, then receiver.
     sender: NDArray[np.int32]
     receiver: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    link: NDArray[np.int32]
-    latency: NDArray[np.float64]
-    capacity: NDArray[np.float64]
+    offsets: NDArray[np.int64]  # int64[R + 1]: Rows of each route in `link`
+    link: NDArray[np.int32]  # int32[K]: Links of a route
+    latency: NDArray[np.float64]  # float64[R]: Time on the way beside that of any message, s
+    capacity: NDArray[np.float64]  # float64[L]: What each link carries, B/s
+    # What the links of each process inside its node carry, each way, B/s; 0: as much as needed.
     within: float = 0.0
 
     def __len__(self) -> int:
@@ -57,20 +41,7 @@ NO_ROUTES = Routes(_NONE, _NONE, np.zeros(1, np.int64), _NONE, np.empty(0), np.e
 def of_hops(
     routes: int, hops: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Put hops together that were found side by side.
-
-    Parameters
-    ----------
-    routes : int
-        Number of routes.
-    hops : sequence of (int64[H], int64[H])
-        Routes that make a hop then, and over which link, in the order of the way.
-
-    Returns
-    -------
-    offsets, link
-        As `Routes` has them.
-    """
+    """Put hops together that were found side by side."""
     empty = np.empty(0, np.int64)
     route = np.concatenate([empty, *(which for which, _ in hops)])
     link = np.concatenate([empty, *(over for _, over in hops)])

@@ -17,8 +17,6 @@ from popmodel.network.collectives import OPERATIONS
 from popmodel.units import format_size, parse_size
 from popmodel.values import dataclass
 
-__all__ = ["NAMES", "Selection", "parse_selection"]
-
 # carried out in replays, without a closed form of their own
 _REPLAYED = {
     "barrier": ("linear_posted",),
@@ -34,17 +32,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Selection:
-    """Algorithms of an operation by size.
+    """Algorithms of an operation by size."""
 
-    Attributes
-    ----------
-    operation : str
-        One of `NAMES`.
-    steps : tuple of (float, str)
-        Largest size in bytes and the algorithm up to it, ascending; the last size is infinite.
-    """
-
-    operation: str
+    operation: str  # One of `NAMES`
+    # Largest size in bytes and the algorithm up to it, ascending; the last size is infinite.
     steps: tuple[tuple[float, str], ...]
 
     def __post_init__(self) -> None:
@@ -82,13 +73,7 @@ class Selection:
 
 
 def parse_selection(text: str) -> Selection:
-    """Read a selection.
-
-    Raises
-    ------
-    UsageError
-        If the text is none, or names what is not known.
-    """
+    """Read a selection."""
     operation, equals, rest = text.partition("=")
     if not equals or not operation.strip() or not rest.strip():
         raise UsageError(

@@ -14,35 +14,20 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Speeds", "parse_speeds"]
-
 _HINT = "write 0=2 for one twice as fast as traced, 4-7=0.5 for four of half the speed"
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """Speeds of some ranks or nodes, relative to the traced run.
+    """Speeds of some ranks or nodes, relative to the traced run."""
 
-    Attributes
-    ----------
-    name : str
-        How they are written.
-    parts : tuple of (int, int, float)
-        First and last of some that follow one another, and their speed; the last part that names
-        one counts.
-    """
-
-    name: str
+    name: str  # How they are written
+    # First and last of some that follow one another, and their speed; the last part that names one
+    # counts.
     parts: tuple[tuple[int, int, float], ...]
 
     def of(self, count: int, what: str = "rank") -> NDArray[np.float64]:
-        """Return the speed of each of `count` ranks or nodes: 1 where none is given.
-
-        Raises
-        ------
-        UsageError
-            If one is named that is not there.
-        """
+        """Return the speed of each of `count` ranks or nodes: 1 where none is given."""
         found = np.ones(count)
         for first, last, speed in self.parts:
             if last >= count:
@@ -55,13 +40,7 @@ class Speeds:
 
 
 def parse_speeds(text: str) -> Speeds:
-    """Read speeds of ranks or nodes.
-
-    Raises
-    ------
-    UsageError
-        If the text is none.
-    """
+    """Read speeds of ranks or nodes."""
     parts = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*=\s*([^\s=]+)\s*", part)

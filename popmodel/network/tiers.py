@@ -12,26 +12,16 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Tier", "Tiers"]
-
 
 @dataclass(frozen=True)
 class Tier:
-    """What messages over one distance cost.
+    """What messages over one distance cost."""
 
-    Attributes
-    ----------
-    classes : tuple of SizeClass
-        Latency and time per byte by size, by rising ``upto``; the last one has none. Without the
-        overheads.
-    eager_threshold : float
-        Bytes from which a blocking send waits for its receive to be posted.
-    send_overhead, receive_overhead : float
-        CPU time to send a message, before it leaves, and to receive it, after it has arrived, s.
-    """
-
+    # Latency and time per byte by size, by rising ``upto``; the last one has none. Without the
+    # overheads.
     classes: tuple[SizeClass, ...]
-    eager_threshold: float
+    eager_threshold: float  # Bytes from which a blocking send waits for its receive to be posted
+    # CPU time to send a message, before it leaves, and to receive it, after it has arrived, s.
     send_overhead: float = 0.0
     receive_overhead: float = 0.0
 

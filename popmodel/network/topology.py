@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["FatTree", "Topology", "Torus"]
-
 _Hops: TypeAlias = "list[tuple[NDArray[np.int64], NDArray[np.int64]]]"
 
 
@@ -34,27 +32,17 @@ class FatTree:
 
     Attributes
     ----------
-    down : tuple of int
-        By level from the nodes upwards: what is below each switch (nodes, then switches).
-    up : tuple of int
-        By level: switches above each node, then above each switch.
-    parallel : tuple of int
-        By level: cables beside each other between the two.
-    bandwidth : tuple of float
-        By level: of each cable, B/s.
-    latency : tuple of float
-        By level: of each cable, s.
-
     Routes climb to the first switches that both nodes are below, by the ports that the receiver's
     number says (d mod k), and come down from there: messages to different nodes share no link on
     their way down.
     """
 
+    # By level from the nodes upwards: what is below each switch (nodes, then switches).
     down: tuple[int, ...]
-    up: tuple[int, ...]
-    parallel: tuple[int, ...]
-    bandwidth: tuple[float, ...]
-    latency: tuple[float, ...]
+    up: tuple[int, ...]  # By level: switches above each node, then above each switch
+    parallel: tuple[int, ...]  # By level: cables beside each other between the two
+    bandwidth: tuple[float, ...]  # By level: of each cable, B/s
+    latency: tuple[float, ...]  # By level: of each cable, s
 
     def __post_init__(self) -> None:
         """Refuse lists of different lengths."""
@@ -110,21 +98,14 @@ class Torus:
 
     Attributes
     ----------
-    sides : tuple of int
-        Nodes along each dimension; the first one varies fastest from node to node.
-    bandwidth : float
-        Of each link, B/s.
-    latency : float
-        Of each link, s.
-    node_bandwidth : float
-        What a node can send, and what it can receive, over all of its links, B/s.
-
     Routes go one dimension after the other, the shorter way around; up if both are equally long.
     """
 
+    # Nodes along each dimension; the first one varies fastest from node to node.
     sides: tuple[int, ...]
-    bandwidth: float
-    latency: float = 0.0
+    bandwidth: float  # Of each link, B/s
+    latency: float = 0.0  # Of each link, s
+    # What a node can send, and what it can receive, over all of its links, B/s.
     node_bandwidth: float = inf
 
     @property

@@ -30,8 +30,6 @@ from popmodel.network.topology import FatTree, Topology, Torus
 from popmodel.shapes import Items, OneOf, ShapeError, Table, Text, Whole
 from popmodel.units import parse_bandwidth, parse_time
 
-__all__ = ["read_topology"]
-
 _MOST_NODES = 1 << 20
 
 
@@ -78,18 +76,7 @@ _HINT = "see popmodel replay --help"
 
 
 def read_topology(path: str | os.PathLike[str]) -> Topology:
-    """Read a network of switches from a TOML file.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; the docstring of this module shows what may be in it.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read or says something else; names the place.
-    """
+    """Read a network of switches from a TOML file."""
     table = parse_toml(read_text(path), path)
     kind = table.get("kind")
     if kind not in _KINDS:

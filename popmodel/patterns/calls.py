@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from popmodel.patterns.table import Table
     from popmodel.structure.structure import Structure
 
-__all__ = ["Call", "Requests", "Untold", "calls_of"]
-
 
 class Untold(Exception):
     """Why calls cannot be listed."""
@@ -21,26 +19,16 @@ class Untold(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """What one process does.
+    """What one process does."""
 
-    Attributes
-    ----------
-    do : str
-        As in signatures: send, recv, isend, irecv, sendrecv, wait, waitall.
-    to, source : int
-        Partners; -1 for none.
-    size, tag : int or None
-        Bytes of the message that is sent, else received; and its tag, where it matters.
-    request : int
-        Of a wait: which of the open requests, from the oldest.
-    """
-
-    do: str
+    do: str  # As in signatures: send, recv, isend, irecv, sendrecv, wait, waitall
+    # Partners; -1 for none.
     to: int = -1
     source: int = -1
+    # Bytes of the message that is sent, else received; and its tag, where it matters.
     size: int | None = None
     tag: int | None = None
-    request: int = 0
+    request: int = 0  # Of a wait: which of the open requests, from the oldest
 
     @property
     def amount(self) -> tuple[int | None, int | None]:
@@ -97,13 +85,7 @@ class Requests:
 
 
 def calls_of(structure: Structure, table: Table, event: int, requests: Requests) -> list[Call]:
-    """What one event does; requests become open and complete.
-
-    Raises
-    ------
-    Untold
-        If a list of calls cannot say it.
-    """
+    """What one event does; requests become open and complete."""
     program, events = structure.program, structure.events
     name = events.names[events.name[event]]
     if events.is_region[event]:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from popmodel.simulator.program import Program
     from popmodel.structure.structure import Structure
 
-__all__ = ["collectives"]
-
 
 def collectives(structure: Structure) -> list[Pattern]:
     """One pattern for each place of collectives, in the order of the places.

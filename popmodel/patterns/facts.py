@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from popmodel.structure.nest import Leaf
     from popmodel.structure.structure import Structure
 
-__all__ = ["of_list", "of_pipeline"]
-
 
 def of_pipeline(structure: Structure, place: int, reading: Reading) -> dict[str, Any]:
     """Which dimensions a wavefront crosses, which way, and in how many blocks."""

@@ -27,27 +27,16 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
 
-__all__ = ["Communication", "find", "grid", "patterns"]
-
 
 @dataclass(frozen=True)
 class Communication:
-    """What the communication of a run means.
+    """What the communication of a run means."""
 
-    Attributes
-    ----------
-    grids : tuple of Grid
-        Of its ranks: the first explains most bytes, each further one most of what is left, where a
-        program arranges its ranks anew.
-    why : str
-        Why there is no grid, or what else the first could be.
-    patterns : tuple of Pattern
-        In the order of their places.
-    """
-
+    # Of its ranks: the first explains most bytes, each further one most of what is left, where a
+    # program arranges its ranks anew.
     grids: tuple[Grid, ...]
-    why: str
-    patterns: tuple[Pattern, ...]
+    why: str  # Why there is no grid, or what else the first could be
+    patterns: tuple[Pattern, ...]  # In the order of their places
 
     @property
     def grid(self) -> Grid | None:
@@ -80,13 +69,7 @@ def grid(structure: Structure) -> Grid | None:
 
 
 def find(structure: Structure) -> Communication:
-    """Find the grid of ranks and the patterns of a run.
-
-    Parameters
-    ----------
-    structure : Structure
-        Of the run or of a part of it.
-    """
+    """Find the grid of ranks and the patterns of a run."""
     processes = structure.program.processes
     if len(structure.program.threads):
         why = "threads call MPI on their own: their messages are not read as patterns"

@@ -21,8 +21,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NOBODY", "Row", "colour", "condition", "split", "who"]
-
 NOBODY = -1
 """A rank that must have no partner: a formula has to leave the ranks there."""
 
@@ -38,36 +36,14 @@ _BITS = 4
 
 @dataclass(frozen=True)
 class Row:
-    """Ranks that have one formula for their partner.
+    """Ranks that have one formula for their partner."""
 
-    Attributes
-    ----------
-    ranks : bool[P]
-        Who they are.
-    formula : str
-        Their partner.
-    """
-
-    ranks: NDArray[np.bool_]
-    formula: str
+    ranks: NDArray[np.bool_]  # bool[P]: Who they are
+    formula: str  # Their partner
 
 
 def split(partner: NDArray[np.int64], *, free: bool = False) -> list[Row]:
-    """Find as few formulas as give the partner of every rank.
-
-    Parameters
-    ----------
-    partner : int64[P]
-        Partner of each rank; `NOBODY` for those that have none.
-    free : bool
-        Whether ranks without partner may take part where the formula leads out of the ranks; else
-        they never do.
-
-    Returns
-    -------
-    list of Row
-        Disjoint; those with most ranks first. With `free`, one row may hold all ranks.
-    """
+    """Find as few formulas as give the partner of every rank."""
     processes = len(partner)
     rest = partner >= 0
     rows: list[Row] = []
@@ -98,21 +74,7 @@ def _leads_out(values: NDArray[np.int64], partner: NDArray[np.int64]) -> bool:
 
 
 def colour(members: Sequence[NDArray[np.int32]], processes: int) -> str | None:
-    """Formula of the rank that tells communicators apart, as the colour of MPI_Comm_split.
-
-    Parameters
-    ----------
-    members : sequence of int arrays
-        Ranks of each communicator, disjoint.
-    processes : int
-        Number of ranks P.
-
-    Returns
-    -------
-    str or None
-        Ranks have the same value if and only if they are in the same communicator; None where the
-        communicators do not hold every rank, or no simple formula does it.
-    """
+    """Formula of the rank that tells communicators apart, as the colour of MPI_Comm_split."""
     of = np.full(processes, -1, np.int64)
     for number, ranks in enumerate(members):
         of[ranks] = number
@@ -230,13 +192,7 @@ def who(ranks: NDArray[np.bool_]) -> str | list[int]:
 
 
 def condition(ranks: NDArray[np.bool_]) -> str:
-    """Say which ranks in a text: a condition, empty for all, or ranks such as ``0-3,7``.
-
-    Parameters
-    ----------
-    ranks : bool[P]
-        Who is meant; at least one.
-    """
+    """Say which ranks in a text: a condition, empty for all, or ranks such as ``0-3,7``."""
     text = _condition(ranks.tobytes(), len(ranks))
     return _listed(ranks) if text is None else text
 

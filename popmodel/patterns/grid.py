@@ -18,36 +18,17 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "Direction",
-    "Grid",
-    "Messages",
-    "directions",
-    "extents_of",
-    "neighbours",
-    "periods_of",
-    "strides_of",
-]
-
 MOST_DIMENSIONS = 3
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid of ranks.
+    """A grid of ranks."""
 
-    Attributes
-    ----------
-    dims : tuple of int
-        Extents; their product is the number of ranks. The last dimension varies fastest.
-    periodic : tuple of bool
-        Whether the last along a dimension is a neighbour of the first.
-    confidence : float
-        Share of the bytes of all point-to-point messages that go as on this grid, 0 to 1.
-    """
-
+    # Extents; their product is the number of ranks. The last dimension varies fastest.
     dims: tuple[int, ...]
-    periodic: tuple[bool, ...]
+    periodic: tuple[bool, ...]  # Whether the last along a dimension is a neighbour of the first
+    # Share of the bytes of all point-to-point messages that go as on this grid, 0 to 1.
     confidence: float = 1.0
 
     def __str__(self) -> str:
@@ -56,14 +37,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class Messages:
-    """Messages of one execution of some places, ordered by sender, receiver and size.
+    """Messages of one execution of some places, ordered by sender, receiver and size."""
 
-    Attributes
-    ----------
-    sender, receiver, size : int64[m]
-        Ranks and bytes.
-    """
-
+    # int64[m]: Ranks and bytes.
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
     size: NDArray[np.int64]
@@ -94,18 +70,10 @@ class Messages:
 
 @dataclass(frozen=True)
 class Direction:
-    """Every rank that has a neighbour one step along `move` sends to it.
+    """Every rank that has a neighbour one step along `move` sends to it."""
 
-    Attributes
-    ----------
-    move : tuple of int
-        -1, 0 or 1 for each dimension.
-    rows : int64[m]
-        Which messages they are.
-    """
-
-    move: tuple[int, ...]
-    rows: NDArray[np.int64]
+    move: tuple[int, ...]  # -1, 0 or 1 for each dimension
+    rows: NDArray[np.int64]  # int64[m]: Which messages they are
 
 
 def extents_of(processes: int, most: int = MOST_DIMENSIONS) -> Iterator[tuple[int, ...]]:
@@ -170,14 +138,7 @@ def periods_of(messages: Messages, dims: Sequence[int]) -> tuple[bool, ...]:
 def directions(
     messages: Messages, dims: Sequence[int], periodic: Sequence[bool]
 ) -> list[Direction] | None:
-    """Tell messages apart by the direction they go in.
-
-    Returns
-    -------
-    list of Direction or None
-        Faces first, then edges and corners, each direction once; None unless every message goes in
-        one of them and every rank with a neighbour there sends it one message.
-    """
+    """Tell messages apart by the direction they go in."""
     codes = _codes(messages, dims)
     processes = math.prod(dims)
     taken = np.zeros(len(codes), bool)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from popmodel.patterns.units import Class, Unit
 
-__all__ = ["grids_of"]
-
 _LEAST = 0.01
 """Share of the bytes between processes that a grid explains at least."""
 _CLASSES = 64

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from popmodel.structure.structure import Structure
 
-__all__ = ["groups_of"]
-
 
 def groups_of(structure: Structure, processes: int) -> list[Unit]:
     """Group places; what only open requests hold together is divided if no pattern generates it."""

@@ -18,43 +18,21 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Reading", "on_grid", "readings"]
-
 _FEW = 64
 """Messages that tell most grids that they are not."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to understand a set of messages.
+    """One way to understand a set of messages."""
 
-    Attributes
-    ----------
-    kind : str
-        halo, shift, butterfly, transpose, root, pairwise or list.
-    facts : mapping
-        What generates the messages.
-    even : bool
-        Whether messages that the pattern does not tell apart have equal sizes.
-    """
-
-    kind: str
-    facts: Mapping[str, Any]
-    even: bool
+    kind: str  # halo, shift, butterfly, transpose, root, pairwise or list
+    facts: Mapping[str, Any]  # What generates the messages
+    even: bool  # Whether messages that the pattern does not tell apart have equal sizes
 
 
 def readings(messages: Messages, processes: int, grids: Sequence[Sequence[int]]) -> list[Reading]:
-    """All patterns that messages are, the most telling first; always ends with a list.
-
-    Parameters
-    ----------
-    messages : Messages
-        Of one execution.
-    processes : int
-        P.
-    grids : sequence of sequence of int
-        Extents of the grids of ranks, of which the first that fits is taken.
-    """
+    """All patterns that messages are, the most telling first; always ends with a list."""
     found = []
     for dims in grids:
         if (reading := on_grid(messages, dims)) is not None:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from popmodel.structure.structure import Structure
 
-__all__ = ["CallLists", "Rows", "rows"]
-
 Row = dict[str, Any]
 Node = Loop | Leaf
 
@@ -36,27 +34,17 @@ _ROWS = 4
 
 @dataclass(frozen=True)
 class Rows:
-    """A list of calls.
+    """A list of calls."""
 
-    Attributes
-    ----------
-    calls : list of dict
-        Rows as in a signature's ``messages``: ``on`` is a condition or a list of ranks; ``to``,
-        ``from`` and ``bytes`` are formulas or numbers, or where these would be many a list with a
-        value for each rank (a partner of -1 is none). ``seconds`` of a row ``compute`` is such a
-        list: the mean over `executions`.
-    executions : int64[n]
-        Which executions of the places do exactly these calls; `total` are all.
-    total : int
-        How often the places are passed.
-    why : str
-        Why there is no list, where `calls` is empty for that reason.
-    """
-
+    # Rows as in a signature's ``messages``: ``on`` is a condition or a list of ranks; ``to``,
+    # ``from`` and ``bytes`` are formulas or numbers, or where these would be many a list with a
+    # value for each rank (a partner of -1 is none). ``seconds`` of a row ``compute`` is such a
+    # list: the mean over `executions`.
     calls: list[Row]
+    # int64[n]: Which executions of the places do exactly these calls; `total` are all.
     executions: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    total: int = 0
-    why: str = ""
+    total: int = 0  # How often the places are passed
+    why: str = ""  # Why there is no list, where `calls` is empty for that reason
 
     @property
     def exact(self) -> bool:
@@ -89,31 +77,7 @@ class CallLists:
         *,
         inside: bool = False,
     ) -> Rows:
-        """List the calls between some places.
-
-        Parameters
-        ----------
-        places : sequence of int
-            Numbers of places that follow one another in one body of the nest; of a loop all or
-            none.
-        execution : int, optional
-            Which execution of the places is listed; by default one of those that most are equal to.
-        compute : collection of int, optional
-            Places before which the computing of a process is listed too; by default all.
-        inside : bool
-            Of the places of a whole loop: list one iteration of it, not all that it does.
-
-        Returns
-        -------
-        Rows
-            With `Rows.why` where such a list cannot say it: collectives and parallel regions among
-            the places, calls of threads, requests that are open before or behind.
-
-        Raises
-        ------
-        ValueError
-            If the places are not of one body, or only a part of a loop within it.
-        """
+        """List the calls between some places."""
         program = self.structure.program
         if len(program.threads):
             return Rows([], why="threads call MPI on their own")

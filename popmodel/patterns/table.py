@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from popmodel.structure.nest import Leaf
     from popmodel.structure.structure import Structure
 
-__all__ = ["NONE", "Table", "iterations", "table"]
-
 NONE = -1
 """No event: a process that passes a place without doing anything there."""
 
@@ -36,27 +34,20 @@ _WAITS = Op.WAIT_RECEIVE, Op.WAIT_SEND
 
 @dataclass(frozen=True)
 class Table:
-    """Events by place, execution and sequence.
+    """Events by place, execution and sequence."""
 
-    Attributes
-    ----------
-    structure : Structure
-        Whose events they are.
-    event : tuple of int64[S, n]
-        For each place the event of each sequence at each of its n executions; `NONE` for none.
-    same : tuple of int64[n]
-        For each place a number for each execution, equal where all sequences do the same.
-    send, post : int64[M]
-        Operation that sends each message, and that posts its receive; `NONE` outside of a part.
-    needs_tags : bool
-        Whether a process takes messages of another in another order than they are sent in.
-    """
-
-    structure: Structure
+    structure: Structure  # Whose events they are
+    # tuple of int64[S, n]: For each place the event of each sequence at each of its n executions;
+    # `NONE` for none.
     event: tuple[NDArray[np.int64], ...]
+    # tuple of int64[n]: For each place a number for each execution, equal where all sequences do
+    # the same.
     same: tuple[NDArray[np.int64], ...]
+    # int64[M]: Operation that sends each message, and that posts its receive; `NONE` outside of a
+    # part.
     send: NDArray[np.int64]
     post: NDArray[np.int64]
+    # Whether a process takes messages of another in another order than they are sent in.
     needs_tags: bool
 
 

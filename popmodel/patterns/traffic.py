@@ -21,19 +21,6 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = [
-    "Pairs",
-    "Use",
-    "by_size",
-    "gathered",
-    "given",
-    "pairs",
-    "sent",
-    "sent_in_iterations",
-    "times",
-    "uses",
-]
-
 MOST_PAIRS = 1 << 14
 """Pairs of a document: that of a thousand processes with a dozen partners each has them all."""
 
@@ -45,23 +32,15 @@ _HANDS_OUT = COLLECTIVES.index("bcast"), COLLECTIVES.index("scatter")
 
 @dataclass(frozen=True)
 class Pairs:
-    """Messages from one process to another, added up.
+    """Messages from one process to another, added up."""
 
-    Attributes
-    ----------
-    sender, receiver : int64[K]
-        Ranks; ascending by sender, then receiver.
-    messages, bytes : int64[K]
-        How many, and how much.
-    within : bool[K]
-        Whether both are on the same node.
-    """
-
+    # int64[K]: Ranks; ascending by sender, then receiver.
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
+    # int64[K]: How many, and how much.
     messages: NDArray[np.int64]
     bytes: NDArray[np.int64]
-    within: NDArray[np.bool_]
+    within: NDArray[np.bool_]  # bool[K]: Whether both are on the same node
 
     def __len__(self) -> int:
         return len(self.sender)
@@ -69,24 +48,12 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Use:
-    """Calls of one name.
+    """Calls of one name."""
 
-    Attributes
-    ----------
-    name : str
-        Such as ``MPI_Isend``.
-    calls : int
-        By all processes.
-    bytes : int
-        What these send: messages, and what members of collectives give.
-    collective : bool
-        Whether it is a collective.
-    """
-
-    name: str
-    calls: int
-    bytes: int
-    collective: bool
+    name: str  # Such as ``MPI_Isend``
+    calls: int  # By all processes
+    bytes: int  # What these send: messages, and what members of collectives give
+    collective: bool  # Whether it is a collective
 
 
 def sent(program: Program) -> NDArray[np.int64]:
@@ -116,16 +83,7 @@ def pairs(program: Program, rows: NDArray[np.int64]) -> Pairs:
 
 
 def gathered(found: Pairs, processes: int, most: int = MOST_PAIRS) -> tuple[int, Pairs]:
-    """Take neighbouring ranks together until there are at most so many pairs.
-
-    Returns
-    -------
-    int
-        How many ranks are taken together: 1, 2, 4, ...
-    Pairs
-        Of these; each is named by its first rank. What stays on a node and what does not are kept
-        apart.
-    """
+    """Take neighbouring ranks together until there are at most so many pairs."""
     each = 1
     made = found
     while len(made) > most and each < processes:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from popmodel.structure.nest import Leaf
     from popmodel.structure.structure import Structure
 
-__all__ = ["Class", "Unit", "at_once", "loop_paths", "units"]
-
 _ENDS = (
     (Op.SEND, Op.ISEND),
     (Op.RECEIVE, Op.POST),
@@ -37,46 +35,24 @@ _ENDS = (
 
 @dataclass(frozen=True)
 class Class:
-    """Executions of a unit with the same messages.
+    """Executions of a unit with the same messages."""
 
-    Attributes
-    ----------
-    executions : int64[k]
-        Which they are.
-    messages : Messages
-        Of each of them.
-    """
-
-    executions: NDArray[np.int64]
-    messages: Messages
+    executions: NDArray[np.int64]  # int64[k]: Which they are
+    messages: Messages  # Of each of them
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Places whose messages belong together.
+    """Places whose messages belong together."""
 
-    Attributes
-    ----------
-    places : tuple of int
-        In order; those of collectives and regions among them are left out.
-    leaf : int or None
-        The leaf that holds them all; None if they are of several.
-    passes : int
-        How often they are passed.
-    classes : tuple of Class
-        Executions by their messages, the most frequent first. Executions without any are left out.
-    chained : bool
-        Whether processes send what depends on a message of the same execution.
-    at_once : bool
-        Whether all executions are taken as one, because messages are sent in one and received in
-        another.
-    """
-
-    places: tuple[int, ...]
-    leaf: int | None
-    passes: int
+    places: tuple[int, ...]  # In order; those of collectives and regions among them are left out
+    leaf: int | None  # The leaf that holds them all; None if they are of several
+    passes: int  # How often they are passed
+    # Executions by their messages, the most frequent first. Executions without any are left out.
     classes: tuple[Class, ...]
-    chained: bool
+    chained: bool  # Whether processes send what depends on a message of the same execution
+    # Whether all executions are taken as one, because messages are sent in one and received in
+    # another.
     at_once: bool = False
 
     @property
@@ -126,16 +102,7 @@ def loop_paths(structure: Structure) -> list[list[NDArray[np.int64]]]:
 
 
 def units(structure: Structure, *, requests: bool = True) -> list[Unit]:
-    """Group the places of point-to-point calls.
-
-    Parameters
-    ----------
-    structure : Structure
-        What repeats.
-    requests : bool
-        Whether no request is open between two groups, either; else only no message is sent before
-        and received behind.
-    """
+    """Group the places of point-to-point calls."""
     program = structure.program
     if not len(program.messages):
         return []

@@ -18,55 +18,28 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["CallUse", "calls"]
-
 _NS = 1e9
 
 
 @dataclass(frozen=True)
 class CallUse:
-    """The calls of one name.
-
-    Attributes
-    ----------
-    name : str
-    calls : int
-        Of all threads.
-    time : float
-        Time in them, s; 0 of a trace without measured times.
-    before : float or None
-        Mean computing before each, s: how granular the communication is. None for calls that do
-        nothing (probes that find nothing) and those that communicate nothing.
-    bytes : float or None
-        Mean bytes that a call sends; of a collective what a member contributes at most. None where
-        a call of this name sends nothing.
-    """
+    """The calls of one name."""
 
     name: str
-    calls: int
-    time: float
+    calls: int  # Of all threads
+    time: float  # Time in them, s; 0 of a trace without measured times
+    # Mean computing before each, s: how granular the communication is. None for calls that do
+    # nothing (probes that find nothing) and those that communicate nothing.
     before: float | None
+    # Mean bytes that a call sends; of a collective what a member contributes at most. None where a
+    # call of this name sends nothing.
     bytes: float | None
 
 
 def calls(
     structure: Structure, trace: Trace, begin: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[CallUse, ...]:
-    """Sum up the MPI calls of which something lies in a part of a run, and their time in it.
-
-    Parameters
-    ----------
-    structure : Structure
-    trace : Trace
-        That it is of.
-    begin, end : int64[S]
-        The part, on each sequence, ns; of threads it is that of their process.
-
-    Returns
-    -------
-    tuple of CallUse
-        The longest in all first.
-    """
+    """Sum up the MPI calls of which something lies in a part of a run, and their time in it."""
     found = trace.calls()
     number = len(found.names)
     acts = _acts(structure, begin, end)

@@ -20,27 +20,16 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Causes", "causes"]
-
 
 @dataclass(frozen=True)
 class Causes:
-    """Load balance of processes and why it is not 1.
+    """Load balance of processes and why it is not 1."""
 
-    Attributes
-    ----------
-    balance : float
-        Mean over largest useful time of the processes.
-    process : int
-        The busiest one.
-    instructions, ipc, frequency : float or None
-        Factors by which its useful time exceeds the mean; above 1 by more instructions, fewer of
-        them per cycle, or fewer cycles per second than all processes have. Their product is
-        1 / `balance`. None without these counters.
-    """
-
-    balance: float
-    process: int
+    balance: float  # Mean over largest useful time of the processes
+    process: int  # The busiest one
+    # Factors by which its useful time exceeds the mean; above 1 by more instructions, fewer of them
+    # per cycle, or fewer cycles per second than all processes have. Their product is 1 / `balance`.
+    # None without these counters.
     instructions: float | None = None
     ipc: float | None = None
     frequency: float | None = None
@@ -67,20 +56,7 @@ def causes(
     instructions: NDArray[np.float64] | None = None,
     cycles: NDArray[np.float64] | None = None,
 ) -> Causes | None:
-    """Explain the load balance of processes.
-
-    Parameters
-    ----------
-    useful : float64[P]
-        Useful time of each process, s.
-    instructions, cycles : float64[P], optional
-        Counted in it.
-
-    Returns
-    -------
-    Causes or None
-        None where nobody does anything.
-    """
+    """Explain the load balance of processes."""
     if not useful.sum() > 0:
         return None
     busiest = int(useful.argmax())

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.intervals import Intervals
 
-__all__ = ["COUNTERS", "counted"]
-
 COUNTERS = {Event.INSTRUCTIONS: "instructions", Event.CYCLES: "cycles"}
 _ROWS = 1 << 18  # useful times of the threads whose counters are read together
 
@@ -36,21 +34,6 @@ def counted(
 
     A reading at time t belongs to the running record with begin < t <= end, and only the first one
     at that t counts, as for the efficiencies (`popmodel.efficiency.measure`).
-
-    Parameters
-    ----------
-    trace : Trace
-    running : Intervals
-        Useful time of all threads.
-    location, begin, end : int64[N]
-        The stretches, ns.
-
-    Returns
-    -------
-    counts : dict of str to float64[N]
-        ``instructions`` and ``cycles``, those that the trace has.
-    notes : tuple of str
-        Why one that the trace has is not there.
     """
     counts = {event: np.zeros(len(location)) for event in COUNTERS}
     readings, negative = dict.fromkeys(COUNTERS, 0), dict.fromkeys(COUNTERS, 0)

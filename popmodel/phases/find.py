@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["Limits", "limits_of", "phases"]
-
 _NS = 1e9
 Limits: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"
 """Begin and end of what is analysed, on each sequence, ns."""
@@ -46,29 +44,7 @@ def phases(
     limits: Limits | None = None,
     most: int | None = None,
 ) -> Phases:
-    """Find the phases of a run.
-
-    Parameters
-    ----------
-    structure : Structure
-        Of the run.
-    trace : Trace
-        The run.
-    window : Trace, optional
-        A window of it, to which the phases are limited; bursts and regions that it cuts count with
-        the part inside.
-    limits : pair of int64[S], optional
-        Instead of a window, when it begins and ends on each sequence, ns: some iterations, which
-        processes begin and end at different times.
-    most : int, optional
-        Of a run with more phases, those below `SMALL` of all computing are summed up: bursts in one
-        phase, regions in another, both of the place `SEVERAL`.
-
-    Returns
-    -------
-    Phases
-        In the order of the program: a burst before a region comes before the region.
-    """
+    """Find the phases of a run."""
     part = trace if window is None or limits is not None else window
     serial, parallel = settled(structure, bursts(structure, trace)), regions(structure)
     begin, end = limits_of(structure, part) if limits is None else limits

@@ -17,8 +17,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Imbalance", "split"]
-
 _SWEEPS = 50
 _CLOSE = 1e-12
 """Change of the effects, relative to the mean, from which on further sweeps change no figure."""
@@ -26,24 +24,15 @@ _CLOSE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Imbalance:
-    """Differences between ranks, as coefficients of variation (standard deviation over mean).
+    """Differences between ranks, as coefficients of variation (standard deviation over mean)."""
 
-    Attributes
-    ----------
-    persistent : float or None
-        Of the same ranks in every execution; of one execution all of it; None of one rank alone.
-    transient : float or None
-        Of other ranks in every execution; None where there is one rank or one execution only.
-    common : float or None
-        Of executions, which all ranks have alike; no imbalance.
-    by_rank : float64[S]
-        Mean of each rank's executions relative to the mean over ranks, freed from which executions
-        it has; NaN where it has none.
-    """
-
+    # Of the same ranks in every execution; of one execution all of it; None of one rank alone.
     persistent: float | None
+    # Of other ranks in every execution; None where there is one rank or one execution only.
     transient: float | None
-    common: float | None
+    common: float | None  # Of executions, which all ranks have alike; no imbalance
+    # float64[S]: Mean of each rank's executions relative to the mean over ranks, freed from which
+    # executions it has; NaN where it has none.
     by_rank: NDArray[np.float64]
 
 
@@ -53,22 +42,7 @@ def split(
     values: NDArray[np.float64],
     ranks: int,
 ) -> Imbalance:
-    """Tell persistent from transient imbalance.
-
-    Parameters
-    ----------
-    rank : int32[k]
-    execution : int64[k]
-        Any numbers; equal ones are the same execution on all ranks.
-    values : float64[k]
-        At most one of each rank and execution.
-    ranks : int
-        How many ranks there are; some may have no value.
-
-    Returns
-    -------
-    Imbalance
-    """
+    """Tell persistent from transient imbalance."""
     by_rank = np.full(ranks, np.nan)
     if not len(values):
         return Imbalance(None, None, None, by_rank)

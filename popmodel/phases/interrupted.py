@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from popmodel.phases.phase import Phase, Phases
 
-__all__ = ["Interruptions", "idle_regions", "interruptions", "remark"]
-
 _SLICE = 1e-3
 """Seconds for which a scheduler lets another process run at least."""
 _TIMES = 3.0
@@ -41,27 +39,13 @@ _IDLE = 0.1
 
 @dataclass(frozen=True)
 class Interruptions:
-    """Bursts in which processes probably had no core.
+    """Bursts in which processes probably had no core."""
 
-    Attributes
-    ----------
-    bursts : int
-        How many, of all phases.
-    lost : float
-        Their time beyond the median of the same process, s.
-    share : float
-        The same as a part of all computing.
-    longest : float
-        Most that one of them lost, s.
-    by_work : bool
-        Whether counters show that they did no more work.
-    """
-
-    bursts: int
-    lost: float
-    share: float
-    longest: float
-    by_work: bool
+    bursts: int  # How many, of all phases
+    lost: float  # Their time beyond the median of the same process, s
+    share: float  # The same as a part of all computing
+    longest: float  # Most that one of them lost, s
+    by_work: bool  # Whether counters show that they did no more work
 
 
 def interruptions(found: Phases) -> Interruptions:

@@ -21,8 +21,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SEVERAL", "SMALL", "Kind", "Phase", "Phases", "Team"]
-
 Kind: TypeAlias = Literal["serial", "parallel"]
 SMALL = 1e-3
 """Share of all computing below which a phase does not matter by itself."""
@@ -32,21 +30,12 @@ SEVERAL = -2
 
 @dataclass(frozen=True, eq=False)
 class Team:
-    """What the threads of a process do in each execution of a parallel region.
+    """What the threads of a process do in each execution of a parallel region."""
 
-    Attributes
-    ----------
-    offsets : int64[k + 1]
-        Threads of execution e: rows ``offsets[e] .. offsets[e + 1]``, the master first.
-    useful : float64[m]
-        Useful time of each, s.
-    in_mpi : float64[m]
-        Its time in MPI calls inside, s.
-    """
-
+    # int64[k + 1]: Threads of execution e: rows ``offsets[e] .. offsets[e + 1]``, the master first.
     offsets: NDArray[np.int64]
-    useful: NDArray[np.float64]
-    in_mpi: NDArray[np.float64]
+    useful: NDArray[np.float64]  # float64[m]: Useful time of each, s
+    in_mpi: NDArray[np.float64]  # float64[m]: Its time in MPI calls inside, s
 
     def at(self, rows: NDArray[np.int64]) -> Team:
         """Some of the executions."""
@@ -97,63 +86,36 @@ class Team:
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """Executions of one burst or parallel region, by sequence and in order.
+    """Executions of one burst or parallel region, by sequence and in order."""
 
-    Attributes
-    ----------
-    name : str
-        What tells it apart: the calls around a burst, or the region.
-    kind : {"serial", "parallel"}
-        A burst of one thread, or a parallel region.
-    place : int
-        The place that the burst is before, or that the region is; -1: the end of the run;
-        `SEVERAL`: see `places`.
-    path : tuple of int
-        Where its leaf is in the nest: an index for each level.
-    part : str
-        Part of the run that it is in: initialisation, iterations or finalisation; empty where no
-        iterations were found.
-    sequences : int
-        How many sequences the run has.
-    sequence : int32[k]
-        Process of each execution, or further sequence of a thread that calls MPI on its own.
-    execution : int64[k]
-        How many times the sequence passed the place before.
-    begin : int64[k]
-        When it begins, ns.
-    wall : float64[k]
-        Time of a burst outside MPI and of a region on its master, s.
-    useful : float64[k]
-        Useful time, of a region summed over its threads, s.
-    instructions, cycles : float64[k] or None
-        Counted in the useful time; None without such a counter.
-    cut : bool[k]
-        Executions that the analysed window cuts: only the part inside is counted.
-    team : Team or None
-        Threads of a parallel region.
-    small : bool
-        Whether it is less than a thousandth of all computing (`SMALL`), each that is summed up.
-    places : int32[k] or None
-        Place of each execution where small phases are summed up as one; its executions are numbered
-        by place, so that it has no matrix of times and no imbalance.
-    """
-
-    name: str
-    kind: Kind
+    name: str  # What tells it apart: the calls around a burst, or the region
+    kind: Kind  # A burst of one thread, or a parallel region
+    # The place that the burst is before, or that the region is; -1: the end of the run; `SEVERAL`:
+    # see `places`.
     place: int
-    path: tuple[int, ...]
+    path: tuple[int, ...]  # Where its leaf is in the nest: an index for each level
+    # Part of the run that it is in: initialisation, iterations or finalisation; empty where no
+    # iterations were found.
     part: str
-    sequences: int
+    sequences: int  # How many sequences the run has
+    # int32[k]: Process of each execution, or further sequence of a thread that calls MPI on its
+    # own.
     sequence: NDArray[np.int32]
-    execution: NDArray[np.int64]
-    begin: NDArray[np.int64]
+    execution: NDArray[np.int64]  # int64[k]: How many times the sequence passed the place before
+    begin: NDArray[np.int64]  # int64[k]: When it begins, ns
+    # float64[k]: Time of a burst outside MPI and of a region on its master, s.
     wall: NDArray[np.float64]
-    useful: NDArray[np.float64]
+    useful: NDArray[np.float64]  # float64[k]: Useful time, of a region summed over its threads, s
+    # float64[k] or None: Counted in the useful time; None without such a counter.
     instructions: NDArray[np.float64] | None
     cycles: NDArray[np.float64] | None
+    # bool[k]: Executions that the analysed window cuts: only the part inside is counted.
     cut: NDArray[np.bool_]
-    team: Team | None = None
+    team: Team | None = None  # Threads of a parallel region
+    # Whether it is less than a thousandth of all computing (`SMALL`), each that is summed up.
     small: bool = False
+    # int32[k] or None: Place of each execution where small phases are summed up as one; its
+    # executions are numbered by place, so that it has no matrix of times and no imbalance.
     places: NDArray[np.int32] | None = None
 
     @property
@@ -234,24 +196,15 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Phases:
-    """The phases of a run or of a part of it, in the order of the program.
-
-    Attributes
-    ----------
-    phases : tuple of Phase
-    processes, sequences : int
-    begin, end : int64[S]
-        Begin and end of what is analysed on each sequence, ns.
-    notes : tuple of str
-        What has to be known about them, a sentence each.
-    """
+    """The phases of a run or of a part of it, in the order of the program."""
 
     phases: tuple[Phase, ...]
     processes: int
     sequences: int
+    # int64[S]: Begin and end of what is analysed on each sequence, ns.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # What has to be known about them, a sentence each
 
     def __len__(self) -> int:
         return len(self.phases)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from popmodel.structure.nest import Loop, Nest
     from popmodel.structure.structure import Structure
 
-__all__ = ["Home", "homes", "name_of_burst", "told_apart"]
-
 _START, _END = "start", "end"
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from popmodel.phases.stretches import Stretches
     from popmodel.structure.structure import Structure
 
-__all__ = ["settled"]
-
 _LEAST = 1e-9
 """Seconds; shorter times are not told apart."""
 
@@ -32,12 +30,6 @@ def settled(structure: Structure, rows: Stretches) -> Stretches:
 
     Only places of the same leaf are taken for each other: these a sequence passes equally often, so
     that the numbers of executions stay.
-
-    Parameters
-    ----------
-    structure : Structure
-    rows : Stretches
-        Bursts, each before the event that follows it.
     """
     if not structure.places:
         return rows

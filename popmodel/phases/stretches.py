@@ -16,40 +16,23 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["Stretches", "bursts", "regions"]
-
 _NS = 1e9
 
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Executions of bursts or regions, by sequence and in order of time.
+    """Executions of bursts or regions, by sequence and in order of time."""
 
-    Attributes
-    ----------
-    sequence : int32[N]
-    place : int32[N]
-        That a burst is before, or that a region is; -1: the end of the run.
-    previous : int32[N]
-        Place of the event before; -1: the begin of the run.
-    execution : int64[N]
-        How many times the sequence passed the place before.
-    begin, end : int64[N]
-        Nanoseconds.
-    wall : float64[N]
-        Time of a burst outside MPI, of a region all of it, s.
-    cut : bool[N]
-        Whether a window has cut it.
-    """
-
-    sequence: NDArray[np.int32]
+    sequence: NDArray[np.int32]  # int32[N]
+    # int32[N]: That a burst is before, or that a region is; -1: the end of the run.
     place: NDArray[np.int32]
-    previous: NDArray[np.int32]
-    execution: NDArray[np.int64]
+    previous: NDArray[np.int32]  # int32[N]: Place of the event before; -1: the begin of the run
+    execution: NDArray[np.int64]  # int64[N]: How many times the sequence passed the place before
+    # int64[N]: Nanoseconds.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    wall: NDArray[np.float64]
-    cut: NDArray[np.bool_]
+    wall: NDArray[np.float64]  # float64[N]: Time of a burst outside MPI, of a region all of it, s
+    cut: NDArray[np.bool_]  # bool[N]: Whether a window has cut it
 
     def __len__(self) -> int:
         return len(self.wall)

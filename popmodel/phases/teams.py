@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from popmodel.phases.stretches import Stretches
     from popmodel.trace import Trace
 
-__all__ = ["Teams", "measured"]
-
 _NS = 1e9
 
 
@@ -35,19 +33,7 @@ class Teams(NamedTuple):
 def measured(
     trace: Trace, regions: Stretches, process: NDArray[np.int64], useful: UsefulTimes
 ) -> Teams:
-    """Measure the threads of regions.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run or a window of it.
-    regions : Stretches
-        Executions of regions in it.
-    process : int64[N]
-        Process of each.
-    useful : UsefulTimes
-        Of `trace`.
-    """
+    """Measure the threads of regions."""
     bounds = np.asarray(trace.process_offsets, np.int64)
     which, location = spread(bounds[process], np.diff(bounds)[process])
     begin, end = regions.begin[which], regions.end[which]

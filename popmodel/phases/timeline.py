@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-__all__ = ["ACTIVITIES", "Timeline", "timeline"]
-
 _NS = 1e9
 ACTIVITIES = ("nothing", "computing", "parallel", "messages", "collective", "other")
 """What a process mostly does in a bin: nothing that is recorded, computing outside of parallel
@@ -31,23 +29,14 @@ _OTHER = 5
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """What the processes of a run do over time.
+    """What the processes of a run do over time."""
 
-    Attributes
-    ----------
-    edges : float64[B + 1]
-        Begin of each bin, and the end of the last, s.
-    activity : int8[K, B]
-        What each process that is shown (its master) mostly does: index into `ACTIVITIES`.
-    in_mpi : float64[B]
-        Part of all processes' time that is in calls of MPI.
-    burst : float64[K, B]
-        Longest burst or parallel region of each process that reaches into the bin, s; 0 for none.
-    """
-
-    edges: NDArray[np.float64]
+    edges: NDArray[np.float64]  # float64[B + 1]: Begin of each bin, and the end of the last, s
+    # int8[K, B]: What each process that is shown (its master) mostly does: index into `ACTIVITIES`.
     activity: NDArray[np.int8]
-    in_mpi: NDArray[np.float64]
+    in_mpi: NDArray[np.float64]  # float64[B]: Part of all processes' time that is in calls of MPI
+    # float64[K, B]: Longest burst or parallel region of each process that reaches into the bin, s;
+    # 0 for none.
     burst: NDArray[np.float64]
 
 
@@ -59,19 +48,7 @@ def timeline(
     bins: int,
     shown: NDArray[np.int64] | None = None,
 ) -> Timeline:
-    """Tell what processes do over time.
-
-    Parameters
-    ----------
-    structure : Structure
-    trace : Trace
-        That it is of; with measured times.
-    begin, end : int
-        Nanoseconds.
-    bins : int
-    shown : int64[K], optional
-        Processes to show, in order; all by default.
-    """
+    """Tell what processes do over time."""
     shown = np.arange(trace.processes) if shown is None else shown
     bins = max(1, min(bins, end - begin))
     edges = begin + (np.arange(bins + 1) * ((end - begin) / bins)).astype(np.int64)

@@ -18,20 +18,7 @@ _ROUNDING = 1e-9  # of the runtime: less is left over where nothing is lost
 
 
 def causes(study: Study, placement: Placement, run: Evaluation) -> dict[str, dict[str, float]]:
-    """Say for every leaf of the additive family what its loss comes from.
-
-    Parameters
-    ----------
-    study, placement, run
-        The run, as `Study.run` gives it.
-
-    Returns
-    -------
-    dict of str to dict of str to float
-        By metric: seconds that an average process loses to each item of the program, by the name
-        of the item, and to what is no item (`UNEQUAL`, `WAITING`, `MESSAGES`); the largest first.
-        They add up to the loss of the metric times the runtime, at the best estimate.
-    """
+    """Say for every leaf of the additive family what its loss comes from."""
     lost: dict[str, dict[str, float]] = {}
     closed = study.run(placement, study.sources(draws=0))
     before, after = (nominal(computation(one.work)) for one in (closed, run))

@@ -41,28 +41,6 @@ def elasticities(
     """Return the elasticities of a result with respect to all that enters and that a factor suits.
 
     A parameter that cannot change a little, such as a number of blocks that is 1, has none.
-
-    Parameters
-    ----------
-    study : Study
-        Program and machine.
-    placement : Placement
-        P and T, which stay as they are.
-    result : callable
-        From a modelled run to a positive result; the runtime by default.
-    agreement : Agreement, optional
-        A replay of this placement: elasticities of what predictions show. Default: those of the
-        closed form.
-
-    Returns
-    -------
-    tuple of Elasticity
-        Those with the largest effect first.
-
-    Raises
-    ------
-    ValueError
-        If the result is not positive: it has no logarithm.
     """
 
     def changed(inputs: _Inputs) -> tuple[NDArray[np.float64], Draws]:

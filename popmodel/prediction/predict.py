@@ -34,36 +34,7 @@ def predict(
     seed: int = 0,
     advice: bool = True,
 ) -> Prediction:
-    """Predict a run of an application on a machine.
-
-    Parameters
-    ----------
-    signature : Signature
-        The application; `popmodel.model.signatures.load` reads one.
-    profile : Profile
-        The machine; `popmodel.machine.profile.load` reads one.
-    processes, threads : int
-        P, and T per process; one thread per core.
-    settings : mapping of str to float, optional
-        Values instead of the signature's parameters.
-    reference : ReferenceRun, optional
-        Run that the scaling metrics compare with; `popmodel.prediction.scaling.compare` says which
-        one without it.
-    allocation : Allocation, optional
-        What of the machine may be used; all of it by default.
-    draws, seed : int
-        Draws of the uncertain inputs behind the intervals, and their seed.
-    advice : bool
-        Whether to work out what would help and what the runtime depends on: a third of the time.
-
-    Raises
-    ------
-    UsageError
-        If there is no such parameter, or the application or the machine does not allow this
-        number of processes and threads; the hint names the nearest that is possible.
-    MissingQuantity
-        If the machine profile does not know something that the application needs.
-    """
+    """Predict a run of an application on a machine."""
     study = Study(signature, profile, settings or {}, draws, seed, allocation=allocation)
     placement = study.admit_or_advise(processes, threads)
     drawn = study.sources()

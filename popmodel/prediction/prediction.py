@@ -30,52 +30,27 @@ SMOOTH = 0.02
 
 @dataclass(frozen=True)
 class Reference:
-    """The predicted run that the scaling metrics compare with.
+    """The predicted run that the scaling metrics compare with."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P and T.
-    settings : dict of str to float
-        Parameters whose values differ from those of the run; empty in strong scaling.
-    mode : {'strong', 'weak'}
-        Whether both runs do the same work.
-    work_ratio : Estimate
-        Work of the run over that of the reference; 1 in strong scaling.
-    runtime : Estimate
-        Seconds.
-    why : str
-        Why this one.
-    """
-
+    # P and T.
     processes: int
     threads: int
+    # Parameters whose values differ from those of the run; empty in strong scaling.
     settings: dict[str, float]
-    mode: Mode
-    work_ratio: Estimate
-    runtime: Estimate
-    why: str
+    mode: Mode  # Whether both runs do the same work
+    work_ratio: Estimate  # Work of the run over that of the reference; 1 in strong scaling
+    runtime: Estimate  # Seconds
+    why: str  # Why this one
 
 
 @dataclass(frozen=True)
 class Elasticity:
-    """By how many per cent a result changes if an input grows by one.
+    """By how many per cent a result changes if an input grows by one."""
 
-    Attributes
-    ----------
-    name : str
-        Group of `popmodel.model.changes.GROUPS`, or ``params.NAME``.
-    label : str
-        What grows.
-    value : float
-        ``d ln(result) / d ln(input)``.
-    falling, rising : float
-        The same from the side below and from the side above.
-    """
-
-    name: str
-    label: str
-    value: float
+    name: str  # Group of `popmodel.model.changes.GROUPS`, or ``params.NAME``
+    label: str  # What grows
+    value: float  # ``d ln(result) / d ln(input)``
+    # The same from the side below and from the side above.
     falling: float
     rising: float
 
@@ -96,108 +71,56 @@ class Elasticity:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Everything that a report says about one predicted run; made by `predict`.
+    """Everything that a report says about one predicted run; made by `predict`."""
 
-    Attributes
-    ----------
-    signature, profile : Signature, Profile
-        Application and machine.
-    settings : dict of str to float
-        Value of every parameter of the application.
-    placement : Placement
-        Processes, threads, processes per node, nodes.
-    grid : tuple of int
-        Processes along each grid dimension; empty without a grid.
-    memory_per_process : float or None
-        Bytes, if the signature says.
-    validity : Validity
-        How far the prediction goes beyond what was measured of the machine.
-    runtime : Estimate
-        Seconds.
-    new_run : Estimate
-        Seconds of one more run, with what varies from run to run; without an interval where that is
-        not known.
-    source : str
-        Where runtime and metrics come from: ``replay``, or ``closed form`` without a replay.
-    metrics : dict of str to dict of str to Estimate
-        By family and metric id.
-    absent : dict of str to dict of str to str
-        Why a metric has no value, by family and id.
-    reference : Reference
-        What the metrics of the family ``scaling`` compare with.
-    limits : str or None
-        Metric of `MAIN_FAMILY` with the largest loss that no other explains.
-    causes : dict of str to dict of str to float
-        By leaf of `MAIN_FAMILY`: seconds that each item of the program, or the imbalance, costs.
-    time : dict of str to Estimate
-        Parts of the runtime in seconds; their values add up to it.
-    terms : dict of str to Estimate
-        Useful time and the losses of `MAIN_FAMILY` in seconds, `popmodel.efficiency.terms`, as
-        measured runs have them too.
-    remedies : dict of str to float
-        Relative change of the runtime under each remedy, the best first.
-    elasticities : tuple of Elasticity
-        By how many per cent the runtime changes if an input grows by one, the largest first.
-    doubtful : dict of str to float
-        Share of each uncertain input in the variance of the runtime, the largest first.
-    measure : str or None
-        Command that measures the first of these; None where no benchmark does.
-    model_form : tuple of float
-        Runtime if transfers hide behind arithmetic entirely, and if nothing overlaps, s.
-    agreement : Agreement or None
-        Closed form and replay side by side; None if there is nothing to replay, or too much.
-    not_replayed : str or None
-        Why there is no replay.
-    multithreading_efficiency : Estimate or None
-        e_mt of the parallel loops; None without any.
-    message_passing_ratio : Estimate or None
-        e_mp: communication against one process per core; larger is worse.
-    message_passing_absent : str or None
-        Why there is no e_mp.
-    inputs : dict of str to Quantity
-        Every quantity that entered, by path; those of the signature begin with ``params.`` and
-        ``imbalance.``.
-    left_out : tuple of str
-        Quantities that the profile does not know and whose effect is not in the prediction.
-    notes : tuple of str
-        Remarks for the reader.
-    included : tuple of str
-        What the intervals include, `Study.included`; empty if there are none.
-    draws, seed : int
-        Number of draws behind the intervals, and the seed.
-    """
-
+    # Application and machine.
     signature: Signature = field(repr=False)
     profile: Profile = field(repr=False)
-    settings: dict[str, float]
-    placement: Placement
-    grid: tuple[int, ...]
-    memory_per_process: float | None
-    validity: Validity
-    runtime: Estimate
+    settings: dict[str, float]  # Value of every parameter of the application
+    placement: Placement  # Processes, threads, processes per node, nodes
+    grid: tuple[int, ...]  # Processes along each grid dimension; empty without a grid
+    memory_per_process: float | None  # Bytes, if the signature says
+    validity: Validity  # How far the prediction goes beyond what was measured of the machine
+    runtime: Estimate  # Seconds
+    # Seconds of one more run, with what varies from run to run; without an interval where that is
+    # not known.
     new_run: Estimate
+    # Where runtime and metrics come from: ``replay``, or ``closed form`` without a replay.
     source: str
-    metrics: dict[str, dict[str, Estimate]]
-    absent: dict[str, dict[str, str]]
-    reference: Reference
-    limits: str | None
+    metrics: dict[str, dict[str, Estimate]]  # By family and metric id
+    absent: dict[str, dict[str, str]]  # Why a metric has no value, by family and id
+    reference: Reference  # What the metrics of the family ``scaling`` compare with
+    limits: str | None  # Metric of `MAIN_FAMILY` with the largest loss that no other explains
+    # By leaf of `MAIN_FAMILY`: seconds that each item of the program, or the imbalance, costs.
     causes: dict[str, dict[str, float]]
-    time: dict[str, Estimate]
+    time: dict[str, Estimate]  # Parts of the runtime in seconds; their values add up to it
+    # Useful time and the losses of `MAIN_FAMILY` in seconds, `popmodel.efficiency.terms`, as
+    # measured runs have them too.
     terms: dict[str, Estimate]
-    remedies: dict[str, float]
+    remedies: dict[str, float]  # Relative change of the runtime under each remedy, the best first
+    # By how many per cent the runtime changes if an input grows by one, the largest first.
     elasticities: tuple[Elasticity, ...]
+    # Share of each uncertain input in the variance of the runtime, the largest first.
     doubtful: dict[str, float]
-    measure: str | None
+    measure: str | None  # Command that measures the first of these; None where no benchmark does
+    # Runtime if transfers hide behind arithmetic entirely, and if nothing overlaps, s.
     model_form: tuple[float, float]
+    # Closed form and replay side by side; None if there is nothing to replay, or too much.
     agreement: Agreement | None
-    not_replayed: str | None
-    multithreading_efficiency: Estimate | None
+    not_replayed: str | None  # Why there is no replay
+    multithreading_efficiency: Estimate | None  # e_mt of the parallel loops; None without any
+    # e_mp: communication against one process per core; larger is worse.
     message_passing_ratio: Estimate | None
-    message_passing_absent: str | None
+    message_passing_absent: str | None  # Why there is no e_mp
+    # Every quantity that entered, by path; those of the signature begin with ``params.`` and
+    # ``imbalance.``.
     inputs: dict[str, Quantity] = field(repr=False)
+    # Quantities that the profile does not know and whose effect is not in the prediction.
     left_out: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # Remarks for the reader
+    # What the intervals include, `Study.included`; empty if there are none.
     included: tuple[str, ...]
+    # Number of draws behind the intervals, and the seed.
     draws: int
     seed: int
 

@@ -33,25 +33,7 @@ def remedies(
     causes: Mapping[str, Mapping[str, float]],
     agreement: Agreement | None = None,
 ) -> dict[str, float]:
-    """Return the relative change of the runtime under each remedy that helps, the best first.
-
-    Parameters
-    ----------
-    study : Study
-        Program and machine.
-    placement : Placement
-        P and T, which stay as they are.
-    causes : mapping of str to mapping of str to float
-        Seconds lost to each part of the program, by metric (`popmodel.prediction.causes.causes`):
-        parts that lose nothing are left alone.
-    agreement : Agreement, optional
-        A replay of this placement.
-
-    Returns
-    -------
-    dict of str to float
-        A change that cannot be modelled, because the profile lacks what it would cost, is left out.
-    """
+    """Return the relative change of the runtime under each remedy that helps, the best first."""
     same: Known = {}  # items that no change of the program touches
 
     def changed(of: Study, factors: Mapping[str, float]) -> Evaluation:

@@ -30,64 +30,28 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class ReferenceRun:
-    """A run that is asked for as the reference.
+    """A run that is asked for as the reference."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P, and T per process.
-    settings : mapping of str to float
-        Parameters of the application that differ from those of the run: weak scaling.
-    """
-
+    # P, and T per process.
     processes: int
     threads: int
+    # Parameters of the application that differ from those of the run: weak scaling.
     settings: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A run together with its reference.
+    """A run together with its reference."""
 
-    Attributes
-    ----------
-    modelled : Modelled
-        The run with what all families need of the reference among its aggregates.
-    reference : Reference
-        What a report says about the reference.
-    inputs : tuple of str
-        Paths of the quantities that the reference rests on.
-    """
-
-    modelled: Modelled
-    reference: Reference
-    inputs: tuple[str, ...]
+    modelled: Modelled  # The run with what all families need of the reference among its aggregates
+    reference: Reference  # What a report says about the reference
+    inputs: tuple[str, ...]  # Paths of the quantities that the reference rests on
 
 
 def compare(
     study: Study, placement: Placement, run: Evaluation, wanted: ReferenceRun | None = None
 ) -> Comparison:
-    """Evaluate the reference of a run and join it to the run.
-
-    Parameters
-    ----------
-    study : Study
-        Program and machine of the run.
-    placement : Placement
-        Processes and threads of the run.
-    run : Evaluation
-        The run, in the draws of `study`.
-    wanted : ReferenceRun, optional
-        Which run to compare with. Default: the part of the run with the fewest cores, then the
-        fewest threads, that application and machine allow, 1 x 1 as a rule.
-
-    Raises
-    ------
-    UsageError
-        If the application or the machine does not allow the run that is asked for.
-    MissingQuantity
-        If the machine profile does not know something that it needs.
-    """
+    """Evaluate the reference of a run and join it to the run."""
     if wanted is None:
         base, where, why = study, *_smallest(study, placement, run.machine.lacking)
     else:

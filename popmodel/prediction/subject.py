@@ -12,15 +12,7 @@ from popmodel.model.signature.program import Signature
 def subject(
     signature: Signature, profile: Profile, settings: Mapping[str, float]
 ) -> dict[str, dict[str, Any]]:
-    """Return the keys ``application`` and ``machine``.
-
-    Parameters
-    ----------
-    signature, profile : Signature, Profile
-        Application and machine.
-    settings : mapping of str to float
-        Value of every parameter of the application.
-    """
+    """Return the keys ``application`` and ``machine``."""
     return {
         "application": {
             "name": signature.name,

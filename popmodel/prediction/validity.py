@@ -21,22 +21,15 @@ INSIDE, EXTRAPOLATED, OUTSIDE = "inside", "extrapolated", "outside"
 
 @dataclass(frozen=True)
 class Validity:
-    """Whether a prediction stays within what was measured.
+    """Whether a prediction stays within what was measured."""
 
-    Attributes
-    ----------
-    status : str
-        ``inside``, ``extrapolated`` or ``outside``; for a machine that was not measured the origin
-        of its quantities, ``preset`` or ``user``.
-    factor : float or None
-        Largest factor by which an argument is beyond its measured range; 1 inside, None for a
-        machine that was not measured.
-    reasons : tuple of str
-        What goes how far beyond which range, the farthest first; then what was not measured.
-    """
-
+    # ``inside``, ``extrapolated`` or ``outside``; for a machine that was not measured the origin of
+    # its quantities, ``preset`` or ``user``.
     status: str
+    # Largest factor by which an argument is beyond its measured range; 1 inside, None for a machine
+    # that was not measured.
     factor: float | None
+    # What goes how far beyond which range, the farthest first; then what was not measured.
     reasons: tuple[str, ...]
 
     @property
@@ -57,19 +50,7 @@ class Validity:
 def assess(
     profile: Profile, placement: Placement, used: Iterable[Use], runs: Iterable[Reach] = ()
 ) -> Validity:
-    """Compare what a prediction used with what was measured.
-
-    Parameters
-    ----------
-    profile : Profile
-        The machine.
-    placement : Placement
-        How many nodes are used.
-    used : iterable of Use
-        What the model asked of the profile, `Parameters.used`.
-    runs : iterable of Reach, optional
-        How far it goes beyond the runs that the signature was calibrated by, `Study.beyond`.
-    """
+    """Compare what a prediction used with what was measured."""
     used = set(used)
     found = list(reaches(measured_ranges(profile), used, placement.nodes))
     beyond: dict[tuple[float, str, str, float], list[str]] = defaultdict(list)

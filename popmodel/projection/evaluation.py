@@ -27,19 +27,7 @@ def metrics_of(
     threads: int,
     mode: Mode,
 ) -> dict[tuple[str, str], Array]:
-    """Return the metrics that factors make, by family and id; those of no value are left out.
-
-    Parameters
-    ----------
-    factors : mapping of str to ndarray, shape (n,)
-        As of `popmodel.projection.factors.rebuilt`.
-    reference : mapping of str to float
-        Aggregates of the reference run.
-    processes, threads : int
-        P, and T of every process.
-    mode : {"strong", "weak"}
-        Whether the work is that of the reference run, or grows with the cores.
-    """
+    """Return the metrics that factors make, by family and id; those of no value are left out."""
     aggregates = rebuilt(factors, reference, processes, threads, mode)
     cores, home = float(processes * threads), float(reference["threads"])
     ratio = cores / home if mode == "weak" else 1.0

@@ -25,27 +25,13 @@ _LEAST = 1e-9  # of a share that is 0 in some runs
 
 @dataclass(frozen=True)
 class Factor:
-    """One of the factors.
+    """One of the factors."""
 
-    Attributes
-    ----------
-    id : str
-        Its name in the document of a projection.
-    name : str
-        For people.
-    kind : str
-        As of `popmodel.projection.forms.structural`.
-    error : float
-        What it repeats to, relative: of its loss where it has a limit, else of itself.
-    metrics : tuple of (str, str)
-        Family and id of the metrics that it is.
-    """
-
-    id: str
-    name: str
-    kind: Kind
-    error: float
-    metrics: tuple[tuple[str, str], ...] = ()
+    id: str  # Its name in the document of a projection
+    name: str  # For people
+    kind: Kind  # As of `popmodel.projection.forms.structural`
+    error: float  # What it repeats to, relative: of its loss where it has a limit, else of itself
+    metrics: tuple[tuple[str, str], ...] = ()  # Family and id of the metrics that it is
 
     @property
     def is_limited(self) -> bool:
@@ -114,17 +100,7 @@ FACTORS: Mapping[str, Factor] = {factor.id: factor for factor in _TABLE}
 def measured(
     aggregates: Values, reference: Values, processes: int, threads: int, mode: Mode
 ) -> dict[str, float]:
-    """Return the factors of a measured run, by id; those that it does not tell are left out.
-
-    Parameters
-    ----------
-    aggregates, reference : mapping of str to float
-        Aggregates of the run and of the reference run.
-    processes, threads : int
-        P, and T of every process.
-    mode : {"strong", "weak"}
-        Whether all runs do the same work, or one that grows with the cores.
-    """
+    """Return the factors of a measured run, by id; those that it does not tell are left out."""
     run = {name: float(value) for name, value in aggregates.items()}
     home = {name: float(value) for name, value in reference.items()}
     ratio = _work(processes * threads, home, mode)
@@ -194,15 +170,7 @@ def chosen(runs: list[dict[str, float]]) -> tuple[str, ...]:
 def rebuilt(
     factors: Values, reference: Values, processes: int, threads: int, mode: Mode
 ) -> dict[str, float | Array]:
-    """Return the aggregates of the run that factors make; arrays elementwise.
-
-    Parameters
-    ----------
-    factors : mapping of str to float or ndarray
-        By id, those that `chosen` names.
-    reference, processes, threads, mode
-        As of `measured`.
-    """
+    """Return the aggregates of the run that factors make; arrays elementwise."""
     cores = processes * threads
     ratio = _work(cores, reference, mode)
     sizes: dict[str, float | Array] = {"processes": float(processes), "threads": float(cores)}

@@ -39,53 +39,27 @@ _SHOWN_FORMS = 3
 
 @dataclass(frozen=True)
 class Tried:
-    """A law that was fitted.
+    """A law that was fitted."""
 
-    Attributes
-    ----------
-    law : str
-        One of `LAWS`.
-    error : float or None
-        Root mean square of the logarithm of measured over projected value, each configuration left
-        out in turn; None where there is none.
-    why : str
-        Why there is none; empty where there is one.
-    """
-
-    law: str
+    law: str  # One of `LAWS`
+    # Root mean square of the logarithm of measured over projected value, each configuration left
+    # out in turn; None where there is none.
     error: float | None
-    why: str
+    why: str  # Why there is none; empty where there is one
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The law of a factor.
+    """The law of a factor."""
 
-    Attributes
-    ----------
-    factor : Factor
-        Which one.
-    law : str
-        The chosen law.
-    form : str
-        Its form; of structural laws the most likely ones.
-    constants : mapping of str to float
-        ``x0`` and ``f`` of the laws of two constants; none of structural ones.
-    origin : str
-        ``fit`` if configurations that were left out spoke for the law, else ``assumed``.
-    points : int
-        Different configurations.
-    tried : tuple of Tried
-        All laws that could be chosen, best first.
-    """
-
-    factor: Factor
-    law: str
-    form: str
+    factor: Factor  # Which one
+    law: str  # The chosen law
+    form: str  # Its form; of structural laws the most likely ones
+    # ``x0`` and ``f`` of the laws of two constants; none of structural ones.
     constants: Mapping[str, float]
-    origin: str
-    points: int
-    tried: tuple[Tried, ...]
+    origin: str  # ``fit`` if configurations that were left out spoke for the law, else ``assumed``
+    points: int  # Different configurations
+    tried: tuple[Tried, ...]  # All laws that could be chosen, best first
     _axis: Axis = field(repr=False)
     _ends: tuple[float, float] = field(repr=False)
     _best: tuple[Posterior, ...] = field(repr=False)
@@ -143,24 +117,7 @@ def fit(
     mode: Mode,
     law: str | None = None,
 ) -> Fitted:
-    """Fit the law of a factor.
-
-    Parameters
-    ----------
-    factor : Factor
-        Which one.
-    x : sequence of int
-        Processes, or threads per process, of each run; repeats of a configuration are averaged.
-    values : sequence of float
-        The factor in each run; above 0.
-    axis : {"processes", "threads"}
-        What x is.
-    mode : {"strong", "weak"}
-        Whether the work stays.
-    law : str, optional
-        One of `LAWS`, structural where it cannot be determined; default: of three configurations or
-        more the one that foretells each of them best from the others, else the structural one.
-    """
+    """Fit the law of a factor."""
     places, logs, errors = _pooled(factor, x, values, axis)
     reference = _reference(places)
     forms = _forms(factor, places, axis, mode)

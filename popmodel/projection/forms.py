@@ -37,27 +37,17 @@ _ONLY: Array = np.ones(1)
 
 @dataclass(frozen=True)
 class Term:
-    """``factor * x**power * log * maximum + plus``.
+    """``factor * x**power * log * maximum + plus``."""
 
-    Attributes
-    ----------
-    power, factor, plus : float
-        As in the formula.
-    logs : float or None
-        What is added to the binary logarithm of x, by which the power is multiplied; None: it is
-        not.
-    maximum : bool
-        Whether it is multiplied by q(x), the expected maximum of x standard normal values.
-    above : float
-        It is 0 up to this x: at 1 where a single one waits for nobody.
-    """
-
+    # As in the formula.
     power: float = 0.0
     factor: float = 1.0
     plus: float = 0.0
+    # What is added to the binary logarithm of x, by which the power is multiplied; None: it is not.
     logs: float | None = None
+    # Whether it is multiplied by q(x), the expected maximum of x standard normal values.
     maximum: bool = False
-    above: float = 0.0
+    above: float = 0.0  # It is 0 up to this x: at 1 where a single one waits for nobody
 
     def __call__(self, x: Array) -> Array:
         """Compute the term at each x, at least 1."""
@@ -85,31 +75,17 @@ def _maximum_of(x: float) -> float:
 
 @dataclass(frozen=True)
 class Form:
-    """A form of a law.
+    """A form of a law."""
 
-    Attributes
-    ----------
-    law : str
-        One of `LAWS`.
-    text : str
-        How the loss, or the quantity, grows: ``q(P)*sqrt(P)``.
-    first, second : Term
-        The two terms.
-    offset : int
-        1 where only what exceeds 1 follows the terms, else 0.
-    shares : ndarray, shape (k,)
-        Shares of the second term at the reference that are possible.
-    is_inverse : bool
-        Whether the terms give 1/E, not E.
-    """
-
-    law: str
-    text: str
+    law: str  # One of `LAWS`
+    text: str  # How the loss, or the quantity, grows: ``q(P)*sqrt(P)``
+    # The two terms.
     first: Term
     second: Term
-    offset: int = 0
+    offset: int = 0  # 1 where only what exceeds 1 follows the terms, else 0
+    # Shares of the second term at the reference that are possible.
     shares: Array = field(default_factory=lambda: _GRID)
-    is_inverse: bool = True
+    is_inverse: bool = True  # Whether the terms give 1/E, not E
 
     def relative(self, x: Array, reference: float, share: Array | float) -> Array:
         """Sum of the terms, each over its value at the reference where that is not 0.
@@ -185,18 +161,7 @@ _RUNTIMES = (
 
 
 def structural(kind: str, axis: Axis, mode: str) -> tuple[Form, ...]:
-    """Return the forms of a factor.
-
-    Parameters
-    ----------
-    kind : {"balance", "waiting", "transfer", "regions", "amount", "steady", "runtime"}
-        What the factor is of: load balance of processes, waiting, moving data, parallel regions, an
-        amount per work that has no limit, one that hardly changes, or the whole runtime.
-    axis : {"processes", "threads"}
-        What changes.
-    mode : {"strong", "weak"}
-        Whether the work stays or grows.
-    """
+    """Return the forms of a factor."""
     if kind in ("amount", "steady", "runtime"):
         constant = Form("structural", "constant", _ONE, _ONE, shares=_ONLY)
         terms: Sequence[tuple[str, Term, Array]] = () if kind == "steady" else _AMOUNTS

@@ -26,26 +26,15 @@ _RANGE = math.log(1 + _MOST)
 
 @dataclass(frozen=True)
 class Posterior:
-    """What points leave open of a form.
+    """What points leave open of a form."""
 
-    Attributes
-    ----------
-    form : Form
-        The form.
-    reference : float
-        x at which its terms are 1.
-    levels, shares, scatter : ndarray, shape (d,)
-        Equally likely levels, shares and factors of the errors.
-    evidence : float
-        Logarithm of the likelihood of the points, averaged over the prior.
-    """
-
-    form: Form
-    reference: float
+    form: Form  # The form
+    reference: float  # x at which its terms are 1
+    # Equally likely levels, shares and factors of the errors.
     levels: Array
     shares: Array
     scatter: Array
-    evidence: float
+    evidence: float  # Logarithm of the likelihood of the points, averaged over the prior
 
     def logarithms(self, x: Array) -> Array:
         """Logarithms of E by draw and x, shape (d, n); NaN where there is no value."""
@@ -62,21 +51,7 @@ def posterior(
     draws: int,
     seed: int = 1,
 ) -> Posterior:
-    """Draw from what points leave open of a form.
-
-    Parameters
-    ----------
-    form : Form
-        The form.
-    x, logs, errors : ndarray, shape (n,)
-        Where efficiencies were measured, their logarithms, and the standard deviations of these.
-    reference : float
-        Where the terms of the form are 1.
-    draws : int
-        How many to draw.
-    seed : int, optional
-        Of the generator.
-    """
+    """Draw from what points leave open of a form."""
     relative = form.relative(x, reference, form.shares)  # (k, n)
     weights = errors**-2.0
     if form.offset:

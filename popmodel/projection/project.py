@@ -35,67 +35,34 @@ _MOST_FACTOR = 1e50  # and at least its inverse: products of all factors are num
 
 @dataclass(frozen=True)
 class Row:
-    """A projected metric.
+    """A projected metric."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P, and T of every process.
-    family, metric : str
-        Ids; the family of the runtime, s, is empty.
-    value : float or None
-        The projection; None where the law has none.
-    low, high : float or None
-        Ends of its 90 % interval; None where there is none.
-    law : str
-        The law of its factor, or `DERIVED`.
-    why : str
-        Why there is no interval; empty where there is one.
-    """
-
+    # P, and T of every process.
     processes: int
     threads: int
+    # Ids; the family of the runtime, s, is empty.
     family: str
     metric: str
-    value: float | None
+    value: float | None  # The projection; None where the law has none
+    # Ends of its 90 % interval; None where there is none.
     low: float | None
     high: float | None
-    law: str
-    why: str
+    law: str  # The law of its factor, or `DERIVED`
+    why: str  # Why there is no interval; empty where there is one
 
 
 @dataclass(frozen=True)
 class Line:
-    """Runs that differ in their processes, or in their threads, only; and the laws along them.
+    """Runs that differ in their processes, or in their threads, only; and the laws along them."""
 
-    Attributes
-    ----------
-    axis : {"processes", "threads"}
-        What differs.
-    fixed : int
-        T of all, or P.
-    runs : tuple of int
-        Numbers of the runs, from 0.
-    places : tuple of int
-        Different P, or T, ascending.
-    fitted : tuple of Fitted
-        The law of each factor.
-    reach : tuple of (float, float)
-        Least and largest P, or T, for which intervals are given.
-    blind : str
-        Why there are none at all; empty where there are.
-    lost : str
-        Why nothing can be projected; empty where it can.
-    """
-
-    axis: Axis
-    fixed: int
-    runs: tuple[int, ...]
-    places: tuple[int, ...]
-    fitted: tuple[Fitted, ...]
-    reach: tuple[float, float]
-    blind: str
-    lost: str
+    axis: Axis  # What differs
+    fixed: int  # T of all, or P
+    runs: tuple[int, ...]  # Numbers of the runs, from 0
+    places: tuple[int, ...]  # Different P, or T, ascending
+    fitted: tuple[Fitted, ...]  # The law of each factor
+    reach: tuple[float, float]  # Least and largest P, or T, for which intervals are given
+    blind: str  # Why there are none at all; empty where there are
+    lost: str  # Why nothing can be projected; empty where it can
 
     def configuration(self, place: int) -> tuple[int, int]:
         """P and T at a place along the line."""
@@ -104,20 +71,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Projection:
-    """Projected metrics.
+    """Projected metrics."""
 
-    Attributes
-    ----------
-    lines : tuple of Line
-        The laws, one line for each T or P that targets have.
-    rows : tuple of Row
-        Metrics of all targets.
-    baselines : tuple of (int, int, mapping of str to float)
-        P, T and the runtimes of plain extrapolations of the measured runtimes, s.
-    """
-
-    lines: tuple[Line, ...]
-    rows: tuple[Row, ...]
+    lines: tuple[Line, ...]  # The laws, one line for each T or P that targets have
+    rows: tuple[Row, ...]  # Metrics of all targets
+    # P, T and the runtimes of plain extrapolations of the measured runtimes, s.
     baselines: tuple[tuple[int, int, Mapping[str, float]], ...]
     _home: Mapping[str, float] = field(repr=False)
     _mode: Mode = field(repr=False)
@@ -147,26 +105,7 @@ def project(
     reference: int,
     law: str | None = None,
 ) -> Projection:
-    """Carry measured runs to other numbers of processes, or of threads per process.
-
-    Parameters
-    ----------
-    runs : sequence of Measurement
-        Measured runs with their aggregates.
-    targets : sequence of (int, int)
-        P and T to project to.
-    mode : {"strong", "weak"}
-        Whether all runs do the same work, or one that grows with the cores.
-    reference : int
-        Number of the run that scaling is relative to, from 0.
-    law : str, optional
-        The law of all factors; default: for each the one that suits it.
-
-    Raises
-    ------
-    UsageError
-        If no run has the threads or the processes of a target.
-    """
+    """Carry measured runs to other numbers of processes, or of threads per process."""
     home = completed(runs[reference])
     told = [measured(completed(run), home, run.processes, run.threads, mode) for run in runs]
     kept: dict[tuple[Axis, int], Line] = {}

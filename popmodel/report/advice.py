@@ -8,8 +8,6 @@ from typing import Any
 from popmodel.report.blocks import Note, Role, Section, notes
 from popmodel.report.figures import percent
 
-__all__ = ["advised", "fall_text", "numbered"]
-
 Data = Mapping[str, Any]
 
 

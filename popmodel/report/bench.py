@@ -10,19 +10,7 @@ _BAR = 20
 
 
 def progress_line(part: str, done: int, total: int, left: float, width: int) -> str:
-    """One line: part of the suite, a bar, jobs, and the time that is left.
-
-    Parameters
-    ----------
-    part : str
-        What is being measured.
-    done, total : int
-        Jobs.
-    left : float
-        Seconds that are left.
-    width : int
-        Columns of the terminal; the bar goes first where they are few.
-    """
+    """One line: part of the suite, a bar, jobs, and the time that is left."""
     filled = _BAR * done // total if total else _BAR
     minutes, seconds = divmod(round(left), 60)
     figures = f"{done}/{total} jobs, {minutes}:{seconds:02d} left"

@@ -72,21 +72,11 @@ class Note:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and values; a value without a name belongs to the name above it.
+    """Names and values; a value without a name belongs to the name above it."""
 
-    Attributes
-    ----------
-    rows : tuple of (str, str)
-        Name and value.
-    group : str
-        Facts and checks of one group stand in line.
-    margin : int
-        Columns that stay free at the right.
-    """
-
-    rows: tuple[tuple[str, str], ...]
-    group: str = ""
-    margin: int = 0
+    rows: tuple[tuple[str, str], ...]  # Name and value
+    group: str = ""  # Facts and checks of one group stand in line
+    margin: int = 0  # Columns that stay free at the right
 
 
 @dataclass(frozen=True)
@@ -109,18 +99,10 @@ class Checks:
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure of a table.
+    """One figure of a table."""
 
-    Attributes
-    ----------
-    text : str
-        What is printed.
-    efficiency : float or None
-        Colours the figure in a heat map, where there are colours.
-    """
-
-    text: str
-    efficiency: float | None = None
+    text: str  # What is printed
+    efficiency: float | None = None  # Colours the figure in a heat map, where there are colours
 
 
 @dataclass(frozen=True)
@@ -132,56 +114,30 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table.
+    """One line of a table."""
 
-    Attributes
-    ----------
-    label : str
-        Stands at the left.
-    cells : tuple of Cell or Bar
-        The figures; may be fewer than there are columns.
-    depth : int
-        Depth of the label in a tree.
-    instead : str
-        A text in place of all figures.
-    """
-
-    label: str
-    cells: tuple[Cell | Bar, ...] = ()
-    depth: int = 0
-    instead: str = ""
+    label: str  # Stands at the left
+    cells: tuple[Cell | Bar, ...] = ()  # The figures; may be fewer than there are columns
+    depth: int = 0  # Depth of the label in a tree
+    instead: str = ""  # A text in place of all figures
 
 
 @dataclass(frozen=True)
 class Table:
-    """Labels with columns of figures; with depths, a tree.
+    """Labels with columns of figures; with depths, a tree."""
 
-    Attributes
-    ----------
-    heads : tuple of tuple of str
-        For each column the lines above it; all columns have the same number of lines. A name that
-        is too long is shortened, such that different ones stay so.
-    rows : tuple of Row
-        The lines.
-    first : str
-        Head of the labels.
-    title : str
-        What the table is, in place of `first`: above it where it is wider than the labels.
-    group : str
-        Tables of one group stand in line.
-    is_key : bool
-        Whether to tell below which column is which, where names are too long and become numbers.
-    keys : int
-        The first so many columns tell rows apart, as the labels do: where columns are continued
-        below, these are repeated too.
-    """
-
+    # For each column the lines above it; all columns have the same number of lines. A name that is
+    # too long is shortened, such that different ones stay so.
     heads: tuple[tuple[str, ...], ...]
-    rows: tuple[Row, ...]
-    first: str = ""
+    rows: tuple[Row, ...]  # The lines
+    first: str = ""  # Head of the labels
+    # What the table is, in place of `first`: above it where it is wider than the labels.
     title: str = ""
-    group: str = ""
+    group: str = ""  # Tables of one group stand in line
+    # Whether to tell below which column is which, where names are too long and become numbers.
     is_key: bool = False
+    # The first so many columns tell rows apart, as the labels do: where columns are continued
+    # below, these are repeated too.
     keys: int = 0
 
 
@@ -196,21 +152,11 @@ class Listing:
 
 @dataclass(frozen=True)
 class Command:
-    """A shell command to be pasted.
+    """A shell command to be pasted."""
 
-    Attributes
-    ----------
-    texts : tuple of str
-        The command in one or several ways, of which one will do.
-    comment : str
-        What it is for, where several commands stand below each other.
-    depth : int
-        1 where it belongs to the text above it.
-    """
-
-    texts: tuple[str, ...]
-    comment: str = ""
-    depth: int = 0
+    texts: tuple[str, ...]  # The command in one or several ways, of which one will do
+    comment: str = ""  # What it is for, where several commands stand below each other
+    depth: int = 0  # 1 where it belongs to the text above it
 
 
 @dataclass(frozen=True)
@@ -239,16 +185,10 @@ class Marks:
 
 @dataclass(frozen=True)
 class Strips:
-    """Strips and marks below each other, over the same time.
-
-    Attributes
-    ----------
-    rows : tuple of Strip or Marks
-    begin, end : str
-        What stands below their ends.
-    """
+    """Strips and marks below each other, over the same time."""
 
     rows: tuple[Strip | Marks, ...]
+    # What stands below their ends.
     begin: str
     end: str
 

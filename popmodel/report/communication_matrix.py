@@ -12,21 +12,6 @@ from popmodel.report.views import Document
 from popmodel.units import count, format_size, plural
 from popmodel.values import dataclass
 
-__all__ = [
-    "LEGEND",
-    "SHADES",
-    "Binned",
-    "Pair",
-    "Scale",
-    "binned",
-    "lines",
-    "pairs_of",
-    "picture",
-    "ranks",
-    "scale",
-    "told",
-]
-
 MOST = 32
 """Rows of characters; more processes share rows."""
 SHADES = 9
@@ -42,41 +27,24 @@ Quantity = Literal["bytes", "messages"]
 
 @dataclass(frozen=True)
 class Pair:
-    """Messages from one process to another, or between processes that are taken together.
+    """Messages from one process to another, or between processes that are taken together."""
 
-    Attributes
-    ----------
-    sender, receiver : int
-        Ranks; the first ones of those together.
-    messages, bytes : int
-        How many, and how much.
-    within : bool
-        Whether both are on one node.
-    """
-
+    # Ranks; the first ones of those together.
     sender: int
     receiver: int
+    # How many, and how much.
     messages: int
     bytes: int
-    within: bool
+    within: bool  # Whether both are on one node
 
 
 @dataclass(frozen=True)
 class Binned:
-    """Sums over square cells of neighbouring ranks.
+    """Sums over square cells of neighbouring ranks."""
 
-    Attributes
-    ----------
-    each : int
-        Ranks of a row and of a column.
-    rows : int
-        Rows, and as many columns.
-    cells : mapping of (int, int) to (int, int)
-        By row and column: messages and bytes, where there are any messages.
-    """
-
-    each: int
-    rows: int
+    each: int  # Ranks of a row and of a column
+    rows: int  # Rows, and as many columns
+    # By row and column: messages and bytes, where there are any messages.
     cells: Mapping[tuple[int, int], tuple[int, int]]
 
 
@@ -114,21 +82,11 @@ def told(sender: str, receiver: str, messages: int, size: int) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """Classes of values, each from a power of two to another, and their shades.
+    """Classes of values, each from a power of two to another, and their shades."""
 
-    Attributes
-    ----------
-    low : int
-        Exponent of the lower end of the first class.
-    step : int
-        A class is 2**step wide.
-    classes : int
-        How many there are, at most `SHADES`.
-    """
-
-    low: int
-    step: int
-    classes: int
+    low: int  # Exponent of the lower end of the first class
+    step: int  # A class is 2**step wide
+    classes: int  # How many there are, at most `SHADES`
 
     def shade(self, value: float) -> int:
         """From 1 to `SHADES`, higher for more; 0 of nothing."""

@@ -25,18 +25,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family
 
-__all__ = [
-    "Amount",
-    "Factor",
-    "Kind",
-    "Measured",
-    "amounts",
-    "effects",
-    "factors",
-    "measured",
-    "reference",
-]
-
 _SERIAL, _HYBRID = "mpi", "hybrid-multiplicative"
 _TOLERANCE = 1e-6
 """Relative difference up to which the factors of a run are taken to make its runtime."""
@@ -56,24 +44,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Measured:
-    """What is compared of a run.
+    """What is compared of a run."""
 
-    Attributes
-    ----------
-    name : str
-        Of the run, and of no other one.
-    run : mapping
-        Its entry in the document of the metrics.
-    sensitivity : mapping or None
-        The document of its sensitivity, where there is one.
-    communication : mapping or None
-        The document of its communication, where there is one.
-    """
-
-    name: str
-    run: Mapping[str, Any]
-    sensitivity: Document | None = None
-    communication: Document | None = None
+    name: str  # Of the run, and of no other one
+    run: Mapping[str, Any]  # Its entry in the document of the metrics
+    sensitivity: Document | None = None  # The document of its sensitivity, where there is one
+    communication: Document | None = None  # The document of its communication, where there is one
 
     @property
     def runtime(self) -> float:
@@ -112,43 +88,21 @@ class Measured:
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of the runtime.
+    """A factor of the runtime."""
 
-    Attributes
-    ----------
-    name : str
-        What it is.
-    kind : Kind
-        How its values are written.
-    sign : int
-        1 if the runtime rises with it, -1 if it falls.
-    values : tuple of float
-        Of each run.
-    """
-
-    name: str
-    kind: Kind
-    sign: int
-    values: tuple[float, ...]
+    name: str  # What it is
+    kind: Kind  # How its values are written
+    sign: int  # 1 if the runtime rises with it, -1 if it falls
+    values: tuple[float, ...]  # Of each run
 
 
 @dataclass(frozen=True)
 class Amount:
-    """How much of something runs do.
+    """How much of something runs do."""
 
-    Attributes
-    ----------
-    name : str
-        What it is.
-    kind : Kind
-        How it is written.
-    values : tuple of float or None
-        Of each run; None where it is not known.
-    """
-
-    name: str
-    kind: Kind
-    values: tuple[float | None, ...]
+    name: str  # What it is
+    kind: Kind  # How it is written
+    values: tuple[float | None, ...]  # Of each run; None where it is not known
 
 
 def measured(
@@ -185,19 +139,8 @@ def _by_trace(documents: Sequence[Document]) -> dict[str, Iterator[Document]]:
 
 
 def reference(metrics: Sequence[Document], runs: Sequence[Measured]) -> int:
-    """The run that others are compared with: that of the scaling, of several documents the first.
-
-    Parameters
-    ----------
-    metrics : sequence of mapping
-        The documents.
-    runs : sequence of Measured
-        Their runs.
-
-    Returns
-    -------
-    int
-        Among these.
+    """The run that others are compared with: that of the scaling, of several documents the
+    first.
     """
     if len(metrics) > 1:
         return 0
@@ -317,21 +260,7 @@ def _parts(family: Family, metric: str, values: Sequence[Mapping[str, float]]) -
 def effects(
     found: Sequence[Factor], runs: Sequence[Measured], base: int, other: int
 ) -> list[float]:
-    """What each factor makes of the difference of two runtimes.
-
-    Parameters
-    ----------
-    found : sequence of Factor
-    runs : sequence of Measured
-        Those that the factors are of.
-    base, other : int
-        The run that is compared with, and the other one.
-
-    Returns
-    -------
-    list of float
-        For each factor, s; above 0 if it makes the other run longer. Their sum is the difference.
-    """
+    """What each factor makes of the difference of two runtimes."""
     before, after = runs[base].runtime, runs[other].runtime
     ratio = after / before
     # The logarithmic mean of two numbers that are alike is each of them.

@@ -18,21 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """A format.
+    """A format."""
 
-    Attributes
-    ----------
-    name : str
-        As ``--format`` takes it.
-    suffix : str
-        Of files, in lower case.
-    module : str
-        The renderer, in `popmodel.report.renderers`; imported when it is used.
-    """
-
-    name: str
-    suffix: str
-    module: str
+    name: str  # As ``--format`` takes it
+    suffix: str  # Of files, in lower case
+    module: str  # The renderer, in `popmodel.report.renderers`; imported when it is used
 
     def render(self, document: Document, views: Views, style: Style) -> str:
         """The text of a document with its provenance, ending with a line end."""

@@ -71,19 +71,6 @@ def joint_warnings(runs: Sequence[Run], names: Sequence[str]) -> list[dict[str, 
 def join(texts: Sequence[str], names: Sequence[str]) -> str | None:
     """One text for several runs' texts that differ in numbers only.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        What is said of each run; equal but for numbers.
-    names : sequence of str
-        The runs' names.
-
-    Returns
-    -------
-    str or None
-        None where a number differs that names something (``rank 3``): no range of such numbers
-        says what is true of any run.
-
     Examples
     --------
     >>> join(["7 of 9 calls", "8 of 9 calls"], ["a", "b"])

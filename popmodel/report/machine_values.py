@@ -68,13 +68,7 @@ def host_text(value: str | int | float) -> str:
 
 
 def unit_of(path: str) -> str:
-    """Unit of a quantity by its path, such as ``s`` for ``net.intra.classes[0].alpha``.
-
-    Raises
-    ------
-    KeyError
-        If the register of parameters has no quantity there.
-    """
+    """Unit of a quantity by its path, such as ``s`` for ``net.intra.classes[0].alpha``."""
     parameter = register.find(path)
     if parameter is None or parameter.plain:
         raise KeyError(path)

@@ -81,20 +81,7 @@ class _Page(Markdown):
 
 
 def page_lines(markdown: str, style: Style) -> list[str]:
-    """A Markdown text for a terminal: paragraphs wrapped at its width, code as it stands.
-
-    Parameters
-    ----------
-    markdown : str
-        The text. A link is shown with its target behind it.
-    style : Style
-        Width and colours.
-
-    Returns
-    -------
-    list of str
-        Lines without trailing blanks.
-    """
+    """A Markdown text for a terminal: paragraphs wrapped at its width, code as it stands."""
     console = Console(
         file=io.StringIO(),
         width=style.width,

@@ -113,17 +113,10 @@ def written(network: Mapping[str, Any], name: str) -> str:
 
 @dataclass(frozen=True)
 class Grid:
-    """Replays of every combination of the values of two parameters.
+    """Replays of every combination of the values of two parameters."""
 
-    Attributes
-    ----------
-    names : tuple of (str, str)
-        The parameters; the runs of one value of the first follow one another.
-    rows, columns : tuple of str
-        Their values, as they are written.
-    """
-
-    names: tuple[str, str]
+    names: tuple[str, str]  # The parameters; the runs of one value of the first follow one another
+    # Their values, as they are written.
     rows: tuple[str, ...]
     columns: tuple[str, ...]
 

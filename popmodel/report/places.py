@@ -10,8 +10,6 @@ from popmodel.report.blocks import Brief, Cell, Listing, Note, Role, Row, Sectio
 from popmodel.report.figures import percent
 from popmodel.units import count, format_time
 
-__all__ = ["SHOWN", "placed"]
-
 SHOWN = 5
 """Rows of a table on a screen; a file has twice as many."""
 _LEAST = 1e-3  # share of the core time below which a call is not shown

@@ -45,15 +45,7 @@ Estimate = Mapping[str, Any]
 
 
 def views(families: Sequence[str], *, brief: bool = False) -> Views:
-    """How a prediction is shown.
-
-    Parameters
-    ----------
-    families : sequence of str
-        Families of metrics that are shown; CSV has all.
-    brief : bool
-        Leave out views of a metric that show no loss.
-    """
+    """How a prediction is shown."""
     return Views(partial(blocks, families=families, brief=brief), records, picture)
 
 

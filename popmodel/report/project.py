@@ -44,13 +44,7 @@ Found = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def views(families: Sequence[str] | None = None) -> Views:
-    """Return how a projection is shown.
-
-    Parameters
-    ----------
-    families : sequence of str or None
-        Families of metrics on the screen; None for the first that was projected.
-    """
+    """Return how a projection is shown."""
     return Views(lambda document: blocks(document, families), records, picture)
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from popmodel.report.views import Document, Views
 
-__all__ = ["SHOWN", "views_of"]
-
 
 def _metrics(document: Document) -> Views:
     parts = next((key for key in ("by_process", "by_region") if key in document["runs"][0]), None)
@@ -60,13 +58,7 @@ A text is a module of this package and a name in it.
 
 
 def views_of(document: Document) -> Views:
-    """How a document is shown.
-
-    Raises
-    ------
-    KeyError
-        If its schema is none of `SHOWN`.
-    """
+    """How a document is shown."""
     found = SHOWN[str(document["schema"]).split("/")[1]]
     if isinstance(found, str):
         views: Views = _attribute(found)

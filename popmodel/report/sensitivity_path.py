@@ -10,8 +10,6 @@ from popmodel.report.figures import percent
 from popmodel.report.views import Document, Record
 from popmodel.units import count, format_size, format_time, plural
 
-__all__ = ["path", "records"]
-
 Entry = Mapping[str, Any]
 
 _SHOWN = 5

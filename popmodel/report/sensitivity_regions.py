@@ -10,8 +10,6 @@ from popmodel.report.figures import percent
 from popmodel.report.views import Document, Record
 from popmodel.units import format_time, plural
 
-__all__ = ["SMALL", "gain_of", "hides", "records", "regions", "scenarios", "verdict"]
-
 Region = Mapping[str, Any]
 
 _SHOWN = 8

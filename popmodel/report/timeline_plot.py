@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from popmodel.timeline import Timeline
     from popmodel.timeline.lanes import Lanes as Shown
 
-__all__ = ["COLUMNS", "ROWS", "picture"]
-
 ROWS, COLUMNS = 64, 760
 """Lanes and steps that a drawing has room for."""
 

@@ -15,22 +15,9 @@ from popmodel.report.trees import label
 from popmodel.report.views import Document
 from popmodel.units import format_time
 
-__all__ = ["picture"]
-
 
 def picture(document: Document) -> Picture:
-    """The tree of efficiencies of all runs.
-
-    Parameters
-    ----------
-    document : mapping
-        A document of ``popmodel metrics`` or ``predict``, or a report.
-
-    Raises
-    ------
-    ValueError
-        If it has no run with efficiencies.
-    """
+    """The tree of efficiencies of all runs."""
     is_report = document["schema"] == SCHEMA
     contents = Contents(document if is_report else {"documents": [document]})
     runs = [run for run in columns(contents) if run.family]

@@ -18,16 +18,8 @@ TO_COMPARE = "no benchmark measures a law: compare with measured runs (popmodel 
 
 
 def named(path: str, share: float, origins: Iterable[str] = ()) -> str:
-    """An uncertain input and its part: ``saturated memory bandwidth (memory.bsat, preset), 82 %``.
-
-    Parameters
-    ----------
-    path : str
-        Quantity, or group of quantities.
-    share : float
-        Of the variance.
-    origins : iterable of str
-        Where its values come from, such as ``preset``.
+    """An uncertain input and its part: ``saturated memory bandwidth (memory.bsat, preset), 82
+    %``.
     """
     inside = ", ".join([path, *sorted(set(origins))])
     name = f"{RESIDUALS[path].meaning} ({path})" if path in RESIDUALS else label(path)
@@ -36,12 +28,8 @@ def named(path: str, share: float, origins: Iterable[str] = ()) -> str:
 
 
 def main_inputs(shares: Mapping[str, float]) -> tuple[str, str | None]:
-    """The input with the largest share, and the largest that a benchmark measures if that differs.
-
-    Parameters
-    ----------
-    shares : mapping of str to float
-        Of the variance, by input, the largest first; at least one.
+    """The input with the largest share, and the largest that a benchmark measures if that
+    differs.
     """
     first = next(iter(shares))
     measured = next((path for path in shares if part_of(path)), first)

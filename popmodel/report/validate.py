@@ -53,15 +53,7 @@ _NOT_MEASURED = " (preset, not measured)"
 
 
 def views(families: Sequence[str], more: Sequence[str] = ()) -> Views:
-    """How a validation is shown.
-
-    Parameters
-    ----------
-    families : sequence of str
-        Families whose metrics are shown everywhere.
-    more : sequence of str
-        Families whose metrics stand in files as well.
-    """
+    """How a validation is shown."""
     return Views(partial(blocks, families=families, more=more), _records, picture)
 
 

@@ -25,23 +25,13 @@ Record: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Views:
-    """How one kind of document is shown.
+    """How one kind of document is shown."""
 
-    Attributes
-    ----------
-    blocks : callable
-        Document to what is shown, in order.
-    records : callable
-        Document to tidy records, one value each, for CSV.
-    picture : callable or None
-        Document to a drawing; None for what has none.
-    contents : callable or None
-        Document to what a page shows; None: the document and nothing else.
-    """
-
-    blocks: Callable[[Document], Sequence[Section]]
-    records: Callable[[Document], list[Record]]
+    blocks: Callable[[Document], Sequence[Section]]  # Document to what is shown, in order
+    records: Callable[[Document], list[Record]]  # Document to tidy records, one value each, for CSV
+    # Document to a drawing; None for what has none.
     picture: Callable[[Document], Picture] | None = None
+    # Document to what a page shows; None: the document and nothing else.
     contents: Callable[[Document], Contents] | None = None
 
 

@@ -26,95 +26,45 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Carried", "Sizes", "carry_out"]
-
 
 @dataclass(frozen=True)
 class Carried:
-    """Collectives as messages; the compiled engine takes the columns by these names.
+    """Collectives as messages; the compiled engine takes the columns by these names."""
 
-    Attributes
-    ----------
-    algorithm : int32[C]
-        How each collective is carried out; those that are alike share one.
-    algorithm_offsets : int64[A + 1]
-        Rows of an algorithm in the next three.
-    part_pattern, part_segments, part_charge : uint8[], int32[], int64[]
-        Its patterns in order (`popmodel.simulator.patterns.Pattern`), the segments of a chain, and
-        the row of the charges of the first message size; the rows of the program's own messages
-        come before.
-    root_rank : int32[C]
-        Rank of the root in the communicator; 0 where nobody is known to be the root.
-    group : int32[C]
-        Who takes part.
-    group_offsets : int64[G + 1]
-        Rows of a group in the next two.
-    group_process, group_rank : int32[]
-        Process indices of its members, ascending, and their ranks.
-    group_member : int32[]
-        The process indices in the order of the ranks.
-    node : int32[P]
-        Node of each process; empty where messages inside nodes cost what others do.
-    far : int
-        Rows of the charges from those of messages inside a node to those between nodes.
-    """
-
+    # int32[C]: How each collective is carried out; those that are alike share one.
     algorithm: NDArray[np.int32]
-    algorithm_offsets: NDArray[np.int64]
+    algorithm_offsets: NDArray[np.int64]  # int64[A + 1]: Rows of an algorithm in the next three
+    # uint8[], int32[], int64[]: Its patterns in order (`popmodel.simulator.patterns.Pattern`), the
+    # segments of a chain, and the row of the charges of the first message size; the rows of the
+    # program's own messages come before.
     part_pattern: NDArray[np.uint8]
     part_segments: NDArray[np.int32]
     part_charge: NDArray[np.int64]
+    # int32[C]: Rank of the root in the communicator; 0 where nobody is known to be the root.
     root_rank: NDArray[np.int32]
-    group: NDArray[np.int32]
-    group_offsets: NDArray[np.int64]
+    group: NDArray[np.int32]  # int32[C]: Who takes part
+    group_offsets: NDArray[np.int64]  # int64[G + 1]: Rows of a group in the next two
+    # int32[]: Process indices of its members, ascending, and their ranks.
     group_process: NDArray[np.int32]
     group_rank: NDArray[np.int32]
-    group_member: NDArray[np.int32]
+    group_member: NDArray[np.int32]  # int32[]: The process indices in the order of the ranks
+    # int32[P]: Node of each process; empty where messages inside nodes cost what others do.
     node: NDArray[np.int32]
-    far: int
+    far: int  # Rows of the charges from those of messages inside a node to those between nodes
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Messages that collectives send, of which there are few kinds.
+    """Messages that collectives send, of which there are few kinds."""
 
-    Attributes
-    ----------
-    size : int64[S]
-        Bytes.
-    far : bool[S]
-        Whether they go between nodes.
-    """
-
-    size: NDArray[np.int64]
-    far: NDArray[np.bool_]
+    size: NDArray[np.int64]  # int64[S]: Bytes
+    far: NDArray[np.bool_]  # bool[S]: Whether they go between nodes
 
 
 def carry_out(
     program: Program, first: int, selections: Iterable[Selection] = (), *, tiers: bool = False
 ) -> tuple[Carried, Sizes]:
-    """Prepare the collectives of a program to be carried out as messages.
-
-    Parameters
-    ----------
-    program : Program
-        With its collectives.
-    first : int
-        Row of the charges that the first of the sizes gets.
-    selections : iterable of Selection
-        Which algorithms operations take; of others the first in
-        `popmodel.simulator.patterns.ALGORITHMS`.
-    tiers : bool
-        Whether a message inside a node costs less than one between nodes.
-
-    Returns
-    -------
-    Carried
-        What the engine needs to know of them.
-    Sizes
-        Of the messages of collectives: with `tiers` and processes that share nodes, all of them
-        inside a node, then between nodes.
-    """
+    """Prepare the collectives of a program to be carried out as messages."""
     collectives = program.collectives
     members, group = _members(program)
     lengths = np.array([len(m) for m in members], dtype=np.int64)

@@ -10,21 +10,11 @@ import numpy as np
 from popmodel.arrays import Rows
 from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
 
-__all__ = ["ProgramBuilder"]
-
 _NS = 1e9
 
 
 class ProgramBuilder:
-    """Collects what every process does; `build` gives the program.
-
-    Parameters
-    ----------
-    processes : int
-        Number of processes.
-    nodes : sequence of int, optional
-        Node of each process; all on node 0 by default.
-    """
+    """Collects what every process does; `build` gives the program."""
 
     def __init__(self, processes: int, nodes: Sequence[int] | None = None) -> None:
         self._ops = [Rows(3) for _ in range(processes)]  # what, on what, seconds before
@@ -81,13 +71,7 @@ class ProgramBuilder:
 
     @contextmanager
     def repeated(self, process: int, times: int, step: int) -> Iterator[None]:
-        """Let a process do what it does inside so often, each time on targets a step further.
-
-        Raises
-        ------
-        ValueError
-            If something is computed before or at the end of it that has no operation behind it.
-        """
+        """Let a process do what it does inside so often, each time on targets a step further."""
         mine, before = self._ops[process], self._pending[process]
         begin = len(mine)
         yield

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
 
-__all__ = ["communicators_of_callers"]
-
 _INIT = COLLECTIVES.index("init")
 
 
@@ -28,19 +26,6 @@ def communicators_of_callers(
 
     Where these are others than the trace lists (in a window of a run, or where threads call), they
     get a communicator of their own; MPI_Init has none.
-
-    Parameters
-    ----------
-    listed : mapping of int to int array
-        Processes of each communicator, in the order of their ranks.
-    program : Program
-
-    Returns
-    -------
-    communicators : dict of int to int32 array
-        Sequences of each communicator by its number, in the order of their ranks.
-    number : int64[C]
-        Communicator of each collective of the program.
     """
     found = {number: np.asarray(ranks, np.int32) for number, ranks in listed.items()}
     collectives = program.collectives

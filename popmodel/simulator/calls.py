@@ -30,44 +30,24 @@ if TYPE_CHECKING:
         action: NDArray[np.uint8]
 
 
-__all__ = ["SequenceCalls", "sequence_calls"]
-
-
 @dataclass(frozen=True)
 class SequenceCalls:
     """The calls of a trace by sequence, and what each kind of them does.
 
     A process is a sequence, that of its master; where other threads call MPI, these are further
     ones, behind those of the processes (`popmodel.simulator.threads`).
-
-    Attributes
-    ----------
-    calls : Calls
-        Of the trace, those of a sequence one after the other; with threads, what holds these too.
-    offsets : int64[S + 1]
-        Calls of sequence s are ``offsets[s] .. offsets[s + 1]``.
-    action : uint8[names]
-        `Action` of the calls of each name.
-    collective : uint8[names]
-        Index into `COLLECTIVES`; of other calls any.
-    by_peer : bool[names]
-        As in `popmodel.simulator.program.Collectives`.
-    location : int64[S]
-        Thread of each sequence.
-    owner : int32[S]
-        Process of each sequence.
-    threads : Threads or None
-        Where other threads than masters call MPI.
     """
 
+    # Of the trace, those of a sequence one after the other; with threads, what holds these too.
     calls: Calls
+    # int64[S + 1]: Calls of sequence s are ``offsets[s] .. offsets[s + 1]``.
     offsets: NDArray[np.int64]
-    action: NDArray[np.uint8]
-    collective: NDArray[np.uint8]
-    by_peer: NDArray[np.bool_]
-    location: NDArray[np.int64]
-    owner: NDArray[np.int32]
-    threads: Threads | None = None
+    action: NDArray[np.uint8]  # uint8[names]: `Action` of the calls of each name
+    collective: NDArray[np.uint8]  # uint8[names]: Index into `COLLECTIVES`; of other calls any
+    by_peer: NDArray[np.bool_]  # bool[names]: As in `popmodel.simulator.program.Collectives`
+    location: NDArray[np.int64]  # int64[S]: Thread of each sequence
+    owner: NDArray[np.int32]  # int32[S]: Process of each sequence
+    threads: Threads | None = None  # Where other threads than masters call MPI
 
     @property
     def columns(self) -> Columns:

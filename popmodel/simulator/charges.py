@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator.algorithms import Sizes
 
-__all__ = ["Charges", "Rule", "charge", "rendezvous", "rules", "with_sizes"]
-
 _NS = 1e9
 
 
@@ -66,42 +64,29 @@ class Charges:
     """Costs of messages and collectives, by class (`popmodel.simulator.classes`); times in ns.
 
     Rows of messages beyond the program's own are for those of its collectives.
-
-    Attributes
-    ----------
-    transfer : float64[K]
-        From the departure of a message to its arrival.
-    rendezvous : uint8[K]
-        0: eager, 1: the transfer and a blocking send wait for the receive to be posted, 2: the
-        transfer does, the sender goes on (detached).
-    send_overhead : float64[K]
-        Busy time of the sender before the message leaves.
-    receive_before : float64[K]
-        Busy time of the receiver before it waits for a message.
-    receive_after : float64[K]
-        Busy time of the receiver of a message that has arrived.
-    sender_waits_for_transfer : bool
-        Whether a rendezvous sender ends with the transfer or goes on once the receive is posted.
-    collective_cost, member_cost : float64[L]
-        Cost of those who wait in a collective, and of members that do not (`Rule.TO_ROOT_PAID`).
-    collective_rule : uint8[L]
-        `Rule` of each class of collectives.
-    request_cost : float64[L]
-        Busy time of a member in a nonblocking call, and again in the wait for it.
-    uneven_cost : float64[U]
-        Of every arrival of `Program.uneven`: the cost of the collective if it is the last there.
     """
 
-    transfer: NDArray[np.float64]
+    transfer: NDArray[np.float64]  # float64[K]: From the departure of a message to its arrival
+    # uint8[K]: 0: eager, 1: the transfer and a blocking send wait for the receive to be posted, 2:
+    # the transfer does, the sender goes on (detached).
     rendezvous: NDArray[np.uint8]
+    # float64[K]: Busy time of the sender before the message leaves.
     send_overhead: NDArray[np.float64]
+    # float64[K]: Busy time of the receiver before it waits for a message.
     receive_before: NDArray[np.float64]
+    # float64[K]: Busy time of the receiver of a message that has arrived.
     receive_after: NDArray[np.float64]
+    # Whether a rendezvous sender ends with the transfer or goes on once the receive is posted.
     sender_waits_for_transfer: bool
+    # float64[L]: Cost of those who wait in a collective, and of members that do not
+    # (`Rule.TO_ROOT_PAID`).
     collective_cost: NDArray[np.float64]
     member_cost: NDArray[np.float64]
-    collective_rule: NDArray[np.uint8]
+    collective_rule: NDArray[np.uint8]  # uint8[L]: `Rule` of each class of collectives
+    # float64[L]: Busy time of a member in a nonblocking call, and again in the wait for it.
     request_cost: NDArray[np.float64]
+    # float64[U]: Of every arrival of `Program.uneven`: the cost of the collective if it is the last
+    # there.
     uneven_cost: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
@@ -112,21 +97,7 @@ def charge(
     sizes: Sizes | None = None,
     quantity: Quantity = Quantity.TIME,
 ) -> Charges:
-    """Return the costs of messages and collectives on a network without shared resources.
-
-    Parameters
-    ----------
-    program : Program
-        With its arrivals of different amounts.
-    classes : Classes
-        Of its messages and collectives.
-    network : Network
-        What communication costs, and its rules.
-    sizes : Sizes, optional
-        Of messages that its collectives send, which get rows of their own at the end.
-    quantity : Quantity
-        What to charge; by default times.
-    """
+    """Return the costs of messages and collectives on a network without shared resources."""
     by = Price(network, quantity)
     messages = classes.messages
     if sizes is not None:
@@ -255,18 +226,7 @@ def _of_all(by: Price, far: bool, size: NDArray[np.float64]) -> NDArray[np.float
 
 
 def rules(kind: NDArray[np.int8], rooted: NDArray[np.bool_], reading: str) -> NDArray[np.uint8]:
-    """Return the `Rule` of each collective.
-
-    Parameters
-    ----------
-    kind : int8[C]
-        Indices into `popmodel.simulator.program.COLLECTIVES`.
-    rooted : bool[C]
-        Whether somebody is known to be the root; where nobody is, nobody can go on early or be
-        waited for.
-    reading : str
-        One of `popmodel.network.network.READINGS` that has no messages.
-    """
+    """Return the `Rule` of each collective."""
     found = np.zeros(len(kind), dtype=np.uint8)
     for name, rule in _READINGS[reading].items():
         found[(kind == COLLECTIVES.index(name)) & rooted] = rule

@@ -18,39 +18,17 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "BETWEEN",
-    "SELF",
-    "WITHIN",
-    "Classes",
-    "CollectiveClasses",
-    "Group",
-    "MessageClasses",
-    "classes",
-    "groups_of",
-]
-
 SELF, WITHIN, BETWEEN = range(3)
 """How far a message goes: to its own process, inside its node, to another node."""
 
 
 @dataclass(frozen=True)
 class MessageClasses:
-    """Classes of messages.
+    """Classes of messages."""
 
-    Attributes
-    ----------
-    size : int64[K]
-        Bytes.
-    mode : int8[K]
-        As in `popmodel.simulator.program.Messages`.
-    distance : int8[K]
-        `SELF`, `WITHIN` or `BETWEEN`.
-    """
-
-    size: NDArray[np.int64]
-    mode: NDArray[np.int8]
-    distance: NDArray[np.int8]
+    size: NDArray[np.int64]  # int64[K]: Bytes
+    mode: NDArray[np.int8]  # int8[K]: As in `popmodel.simulator.program.Messages`
+    distance: NDArray[np.int8]  # int8[K]: `SELF`, `WITHIN` or `BETWEEN`
 
     def __len__(self) -> int:
         return len(self.size)
@@ -76,28 +54,18 @@ def groups_of(kind: NDArray[np.int8], apart: NDArray[np.bool_]) -> tuple[Group, 
 
 @dataclass(frozen=True)
 class CollectiveClasses:
-    """Classes of collectives.
+    """Classes of collectives."""
 
-    Attributes
-    ----------
-    kind, members, sent, received, root_sent, by_peer
-        As in `popmodel.simulator.program.Collectives`, of each class.
-    rooted : bool[K]
-        Whether somebody is known to be the root.
-    apart : bool[K]
-        Whether there are members on several nodes.
-    uneven : bool[K]
-        Whether members have different amounts, and none is the root.
-    """
-
+    # As in `popmodel.simulator.program.Collectives`, of each class.
     kind: NDArray[np.int8]
     members: NDArray[np.int32]
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
     root_sent: NDArray[np.int64]
     by_peer: NDArray[np.bool_]
-    rooted: NDArray[np.bool_]
-    apart: NDArray[np.bool_]
+    rooted: NDArray[np.bool_]  # bool[K]: Whether somebody is known to be the root
+    apart: NDArray[np.bool_]  # bool[K]: Whether there are members on several nodes
+    # bool[K]: Whether members have different amounts, and none is the root.
     uneven: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -111,24 +79,12 @@ class CollectiveClasses:
 
 @dataclass(frozen=True)
 class Classes:
-    """Which messages and collectives of a program cost the same.
+    """Which messages and collectives of a program cost the same."""
 
-    Attributes
-    ----------
-    message : int32[M]
-        Row of `messages` of each message.
-    messages : MessageClasses
-        What distinguishes them.
-    collective : int32[C]
-        Row of `collectives` of each collective.
-    collectives : CollectiveClasses
-        What distinguishes them.
-    """
-
-    message: NDArray[np.int32]
-    messages: MessageClasses
-    collective: NDArray[np.int32]
-    collectives: CollectiveClasses
+    message: NDArray[np.int32]  # int32[M]: Row of `messages` of each message
+    messages: MessageClasses  # What distinguishes them
+    collective: NDArray[np.int32]  # int32[C]: Row of `collectives` of each collective
+    collectives: CollectiveClasses  # What distinguishes them
 
 
 def classes(program: Program) -> Classes:

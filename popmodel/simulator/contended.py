@@ -26,61 +26,38 @@ if TYPE_CHECKING:
     from popmodel.simulator.classes import MessageClasses
     from popmodel.simulator.program import Program
 
-__all__ = ["Load", "Plan", "Times", "carry", "carry_on", "spent_in_calls"]
-
 _NS = 1e9
 
 
 class Times(NamedTuple):
-    """When things happen, ns.
+    """When things happen, ns."""
 
-    Attributes
-    ----------
-    last : float64[P]
-        When each process ends.
-    begin, end : float64[N]
-        When each operation begins, after the computing before it, and ends; empty if nobody asked.
-    """
-
-    last: NDArray[np.float64]
+    last: NDArray[np.float64]  # float64[P]: When each process ends
+    # float64[N]: When each operation begins, after the computing before it, and ends; empty if
+    # nobody asked.
     begin: NDArray[np.float64]
     end: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is carried out, and which charges it has.
+    """What is carried out, and which charges it has."""
 
-    Attributes
-    ----------
-    program : Program
-        What every process does.
-    core : Replay
-        The same as the compiled engine has it, with the rows of the charges of its messages and
-        collectives.
-    carried : Carried or None
-        How its collectives are carried out as messages, if they are.
-    """
-
-    program: Program
+    program: Program  # What every process does
+    # The same as the compiled engine has it, with the rows of the charges of its messages and
+    # collectives.
     core: _kernel.Replay
+    # How its collectives are carried out as messages, if they are.
     carried: _kernel.Carried | None = None
 
 
 @dataclass(frozen=True)
 class Load:
-    """What messages put on links; rows as those of the charges of messages.
+    """What messages put on links; rows as those of the charges of messages."""
 
-    Attributes
-    ----------
-    busy : float64[M]
-        How long a message holds links if nothing is in its way, ns.
-    bytes : float64[M]
-        What it sends.
-    """
-
+    # float64[M]: How long a message holds links if nothing is in its way, ns.
     busy: NDArray[np.float64]
-    bytes: NDArray[np.float64]
+    bytes: NDArray[np.float64]  # float64[M]: What it sends
 
 
 def carry_on(
@@ -93,27 +70,6 @@ def carry_on(
     moments: bool = False,
 ) -> Times:
     """Carry a program out on a network, with messages that wait for each other.
-
-    Parameters
-    ----------
-    plan : Plan
-        The program.
-    network : Network
-        What messages share. Without limits this is the replay on a network without shared
-        resources.
-    charges : Charges
-        What messages and collectives cost there.
-    messages : MessageClasses
-        The classes of messages that the charges are about.
-    cpu : float64[P]
-        Multiplies the compute bursts of each process.
-    moments : bool
-        Whether to tell when every operation happens.
-
-    Raises
-    ------
-    ReplayError
-        On a deadlock or an unmatched message; names ranks, operations and times.
 
     Notes
     -----
@@ -147,30 +103,7 @@ def carry(
     *,
     moments: bool = False,
 ) -> Times:
-    """Carry a program out whose messages have their load on links already.
-
-    Parameters
-    ----------
-    plan : Plan
-        The program.
-    charges : Charges
-        What messages and collectives cost.
-    load : Load
-        What messages put on links.
-    node : int32[P]
-        Node of each process, by number from 0.
-    shared : Routes or Network
-        Links that messages share fairly, or, of a network, links and buses that they take in turn.
-    cpu : float64[P]
-        Multiplies the compute bursts of each process.
-    moments : bool
-        Whether to tell when every operation happens.
-
-    Raises
-    ------
-    ReplayError
-        On a deadlock or an unmatched message; names ranks, operations and times.
-    """
+    """Carry a program out whose messages have their load on links already."""
     program = plan.program
     fair = isinstance(shared, Routes)
     routes = shared if isinstance(shared, Routes) else NO_ROUTES

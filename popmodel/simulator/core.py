@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from popmodel.simulator.charges import Charges
     from popmodel.simulator.program import Program
 
-__all__ = ["TABLES", "core", "costs", "filled"]
-
 _T = TypeVar("_T")
 
 # Columns of charges that are times, in the order of the compiled walk's tables, from 1.
@@ -40,20 +38,7 @@ def filled(lanes: Sequence[_T]) -> list[_T]:
 def core(
     program: Program, message_class: NDArray[np.int32], collective_class: NDArray[np.int32]
 ) -> _kernel.Replay:
-    """Hand a program to the compiled engine, which checks it once.
-
-    Parameters
-    ----------
-    program : Program
-        What every process does.
-    message_class, collective_class : int32[M], int32[C]
-        Rows of the charges of its messages and collectives.
-
-    Raises
-    ------
-    ValueError
-        If its columns do not fit each other.
-    """
+    """Hand a program to the compiled engine, which checks it once."""
     return _kernel.Replay(
         offsets=program.offsets,
         kind=program.kind,
@@ -73,17 +58,7 @@ def costs(
     cpu: Sequence[NDArray[np.float64]],
     signs: Sequence[float] | None = None,
 ) -> _kernel.Costs:
-    """Hand the charges of one or several networks to the compiled engine.
-
-    Parameters
-    ----------
-    charges : sequence of Charges
-        A row each; what is no time is taken of the first.
-    cpu : sequence of float64[P]
-        What multiplies the bursts of each process.
-    signs : sequence of float, optional
-        Multiplies the rows.
-    """
+    """Hand the charges of one or several networks to the compiled engine."""
     sign = np.ones((len(charges), 1)) if signs is None else np.array(signs)[:, None]
     rows: dict[str, Any] = {
         name: np.stack([getattr(one, name) for one in charges]) * sign for name in TABLES

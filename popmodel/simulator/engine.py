@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from popmodel.simulator.execution import Execution
     from popmodel.simulator.program import Program
 
-__all__ = ["ends", "replay"]
-
 _NS = 1e9
 
 
@@ -29,52 +27,12 @@ def replay(
     """Replay a program on a network.
 
     Who replays it on several networks, or asks for more, makes a `Replayer` of it.
-
-    Parameters
-    ----------
-    program : Program
-        What every process does.
-    network : Network
-        What communication costs.
-    places : int32[K], optional
-        Place of each call, from 0; empty where there is one for all. Given that, the time in the
-        calls is found as well.
-
-    Returns
-    -------
-    Execution
-        With the end of every process.
-
-    Raises
-    ------
-    ReplayError
-        On a deadlock or an unmatched message; names ranks, operations and times.
     """
     return Replayer(program).run(network, places=places)
 
 
 def ends(program: Program, charges: Charges, cpu: float = 1.0) -> NDArray[np.float64]:
-    """Replay a program each of whose messages and collectives has its own cost.
-
-    Parameters
-    ----------
-    program : Program
-        What every process does.
-    charges : Charges
-        A row for each of its messages and each of its collectives.
-    cpu : float
-        Multiplies every compute burst.
-
-    Returns
-    -------
-    float64[P]
-        When each process ends, s.
-
-    Raises
-    ------
-    ReplayError
-        On a deadlock or an unmatched message; names ranks, operations and times.
-    """
+    """Replay a program each of whose messages and collectives has its own cost."""
     messages = np.arange(len(program.messages), dtype=np.int32)
     collectives = np.arange(len(program.collectives), dtype=np.int32)
     speed = np.full(program.sequences, cpu)

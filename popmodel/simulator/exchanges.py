@@ -20,8 +20,6 @@ from typing import TypeAlias
 
 from popmodel.simulator.program import Op
 
-__all__ = ["Exchange", "operations"]
-
 Exchange: TypeAlias = tuple[Op, int, float]
 """An operation, the rank of its partner, and which part of the collective's bytes it moves."""
 
@@ -52,25 +50,7 @@ def operations(
     by_peer: bool = False,
     parts: Sequence[int] = (),
 ) -> Iterator[Exchange]:
-    """Yield the operations of a member.
-
-    Parameters
-    ----------
-    kind : str
-        One of `popmodel.simulator.program.COLLECTIVES`.
-    members : int
-        Number of members.
-    root, rank : int
-        Ranks of the root and of the member.
-    size : int
-        Bytes: the whole vector, or the part of one rank or peer.
-    recursive_doubling : bool
-        Whether Allreduce and Barrier are carried out by recursive doubling (``rdb``).
-    by_peer : bool
-        Whether it is the form with amounts for each peer: Alltoallv sends all at once, of any size.
-    parts : sequence of int
-        Bytes for each member of a Reduce_scatter, where they differ; by default they do not.
-    """
+    """Yield the operations of a member."""
     others = [other for other in range(members) if other != rank]
     if members < 2:
         return

@@ -16,34 +16,21 @@ if TYPE_CHECKING:
 
     from popmodel.network.network import Network
 
-__all__ = ["Execution", "stopped"]
-
 _NS = 1e9
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What a replay found.
+    """What a replay found."""
 
-    Attributes
-    ----------
-    network : Network
-        On what.
-    end : float64[P]
-        When each process ends, s.
-    compute : float64[P]
-        Sum of its compute bursts, s.
-    operations : int
-        MPI operations replayed, over all processes; the messages of a collective that is carried
-        out as such are part of one.
-    spent : float64[places, names] or None
-        Time in the calls of each place and name, s; None if it was not asked for.
-    """
-
-    network: Network
-    end: NDArray[np.float64]
-    compute: NDArray[np.float64]
+    network: Network  # On what
+    end: NDArray[np.float64]  # float64[P]: When each process ends, s
+    compute: NDArray[np.float64]  # float64[P]: Sum of its compute bursts, s
+    # MPI operations replayed, over all processes; the messages of a collective that is carried out
+    # as such are part of one.
     operations: int
+    # float64[places, names] or None: Time in the calls of each place and name, s; None if it was
+    # not asked for.
     spent: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
@@ -64,17 +51,7 @@ _MISSING = "records of these operations are missing from the trace"
 def stopped(
     program: Program, stuck_at: NDArray[np.int64], clock: NDArray[np.float64]
 ) -> ReplayError | None:
-    """Name the first ranks that wait forever, for what, and since when; None if nobody does.
-
-    Parameters
-    ----------
-    program : Program
-        What was replayed.
-    stuck_at : int64[P]
-        Operation that each process came to; beyond its last one if it ended.
-    clock : float64[P]
-        When that was, ns.
-    """
+    """Name the first ranks that wait forever, for what, and since when; None if nobody does."""
     stuck = np.flatnonzero(stuck_at < program.offsets[1:])
     if not len(stuck):
         return None

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from popmodel.simulator.threads import Threads
     from popmodel.trace import Trace
 
-__all__ = ["from_trace"]
-
 _WORTH_SAYING = 0.01
 """Share of the time from which on calls are named that others need not notice."""
 _LEAST = 0.001
@@ -64,25 +62,7 @@ _EXCHANGES = (Action.EXCHANGE, Action.IEXCHANGE)
 
 
 def from_trace(trace: Trace) -> Program:
-    """Program of a traced run.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run or a part of it.
-
-    Returns
-    -------
-    Program
-        With one process per process of the trace, and a further sequence for each thread of
-        processes in which not only the master calls MPI.
-
-    Raises
-    ------
-    ReplayError
-        If members of a communicator call different collectives at the same turn, or a message
-        names a call that is not there.
-    """
+    """Program of a traced run."""
     whole = trace.whole or trace
     pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
     calls = sequence_calls(whole)

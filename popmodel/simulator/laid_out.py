@@ -30,8 +30,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Amounts", "LaidOut", "lay_out", "uneven_amounts"]
-
 _RECEIVES = (Op.RECEIVE, Op.POST, Op.WAIT_RECEIVE)
 _BY_MEMBER = ("alltoall", "gather", "scatter", "allgather", "reduce_scatter")
 _FIRST = (Op.SEND, Op.ISEND, Op.RECEIVE, Op.POST)  # these begin a message, others end it
@@ -39,24 +37,15 @@ _FIRST = (Op.SEND, Op.ISEND, Op.RECEIVE, Op.POST)  # these begin a message, othe
 
 @dataclass(frozen=True)
 class LaidOut:
-    """A program whose collectives, all or some of them, are messages.
+    """A program whose collectives, all or some of them, are messages."""
 
-    Attributes
-    ----------
-    program : Program
-        The operations of the other one, those of its collectives as messages.
-    origin : int64[N]
-        The operation of the other program that each stems from, ascending.
-    sent_for : int32[M]
-        The collective of the other program that each message stems from; -1 of its own messages.
-    stay : int32[C]
-        The collectives of the other program that are still there.
-    """
-
-    program: Program
+    program: Program  # The operations of the other one, those of its collectives as messages
+    # int64[N]: The operation of the other program that each stems from, ascending.
     origin: NDArray[np.int64]
+    # int32[M]: The collective of the other program that each message stems from; -1 of its own
+    # messages.
     sent_for: NDArray[np.int32]
-    stay: NDArray[np.int32]
+    stay: NDArray[np.int32]  # int32[C]: The collectives of the other program that are still there
 
 
 class Amounts(NamedTuple):
@@ -177,15 +166,6 @@ def lay_out(
 
     A nonblocking collective makes its exchanges where it is waited for, as in
     `popmodel.simulator.algorithms`; one that nobody waits for where it is called.
-
-    Parameters
-    ----------
-    program : Program
-        With its collectives.
-    recursive_doubling : bool
-        As in `popmodel.simulator.exchanges.operations`.
-    only : bool[C], optional
-        Which collectives; all by default. The others stay as they are.
     """
     carried, _ = carry_out(program, 0)
     collectives = program.collectives

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from popmodel.simulator.laid_out import LaidOut
     from popmodel.simulator.program import Program
 
-__all__ = ["moments_of", "path_of"]
-
 _OF_COLLECTIVES = {
     Part.SEND: Part.MESSAGE_SEND,
     Part.RECEIVE: Part.MESSAGE_RECEIVE,
@@ -31,19 +29,7 @@ def moments_of(
     end: NDArray[np.float64],
     cpu: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return when the operations of a program begin and end, ns.
-
-    Parameters
-    ----------
-    program : Program
-        The program.
-    laid : LaidOut
-        What was made of it.
-    begin, end : float64[N]
-        When the operations of that begin and end.
-    cpu : float64[P]
-        What multiplies the bursts of each process.
-    """
+    """Return when the operations of a program begin and end, ns."""
     operations = np.arange(program.operations)
     first = np.searchsorted(laid.origin, operations, side="left")
     last = np.searchsorted(laid.origin, operations, side="right") - 1
@@ -60,15 +46,7 @@ def moments_of(
 
 
 def path_of(laid: LaidOut, path: CriticalPath) -> CriticalPath:
-    """Return the critical path of a program by the operations and collectives that it has.
-
-    Parameters
-    ----------
-    laid : LaidOut
-        What was made of it.
-    path : CriticalPath
-        Of that.
-    """
+    """Return the critical path of a program by the operations and collectives that it has."""
     operation, part, row = path.operation.copy(), path.part.copy(), path.row.copy()
     operation[operation >= 0] = laid.origin[operation[operation >= 0]]
     for own, of_collective in _OF_COLLECTIVES.items():

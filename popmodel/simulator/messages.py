@@ -25,30 +25,20 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.pieces import Pieces
 
-__all__ = ["MatchedMessages", "match_messages"]
-
 
 @dataclass(frozen=True)
 class MatchedMessages:
-    """Messages of a trace, and the calls of each.
+    """Messages of a trace, and the calls of each."""
 
-    Attributes
-    ----------
-    messages : Messages
-        One row each.
-    left : int64[M]
-        When each leaves its sender, ns; where that is not known, the order of the receives.
-    send, post, wait : int32[M]
-        Calls that send it, post its receive and complete that.
-    request : int32[K]
-        Number of the request that each call opens or completes; empty where it is not known.
-    """
-
-    messages: Messages
+    messages: Messages  # One row each
+    # int64[M]: When each leaves its sender, ns; where that is not known, the order of the receives.
     left: NDArray[np.int64]
+    # int32[M]: Calls that send it, post its receive and complete that.
     send: NDArray[np.int32]
     post: NDArray[np.int32]
     wait: NDArray[np.int32]
+    # int32[K]: Number of the request that each call opens or completes; empty where it is not
+    # known.
     request: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
@@ -58,12 +48,6 @@ def match_messages(trace: Trace, calls: SequenceCalls, pieces: Pieces) -> Matche
     A communication record names its calls by their times: the entry of the send, the entry of the
     Recv or the exit of the Irecv, and the exit of the call that completed the receive. In formats
     without such records calls tell their partners, tags and requests.
-
-    Raises
-    ------
-    ReplayError
-        If a message is of a thread that is no sequence, or one that is under way in one of the
-        pieces of the run names a call that is not there.
     """
     process_of = np.full(trace.locations, -1, dtype=np.int32)  # sequences
     process_of[calls.location] = np.arange(len(calls.location))

@@ -21,20 +21,13 @@ if TYPE_CHECKING:
     from popmodel.simulator.program import Program
     from popmodel.trace import Trace
 
-__all__ = ["Course", "MovedCalls", "move_calls"]
-
 
 @dataclass(frozen=True)
 class Course:
-    """How the time of a process in the trace becomes its time in the replay.
+    """How the time of a process in the trace becomes its time in the replay."""
 
-    Attributes
-    ----------
-    before, after : int64[2 K + 2]
-        Its begin, the entry and the exit of each of its K calls, and its end, ns: in the analysed
-        part of the trace without tracing-disabled time, and in the replay.
-    """
-
+    # int64[2 K + 2]: Its begin, the entry and the exit of each of its K calls, and its end, ns: in
+    # the analysed part of the trace without tracing-disabled time, and in the replay.
     before: NDArray[np.int64]
     after: NDArray[np.int64]
 
@@ -64,25 +57,15 @@ class Course:
 
 @dataclass(frozen=True)
 class MovedCalls:
-    """Calls of the analysed part of a run, in the time of its replay.
+    """Calls of the analysed part of a run, in the time of its replay."""
 
-    Attributes
-    ----------
-    row : int64[n]
-        Of each call among those of the whole run, ascending.
-    offsets : int64[P + 1]
-        Those of process p are ``offsets[p]`` up to ``offsets[p + 1]``.
-    entry, exit : int64[n]
-        ns.
-    courses : list of Course
-        Of each process.
-    """
-
-    row: NDArray[np.int64]
+    row: NDArray[np.int64]  # int64[n]: Of each call among those of the whole run, ascending
+    # int64[P + 1]: Those of process p are ``offsets[p]`` up to ``offsets[p + 1]``.
     offsets: NDArray[np.int64]
+    # int64[n]: ns.
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
-    courses: list[Course]
+    courses: list[Course]  # Of each process
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -91,19 +74,7 @@ class MovedCalls:
 
 
 def move_calls(trace: Trace, program: Program, end: NDArray[np.float64], cpu: float) -> MovedCalls:
-    """Find when the calls of a run begin and end in a replay.
-
-    Parameters
-    ----------
-    trace : Trace
-        What was replayed.
-    program : Program
-        Made of it.
-    end : float64[N]
-        When each operation ends in the replay, ns.
-    cpu : float
-        What bursts were multiplied with.
-    """
+    """Find when the calls of a run begin and end in a replay."""
     whole = trace.whole or trace
     masters = np.asarray(whole.process_offsets[:-1], np.int64)
     calls = whole.calls()

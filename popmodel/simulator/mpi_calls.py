@@ -8,16 +8,6 @@ from popmodel.simulator.program import COLLECTIVES
 from popmodel.trace import states
 from popmodel.trace.calls import FOUND_NOTHING, CallGroup
 
-__all__ = [
-    "BUFFERED",
-    "Action",
-    "action_of",
-    "collective_of",
-    "is_by_peer",
-    "looks",
-    "state_of",
-]
-
 
 class Action(IntEnum):
     """What a call does."""
@@ -95,15 +85,7 @@ _VARIANTS = {
 
 
 def action_of(group: CallGroup, name: str) -> Action:
-    """What a call does.
-
-    Parameters
-    ----------
-    group : CallGroup
-        What it is about.
-    name : str
-        Such as ``MPI_Send``.
-    """
+    """What a call does."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     if group is CallGroup.COLLECTIVE:

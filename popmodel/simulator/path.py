@@ -13,8 +13,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CriticalPath", "Part"]
-
 
 class Part(IntEnum):
     """What the time of a step is spent on; the compiled walk uses the same numbers."""
@@ -40,49 +38,30 @@ class CriticalPath:
     equal ones the one that stays the largest a little further on the asked side. Every duration is
     affine in latency, time per byte and overhead, so that sums over the columns are the one-sided
     derivatives of the runtime, by any grouping of steps.
-
-    Attributes
-    ----------
-    process : int32[K]
-        Process whose time it is: that of the burst or overhead, or the one that waits for a
-        transfer or a collective (of a transfer the receiver, or a sender that waits for it).
-    source : int32[K]
-        Process that decided when the step begins: of a transfer the sender, or the receiver where
-        it posted later; of a collective who arrived last, or the root. Else `process`.
-    operation : int64[K]
-        Operation of `process`; -1 for what it computes after its last one.
-    part : uint8[K]
-        `Part`.
-    row : int32[K]
-        Message or collective; -1 for computing.
-    time : float64[K]
-        Duration, ns.
-    latency : float64[K]
-        Derivative by the latency of its tier: how often it is paid.
-    bytes : float64[K]
-        Derivative by the time per byte of its tier, B.
-    latency_time, bytes_time, overhead : float64[K]
-        Parts of `time`: what those cost, and the rest that is no computing either, ns.
-    tier : int8[K]
-        0 inside a node, 1 between nodes (all messages, where the network makes no difference), -1
-        neither.
-    runtime : float
-        When the last process ends, s.
     """
 
+    # int32[K]: Process whose time it is: that of the burst or overhead, or the one that waits for a
+    # transfer or a collective (of a transfer the receiver, or a sender that waits for it).
     process: NDArray[np.int32]
+    # int32[K]: Process that decided when the step begins: of a transfer the sender, or the receiver
+    # where it posted later; of a collective who arrived last, or the root. Else `process`.
     source: NDArray[np.int32]
+    # int64[K]: Operation of `process`; -1 for what it computes after its last one.
     operation: NDArray[np.int64]
-    part: NDArray[np.uint8]
-    row: NDArray[np.int32]
-    time: NDArray[np.float64]
+    part: NDArray[np.uint8]  # uint8[K]: `Part`
+    row: NDArray[np.int32]  # int32[K]: Message or collective; -1 for computing
+    time: NDArray[np.float64]  # float64[K]: Duration, ns
+    # float64[K]: Derivative by the latency of its tier: how often it is paid.
     latency: NDArray[np.float64]
-    bytes: NDArray[np.float64]
+    bytes: NDArray[np.float64]  # float64[K]: Derivative by the time per byte of its tier, B
+    # float64[K]: Parts of `time`: what those cost, and the rest that is no computing either, ns.
     latency_time: NDArray[np.float64]
     bytes_time: NDArray[np.float64]
     overhead: NDArray[np.float64]
+    # int8[K]: 0 inside a node, 1 between nodes (all messages, where the network makes no
+    # difference), -1 neither.
     tier: NDArray[np.int8]
-    runtime: float
+    runtime: float  # When the last process ends, s
 
     def __len__(self) -> int:
         return len(self.time)

@@ -25,8 +25,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ALGORITHMS", "SEGMENT", "Pattern", "Piece"]
-
 SEGMENT = 64 * 1024
 """Largest segment of a chain, bytes."""
 
@@ -63,20 +61,12 @@ def _one(_members: int, _size: float) -> int:
 
 @dataclass(frozen=True)
 class Piece:
-    """A pattern and the sizes of its messages.
+    """A pattern and the sizes of its messages."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        Who sends to whom.
-    sizes : callable
-        From members and bytes to the sizes of messages, bytes: one for each that the pattern knows.
-    segments : callable
-        From members and bytes to the segments of a chain.
-    """
-
-    pattern: Pattern
+    pattern: Pattern  # Who sends to whom
+    # From members and bytes to the sizes of messages, bytes: one for each that the pattern knows.
     sizes: Sizes
+    # From members and bytes to the segments of a chain.
     segments: Callable[[int, float], int] = _one
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.network.tiers import Tier, Tiers
 
-__all__ = ["Price", "Quantity"]
-
 _NS = 1e9
 
 
@@ -46,18 +44,10 @@ class _Pieces(NamedTuple):
 
 @dataclass(frozen=True)
 class Price:
-    """One quantity of the messages of a network.
+    """One quantity of the messages of a network."""
 
-    Attributes
-    ----------
-    network : Network
-        What communication costs.
-    quantity : Quantity
-        What is counted.
-    """
-
-    network: Network
-    quantity: Quantity = Quantity.TIME
+    network: Network  # What communication costs
+    quantity: Quantity = Quantity.TIME  # What is counted
 
     def of(
         self, size: NDArray[Any], far: NDArray[np.bool_], *, bare: bool = False

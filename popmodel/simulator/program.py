@@ -28,19 +28,6 @@ if TYPE_CHECKING:
 
     from popmodel.network.mapping import RankMapping
 
-__all__ = [
-    "COLLECTIVES",
-    "NONE_UNEVEN",
-    "Collectives",
-    "Messages",
-    "Op",
-    "Program",
-    "Uneven",
-    "amounts",
-    "at_once",
-    "unmodelled_calls",
-]
-
 
 class Op(IntEnum):
     """Operations of a program; the compiled engine uses the same numbers."""
@@ -75,23 +62,16 @@ COLLECTIVES = (
 
 @dataclass(frozen=True)
 class Messages:
-    """Point-to-point messages of a program, one row each.
+    """Point-to-point messages of a program, one row each."""
 
-    Attributes
-    ----------
-    sender, receiver : int32[M]
-        Process indices.
-    size, tag : int64[M]
-        Bytes, and the MPI tag.
-    mode : int8[M]
-        0 standard (the network's eager threshold decides), 1 buffered (never waits for its
-        receive).
-    """
-
+    # int32[M]: Process indices.
     sender: NDArray[np.int32]
     receiver: NDArray[np.int32]
+    # int64[M]: Bytes, and the MPI tag.
     size: NDArray[np.int64]
     tag: NDArray[np.int64]
+    # int8[M]: 0 standard (the network's eager threshold decides), 1 buffered (never waits for its
+    # receive).
     mode: NDArray[np.int8]
 
     def __len__(self) -> int:
@@ -100,34 +80,19 @@ class Messages:
 
 @dataclass(frozen=True)
 class Collectives:
-    """Collective operations of a program, one row each.
+    """Collective operations of a program, one row each."""
 
-    Attributes
-    ----------
-    kind : int8[C]
-        Index into `COLLECTIVES`.
-    communicator : int64[C]
-        Communicator id of the trace; 0 stands for all processes.
-    members : int32[C]
-        Number of processes that have to take part.
-    root : int32[C]
-        Process index of the root, or -1.
-    sent, received : int64[C]
-        Largest number of bytes that one member sends and receives, as in
-        `popmodel.trace.calls.CollectiveArguments`.
-    root_sent : int64[C]
-        Bytes that the root sends; 0 where there is no root.
-    by_peer : bool[C]
-        Whether its call takes amounts for each peer, as Alltoallv does.
-    """
-
-    kind: NDArray[np.int8]
+    kind: NDArray[np.int8]  # int8[C]: Index into `COLLECTIVES`
+    # int64[C]: Communicator id of the trace; 0 stands for all processes.
     communicator: NDArray[np.int64]
-    members: NDArray[np.int32]
-    root: NDArray[np.int32]
+    members: NDArray[np.int32]  # int32[C]: Number of processes that have to take part
+    root: NDArray[np.int32]  # int32[C]: Process index of the root, or -1
+    # int64[C]: Largest number of bytes that one member sends and receives, as in
+    # `popmodel.trace.calls.CollectiveArguments`.
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
-    root_sent: NDArray[np.int64]
+    root_sent: NDArray[np.int64]  # int64[C]: Bytes that the root sends; 0 where there is no root
+    # bool[C]: Whether its call takes amounts for each peer, as Alltoallv does.
     by_peer: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -168,24 +133,14 @@ def amounts(kind: str, members: int, part: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class Uneven:
-    """Arrivals at collectives whose members have different amounts (Alltoallv).
+    """Arrivals at collectives whose members have different amounts (Alltoallv)."""
 
-    Attributes
-    ----------
-    operation : int64[U]
-        Operations of the program that arrive there, ascending.
-    collective : int32[U]
-        Row of `Program.collectives`.
-    sent, received : int64[U]
-        Bytes that this member sends and receives.
-    parts : dict of int to int64 array
-        By row, where it is told: the bytes for each member, in the order of ranks.
-    """
-
-    operation: NDArray[np.int64]
-    collective: NDArray[np.int32]
+    operation: NDArray[np.int64]  # int64[U]: Operations of the program that arrive there, ascending
+    collective: NDArray[np.int32]  # int32[U]: Row of `Program.collectives`
+    # int64[U]: Bytes that this member sends and receives.
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
+    # By row, where it is told: the bytes for each member, in the order of ranks.
     parts: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
 
 
@@ -202,60 +157,40 @@ def unmodelled_calls(calls: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Program:
-    """What every process does, in order.
+    """What every process does, in order."""
 
-    Attributes
-    ----------
-    offsets : int64[P + 1]
-        Operations of process p are ``offsets[p] .. offsets[p + 1]``.
-    kind : uint8[N]
-        `Op` of each operation.
-    target : int32[N]
-        Row of `messages` or `collectives` that the operation is about.
-    burst : uint32[N] or float64[N]
-        Compute time before the operation, ns; of 32 bits where a trace has none above 4.29 s.
-    tail : float64[P]
-        Compute time after the last operation of each process, ns.
-    call : int32[N]
-        Row of `call_name` and `call_time` that the operation stems from, for messages to people.
-    call_name : tuple of str
-        Distinct names of MPI calls; `call_code` indexes it.
-    call_code, call_time : int[K], int64[K]
-        Name and time of entry (ns) of each call; times of a program that was not traced are 0.
-    communicators : dict of int to int32 array
-        Members of each communicator, as process indices in the order of their ranks.
-    nodes : int32[P]
-        Node of each process.
-    notes : tuple of str
-        What was left out of the program or assumed not to take time, one line each.
-    unmodelled : str
-        MPI calls of the run that it does not contain, with their share of the time; empty without.
-    lost : str
-        Which records the run lost, where it did: why operations may be missing.
-    uneven : Uneven
-        Arrivals at collectives with members of different amounts.
-    threads : int32[T]
-        Process of each further sequence; `offsets`, `tail` and `nodes` hold these behind the
-        processes, and members of communicators and roots can be such.
-    """
-
+    # int64[P + 1]: Operations of process p are ``offsets[p] .. offsets[p + 1]``.
     offsets: NDArray[np.int64]
-    kind: NDArray[np.uint8]
+    kind: NDArray[np.uint8]  # uint8[N]: `Op` of each operation
+    # int32[N]: Row of `messages` or `collectives` that the operation is about.
     target: NDArray[np.int32]
+    # uint32[N] or float64[N]: Compute time before the operation, ns; of 32 bits where a trace has
+    # none above 4.29 s.
     burst: NDArray[np.uint32] | NDArray[np.float64]
+    # float64[P]: Compute time after the last operation of each process, ns.
     tail: NDArray[np.float64]
     messages: Messages
     collectives: Collectives
+    # int32[N]: Row of `call_name` and `call_time` that the operation stems from, for messages to
+    # people.
     call: NDArray[np.int32]
-    call_name: tuple[str, ...]
+    call_name: tuple[str, ...]  # Distinct names of MPI calls; `call_code` indexes it
+    # int[K], int64[K]: Name and time of entry (ns) of each call; times of a program that was not
+    # traced are 0.
     call_code: NDArray[np.signedinteger[Any]]
     call_time: NDArray[np.int64]
+    # Members of each communicator, as process indices in the order of their ranks.
     communicators: dict[int, NDArray[np.int32]]
-    nodes: NDArray[np.int32]
+    nodes: NDArray[np.int32]  # int32[P]: Node of each process
+    # What was left out of the program or assumed not to take time, one line each.
     notes: tuple[str, ...] = field(default=())
+    # MPI calls of the run that it does not contain, with their share of the time; empty without.
     unmodelled: str = ""
-    lost: str = ""
+    lost: str = ""  # Which records the run lost, where it did: why operations may be missing
+    # Arrivals at collectives with members of different amounts.
     uneven: Uneven = field(default=NONE_UNEVEN)
+    # int32[T]: Process of each further sequence; `offsets`, `tail` and `nodes` hold these behind
+    # the processes, and members of communicators and roots can be such.
     threads: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
     def __repr__(self) -> str:
@@ -316,11 +251,6 @@ def at_once(program: Program) -> Program | None:
     A blocking send becomes a nonblocking one, waited for behind the receives that it stands beside
     with hardly any computing in between. One behind these receives begins before them if its own
     receiver sends first, too: then both take it for an exchange, and not for something passed on.
-
-    Returns
-    -------
-    Program or None
-        None if there is no such send.
     """
     kind, target = program.kind, program.target
     size = len(kind)

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from popmodel.simulator.algorithms import Carried, Sizes
     from popmodel.simulator.program import Program
 
-__all__ = ["Along", "Moments", "Replayer", "Side"]
-
 _NS = 1e9
 
 _ROUNDING = 1e-13  # as the engine: what differs less is equal
@@ -44,18 +42,12 @@ Side = Literal["right", "left"]
 
 @dataclass(frozen=True)
 class Moments:
-    """When the operations of a program happen on a network.
+    """When the operations of a program happen on a network."""
 
-    Attributes
-    ----------
-    begin, end : float64[N]
-        When each operation begins, after the computing before it, and ends, ns.
-    last : float64[P]
-        When each process ends, after the computing that follows its last operation, ns.
-    """
-
+    # float64[N]: When each operation begins, after the computing before it, and ends, ns.
     begin: NDArray[np.float64]
     end: NDArray[np.float64]
+    # float64[P]: When each process ends, after the computing that follows its last operation, ns.
     last: NDArray[np.float64]
 
 
@@ -68,16 +60,6 @@ class _AtOnce(NamedTuple):
 
 class Replayer:
     """A program, ready to be replayed on networks.
-
-    Parameters
-    ----------
-    program : Program
-        What every process does; its columns must not change any more.
-
-    Raises
-    ------
-    ValueError
-        If its columns do not fit each other.
 
     Notes
     -----
@@ -100,21 +82,7 @@ class Replayer:
         return f"<Replayer of {self.program!r}>"
 
     def run(self, network: Network, *, places: NDArray[np.int32] | None = None) -> Execution:
-        """Replay the program on a network.
-
-        Parameters
-        ----------
-        network : Network
-            What communication costs.
-        places : int32[K], optional
-            Place of each call, from 0; empty where there is one for all. Given that, the time in
-            the calls is found as well.
-
-        Raises
-        ------
-        ReplayError
-            On a deadlock or an unmatched message; names ranks, operations and times.
-        """
+        """Replay the program on a network."""
         if network.mapping is not None:
             found = self._on(network.mapping).run(network.with_(mapping=None), places=places)
             return replace(found, network=network)
@@ -145,11 +113,6 @@ class Replayer:
 
         Networks are alike where the same messages are sent eagerly and the same rules hold. The
         result is that of single replays, bit for bit.
-
-        Raises
-        ------
-        ReplayError
-            On a deadlock or an unmatched message on one of them.
         """
         given = list(networks)
         found: dict[int, Execution] = {}
@@ -176,20 +139,6 @@ class Replayer:
 
         Eight at once, as `scenarios`: in place of a path each, which tells what the derivative is
         made of.
-
-        Parameters
-        ----------
-        networks : sequence of Network
-            What communication costs.
-        side, along
-            As of `path`: by the latency (1), or by the time per byte (B), of all tiers.
-
-        Raises
-        ------
-        ReplayError
-            On a deadlock or an unmatched message on one of them.
-        UsageError
-            If messages share links.
         """
         sign = 1.0 if side == "right" else -1.0
         found: dict[int, tuple[float, float]] = {}
@@ -269,13 +218,7 @@ class Replayer:
         ]
 
     def moments(self, network: Network) -> Moments:
-        """Replay the program on a network and tell when each operation begins and ends.
-
-        Raises
-        ------
-        ReplayError
-            On a deadlock or an unmatched message; names ranks, operations and times.
-        """
+        """Replay the program on a network and tell when each operation begins and ends."""
         if network.mapping is not None:
             return self._on(network.mapping).moments(network.with_(mapping=None))
         if (other := self._at_once(network)) is not None:
@@ -296,25 +239,7 @@ class Replayer:
         side: Side = "right",
         along: Along = "latency",
     ) -> CriticalPath:
-        """Replay the program on a network and tell what its runtime is made of.
-
-        Parameters
-        ----------
-        network : Network
-            What communication costs.
-        side : {"right", "left"}
-            Where several paths are equally long: the one that is the longest on a network with a
-            little more (right) or less (left) of a parameter.
-        along : {"latency", "bytes"}
-            That parameter: the latency, or the time per byte, of all tiers.
-
-        Raises
-        ------
-        ReplayError
-            On a deadlock or an unmatched message; names ranks, operations and times.
-        UsageError
-            If messages share links: then no times of operations add up to the runtime.
-        """
+        """Replay the program on a network and tell what its runtime is made of."""
         if network.contended:
             raise UsageError(
                 "a network whose links messages share has no critical path that adds up",

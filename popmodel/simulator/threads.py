@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from popmodel.trace.calls import Calls
     from popmodel.trace.intervals import Intervals
 
-__all__ = ["ADDED", "Team", "Threads", "find_threads"]
-
 ADDED = {
     "OpenMP fork": Action.SEND,
     "OpenMP join": Action.RECEIVE,
@@ -55,40 +53,20 @@ class _Call(NamedTuple):
 
 @dataclass(frozen=True)
 class Threads:
-    """Sequences of a run whose threads call MPI, those of the masters first.
+    """Sequences of a run whose threads call MPI, those of the masters first."""
 
-    Attributes
-    ----------
-    location : int64[S]
-        Of each sequence.
-    owner : int32[S]
-        Its process.
-    calls : Calls
-        The calls of the run and those added, by sequence.
-    offsets : int64[S + 1]
-        Calls of each sequence.
-    row : int64[n]
-        Of each call among those of the run; added ones have rows behind these.
-    send, receive : int32[F]
-        Calls of the messages that fork, join and hold threads.
-    ends : int64[S]
-        When each sequence ends, ns.
-    loose : int
-        Threads that call MPI outside of all parallel regions.
-    unmatched : int
-        Parallel regions with barriers that not all threads have.
-    """
-
-    location: NDArray[np.int64]
-    owner: NDArray[np.int32]
-    calls: Calls
-    offsets: NDArray[np.int64]
+    location: NDArray[np.int64]  # int64[S]: Of each sequence
+    owner: NDArray[np.int32]  # int32[S]: Its process
+    calls: Calls  # The calls of the run and those added, by sequence
+    offsets: NDArray[np.int64]  # int64[S + 1]: Calls of each sequence
+    # int64[n]: Of each call among those of the run; added ones have rows behind these.
     row: NDArray[np.int64]
+    # int32[F]: Calls of the messages that fork, join and hold threads.
     send: NDArray[np.int32]
     receive: NDArray[np.int32]
-    ends: NDArray[np.int64]
-    loose: int
-    unmatched: int
+    ends: NDArray[np.int64]  # int64[S]: When each sequence ends, ns
+    loose: int  # Threads that call MPI outside of all parallel regions
+    unmatched: int  # Parallel regions with barriers that not all threads have
 
 
 def find_threads(trace: Trace) -> Threads | None:
@@ -116,11 +94,6 @@ def find_threads(trace: Trace) -> Threads | None:
 
 class Team:
     """The calls that are added for the teams of some processes, and the messages between them.
-
-    Parameters
-    ----------
-    trace : Trace
-        The whole run.
 
     Attributes
     ----------

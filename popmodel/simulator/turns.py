@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.calls import CollectiveArguments
 
-__all__ = ["MatchedCollectives", "match_collectives", "uneven_arrivals"]
-
 _WITHOUT_BYTES = (COLLECTIVES.index("init"), COLLECTIVES.index("barrier"))
 _WAIT_FOR_ALL = (COLLECTIVES.index("barrier"), COLLECTIVES.index("allreduce"))
 _APART = 100_000  # ns; clocks of nodes may differ by less
@@ -29,38 +27,20 @@ _OF_INIT = np.iinfo(np.int64).min  # the communicator of MPI_Init, which comes b
 
 @dataclass(frozen=True)
 class MatchedCollectives:
-    """Collectives of a trace, and the collective of each call.
+    """Collectives of a trace, and the collective of each call."""
 
-    Attributes
-    ----------
-    collectives : Collectives
-        One row each.
-    call, collective : int32[n]
-        Calls of collectives, and the row of `collectives` that each takes part in.
-    differ : uint8[C]
-        Whether members send different amounts (1), or receive such (2).
-    notes : tuple of str
-        What of them cannot be.
-    """
-
-    collectives: Collectives
+    collectives: Collectives  # One row each
+    # int32[n]: Calls of collectives, and the row of `collectives` that each takes part in.
     call: NDArray[np.int32]
     collective: NDArray[np.int32]
+    # uint8[C]: Whether members send different amounts (1), or receive such (2).
     differ: NDArray[np.uint8]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # What of them cannot be
 
     def of_part(
         self, members: NDArray[np.int32], root: NDArray[np.int32]
     ) -> tuple[Collectives, NDArray[np.uint8]]:
-        """Those that some members call in a part of the run, and whether their amounts differ.
-
-        Parameters
-        ----------
-        members : int32[C]
-            How many call each; collectives of nobody are left out.
-        root : int32[C]
-            Process index of the root, or -1.
-        """
+        """Those that some members call in a part of the run, and whether their amounts differ."""
         some = members > 0
         columns = {**vars(self.collectives), "members": members, "root": root}
         parts = self.collectives.kind == COLLECTIVES.index("alltoall")  # one for each member
@@ -72,14 +52,7 @@ class MatchedCollectives:
 
 
 def match_collectives(trace: Trace, calls: SequenceCalls) -> MatchedCollectives:
-    """Group the calls of collectives by communicator and turn.
-
-    Raises
-    ------
-    ReplayError
-        If members of a communicator call different collectives at the same turn, or a process
-        calls one on a communicator that the trace lists without it.
-    """
+    """Group the calls of collectives by communicator and turn."""
     told = calls.calls.collectives
     columns, row = calls.columns, None
     if calls.threads is not None:
@@ -218,17 +191,6 @@ def uneven_arrivals(
 
     Of Gather that is what they send, of Scatter what they receive; of others with a root, who has
     all or gives all, there are none.
-
-    Parameters
-    ----------
-    kind, target, call : arrays of N
-        The operations of a program.
-    collectives : Collectives
-        Of it.
-    differ : uint8[C]
-        As in `MatchedCollectives`.
-    told : CollectiveArguments
-        Amounts of the calls; of those that tell none they are 0.
     """
     meant = np.where(collectives.root < 0, 3, 0)
     for name, side in (("gather", 1), ("scatter", 2)):

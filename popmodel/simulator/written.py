@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
 
-__all__ = ["replayed"]
-
 _ALLTOALL, _INIT = COLLECTIVES.index("alltoall"), COLLECTIVES.index("init")
 
 
@@ -43,25 +41,7 @@ def replayed(
     end: NDArray[np.float64],
     cpu: float = 1.0,
 ) -> Trace:
-    """Return the trace of a replay.
-
-    Parameters
-    ----------
-    trace : Trace
-        What was replayed, a run or a part of one.
-    program : Program
-        Made of it.
-    begin, end : float64[N]
-        When each operation begins and ends, ns.
-    cpu : float
-        What bursts were multiplied with: the inverse of the network's CPU factor.
-
-    Returns
-    -------
-    Trace
-        Its times begin at 0 and are whole nanoseconds; the runtime is that of the replay, to the
-        nanosecond where bursts are not scaled.
-    """
+    """Return the trace of a replay."""
     whole = trace.whole or trace
     moved = move_calls(trace, program, end, cpu)
     communicators, number = communicators_of_callers(whole.communicators, program)

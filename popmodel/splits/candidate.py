@@ -32,59 +32,32 @@ WITHIN = 0.02
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Where the time of a split goes, at the best estimate.
+    """Where the time of a split goes, at the best estimate."""
 
-    Attributes
-    ----------
-    time : dict of str to float
-        Parts of the runtime, s; they add up to it.
-    metrics : dict of str to float
-        Efficiencies of `popmodel.efficiency.terms.FAMILY`.
-    """
-
+    # Parts of the runtime, s; they add up to it.
     time: Mapping[str, float] = field(default_factory=dict)
+    # Efficiencies of `popmodel.efficiency.terms.FAMILY`.
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One split with what the model says of it, before it is compared with others.
+    """One split with what the model says of it, before it is compared with others."""
 
-    Attributes
-    ----------
-    placement : Placement
-        Processes, threads, nodes.
-    extent : tuple of int
-        Processes along each grid dimension; empty without a grid.
-    memory : float or None
-        Bytes of a process, if the signature tells.
-    runtime, efficiency : value
-        Runtime, s, and parallel efficiency in every draw; entry 0 is the best estimate.
-    validity : Validity
-        How far the split goes beyond what was measured of the machine.
-    gap : float or None
-        Parallel efficiency of the replay less that of the closed form; None without a replay.
-    not_replayed : str or None
-        Why there is no replay.
-    laws : mapping of str to array of shape (FIRST + n,)
-        Standard normal scores of the laws, `Form.scores`.
-    breakdown : Breakdown
-        Where the time goes.
-    assumptions : tuple of str
-        What is assumed of the machine, for the profile lacks it.
-    """
-
-    placement: Placement
-    extent: tuple[int, ...]
-    memory: float | None
+    placement: Placement  # Processes, threads, nodes
+    extent: tuple[int, ...]  # Processes along each grid dimension; empty without a grid
+    memory: float | None  # Bytes of a process, if the signature tells
+    # Runtime, s, and parallel efficiency in every draw; entry 0 is the best estimate.
     runtime: Value
     efficiency: Value
-    validity: Validity
+    validity: Validity  # How far the split goes beyond what was measured of the machine
+    # Parallel efficiency of the replay less that of the closed form; None without a replay.
     gap: float | None = None
-    not_replayed: str | None = None
+    not_replayed: str | None = None  # Why there is no replay
+    # Standard normal scores of the laws, `Form.scores`.
     laws: Mapping[str, Array] = field(default_factory=dict)
-    breakdown: Breakdown = field(default_factory=Breakdown)
-    assumptions: tuple[str, ...] = ()
+    breakdown: Breakdown = field(default_factory=Breakdown)  # Where the time goes
+    assumptions: tuple[str, ...] = ()  # What is assumed of the machine, for the profile lacks it
 
     @property
     def split(self) -> tuple[int, int]:
@@ -99,38 +72,26 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One split, compared with the others of the same number of cores.
+    """One split, compared with the others of the same number of cores."""
 
-    Attributes
-    ----------
-    placement, grid, memory_per_process, validity, source, breakdown, assumptions
-        As in `Evaluated`.
-    runtime, parallel_efficiency : Estimate
-        Runtime, s, and parallel efficiency.
-    probability_best, probability_tied : float or None
-        Share of the draws in which it is the fastest of its cores, and no more than `WITHIN`
-        slower than the fastest; None if it is not compared.
-    regret : float or None
-        Expected loss: expected time above the best of each draw, relative.
-    draws : array of shape (FIRST + n,)
-        Runtime in every draw, s; entry 0 is the best estimate.
-    laws : mapping of str to array of shape (FIRST + n,)
-        As in `Evaluated`.
-    """
-
+    # As in `Evaluated`.
     placement: Placement
     grid: tuple[int, ...]
+    # Runtime, s, and parallel efficiency.
     runtime: Estimate
     parallel_efficiency: Estimate
     memory_per_process: float | None
+    # Share of the draws in which it is the fastest of its cores, and no more than `WITHIN` slower
+    # than the fastest; None if it is not compared.
     probability_best: float | None
     probability_tied: float | None
-    regret: float | None
+    regret: float | None  # Expected loss: expected time above the best of each draw, relative
     validity: Validity
     source: str
     breakdown: Breakdown
+    # Runtime in every draw, s; entry 0 is the best estimate.
     draws: Array = field(repr=False, compare=False)
-    laws: Mapping[str, Array] = field(repr=False, compare=False)
+    laws: Mapping[str, Array] = field(repr=False, compare=False)  # As in `Evaluated`
     assumptions: tuple[str, ...] = ()
 
     @property
@@ -156,16 +117,6 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
     Replays and closed forms are not compared with each other: for waves that follow each other the
     closed form may be many times longer. Where some splits are replayed, those that are too large
     for it are left out of the comparison; one process, which waits for nobody, never is.
-
-    Parameters
-    ----------
-    found : sequence of Evaluated
-        At least one; all from the same draws.
-
-    Returns
-    -------
-    list of Candidate
-        In the same order.
     """
     drawn_times = [numbers(one.runtime) for one in found]
     size = max(one.size for one in drawn_times)

@@ -14,18 +14,11 @@ Split = tuple[int, int]
 
 @dataclass(frozen=True)
 class Check:
-    """Which splits of one number of cores were replayed, and by how much that changed them.
+    """Which splits of one number of cores were replayed, and by how much that changed them."""
 
-    Attributes
-    ----------
-    gaps : mapping of (int, int) to float
-        Parallel efficiency of the replay less that of the closed form, by split.
-    not_replayed : mapping of (int, int) to str
-        Why a split was not replayed.
-    """
-
+    # Parallel efficiency of the replay less that of the closed form, by split.
     gaps: Mapping[Split, float]
-    not_replayed: Mapping[Split, str]
+    not_replayed: Mapping[Split, str]  # Why a split was not replayed
 
     @property
     def source(self) -> str:

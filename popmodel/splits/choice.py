@@ -34,38 +34,22 @@ _BINS = 10
 
 @dataclass(frozen=True)
 class Default:
-    """What people take without a model, beside what to take.
+    """What people take without a model, beside what to take."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    split : tuple of int
-        Processes and threads.
-    loss : Estimate or None
-        Its runtime relative to that of the taken split, minus 1; None if it is not possible.
-    """
-
-    name: str
-    split: tuple[int, int]
+    name: str  # What it is called
+    split: tuple[int, int]  # Processes and threads
+    # Its runtime relative to that of the taken split, minus 1; None if it is not possible.
     loss: Estimate | None
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why the choice is not certain.
+    """Why the choice is not certain."""
 
-    Attributes
-    ----------
-    inputs : mapping of str to float
-        Share of uncertain inputs in the variance of how the first and the second choice compare,
-        the largest first.
-    measure : tuple of int
-        The split whose measured runtime is worth most for the choice.
-    """
-
+    # Share of uncertain inputs in the variance of how the first and the second choice compare, the
+    # largest first.
     inputs: Mapping[str, float]
-    measure: tuple[int, int]
+    measure: tuple[int, int]  # The split whose measured runtime is worth most for the choice
 
     def facts(self, profile: Profile) -> dict[str, Any]:
         """Return what a document has of it, with the command that measures an input."""
@@ -74,32 +58,20 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to take for a number of cores.
+    """What to take for a number of cores."""
 
-    Attributes
-    ----------
-    cores : int
-        Cores to be used.
-    taken : Candidate
-        The recommended split: the one with the least expected loss or, if all are equally good,
-        the simplest.
-    tied : tuple of Candidate
-        Splits that are likely as good as the best, by expected loss; `taken` comes first.
-    indifferent : bool
-        Whether none of several splits stands out: whichever is taken costs at most `WITHIN` more
-        than another, at the best estimate and on average over the draws.
-    defaults : tuple of Default
-        Usual choices.
-    doubt : Doubt or None
-        None if `taken` is the best with a probability of at least `SURE`, or if the least
-        expected loss is below `WORTH`.
-    """
-
-    cores: int
+    cores: int  # Cores to be used
+    # The recommended split: the one with the least expected loss or, if all are equally good, the
+    # simplest.
     taken: Candidate
+    # Splits that are likely as good as the best, by expected loss; `taken` comes first.
     tied: tuple[Candidate, ...]
+    # Whether none of several splits stands out: whichever is taken costs at most `WITHIN` more than
+    # another, at the best estimate and on average over the draws.
     indifferent: bool
-    defaults: tuple[Default, ...]
+    defaults: tuple[Default, ...]  # Usual choices
+    # None if `taken` is the best with a probability of at least `SURE`, or if the least expected
+    # loss is below `WORTH`.
     doubt: Doubt | None
 
     def facts(self, program: str, profile: Profile) -> dict[str, Any]:
@@ -120,17 +92,7 @@ class Choice:
 def choose(
     candidates: Sequence[Candidate], topology: Topology, scores: Mapping[str, Array]
 ) -> Choice:
-    """Recommend a split.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        All possible splits of one number of cores, from `judge`.
-    topology : Topology
-        Of the machine; the usual defaults follow from it.
-    scores : mapping of str to array of shape (FIRST + n,)
-        Standard normal scores of every uncertain input, from `Draws.scores`.
-    """
+    """Recommend a split."""
     compared = [
         (one.regret, one.placement.threads, one) for one in candidates if one.regret is not None
     ]

@@ -15,21 +15,11 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Growth:
-    """What more cores bring, each number of cores with the split to take.
+    """What more cores bring, each number of cores with the split to take."""
 
-    Attributes
-    ----------
-    cores : tuple of int
-        The smaller and the larger number.
-    speedup : Estimate
-        Runtime on the smaller number over that on the larger.
-    efficiency : tuple of float
-        Parallel efficiency of both.
-    """
-
-    cores: tuple[int, int]
-    speedup: Estimate
-    efficiency: tuple[float, float]
+    cores: tuple[int, int]  # The smaller and the larger number
+    speedup: Estimate  # Runtime on the smaller number over that on the larger
+    efficiency: tuple[float, float]  # Parallel efficiency of both
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON types."""

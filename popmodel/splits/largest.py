@@ -28,23 +28,12 @@ _FARTHEST = 8  # steps between a count that is not possible and one taken instea
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest number of cores that keeps a parallel efficiency.
+    """The largest number of cores that keeps a parallel efficiency."""
 
-    Attributes
-    ----------
-    target : float
-        The parallel efficiency to be kept by the fastest split.
-    cores : int
-        The number.
-    efficiency : float
-        What the fastest split of it has.
-    beyond : tuple of (int, float), or None
-        The next number with its efficiency, which is too low; None if the machine has no more.
-    """
-
-    target: float
-    cores: int
-    efficiency: float
+    target: float  # The parallel efficiency to be kept by the fastest split
+    cores: int  # The number
+    efficiency: float  # What the fastest split of it has
+    # The next number with its efficiency, which is too low; None if the machine has no more.
     beyond: tuple[int, float] | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,20 +56,6 @@ def largest_cores(study: Study, target: float, max_memory: float | None = None) 
     between each is tried; else the root is found on the logarithm of the number of cores (Brent's
     method), and its neighbours are tried, because numbers that divide well are better than those
     beside them. There one that divides well and lies farther beyond may be missed.
-
-    Parameters
-    ----------
-    study : Study
-        Program and machine.
-    target : float
-        Parallel efficiency, above 0 and at most 1.
-    max_memory : float, optional
-        Bytes that a process may take at most.
-
-    Raises
-    ------
-    UsageError
-        If no number of cores keeps it.
     """
     counts = _Counts(study, max_memory)
     beyond: int | None = None
@@ -152,13 +127,7 @@ def _last_of_neighbours(counts: _Counts, target: float, last: int, high: int) ->
 
 
 class _Counts:
-    """Numbers of cores, single ones within a node and whole nodes beyond, with their efficiency.
-
-    Parameters
-    ----------
-    study, max_memory
-        As for `largest_cores`.
-    """
+    """Numbers of cores, single ones within a node and whole nodes beyond, with their efficiency."""
 
     def __init__(self, study: Study, max_memory: float | None) -> None:
         self._study = study

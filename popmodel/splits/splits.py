@@ -33,38 +33,21 @@ _REACH = 1000  # how far to look for the nearest number of cores
 
 @dataclass(frozen=True)
 class Refused:
-    """A split that is not possible.
+    """A split that is not possible."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        The split.
-    why : str
-        What stands against it.
-    """
-
+    # The split.
     processes: int
     threads: int
-    why: str
+    why: str  # What stands against it
 
 
 @dataclass(frozen=True)
 class Impossible:
-    """A number of cores of which no split is possible.
+    """A number of cores of which no split is possible."""
 
-    Attributes
-    ----------
-    cores : int
-        The number.
-    why : str
-        What stands against it.
-    hint : str or None
-        What is possible.
-    """
-
-    cores: int
-    why: str
-    hint: str | None
+    cores: int  # The number
+    why: str  # What stands against it
+    hint: str | None  # What is possible
 
 
 def evaluate_all(
@@ -76,24 +59,7 @@ def evaluate_all(
     *,
     replayed: bool = True,
 ) -> tuple[list[Evaluated], list[Refused]]:
-    """Evaluate every split of some cores.
-
-    Parameters
-    ----------
-    study, drawn, max_memory, replayed
-        As for `evaluate`.
-    cores : int
-        Cores to be shared by processes and threads.
-    step : callable, optional
-        Called after every split.
-
-    Returns
-    -------
-    found : list of Evaluated
-        Those that are possible, by rising threads.
-    refused : list of Refused
-        The others.
-    """
+    """Evaluate every split of some cores."""
     found: list[Evaluated] = []
     refused: list[Refused] = []
     for threads in divisors(cores):
@@ -120,24 +86,6 @@ def evaluate(
 
     Its numbers depend on the split alone, never on the others it is compared with: a sweep and a
     prediction agree.
-
-    Parameters
-    ----------
-    study : Study
-        Program and machine.
-    drawn : Draws
-        From ``study.sources``.
-    processes, threads : int
-        P and T.
-    max_memory : float, optional
-        Bytes that a process may take at most.
-    replayed : bool
-        False for the closed form only.
-
-    Raises
-    ------
-    UsageError
-        If the split is not possible.
     """
     placement = _admit(study, processes, threads, max_memory)
     if replayed:
@@ -167,13 +115,7 @@ def evaluate(
 
 
 def divisors(number: int) -> list[int]:
-    """Return the divisors of a number of cores, rising.
-
-    Raises
-    ------
-    UsageError
-        If it is more than `MOST_CORES`.
-    """
+    """Return the divisors of a number of cores, rising."""
     if number > MOST_CORES:
         raise UsageError(
             f"{number} cores are more than any machine has", f"ask for at most {MOST_CORES}"

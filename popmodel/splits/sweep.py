@@ -36,51 +36,24 @@ Step = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Sweep:
-    """All splits of some numbers of cores; made by `sweep`.
+    """All splits of some numbers of cores; made by `sweep`."""
 
-    Attributes
-    ----------
-    signature, profile : Signature, Profile
-        Program and machine.
-    settings : mapping of str to float
-        Value of every parameter of the application.
-    bind : {'close', 'spread', 'none'}
-        Where the threads of a process are.
-    what_if : mapping of str to float
-        Factors that were applied.
-    candidates : tuple of Candidate
-        By cores, then by rising threads.
-    refused : tuple of Refused
-        Splits that are not possible, with the reason.
-    impossible : tuple of Impossible
-        Numbers of cores of which none is.
-    choices : tuple of Choice
-        One per other number of cores.
-    checks : tuple of Check
-        What replays say, one per number of cores.
-    largest : Largest or None
-        Why this number of cores, if it was searched.
-    tuned : tuple of Tuned
-        Best value of a parameter for each of the choices; empty if none was asked for.
-    included : tuple of str
-        What the intervals and probabilities include, `Study.included`.
-    draws, seed : int
-        Draws behind them.
-    """
-
+    # Program and machine.
     signature: Signature
     profile: Profile
-    settings: Mapping[str, float]
-    bind: str
-    what_if: Mapping[str, float]
-    candidates: tuple[Candidate, ...]
-    refused: tuple[Refused, ...]
-    impossible: tuple[Impossible, ...]
-    choices: tuple[Choice, ...]
-    checks: tuple[Check, ...]
-    largest: Largest | None
+    settings: Mapping[str, float]  # Value of every parameter of the application
+    bind: str  # Where the threads of a process are
+    what_if: Mapping[str, float]  # Factors that were applied
+    candidates: tuple[Candidate, ...]  # By cores, then by rising threads
+    refused: tuple[Refused, ...]  # Splits that are not possible, with the reason
+    impossible: tuple[Impossible, ...]  # Numbers of cores of which none is
+    choices: tuple[Choice, ...]  # One per other number of cores
+    checks: tuple[Check, ...]  # What replays say, one per number of cores
+    largest: Largest | None  # Why this number of cores, if it was searched
+    # Best value of a parameter for each of the choices; empty if none was asked for.
     tuned: tuple[Tuned, ...]
-    included: tuple[str, ...]
+    included: tuple[str, ...]  # What the intervals and probabilities include, `Study.included`
+    # Draws behind them.
     draws: int
     seed: int
 
@@ -138,39 +111,7 @@ def sweep(
     seed: int = 0,
     step: Step | None = None,
 ) -> Sweep:
-    """Evaluate every split of some cores into P processes with T threads, P T = cores.
-
-    Parameters
-    ----------
-    signature, profile : Signature, Profile
-        Application and machine.
-    cores : sequence of int or None
-        Numbers of cores to be used; None for the largest that keeps `efficiency`.
-    settings : mapping of str to float, optional
-        Values instead of the signature's parameters.
-    what_if : mapping of str to float, optional
-        Factors by the words of `popmodel.model.changes.WHAT_IF`.
-    allocation : Allocation, optional
-        What of the machine may be used; all of it by default.
-    max_memory : float, optional
-        Bytes that a process may take at most.
-    efficiency : float, optional
-        Parallel efficiency to be kept; only if `cores` is None.
-    tune : str, optional
-        Parameter of the application to find the best value of, for each split to take.
-    draws, seed : int
-        Draws of the uncertain inputs, and their seed.
-    step : callable, optional
-        Called after every split with the number of splits done and that of all.
-
-    Raises
-    ------
-    UsageError
-        If no split of any number of cores is possible; the message says why the first is not. If
-        there is no parameter to be tuned, or no number of cores keeps the efficiency.
-    MissingQuantity
-        If the profile does not know something that the application needs.
-    """
+    """Evaluate every split of some cores into P processes with T threads, P T = cores."""
     changes = dict(what_if or {})
     known = dict(settings or {})
 

@@ -35,34 +35,19 @@ _SAME_WORK = 1e-9
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best value of a parameter of the application for one split.
+    """The best value of a parameter of the application for one split."""
 
-    Attributes
-    ----------
-    name : str
-        The parameter.
-    split : tuple of int
-        Processes and threads.
-    now, best : float
-        Its value, and the one with the least runtime.
-    change : Estimate
-        Runtime with the best value over that with the value now, minus 1.
-    source : str
-        What all values are compared by: replays, or the closed form where the value now has none.
-    tried : tuple of float
-        Least and largest value that were tried and are possible.
-    good : tuple of float
-        Least and largest of the tried values around the best one whose runtime is no more than
-        `WITHIN` above the least.
-    """
-
-    name: str
-    split: tuple[int, int]
+    name: str  # The parameter
+    split: tuple[int, int]  # Processes and threads
+    # Its value, and the one with the least runtime.
     now: float
     best: float
-    change: Estimate
+    change: Estimate  # Runtime with the best value over that with the value now, minus 1
+    # What all values are compared by: replays, or the closed form where the value now has none.
     source: str
-    tried: tuple[float, float]
+    tried: tuple[float, float]  # Least and largest value that were tried and are possible
+    # Least and largest of the tried values around the best one whose runtime is no more than
+    # `WITHIN` above the least.
     good: tuple[float, float]
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,24 +69,6 @@ def tune(
     neighbours of the best one the minimum is searched (golden section and parabolas). A parameter
     whose value is a whole number gets a whole number. Runtimes are those that predictions show;
     values of which nothing can be replayed are not tried where the value now has a replay.
-
-    Parameters
-    ----------
-    study : Study
-        Program and machine as they are.
-    name : str
-        The parameter.
-    placement : Placement
-        The split.
-    with_value : callable
-        Gives the same study with another value of the parameter.
-    max_memory : float, optional
-        Bytes that a process may take at most.
-
-    Raises
-    ------
-    UsageError
-        If there is no such parameter, or it changes the work itself.
     """
     now, split = parameter(study, name), (placement.processes, placement.threads)
     whole = now == round(now)
@@ -192,13 +159,7 @@ def _good(known: Mapping[float, float], best: float) -> tuple[float, float]:
 
 
 def parameter(study: Study, name: str) -> float:
-    """Return the value of a parameter of the application.
-
-    Raises
-    ------
-    UsageError
-        If there is no such parameter.
-    """
+    """Return the value of a parameter of the application."""
     if name not in study.params:
         known = ", ".join(study.params) or "none"
         raise UsageError(

@@ -22,22 +22,13 @@ if TYPE_CHECKING:
     from popmodel.structure.repetition import Repetition
     from popmodel.structure.tokens import Repeated
 
-__all__ = ["Common", "common_nest"]
-
 
 class Common(NamedTuple):
-    """A nest common to all sequences.
-
-    Attributes
-    ----------
-    nest : tuple of Loop or Leaf
-    places : tuple of Place
-    place, execution : int32[E]
-        Place of each event, and how many times it was passed before.
-    """
+    """A nest common to all sequences."""
 
     nest: Nest
     places: tuple[Place, ...]
+    # int32[E]: Place of each event, and how many times it was passed before.
     place: NDArray[np.int32]
     execution: NDArray[np.int32]
 

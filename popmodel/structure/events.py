@@ -42,55 +42,35 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.trace.user_regions import Occurrences
 
-__all__ = ["Events", "events_of"]
-
 _ROWS = 1 << 18  # events that are put into user regions at once
 
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events of the sequences of a program, those of one sequence after the other.
+    """Events of the sequences of a program, those of one sequence after the other."""
 
-    Attributes
-    ----------
-    offsets : int64[S + 1]
-        Events of sequence s are ``offsets[s] .. offsets[s + 1]``; sequences as in the program.
-    begin, end : int64[E]
-        In the time of the trace, ns; of untimed traces in that of computing alone.
-    before : float64[E]
-        Computing of the sequence since its previous event, outside MPI and regions, without time
-        in which tracing was disabled, ns.
-    after : float64[S]
-        Computing after its last event, ns.
-    is_region : bool[E]
-    in_calls : float64[E]
-        Of a region, how long its master is in calls of MPI inside, ns; 0 of calls.
-    first : int64[E + 1]
-        Operations of event e are rows ``first[e] .. first[e + 1]`` of the program; none of a
-        region.
-    name : int32[E]
-        Index into `names`.
-    names : tuple of str
-    inside : int32[E]
-        Index into `insides`.
-    insides : tuple of str
-        User regions and call sites; the first is empty, for where none is known.
-    coarse, tagged, sized, exact : int32[E]
-        Tokens, ever finer.
-    """
-
+    # int64[S + 1]: Events of sequence s are ``offsets[s] .. offsets[s + 1]``; sequences as in the
+    # program.
     offsets: NDArray[np.int64]
+    # int64[E]: In the time of the trace, ns; of untimed traces in that of computing alone.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
+    # float64[E]: Computing of the sequence since its previous event, outside MPI and regions,
+    # without time in which tracing was disabled, ns.
     before: NDArray[np.float64]
-    after: NDArray[np.float64]
-    is_region: NDArray[np.bool_]
+    after: NDArray[np.float64]  # float64[S]: Computing after its last event, ns
+    is_region: NDArray[np.bool_]  # bool[E]
+    # float64[E]: Of a region, how long its master is in calls of MPI inside, ns; 0 of calls.
     in_calls: NDArray[np.float64]
+    # int64[E + 1]: Operations of event e are rows ``first[e] .. first[e + 1]`` of the program; none
+    # of a region.
     first: NDArray[np.int64]
-    name: NDArray[np.int32]
+    name: NDArray[np.int32]  # int32[E]: Index into `names`
     names: tuple[str, ...]
-    inside: NDArray[np.int32]
+    inside: NDArray[np.int32]  # int32[E]: Index into `insides`
+    # User regions and call sites; the first is empty, for where none is known.
     insides: tuple[str, ...]
+    # int32[E]: Tokens, ever finer.
     coarse: NDArray[np.int32]
     tagged: NDArray[np.int32]
     sized: NDArray[np.int32]
@@ -106,15 +86,7 @@ class Events:
 
 
 def events_of(program: Program, trace: Trace | None = None) -> Events:
-    """Events of a program.
-
-    Parameters
-    ----------
-    program : Program
-    trace : Trace, optional
-        That the program was made of. Without one, times are those of computing alone and there are
-        no regions.
-    """
+    """Events of a program."""
     operations = _operations(program)
     sequence = np.searchsorted(program.offsets, offsets_of(operations)[:-1], side="right") - 1
     first = offsets_of(operations)[:-1]

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from popmodel.structure.steps import Steps
     from popmodel.trace import Trace
 
-__all__ = ["find", "structure_of"]
-
 _NS = 1e9
 _MATTERS = 0.01
 """Share of the time, or of the events, from which on a loop is the iterative part of a run."""
@@ -42,29 +40,14 @@ _NORMAL = 1.349
 
 
 def find(trace: Trace, program: Program | None = None) -> Structure:
-    """Structure of a run; found once for each trace.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run or a part of it.
-    program : Program, optional
-        That `popmodel.simulator.from_trace` makes of it, where the caller has it.
-    """
+    """Structure of a run; found once for each trace."""
     return trace.derived(
         "structure", lambda trace: structure_of(program or from_trace(trace), trace)
     )
 
 
 def structure_of(program: Program, trace: Trace | None = None) -> Structure:
-    """Structure of a program.
-
-    Parameters
-    ----------
-    program : Program
-    trace : Trace, optional
-        That it was made of; without one, all times are those of computing alone.
-    """
+    """Structure of a program."""
     events = events_of(program, trace)
     begin = 0 if trace is None else trace.begin
     end = round(float(program.compute().max(initial=0))) if trace is None else trace.end

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from popmodel.structure.repetition import Repetition
     from popmodel.structure.tokens import Repeated
 
-__all__ = ["Ends", "ends_of", "flows_of"]
-
 _MOST = 0.5
 """Share of the messages of a loop with a group of sequences, above which they are one loop's."""
 
@@ -33,13 +31,9 @@ each of its workers."""
 
 
 class Ends(NamedTuple):
-    """Events that messages are sent and received in, of those messages where both are known.
+    """Events that messages are sent and received in, of those messages where both are known."""
 
-    Attributes
-    ----------
-    sent, received : int64[m]
-    """
-
+    # int64[m]
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
 

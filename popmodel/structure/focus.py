@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from popmodel.structure.iterations import Iterations
 
-__all__ = ["focus_of"]
-
 _FEW = 3
 """Iterations of a focus, at least, where there are as many."""
 _WARM = 1.1
@@ -29,12 +27,6 @@ def focus_of(found: Iterations, kinds: NDArray[np.int64]) -> Focus:
     Windows of a few iterations that follow one another, with as many as it takes until the kinds
     of iterations come round, are compared in duration, load balance and share of computing: each
     counts with its relative difference to the median of all iterations.
-
-    Parameters
-    ----------
-    found : Iterations
-    kinds : int64[n]
-        Kind of each iteration.
     """
     count = len(kinds)
     lasting, compute = found.lasting, found.compute

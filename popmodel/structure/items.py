@@ -20,36 +20,20 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", np.float64, np.int64)
 
-__all__ = ["Item", "items_of", "ranges"]
-
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A place or a loop of a nest.
+    """A place or a loop of a nest."""
 
-    Attributes
-    ----------
-    number : int
-        Among all items, depth first.
-    place : int
-        Its number, or -1 of a loop.
-    likeness : int
-        The same of items that do the same: calls of equal partners, tags and sizes, loops around
-        such.
-    time : float64[n]
-        Computing in it at each of its executions, the mean of all sequences, ns.
-    events : int64[n]
-        Events in it at each of them, of all sequences.
-    counts : int64[n]
-        How often a loop is repeated at each of them; empty of a place.
-    body : tuple of Item
-    """
-
-    number: int
-    place: int
+    number: int  # Among all items, depth first
+    place: int  # Its number, or -1 of a loop
+    # The same of items that do the same: calls of equal partners, tags and sizes, loops around
+    # such.
     likeness: int
+    # float64[n]: Computing in it at each of its executions, the mean of all sequences, ns.
     time: NDArray[np.float64]
-    events: NDArray[np.int64]
+    events: NDArray[np.int64]  # int64[n]: Events in it at each of them, of all sequences
+    # int64[n]: How often a loop is repeated at each of them; empty of a place.
     counts: NDArray[np.int64]
     body: tuple[Item, ...]
 

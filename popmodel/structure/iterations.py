@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from popmodel.structure.events import Events
     from popmodel.structure.nest import Loop, Nest
 
-__all__ = ["Iterations", "iteration_of_events", "iterations_of"]
-
 _LONG = 2.0
 """How many times the usual computing at its begin the first iteration may have; what is more
 belongs to the initialisation."""
@@ -25,22 +23,14 @@ belongs to the initialisation."""
 
 @dataclass(frozen=True, eq=False)
 class Iterations:
-    """Iterations of a loop.
+    """Iterations of a loop."""
 
-    Attributes
-    ----------
-    begin : int64[n + 1, S]
-        When each begins on each sequence, and the last ends, ns. An iteration begins where the
-        last event of the one before ends; a sequence without an event in one passes it in no time.
-    of : int64[E]
-        Iteration that each event is in, or -1.
-    compute : float64[n, S]
-        Computing in each, regions included, ns.
-    """
-
+    # int64[n + 1, S]: When each begins on each sequence, and the last ends, ns. An iteration begins
+    # where the last event of the one before ends; a sequence without an event in one passes it in
+    # no time.
     begin: NDArray[np.int64]
-    of: NDArray[np.int64]
-    compute: NDArray[np.float64]
+    of: NDArray[np.int64]  # int64[E]: Iteration that each event is in, or -1
+    compute: NDArray[np.float64]  # float64[n, S]: Computing in each, regions included, ns
 
     @property
     def lasting(self) -> NDArray[np.float64]:
@@ -50,16 +40,7 @@ class Iterations:
 
 
 def iterations_of(events: Events, common: Common, loop: Loop, begin: int) -> Iterations:
-    """Iterations of a loop at the top of a nest.
-
-    Parameters
-    ----------
-    events : Events
-    common : Common
-    loop : Loop
-    begin : int
-        When sequences begin, ns.
-    """
+    """Iterations of a loop at the top of a nest."""
     of = iteration_of_events(common, loop)
     sequences, count = len(events.offsets) - 1, sum(loop.counts)
     inside = np.flatnonzero(of >= 0)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from popmodel.structure.repetition import Repetition
 
-__all__ = ["Node", "merged"]
-
 _LARGE = 25_000_000
 """Pairs up to which two bodies are compared as a whole."""
 _LONG = 2_000
@@ -30,11 +28,6 @@ _WORTH = np.array([3.0, 2.0, 0.5, 0.3])
 
 class Node:
     """A loop or a place of the common nest while it grows.
-
-    Parameters
-    ----------
-    is_loop, receives : bool
-        Whether it is a loop, and whether it is a place that waits for a message of its own.
 
     Attributes
     ----------
@@ -89,18 +82,7 @@ def tree_of(
     group: int,
     mine: int = 0,
 ) -> Node:
-    """The nest of a group of sequences.
-
-    Parameters
-    ----------
-    found : Repetition
-    tokens : tuple of sequences
-        Coarse, tagged and exact token of each node, and whether it is a blocking receive.
-    flows : sequence of int
-        Flow of each node, -1 of none.
-    group, mine : int
-        Number of the group, and the node that is the root.
-    """
+    """The nest of a group of sequences."""
     node = Node(bool(found.token[mine] < 0), tokens[3][mine])
     node.local[group] = mine
     if node.is_loop:

@@ -6,62 +6,32 @@ from collections.abc import Iterator
 
 from popmodel.values import dataclass
 
-__all__ = ["Leaf", "Loop", "Nest", "Place", "leaves", "loops"]
-
 
 @dataclass(frozen=True)
 class Place:
-    """A place of the program, the same on all sequences that pass it.
+    """A place of the program, the same on all sequences that pass it."""
 
-    Attributes
-    ----------
-    number : int
-        Its index in `Structure.places`, in the order of the program.
-    name : str
-        ``MPI_Send``, or the name of a parallel region.
-    leaf : int
-        The leaf that holds it, counted depth first.
-    is_region : bool
-        Whether it is a parallel region.
-    inside : str
-        User region or call site, where known.
-    """
-
-    number: int
-    name: str
-    leaf: int
-    is_region: bool
-    inside: str
+    number: int  # Its index in `Structure.places`, in the order of the program
+    name: str  # ``MPI_Send``, or the name of a parallel region
+    leaf: int  # The leaf that holds it, counted depth first
+    is_region: bool  # Whether it is a parallel region
+    inside: str  # User region or call site, where known
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """Places that follow one another, repeated by no inner loop.
+    """Places that follow one another, repeated by no inner loop."""
 
-    Attributes
-    ----------
-    places : tuple of int
-        Numbers of the places, in order.
-    """
-
-    places: tuple[int, ...]
+    places: tuple[int, ...]  # Numbers of the places, in order
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A body that is repeated.
+    """A body that is repeated."""
 
-    Attributes
-    ----------
-    count : float
-        How often, on average over its executions.
-    counts : tuple of int
-        How often at each execution (all enclosing loops flattened); equal unless it drifts, 0
-        where the loop was left out. Where sequences differ, the largest of them.
-    body : tuple of Loop or Leaf
-    """
-
-    count: float
+    count: float  # How often, on average over its executions
+    # How often at each execution (all enclosing loops flattened); equal unless it drifts, 0 where
+    # the loop was left out. Where sequences differ, the largest of them.
     counts: tuple[int, ...]
     body: tuple[Loop | Leaf, ...]
 

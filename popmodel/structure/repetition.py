@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Repetition", "Way", "repetition", "repetitions"]
-
 
 class Way(IntEnum):
     """Which of the repetitions that overlap are loops; the compiled core has the same numbers."""
@@ -37,26 +35,15 @@ class Repetition:
     """A sequence as a nest of loops around tokens.
 
     Nodes are loops and tokens, numbered depth first; node 0 is the whole sequence.
-
-    Attributes
-    ----------
-    token : int32[N]
-        Of each node; -1 for a loop.
-    parent : int32[N]
-        The loop around each node; -1 of the whole sequence.
-    offsets : int64[N + 1]
-        Executions of loop n are rows ``offsets[n] .. offsets[n + 1]`` of `counts`.
-    counts : int32[c]
-        How often a loop was repeated at an execution.
-    node, iteration : int32[n]
-        Of each token of the sequence its node, and how many iterations of the loop around it began
-        before, all enclosing loops flattened.
     """
 
-    token: NDArray[np.int32]
-    parent: NDArray[np.int32]
+    token: NDArray[np.int32]  # int32[N]: Of each node; -1 for a loop
+    parent: NDArray[np.int32]  # int32[N]: The loop around each node; -1 of the whole sequence
+    # int64[N + 1]: Executions of loop n are rows ``offsets[n] .. offsets[n + 1]`` of `counts`.
     offsets: NDArray[np.int64]
-    counts: NDArray[np.int32]
+    counts: NDArray[np.int32]  # int32[c]: How often a loop was repeated at an execution
+    # int32[n]: Of each token of the sequence its node, and how many iterations of the loop around
+    # it began before, all enclosing loops flattened.
     node: NDArray[np.int32]
     iteration: NDArray[np.int32]
 
@@ -75,14 +62,7 @@ class Repetition:
 
 
 def repetition(tokens: NDArray[np.int32], way: Way = Way.CONSTANT) -> Repetition:
-    """Find the loops of a sequence.
-
-    Parameters
-    ----------
-    tokens : int32[n]
-        From 0. A loop saves at least three places: a call made twice in a row is none.
-    way : Way
-    """
+    """Find the loops of a sequence."""
     return Repetition(*_kernel.repetition(tokens, int(way)))
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from popmodel.structure.items import Item
     from popmodel.structure.nest import Nest
 
-__all__ = ["Around", "Slot", "Source", "rewritten"]
-
 
 class Source(NamedTuple):
     """Executions of an item, and which those of the slot are that it comes into."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from popmodel.structure.events import Events
 
-__all__ = ["Rhythm", "rhythm_of"]
-
 _STEPS = 1 << 13
 """Instants at which sequences in MPI are counted."""
 _LEAST = 0.3
@@ -24,18 +22,10 @@ _FEWEST = 3
 
 
 class Rhythm(NamedTuple):
-    """A period of a run.
+    """A period of a run."""
 
-    Attributes
-    ----------
-    period : float
-        Nanoseconds.
-    strength : float
-        Correlation with itself one period later, 0 to 1.
-    """
-
-    period: float
-    strength: float
+    period: float  # Nanoseconds
+    strength: float  # Correlation with itself one period later, 0 to 1
 
 
 def rhythm_of(events: Events, begin: int, end: int) -> Rhythm | None:
@@ -44,12 +34,6 @@ def rhythm_of(events: Events, begin: int, end: int) -> Rhythm | None:
     The first maximum of its autocorrelation behind the first fall below zero, as in the analysis
     of iterative parts by signal processing (Casas, Badia, Labarta: Automatic phase detection and
     structure extraction of MPI applications, IJHPCA 24, 2010).
-
-    Parameters
-    ----------
-    events : Events
-    begin, end : int
-        What of the run is looked at, ns.
     """
     calls = ~events.is_region & (events.end > begin) & (events.begin < end)
     if end - begin < _STEPS or not calls.any():

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from popmodel.trace import Trace
 
-__all__ = ["ANYWHERE", "Difference", "difference"]
-
 _TOO_FEW = 0.5
 """Share of the names of the poorer trace that another program may have as well: a main function."""
 ANYWHERE = frozenset({"MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce"})
@@ -40,17 +38,10 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Difference:
-    """By what two traces are not of one program.
+    """By what two traces are not of one program."""
 
-    Attributes
-    ----------
-    what : str
-        The kind of names, such as ``"parallel regions"``.
-    first, other : tuple of str
-        Those of each trace, in alphabetical order.
-    """
-
-    what: str
+    what: str  # The kind of names, such as ``"parallel regions"``
+    # Those of each trace, in alphabetical order.
     first: tuple[str, ...]
     other: tuple[str, ...]
 
@@ -61,19 +52,7 @@ class Difference:
 
 
 def difference(first: Trace, other: Trace) -> Difference | None:
-    """Tell by what two traces are not of one program.
-
-    Parameters
-    ----------
-    first, other : Trace
-        Traces, or parts of them: the whole runs are compared.
-
-    Returns
-    -------
-    Difference or None
-        None where nothing tells them apart, which is also so if they have no names in common to
-        tell by.
-    """
+    """Tell by what two traces are not of one program."""
     mine, theirs = _names(first.whole or first), _names(other.whole or other)
     for what, names in mine.items():
         poorer = min(len(names), len(theirs[what]))

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from popmodel.structure.common import Common
     from popmodel.structure.events import Events
 
-__all__ = ["Steps", "steps_of"]
-
 _HEAVY = 0.5
 """Share of the time of the longest burst of its kind from which on one begins a step, too."""
 _LIGHT = 0.1
@@ -48,20 +46,11 @@ _ONE = np.ones(1)
 
 
 class Steps(NamedTuple):
-    """A nest, and the loop of it whose iterations are the steps of the run.
-
-    Attributes
-    ----------
-    common : Common
-    loop : int or None
-        Its index in the nest.
-    kinds : int64[n]
-        Kind of each iteration, the most frequent first.
-    """
+    """A nest, and the loop of it whose iterations are the steps of the run."""
 
     common: Common
-    loop: int | None
-    kinds: NDArray[np.int64]
+    loop: int | None  # Its index in the nest
+    kinds: NDArray[np.int64]  # int64[n]: Kind of each iteration, the most frequent first
 
 
 def steps_of(events: Events, common: Common) -> Steps:
@@ -101,17 +90,10 @@ def _elapsed(loops: Sequence[Item], events: Events, common: Common) -> list[floa
 
 
 class _Run(NamedTuple):
-    """Executions of items, one after the other.
+    """Executions of items, one after the other."""
 
-    Attributes
-    ----------
-    items : list of Item
-        By their numbers; others are None.
-    item, turn : int64[n]
-        Number of each item, and its execution.
-    """
-
-    items: dict[int, Item]
+    items: dict[int, Item]  # By their numbers; others are None
+    # int64[n]: Number of each item, and its execution.
     item: NDArray[np.int64]
     turn: NDArray[np.int64]
 
@@ -320,21 +302,12 @@ def _are_like(
 
 
 class _Body(NamedTuple):
-    """The body of all steps.
+    """The body of all steps."""
 
-    Attributes
-    ----------
-    like : int64[n]
-        What its items are like.
-    time : float64[n]
-        How long each is in a usual step, the median, ns; 0 where that has none.
-    usual : bool[n]
-        Whether a usual step has it.
-    """
-
-    like: NDArray[np.int64]
+    like: NDArray[np.int64]  # int64[n]: What its items are like
+    # float64[n]: How long each is in a usual step, the median, ns; 0 where that has none.
     time: NDArray[np.float64]
-    usual: NDArray[np.bool_]
+    usual: NDArray[np.bool_]  # bool[n]: Whether a usual step has it
 
     @classmethod
     def of(cls, steps: _Steps) -> _Body:

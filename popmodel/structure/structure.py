@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from popmodel.structure.events import Events
     from popmodel.structure.nest import Loop, Nest, Place
 
-__all__ = ["LIKELY", "Focus", "Part", "Structure", "certainty"]
-
 LIKELY = 0.5
 """Confidence below which iterations are doubtful."""
 _CERTAINTY = (
@@ -34,89 +32,48 @@ def certainty(confidence: float) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a run.
+    """A part of a run."""
 
-    Attributes
-    ----------
-    kind : str
-        ``"initialisation"``, ``"iterations"`` or ``"finalisation"``.
-    begin, end : int
-        From the first sequence that is in it to the last that leaves it, ns.
-    iterations : int
-        How many the part holds; 0 but for the iterative part.
-    """
-
-    kind: str
+    kind: str  # ``"initialisation"``, ``"iterations"`` or ``"finalisation"``
+    # From the first sequence that is in it to the last that leaves it, ns.
     begin: int
     end: int
-    iterations: int = 0
+    iterations: int = 0  # How many the part holds; 0 but for the iterative part
 
 
 @dataclass(frozen=True)
 class Focus:
-    """A few representative iterations, or what else of the run is worth a look.
+    """A few representative iterations, or what else of the run is worth a look."""
 
-    Attributes
-    ----------
-    begin, end : int
-        What all sequences share of it, ns.
-    first, last : int
-        Iterations, from 0, both included; ``last`` is below ``first`` where there are none.
-    why : str
-        Why these, in a sentence.
-    """
-
+    # What all sequences share of it, ns.
     begin: int
     end: int
+    # Iterations, from 0, both included; ``last`` is below ``first`` where there are none.
     first: int
     last: int
-    why: str
+    why: str  # Why these, in a sentence
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The structure of a run.
-
-    Attributes
-    ----------
-    program : Program
-    events : Events
-    nest : tuple of Loop or Leaf
-        Common to all sequences.
-    places : tuple of Place
-    place : int32[E]
-        Of each event.
-    execution : int32[E]
-        How many times its place was passed before, all enclosing loops flattened: the same number
-        for all sequences at the same iteration, whether each has an event there or not.
-    parts : tuple of Part
-        Initialisation, iterations, finalisation; those that there are.
-    loop : Loop or None
-        The iterative part: the outermost loop that holds most of the elapsed time.
-    iterations : int64[n + 1, S]
-        When each iteration begins on each sequence, and when the last ends, ns.
-    kinds : int64[n]
-        Kind of each iteration where steps alternate; 0 is the most frequent one.
-    period : float or None
-        Median duration of an iteration, s.
-    confidence : float
-        Share of the time that the iterative part explains, times how regular it is: 0 to 1.
-    focus : Focus
-    notes : tuple of str
-        What could not be told, a sentence each.
-    """
+    """The structure of a run."""
 
     program: Program
     events: Events
-    nest: Nest
+    nest: Nest  # Common to all sequences
     places: tuple[Place, ...]
-    place: NDArray[np.int32]
+    place: NDArray[np.int32]  # int32[E]: Of each event
+    # int32[E]: How many times its place was passed before, all enclosing loops flattened: the same
+    # number for all sequences at the same iteration, whether each has an event there or not.
     execution: NDArray[np.int32]
-    parts: tuple[Part, ...]
-    loop: Loop | None
+    parts: tuple[Part, ...]  # Initialisation, iterations, finalisation; those that there are
+    loop: Loop | None  # The iterative part: the outermost loop that holds most of the elapsed time
+    # int64[n + 1, S]: When each iteration begins on each sequence, and when the last ends, ns.
     iterations: NDArray[np.int64]
+    # int64[n]: Kind of each iteration where steps alternate; 0 is the most frequent one.
     kinds: NDArray[np.int64]
-    period: float | None
+    period: float | None  # Median duration of an iteration, s
+    # Share of the time that the iterative part explains, times how regular it is: 0 to 1.
     confidence: float
     focus: Focus
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # What could not be told, a sentence each

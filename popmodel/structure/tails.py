@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from popmodel.structure.flows import Ends
     from popmodel.structure.nest import Nest
 
-__all__ = ["with_tails"]
-
 
 def with_tails(events: Events, ends: Ends, common: Common) -> Common:
     """The same nest with cut iterations where they belong."""

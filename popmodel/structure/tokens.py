@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from popmodel.structure.events import Events
     from popmodel.structure.repetition import Repetition
 
-__all__ = ["Repeated", "repeated"]
-
 _STABLE = 0.9
 """Share of the iterations in which a call has to do the same for a finer token."""
 _ENOUGH = 0.9
@@ -38,21 +36,11 @@ three directions of a sweep, one after the other, are one iteration."""
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """What repeats on the sequences of a program.
+    """What repeats on the sequences of a program."""
 
-    Attributes
-    ----------
-    nests : list of Repetition
-        Of each group of sequences that do exactly the same.
-    first : list of int
-        The first event of the first sequence of each group.
-    group : list of int
-        Of each sequence.
-    """
-
-    nests: list[Repetition]
-    first: list[int]
-    group: list[int]
+    nests: list[Repetition]  # Of each group of sequences that do exactly the same
+    first: list[int]  # The first event of the first sequence of each group
+    group: list[int]  # Of each sequence
 
 
 def repeated(events: Events) -> Repeated:

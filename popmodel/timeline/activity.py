@@ -19,39 +19,22 @@ if TYPE_CHECKING:
 
     from popmodel.trace import Trace
 
-__all__ = ["Activity", "activity"]
-
 
 @dataclass(frozen=True, eq=False)
 class Activity:
-    """When threads do what.
+    """When threads do what."""
 
-    Attributes
-    ----------
-    running : Intervals
-        In user code.
-    serial : Intervals
-        The part of it outside of parallel regions: of a master outside its constructs, of a worker
-        outside its outlined functions.
-    on_master : Intervals
-        Parallel constructs on masters.
-    regions : Intervals
-        The same on every thread of their process.
-    in_calls : Intervals
-        In MPI.
-    in_runtime : Intervals
-        In a parallel region of the process, but neither in user code nor in MPI.
-    unrecorded : Intervals
-        What nothing is known of: tracing disabled, threads not created, before the first state and
-        after the last, but for calls of MPI there.
-    """
-
-    running: Intervals
+    running: Intervals  # In user code
+    # The part of it outside of parallel regions: of a master outside its constructs, of a worker
+    # outside its outlined functions.
     serial: Intervals
-    on_master: Intervals
-    regions: Intervals
-    in_calls: Intervals
+    on_master: Intervals  # Parallel constructs on masters
+    regions: Intervals  # The same on every thread of their process
+    in_calls: Intervals  # In MPI
+    # In a parallel region of the process, but neither in user code nor in MPI.
     in_runtime: Intervals
+    # What nothing is known of: tracing disabled, threads not created, before the first state and
+    # after the last, but for calls of MPI there.
     unrecorded: Intervals
 
 

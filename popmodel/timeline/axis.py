@@ -14,29 +14,15 @@ if TYPE_CHECKING:
 
     from popmodel.trace.intervals import Intervals
 
-__all__ = ["Axis"]
-
 
 @dataclass(frozen=True)
 class Axis:
-    """Columns of equal length, one after the other.
+    """Columns of equal length, one after the other."""
 
-    Attributes
-    ----------
-    begin : int
-        When the first begins, ns.
-    step : int
-        How long each is, ns.
-    columns : int
-        How many there are.
-    end : int
-        Where the last one ends, ns; it may be shorter than the others.
-    """
-
-    begin: int
-    step: int
-    columns: int
-    end: int
+    begin: int  # When the first begins, ns
+    step: int  # How long each is, ns
+    columns: int  # How many there are
+    end: int  # Where the last one ends, ns; it may be shorter than the others
 
     @classmethod
     def over(cls, begin: int, length: int, most: int) -> Axis:
@@ -54,15 +40,6 @@ class Axis:
         """Time of each lane's intervals in each column, ns: int64[lanes, columns].
 
         All sums are exact. Where intervals overlap, each counts.
-
-        Parameters
-        ----------
-        spans : Intervals
-            What lies outside of the columns is left out.
-        lane : int64[L]
-            Lane of each location; every lane has some.
-        some : bool[N], optional
-            Which of the intervals count; by default all.
         """
         lanes, width = int(lane.max(initial=0)) + 1, self.columns + 2
         # How much more of a column is covered than of the one before it: an interval's begin makes

@@ -19,28 +19,17 @@ if TYPE_CHECKING:
     from popmodel.simulator.replayer import Moments
     from popmodel.trace import Trace
 
-__all__ = ["Clock", "Modelled", "clock_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Modelled:
-    """The calls of a run that its program has operations of, by process and in order.
+    """The calls of a run that its program has operations of, by process and in order."""
 
-    Attributes
-    ----------
-    offsets : int64[P + 1]
-    call : int64[K]
-        Row among the calls of the whole run.
-    entry, exit : int64[K]
-        Measured, ns, in the time of the trace.
-    begin, end : float64[K]
-        Replayed, ns from 0: begin of the call's first operation and end of its last.
-    """
-
-    offsets: NDArray[np.int64]
-    call: NDArray[np.int64]
+    offsets: NDArray[np.int64]  # int64[P + 1]
+    call: NDArray[np.int64]  # int64[K]: Row among the calls of the whole run
+    # int64[K]: Measured, ns, in the time of the trace.
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
+    # float64[K]: Replayed, ns from 0: begin of the call's first operation and end of its last.
     begin: NDArray[np.float64]
     end: NDArray[np.float64]
 
@@ -52,22 +41,12 @@ class Clock:
     Between modelled calls a replay repeats what a process computed: its clock runs as fast as the
     measured one, and stands still where the replay takes no time, in calls that are not modelled
     and while tracing is disabled. A modelled call lasts as long as the replay says.
-
-    Attributes
-    ----------
-    begin : int
-        Measured time at which the replay is at 0, ns.
-    calls : Modelled
-    outside : Intervals
-        Of each process, by its number: when it does not compute, measured.
-    last : float64[P]
-        When the replay of each process ends, ns.
     """
 
-    begin: int
+    begin: int  # Measured time at which the replay is at 0, ns
     calls: Modelled
-    outside: Intervals
-    last: NDArray[np.float64]
+    outside: Intervals  # Of each process, by its number: when it does not compute, measured
+    last: NDArray[np.float64]  # float64[P]: When the replay of each process ends, ns
 
     def at(self, process: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.float64]:
         """Replayed times, ns from 0, of measured times of some processes."""
@@ -86,13 +65,7 @@ class Clock:
         return np.clip(found, 0.0, self.last[process])
 
     def spans(self, spans: Intervals, process: NDArray[np.int64]) -> Intervals:
-        """Intervals of locations where they lie in the replay, whose 0 is at `begin`; whole ns.
-
-        Parameters
-        ----------
-        process : int64[L]
-            Of each location.
-        """
+        """Intervals of locations where they lie in the replay, whose 0 is at `begin`; whole ns."""
         mine = process[spans.location]
         begin, end = (self.shown(self.at(mine, each)) for each in (spans.begin, spans.end))
         return Intervals(spans.offsets, begin, end)
@@ -107,17 +80,7 @@ class Clock:
 
 
 def clock_of(trace: Trace, program: Program, moments: Moments) -> Clock:
-    """Return the clock of a replay.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run, or a part of one, with times.
-    program : Program
-        Of this trace, without threads that call MPI on their own.
-    moments : Moments
-        Of the replay.
-    """
+    """Return the clock of a replay."""
     masters = np.asarray(trace.process_offsets[:-1], np.int64)
     calls = trace.calls()
     sets = [

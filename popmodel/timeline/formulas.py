@@ -17,8 +17,6 @@ from popmodel.expressions.algebra import FloatAlgebra
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family, Metric
 
-__all__ = ["AGGREGATES", "ESTIMATE", "FAMILIES", "Formula", "families_of", "prefix"]
-
 Formula: TypeAlias = "float | str | list[Any]"
 
 FAMILIES = ("mpi", "mpi-additive", "hybrid-additive", "hybrid-multiplicative", "talp")
@@ -111,26 +109,14 @@ class _Prefix:
 
 
 def prefix(metric: Metric) -> Formula:
-    """The formula of a metric, operations first.
-
-    Raises
-    ------
-    TypeError
-        If it has others than ``+ - * /``.
-    """
+    """The formula of a metric, operations first."""
     names = {name: _Prefix(name) for name in metric.formula.names}
     written = metric.formula.walk(names, FloatAlgebra())
     return written.formula if isinstance(written, _Prefix) else float(written)
 
 
 def families_of(*, replayed: bool) -> list[dict[str, Any]]:
-    """Families whose metrics a window can have, in the order in which they are shown.
-
-    Parameters
-    ----------
-    replayed : bool
-        Whether the clock of an ideal replay is known: else what needs it is absent.
-    """
+    """Families whose metrics a window can have, in the order in which they are shown."""
     loaded = load_families()
     return [_family(loaded[name], replayed) for name in FAMILIES]
 

@@ -14,24 +14,15 @@ if TYPE_CHECKING:
 
     from popmodel.trace.calls import Calls
 
-__all__ = ["KINDS", "MPI", "Kind", "kind_of_call"]
-
 
 @dataclass(frozen=True)
 class Kind:
-    """A colour of a timeline.
+    """A colour of a timeline."""
 
-    Attributes
-    ----------
-    id, label : str
-        For programs and for people.
-    group : str
-        ``useful``, ``mpi``, ``openmp``, ``other``, or empty where nothing is recorded.
-    """
-
+    # For programs and for people.
     id: str
     label: str
-    group: str
+    group: str  # ``useful``, ``mpi``, ``openmp``, ``other``, or empty where nothing is recorded
 
 
 KINDS = (

@@ -28,22 +28,13 @@ if TYPE_CHECKING:
     from popmodel.timeline.rows import Rows
     from popmodel.trace import Trace
 
-__all__ = ["Lanes", "measured", "replayed"]
-
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """What lanes do.
+    """What lanes do."""
 
-    Attributes
-    ----------
-    kind : uint8[R, C]
-        What takes most of each column, by number in `KINDS`.
-    spent : int64[R, kinds]
-        Time of each lane in each kind, ns, of all its threads together.
-    """
-
-    kind: NDArray[np.uint8]
+    kind: NDArray[np.uint8]  # uint8[R, C]: What takes most of each column, by number in `KINDS`
+    # int64[R, kinds]: Time of each lane in each kind, ns, of all its threads together.
     spent: NDArray[np.int64]
 
 
@@ -84,13 +75,6 @@ class _Most:
     """The kind that takes most of each step, kind by kind in the order of their numbers.
 
     Nobody holds the times of all kinds at once: they are nine numbers for each cell.
-
-    Parameters
-    ----------
-    axis : Axis
-    rows : Rows
-    over : int64[L]
-        When the run is over for each location, ns.
     """
 
     def __init__(self, axis: Axis, rows: Rows, over: NDArray[np.int64]) -> None:

@@ -15,41 +15,19 @@ if TYPE_CHECKING:
 
     from popmodel.trace import Trace
 
-__all__ = ["Marks", "marks_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """Iterations of a run, as all processes have them.
+    """Iterations of a run, as all processes have them."""
 
-    Attributes
-    ----------
-    at : int64[n]
-        When the last process begins each that is marked, ns.
-    first : int
-        Number of the first of them, from 1.
-    every : int
-        Every so many iterations one is marked.
-    count : int
-        Iterations that begin in the run, or the part of it.
-    """
-
-    at: NDArray[np.int64]
-    first: int
-    every: int
-    count: int
+    at: NDArray[np.int64]  # int64[n]: When the last process begins each that is marked, ns
+    first: int  # Number of the first of them, from 1
+    every: int  # Every so many iterations one is marked
+    count: int  # Iterations that begin in the run, or the part of it
 
 
 def marks_of(trace: Trace, most: int) -> Marks | None:
-    """Find where iterations begin; None where there are none, or no time they can be told in.
-
-    Parameters
-    ----------
-    trace : Trace
-        A run or a window of one.
-    most : int
-        How many are marked.
-    """
+    """Find where iterations begin; None where there are none, or no time they can be told in."""
     if trace.pieces is not None and len(trace.pieces) > 1:
         return None
     try:

@@ -20,31 +20,19 @@ if TYPE_CHECKING:
     from popmodel.timeline.rows import Rows
     from popmodel.trace import Trace
 
-__all__ = ["Arrows", "Path", "measured_messages", "path_on", "replayed_messages"]
-
 
 @dataclass(frozen=True, eq=False)
 class Arrows:
-    """Messages from lane to lane, in order of their sending.
+    """Messages from lane to lane, in order of their sending."""
 
-    Attributes
-    ----------
-    sender, receiver : int64[M]
-        Lanes.
-    sent, received : int64[M]
-        Entry of the call that sends and exit of the one that completes the receive, ns.
-    size : int64[M]
-        Bytes.
-    every : int
-        How many messages there are; more than M where only the largest are here.
-    """
-
+    # int64[M]: Lanes.
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
+    # int64[M]: Entry of the call that sends and exit of the one that completes the receive, ns.
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
-    size: NDArray[np.int64]
-    every: int
+    size: NDArray[np.int64]  # int64[M]: Bytes
+    every: int  # How many messages there are; more than M where only the largest are here
 
     def __len__(self) -> int:
         return len(self.size)
@@ -128,24 +116,14 @@ def _largest(
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """The critical path of a replay, as stretches on one lane after the other.
+    """The critical path of a replay, as stretches on one lane after the other."""
 
-    Attributes
-    ----------
-    lane : int64[K]
-    begin, end : int64[K]
-        Nanoseconds; each begins where the one before ends.
-    changes : int
-        How often it goes over to another process.
-    shortest : int
-        Shorter stretches are drawn with those before them, ns; 0 where there are none.
-    """
-
-    lane: NDArray[np.int64]
+    lane: NDArray[np.int64]  # int64[K]
+    # int64[K]: Nanoseconds; each begins where the one before ends.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    changes: int
-    shortest: int
+    changes: int  # How often it goes over to another process
+    shortest: int  # Shorter stretches are drawn with those before them, ns; 0 where there are none
 
     def __len__(self) -> int:
         return len(self.lane)

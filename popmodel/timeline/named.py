@@ -20,61 +20,35 @@ if TYPE_CHECKING:
     from popmodel.timeline.rows import Rows
     from popmodel.trace import Trace
 
-__all__ = ["OTHERS", "Named", "Regions", "named_regions", "regions_of"]
-
 OTHERS = "other regions"
 
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """Regions over time.
+    """Regions over time."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the regions, the longest first, and `OTHERS` where there are more than may be named.
-    region : uint8[R, C]
-        The innermost region that takes most of each column: 0 for none, else its place in `names`,
-        from 1.
-    """
-
+    # Of the regions, the longest first, and `OTHERS` where there are more than may be named.
     names: tuple[str, ...]
+    # uint8[R, C]: The innermost region that takes most of each column: 0 for none, else its place
+    # in `names`, from 1.
     region: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """Regions of all threads, by location and begin; those of one thread nest.
+    """Regions of all threads, by location and begin; those of one thread nest."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the regions that users mark, then of parallel regions.
-    marked : int
-        How many names are of the first kind.
-    location : int64[N]
-    begin, end : int64[N]
-        Nanoseconds; none is empty.
-    label : int64[N]
-        Index into `names`.
-    """
-
-    names: tuple[str, ...]
-    marked: int
-    location: NDArray[np.int64]
+    names: tuple[str, ...]  # Of the regions that users mark, then of parallel regions
+    marked: int  # How many names are of the first kind
+    location: NDArray[np.int64]  # int64[N]
+    # int64[N]: Nanoseconds; none is empty.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    label: NDArray[np.int64]
+    label: NDArray[np.int64]  # int64[N]: Index into `names`
 
 
 def named_regions(trace: Trace, axis: Axis, rows: Rows, most: int) -> Named:
-    """Find the region of every lane and column.
-
-    Parameters
-    ----------
-    most : int
-        How many names there may be, below 255.
-    """
+    """Find the region of every lane and column."""
     spans = regions_of(trace)
     names = spans.names
     if not len(spans.label):

@@ -16,29 +16,16 @@ if TYPE_CHECKING:
     from popmodel.simulator.replayer import Moments
     from popmodel.trace import Trace
 
-__all__ = ["Replayed", "replay_of"]
-
 _THREADS = "not only masters call MPI: threads have no clock of their own in a replay"
 
 
 class Replayed(NamedTuple):
-    """A replay.
-
-    Attributes
-    ----------
-    program : Program
-    replayer : Replayer
-        Of the program.
-    moments : Moments
-        When its operations begin and end.
-    clock : Clock
-        From times of the measured run to those of the replay.
-    """
+    """A replay."""
 
     program: Program
-    replayer: Replayer
-    moments: Moments
-    clock: Clock
+    replayer: Replayer  # Of the program
+    moments: Moments  # When its operations begin and end
+    clock: Clock  # From times of the measured run to those of the replay
 
 
 def replay_of(trace: Trace, network: Network) -> tuple[Replayed | None, str]:

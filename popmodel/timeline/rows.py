@@ -14,26 +14,16 @@ if TYPE_CHECKING:
 
     from popmodel.trace import Trace
 
-__all__ = ["Rows", "rows_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Which threads are in which lane, process-major.
+    """Which threads are in which lane, process-major."""
 
-    Attributes
-    ----------
-    first : int64[R + 1]
-        First location of each lane, and the number of locations.
-    labels : tuple of str
-        ``rank 3``, ``rank 3, thread 1``, ``ranks 4-5``.
-    shared : str
-        What a lane is where it is not one thread, such as ``2 neighbouring ranks to a row``; else
-        empty.
-    """
-
+    # int64[R + 1]: First location of each lane, and the number of locations.
     first: NDArray[np.int64]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # ``rank 3``, ``rank 3, thread 1``, ``ranks 4-5``
+    # What a lane is where it is not one thread, such as ``2 neighbouring ranks to a row``; else
+    # empty.
     shared: str = ""
 
     def __len__(self) -> int:

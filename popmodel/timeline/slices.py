@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from popmodel.trace.calls import Calls
     from popmodel.trace.tables import States
 
-__all__ = ["Name", "Slices", "Threads", "replayed_slices"]
-
 
 class Name(NamedTuple):
     """What a slice is called, and what kind of thing that is."""
@@ -30,28 +28,16 @@ class Name(NamedTuple):
 
 
 class Slices(NamedTuple):
-    """Slices of a thread in order: what contains others comes before them.
+    """Slices of a thread in order: what contains others comes before them."""
 
-    Attributes
-    ----------
-    begin, end : int64[n]
-        Nanoseconds.
-    what : int64[n]
-        Index into names.
-    """
-
+    # int64[n]: Nanoseconds.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    what: NDArray[np.int64]
+    what: NDArray[np.int64]  # int64[n]: Index into names
 
 
 class Threads:
     """Slices of the threads of a run, one thread at a time.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run or a part of it.
 
     Attributes
     ----------
@@ -133,17 +119,7 @@ _NEVER = np.iinfo(np.int64).max
 def replayed_slices(
     clock: Clock, process: int, called: NDArray[np.int64], computing: int
 ) -> Slices:
-    """What a process does in a replay: calls that take time there, and computing between them.
-
-    Parameters
-    ----------
-    clock : Clock
-    process : int
-    called : int64[K]
-        Number of the name of each modelled call of the run.
-    computing : int
-        Number of the name of computing.
-    """
+    """What a process does in a replay: calls that take time there, and computing between them."""
     told = clock.calls
     mine = slice(int(told.offsets[process]), int(told.offsets[process + 1]))
     begin, end = clock.shown(told.begin[mine]), clock.shown(told.end[mine])

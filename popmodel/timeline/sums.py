@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from popmodel.timeline.clock import Clock
     from popmodel.trace import Trace
 
-__all__ = ["BY", "Sums", "sums_between"]
-
 BY: Mapping[str, str] = {
     "useful": "thread",
     "omp_useful": "thread",
@@ -45,43 +43,22 @@ _IN_REGIONS = tuple(name for name, by in BY.items() if by == "run")
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Times between edges.
+    """Times between edges."""
 
-    Attributes
-    ----------
-    edges : int64[W + 1]
-        Ascending columns of the timeline's axis; the last stands for the end of the window.
-    time : int64[W + 1]
-        When they are in the trace, ns.
-    between : mapping of str to int64[n, W]
-        Names of `BY` to the time between neighbouring edges, ns: of each thread or process, or of
-        all threads together.
-    clock : float64[W + 1] or None
-        What an ideal replay shows, ns from 0, when the last process has passed what it did at each
-        edge; None without a replay.
-    """
-
+    # int64[W + 1]: Ascending columns of the timeline's axis; the last stands for the end of the
+    # window.
     edges: NDArray[np.int64]
-    time: NDArray[np.int64]
+    time: NDArray[np.int64]  # int64[W + 1]: When they are in the trace, ns
+    # mapping of str to int64[n, W]: Names of `BY` to the time between neighbouring edges, ns: of
+    # each thread or process, or of all threads together.
     between: Mapping[str, NDArray[np.int64]]
+    # float64[W + 1] or None: What an ideal replay shows, ns from 0, when the last process has
+    # passed what it did at each edge; None without a replay.
     clock: NDArray[np.float64] | None
 
 
 def sums_between(trace: Trace, found: Activity, axis: Axis, clock: Clock | None, most: int) -> Sums:
-    """Sum up what threads do between edges that lie on columns of an axis.
-
-    Parameters
-    ----------
-    trace : Trace
-    found : Activity
-        What its threads do.
-    axis : Axis
-        Which begins with the trace.
-    clock : Clock or None
-        Of its replay.
-    most : int
-        How many edges there may be after the first.
-    """
+    """Sum up what threads do between edges that lie on columns of an axis."""
     columns = -(-trace.duration // axis.step)
     stride = -(-columns // most)
     edges = np.append(np.arange(0, columns, stride), columns)

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from popmodel.timeline.lanes import Lanes
     from popmodel.trace import Trace
 
-__all__ = ["Limits", "Timeline", "timeline"]
-
 _FEWEST = 8
 """Steps of a window that are worth a choice: where there would be fewer, there are none."""
 _LOCKS = "waits for locks are told as sums, which no window divides exactly"
@@ -44,33 +42,19 @@ _LOCKS = "waits for locks are told as sums, which no window divides exactly"
 
 @dataclass(frozen=True)
 class Limits:
-    """How large a timeline may become.
+    """How large a timeline may become."""
 
-    Attributes
-    ----------
-    rows, columns : int
-        Most lanes, and most columns.
-    cells : int
-        Most cells of all lanes.
-    edges : int
-        Most steps of windows.
-    sums : int
-        Most steps of windows, times threads.
-    marks, arrows, stretches : int
-        Most iterations that are marked, messages, and stretches of a critical path.
-    regions : int
-        Most names of regions; at most 254.
-    """
-
+    # Most lanes, and most columns.
     rows: int = 512
     columns: int = 1 << 15
-    cells: int = 1 << 19
-    edges: int = 512
-    sums: int = 1 << 17
+    cells: int = 1 << 19  # Most cells of all lanes
+    edges: int = 512  # Most steps of windows
+    sums: int = 1 << 17  # Most steps of windows, times threads
+    # Most iterations that are marked, messages, and stretches of a critical path.
     marks: int = 500
     arrows: int = 4000
     stretches: int = 4000
-    regions: int = 30
+    regions: int = 30  # Most names of regions; at most 254
 
 
 LIMITS = Limits()
@@ -79,74 +63,34 @@ LIMITS = Limits()
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """What the threads of a run do over time, measured and on an ideal network.
+    """What the threads of a run do over time, measured and on an ideal network."""
 
-    Attributes
-    ----------
-    trace : str
-        Path of the trace.
-    begin, end : int
-        The window in the trace, ns; of several stretches that follow one another in the time of
-        the part.
-    axis : Axis
-        Columns of measured and ideal lanes alike; the ideal replay is at 0 where they begin.
-    rows : Rows
-        Lanes.
-    measured : Lanes
-    ideal : Lanes or None
-        Of the replay.
-    ideal_end : int or None
-        When the replay ends, ns from 0.
-    why_no_ideal : str
-        Why there is no replay; empty if there is one.
-    network : Network
-        What it was replayed on.
-    named : Named
-        Regions of each lane.
-    messages : Arrows
-    ideal_messages : Arrows or None
-    path : Path or None
-        The critical path of the replay.
-    marks : Marks or None
-        Where iterations begin.
-    sums : Sums or None
-        What the efficiencies of windows follow from.
-    why_no_sums : str
-        Why there are none.
-    processes : int64[P + 1]
-        First location of each process, and how many there are.
-    nodes : int64[P]
-        Node of each process.
-    pieces : int
-        Of how many stretches of the run it is.
-    application : int or None
-        Which of several of the trace it is; None of the only one.
-    has_regions : bool
-        Whether it has parallel regions or threads besides masters.
-    """
-
-    trace: str
+    trace: str  # Path of the trace
+    # The window in the trace, ns; of several stretches that follow one another in the time of the
+    # part.
     begin: int
     end: int
+    # Columns of measured and ideal lanes alike; the ideal replay is at 0 where they begin.
     axis: Axis
-    rows: Rows
+    rows: Rows  # Lanes
     measured: Lanes
-    ideal: Lanes | None
-    ideal_end: int | None
-    why_no_ideal: str
-    network: Network
-    named: Named
+    ideal: Lanes | None  # Of the replay
+    ideal_end: int | None  # When the replay ends, ns from 0
+    why_no_ideal: str  # Why there is no replay; empty if there is one
+    network: Network  # What it was replayed on
+    named: Named  # Regions of each lane
     messages: Arrows
     ideal_messages: Arrows | None
-    path: Path | None
-    marks: Marks | None
-    sums: Sums | None
-    why_no_sums: str
+    path: Path | None  # The critical path of the replay
+    marks: Marks | None  # Where iterations begin
+    sums: Sums | None  # What the efficiencies of windows follow from
+    why_no_sums: str  # Why there are none
+    # int64[P + 1]: First location of each process, and how many there are.
     processes: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    pieces: int
-    application: int | None
-    has_regions: bool
+    nodes: NDArray[np.int64]  # int64[P]: Node of each process
+    pieces: int  # Of how many stretches of the run it is
+    application: int | None  # Which of several of the trace it is; None of the only one
+    has_regions: bool  # Whether it has parallel regions or threads besides masters
 
     @property
     def columns(self) -> int:
@@ -160,21 +104,7 @@ def timeline(
     *,
     limits: Limits = LIMITS,
 ) -> Timeline:
-    """Lay a run out over time, beside its replay on an ideal network.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run, or what of it is to be shown (`popmodel.trace.focus.focused`).
-    network : Network, optional
-        The network whose runtime counts as ideal; messages must not share its links.
-    limits : Limits, optional
-
-    Raises
-    ------
-    TraceError
-        If the trace has no times, or covers none.
-    """
+    """Lay a run out over time, beside its replay on an ideal network."""
     if not trace.timed:
         raise TraceError(
             trace.path,

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from popmodel.trace import Trace
 
-__all__ = ["SUFFIXES", "Exported", "export"]
-
 SUFFIXES = (".perfetto.json", ".perfetto.json.gz")
 """Of its files."""
 
@@ -47,39 +45,18 @@ _COMPUTING = Name("computing", "state")
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written.
+    """What was written."""
 
-    Attributes
-    ----------
-    slices, messages : int
-        How many there are, of the measured run.
-    notes : tuple of str
-        What the file does not hold as it is, a sentence each.
-    """
-
+    # How many there are, of the measured run.
     slices: int
     messages: int
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # What the file does not hold as it is, a sentence each
 
 
 def export(trace: Trace, path: str | os.PathLike[str]) -> Exported:
     """Write a run, and its replay on an ideal network, to a file; compressed if its name says so.
 
     Memory holds the slices of one thread at a time.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run or a part of it.
-    path : path
-        The file.
-
-    Raises
-    ------
-    TraceError
-        If the trace has no measured times.
-    FileError
-        If the file cannot be written; what was there before is still there then.
     """
     if not trace.timed:
         raise TraceError(
@@ -116,10 +93,6 @@ def _document(trace: Trace, events: _Events) -> Iterator[bytes]:
 
 class _Events:
     """Events of a run, each as its text.
-
-    Parameters
-    ----------
-    trace : Trace
 
     Attributes
     ----------

@@ -13,21 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["give_back", "take", "walk", "walk_locations"]
-
 _BLOCK = 1 << 17
 
 
 def walk(*columns: NDArray[Any], rows: int | None = None) -> Iterator[slice]:
-    """Slices that cover the columns, in order; behind each, the columns' memory is given back.
-
-    Parameters
-    ----------
-    columns : arrays
-        Of one length.
-    rows : int, optional
-        That length, where there is no column to tell it.
-    """
+    """Slices that cover the columns, in order; behind each, the columns' memory is given back."""
     count = len(columns[0]) if rows is None else rows
     for begin in range(0, count, _BLOCK):
         end = min(begin + _BLOCK, count)
@@ -42,15 +32,6 @@ def walk_locations(
     """Slices of locations that have up to `rows` rows together, or of one that has more.
 
     Behind each, the memory of the columns' rows is given back.
-
-    Parameters
-    ----------
-    offsets : int64[L + 1]
-        Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
-    columns : arrays
-        Partitioned by `offsets`.
-    rows : int
-        At least one.
     """
     first, count = 0, len(offsets) - 1
     while first < count:

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from popmodel.trace.tables import TraceWarning
     from popmodel.trace.trace import Trace
 
-__all__ = [
-    "FOUND_NOTHING",
-    "CallGroup",
-    "CallLengths",
-    "Calls",
-    "CollectiveArguments",
-    "by_call",
-    "call_times",
-    "calls_made",
-    "cut_calls",
-    "lengths_in",
-]
-
 Number = TypeVar("Number", int, float)
 
 FOUND_NOTHING = " (found nothing)"
@@ -53,29 +40,19 @@ class CallGroup(Enum):
 
 @dataclass(frozen=True, eq=False)
 class CollectiveArguments:
-    """What calls of collectives tell of themselves.
+    """What calls of collectives tell of themselves."""
 
-    Attributes
-    ----------
-    call : int64[c]
-        Rows of `Calls`, ascending; only those of which the trace tells anything.
-    sent, received : int64[c]
-        Bytes that the caller puts in for all peers, and gets from all of them, its own part
-        included. The root of Bcast receives nothing, that of Reduce sends nothing. Readers convert
-        what a format records to this.
-    communicator : int64[c]
-        Its number in `Trace.communicators`; 0 where it is not told.
-    is_root : bool[c]
-        Whether the caller is the root.
-    parts : dict of int to int64 array
-        Of calls of which a format tells it, the bytes for each peer, in the order of ranks.
-    """
-
+    # int64[c]: Rows of `Calls`, ascending; only those of which the trace tells anything.
     call: NDArray[np.int64]
+    # int64[c]: Bytes that the caller puts in for all peers, and gets from all of them, its own part
+    # included. The root of Bcast receives nothing, that of Reduce sends nothing. Readers convert
+    # what a format records to this.
     sent: NDArray[np.int64]
     received: NDArray[np.int64]
+    # int64[c]: Its number in `Trace.communicators`; 0 where it is not told.
     communicator: NDArray[np.int64]
-    is_root: NDArray[np.bool_]
+    is_root: NDArray[np.bool_]  # bool[c]: Whether the caller is the root
+    # Of calls of which a format tells it, the bytes for each peer, in the order of ranks.
     parts: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @classmethod
@@ -104,37 +81,22 @@ class CollectiveArguments:
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """MPI calls by location, in order of their entry.
+    """MPI calls by location, in order of their entry."""
 
-    Attributes
-    ----------
-    offsets : int64[L + 1]
-        Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
-    entry, exit : int64[n]
-        Nanoseconds.
-    name : int16[n]
-        Index into `names` and `group`.
-    names : tuple of str
-        Such as ``MPI_Send``.
-    group : tuple of CallGroup
-        Of each name.
-    collectives : CollectiveArguments
-    warnings : tuple of TraceWarning
-        Calls whose begin or end is not recorded; of a part of a run those of the whole run.
-    partner, tag, bytes, request : int32[n], int64[n], int64[n], int32[n], or None
-        Of formats without records of messages: location that a call sends to or receives from (-1
-        for none), tag and bytes of the message, and the number of the request that it opens or
-        completes.
-    """
-
+    # int64[L + 1]: Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
     offsets: NDArray[np.int64]
+    # int64[n]: Nanoseconds.
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
-    name: NDArray[np.int16]
-    names: tuple[str, ...]
-    group: tuple[CallGroup, ...]
+    name: NDArray[np.int16]  # int16[n]: Index into `names` and `group`
+    names: tuple[str, ...]  # Such as ``MPI_Send``
+    group: tuple[CallGroup, ...]  # Of each name
     collectives: CollectiveArguments
+    # Calls whose begin or end is not recorded; of a part of a run those of the whole run.
     warnings: tuple[TraceWarning, ...] = ()
+    # int32[n], int64[n], int64[n], int32[n], or None: Of formats without records of messages:
+    # location that a call sends to or receives from (-1 for none), tag and bytes of the message,
+    # and the number of the request that it opens or completes.
     partner: NDArray[np.int32] | None = None
     tag: NDArray[np.int64] | None = None
     bytes: NDArray[np.int64] | None = None
@@ -225,15 +187,7 @@ def by_call(names: Iterable[str], values: Iterable[Number]) -> dict[str, Number]
 
 
 def calls_made(trace: Trace, inside: NDArray[np.bool_] | None = None) -> dict[str, int]:
-    """Number of MPI calls by name.
-
-    Parameters
-    ----------
-    trace : Trace
-        A run or a part of it: calls of which something lies in it.
-    inside : bool[n], optional
-        Which of these of the whole run count; by default all.
-    """
+    """Number of MPI calls by name."""
     calls = (trace.whole or trace).calls()
     made = np.zeros(len(calls.names), np.int64)
     for block in walk(rows=len(calls)):

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from popmodel.trace.focus import Focus
     from popmodel.trace.trace import Trace
 
-__all__ = ["ENOUGH", "FEW", "MEASURABLE", "caveats", "devices", "too_small", "untraced"]
-
 MEASURABLE = 0.01
 """Seconds below which a measurement is mostly noise: a tick of the system's scheduler lasts 1 to
 10 ms."""
@@ -32,15 +30,7 @@ _NOTEWORTHY = 0.001  # of the time of the master threads
 
 
 def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
-    """What every command says first of a run that it analyses, the most important first.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run, or the part of it that is analysed.
-    window : Focus
-        Which part that is.
-    """
+    """What every command says first of a run that it analyses, the most important first."""
     return (
         *devices(trace),
         *crowding(trace),

@@ -81,17 +81,6 @@ class _Contents:
 class Writer:
     """Lays out a file and fills its arrays from their beginnings, in pieces of any size.
 
-    Parameters
-    ----------
-    file : io.FileIO
-        Open for reading and writing, empty.
-    facts : mapping
-        Anything that JSON can hold.
-    shapes : mapping of str to Shape
-        The arrays.
-    checked : bool
-        Whether the file is to be loaded again, by its checksums; else none are made.
-
     Attributes
     ----------
     size : int
@@ -144,13 +133,7 @@ class Writer:
         return _map(self._file, _contents(self._file), writable=True)
 
     def seal(self, changed: Iterable[str] = ()) -> None:
-        """Write the checksums; without them no file is loaded.
-
-        Parameters
-        ----------
-        changed : iterable of str
-            The arrays that were written to since they were appended to.
-        """
+        """Write the checksums; without them no file is loaded."""
         check = _Checker(self._file)
         for name in changed:
             self._sums[name] = check.sum(self._begin[name], self._end[name])
@@ -203,21 +186,7 @@ def _write(descriptor: int, data: bytes | memoryview, at: int) -> None:
 
 
 def load(file: io.FileIO) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Check a file and map its arrays into memory.
-
-    Returns
-    -------
-    facts : dict
-    arrays : dict of str to array
-        They read from the file, which may be closed and unlinked.
-
-    Raises
-    ------
-    DamagedError
-        The file is not of this form or version, or not what was once written.
-    OSError
-        It cannot be read.
-    """
+    """Check a file and map its arrays into memory."""
     contents = _contents(file)
     size = _sums_size(len(contents.places))
     stored = os.pread(file.fileno(), size, contents.end - size)
@@ -230,15 +199,7 @@ def load(file: io.FileIO) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def facts_of(file: io.FileIO) -> dict[str, Any]:
-    """Facts of a file, whose arrays are not looked at.
-
-    Raises
-    ------
-    DamagedError
-        The file is not of this form or version.
-    OSError
-        It cannot be read.
-    """
+    """Facts of a file, whose arrays are not looked at."""
     return _contents(file).facts
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 
-__all__ = ["MARKS", "Event"]
-
 
 class Event(IntEnum):
     """Kinds of events; a value of 0 ends what another value began, unless it is a number."""

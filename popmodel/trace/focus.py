@@ -24,8 +24,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = ["Focus", "find", "focused"]
-
 _BEGINS = ("MPI_Init", "MPI_Init_thread", "MPI_Session_init")
 _ENDS = ("MPI_Finalize", "MPI_Session_finalize")
 _NS = 1e9
@@ -39,35 +37,20 @@ _CUT_THERE = "; only the part before is analysed, which all threads have"
 
 @dataclass(frozen=True)
 class Focus:
-    """What of a run is analysed (its focus of analysis), in nanoseconds.
+    """What of a run is analysed (its focus of analysis), in nanoseconds."""
 
-    Attributes
-    ----------
-    begin, end : int
-        When it begins and ends in the trace.
-    before, after : int
-        What of the trace is left out before and after it.
-    why : str
-        What it is, for instance ``MPI_Init to MPI_Finalize``.
-    caveats : tuple of str
-        What has to be known about it before numbers are read, a sentence each.
-    between : int
-        What is left out between the occurrences of a region.
-    region : str or None
-        The region whose occurrences it is.
-    occurrences : int
-        How many these are; else 1.
-    """
-
+    # When it begins and ends in the trace.
     begin: int
     end: int
+    # What of the trace is left out before and after it.
     before: int
     after: int
-    why: str
+    why: str  # What it is, for instance ``MPI_Init to MPI_Finalize``
+    # What has to be known about it before numbers are read, a sentence each.
     caveats: tuple[str, ...] = ()
-    between: int = 0
-    region: str | None = None
-    occurrences: int = 1
+    between: int = 0  # What is left out between the occurrences of a region
+    region: str | None = None  # The region whose occurrences it is
+    occurrences: int = 1  # How many these are; else 1
 
     def to_dict(self) -> dict[str, Any]:
         """What is analysed, for JSON, in seconds."""
@@ -84,27 +67,7 @@ class Focus:
 
 
 def focused(trace: Trace, part: Part = PROGRAM) -> tuple[Trace, Focus]:
-    """Cut a run to what is to be analysed.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run, or a part of one.
-    part : Part, optional
-        By default the program, from MPI_Init to MPI_Finalize; a part of a run is taken as it is.
-
-    Returns
-    -------
-    trace : Trace
-        What is analysed, or the trace itself where nothing is left out.
-    focus : Focus
-        Which part that is.
-
-    Raises
-    ------
-    PartError
-        If the trace has no such part.
-    """
+    """Cut a run to what is to be analysed."""
     if part.region is not None:
         return _occurrences(trace, part, part.region)
     if part.has_window:

@@ -10,8 +10,6 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["FOREIGN", "Foreign", "foreign_file", "foreign_folder"]
-
 HEAD = 1 << 12
 """Bytes from the beginning of a file that tell."""
 _ENTRIES = 2000
@@ -22,27 +20,13 @@ _TABLE = "give its runtime in a table of runs (popmodel docs tables)"
 
 
 class Foreign(NamedTuple):
-    """A format that is not read.
+    """A format that is not read."""
 
-    Attributes
-    ----------
-    name : str
-        What the file is, with its article.
-    names : tuple of str
-        Patterns of names of files, also in a folder of that format.
-    advice : str
-        What to do.
-    magic : tuple of bytes
-        How such a file begins.
-    words : tuple of bytes
-        What stands in the beginning of such a text.
-    """
-
-    name: str
-    names: tuple[str, ...]
-    advice: str
-    magic: tuple[bytes, ...] = ()
-    words: tuple[bytes, ...] = ()
+    name: str  # What the file is, with its article
+    names: tuple[str, ...]  # Patterns of names of files, also in a folder of that format
+    advice: str  # What to do
+    magic: tuple[bytes, ...] = ()  # How such a file begins
+    words: tuple[bytes, ...] = ()  # What stands in the beginning of such a text
 
 
 FOREIGN = (

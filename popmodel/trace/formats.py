@@ -15,31 +15,17 @@ from popmodel.trace.untimed.lines import listed_file
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = ["FORMATS", "Format", "format_of", "read"]
-
 
 class Format(NamedTuple):
-    """A format of traces.
+    """A format of traces."""
 
-    Attributes
-    ----------
-    name : str
-        For people.
-    suffixes : tuple of str
-        Of its files; each may be followed by ``.gz``.
-    magic : tuple of bytes
-        How the text of such a file can begin.
-    reader : str
-        Module whose function ``read`` takes the path, the number of the application, and whether
-        to use the cache, and returns a `Trace`.
-    flops : bool
-        Whether computing is given in flop, so that ``read`` takes ``flop_rate`` as well.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    magic: tuple[bytes, ...]
+    name: str  # For people
+    suffixes: tuple[str, ...]  # Of its files; each may be followed by ``.gz``
+    magic: tuple[bytes, ...]  # How the text of such a file can begin
+    # Module whose function ``read`` takes the path, the number of the application, and whether to
+    # use the cache, and returns a `Trace`.
     reader: str
+    # Whether computing is given in flop, so that ``read`` takes ``flop_rate`` as well.
     flops: bool = False
 
     def is_named(self, path: Path) -> bool:
@@ -113,13 +99,7 @@ def read(
 
 
 def format_of(path: Path) -> Format:
-    """Return the format of a file by its name, else by how it begins.
-
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, or has none of the formats.
-    """
+    """Return the format of a file by its name, else by how it begins."""
     for each in FORMATS:
         if each.is_named(path):
             return each

@@ -18,13 +18,7 @@ TABLES = ("states", "events", "messages", "calls")
 
 
 def frame(trace: Trace, table: str) -> pandas.DataFrame:
-    """Return one table of a trace, with the process and the thread (from 0) of each row.
-
-    Raises
-    ------
-    UsageError
-        There is no such table.
-    """
+    """Return one table of a trace, with the process and the thread (from 0) of each row."""
     import pandas
 
     if table not in TABLES:

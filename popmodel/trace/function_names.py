@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["full_name", "function_of", "readable", "without_arguments"]
-
 # Pieces that compilers cut out of a function, or copies that they made of it.
 _MADE = (
     "_omp_fn", "_omp_cpyfn", "omp_outlined", "omp_outlined_debug__", "constprop", "isra", "part",
@@ -22,18 +20,7 @@ _OPEN, _CLOSE = "(<[{", ")>]}"
 
 
 def readable(name: str) -> str:
-    """What a function is called in its source.
-
-    Parameters
-    ----------
-    name : str
-        As in a symbol table, demangled or not: ``solve._omp_fn.0``, ``__mesh_MOD_split``.
-
-    Returns
-    -------
-    str
-        ``solve``, ``mesh::split``; what it was given where nothing would be left.
-    """
+    """What a function is called in its source."""
     cut = _without_ends(_MADE_ENDS, _without_ends(_CLONE_ENDS, name.strip()))
     module = _MODULE.fullmatch(cut)
     return f"{module[1]}::{module[2]}" if module else cut or name

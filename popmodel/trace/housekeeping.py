@@ -29,13 +29,7 @@ class _File:
 
 
 def limit() -> float:
-    """Return how many bytes cached traces may take together.
-
-    Raises
-    ------
-    UsageError
-        ``$POPMODEL_CACHE_LIMIT`` is no size.
-    """
+    """Return how many bytes cached traces may take together."""
     text = os.environ.get("POPMODEL_CACHE_LIMIT")
     if not text:
         return LIMIT
@@ -56,17 +50,6 @@ def make_room(folder: Path, size: int, most: float, origin: Callable[[Path], Pat
 
     Partial files that were left over go first, as do files whose trace is gone; both only if
     nobody touched them for a day. Then those go that were not used for the longest time.
-
-    Parameters
-    ----------
-    folder : Path
-        With the cached traces.
-    size : int
-        Bytes of the new file.
-    most : float
-        Bytes that all files may take, the new one included.
-    origin : callable
-        The trace that a file was made from; None where the file is of no use.
     """
     now = time.time()
     kept = []

@@ -33,19 +33,6 @@ def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
     The runtime is that of the states (`popmodel.trace.runtime`), None where they give none, which
     is a warning then, and where no times were measured; the duration is that of the header or the
     part, of a trace without measured times the longest computation of a process.
-
-    Parameters
-    ----------
-    trace : Trace
-        A run.
-    part : Part, optional
-        What is summarised if it is a window or a region; else all is, and what commands analyse
-        (`popmodel.trace.focus`) stands beside it.
-
-    Raises
-    ------
-    PartError
-        If the trace has no such part.
     """
     said: tuple[str, ...] = ()
     if part == PROGRAM:
@@ -139,15 +126,7 @@ def regions_by_name(trace: Trace) -> dict[str, int]:
 
 
 def marked_regions(trace: Trace) -> dict[str, dict[str, Any]]:
-    """Regions that the user has marked, those with most time first.
-
-    Returns
-    -------
-    dict of str to dict
-        For each how often threads enter it (``occurrences``), how many ``processes`` and
-        ``threads`` do, their ``time`` inside in all, and the least and the most of one of these
-        processes (``time_per_process``), s.
-    """
+    """Regions that the user has marked, those with most time first."""
     found = user_regions(trace)
     process = trace.process_of_location()
     regions: dict[str, dict[str, Any]] = {}

@@ -15,26 +15,15 @@ if TYPE_CHECKING:
 
     from popmodel.trace.pieces import Pieces
 
-__all__ = ["Instants"]
-
 
 @dataclass(frozen=True)
 class Instants:
-    """Numbers, each told at an instant of its location.
+    """Numbers, each told at an instant of its location."""
 
-    Attributes
-    ----------
-    offsets : int64[L + 1]
-        Numbers of location l are ``offsets[l] .. offsets[l + 1]``, in order of time.
-    time : int64[N]
-        When each is told, ns.
-    value : int64[N]
-        What is told.
-    """
-
+    # int64[L + 1]: Numbers of location l are ``offsets[l] .. offsets[l + 1]``, in order of time.
     offsets: NDArray[np.int64]
-    time: NDArray[np.int64]
-    value: NDArray[np.int64]
+    time: NDArray[np.int64]  # int64[N]: When each is told, ns
+    value: NDArray[np.int64]  # int64[N]: What is told
 
     @classmethod
     def none(cls, locations: int) -> Instants:

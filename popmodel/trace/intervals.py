@@ -24,24 +24,16 @@ if TYPE_CHECKING:
     from popmodel.trace.pieces import Pieces
     from popmodel.trace.tables import States
 
-__all__ = ["Intervals", "Spans", "alone"]
-
 _ROWS = 1 << 17  # intervals of which `alone` looks at once
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Disjoint intervals of each location, in order of time.
+    """Disjoint intervals of each location, in order of time."""
 
-    Attributes
-    ----------
-    offsets : int64[L + 1]
-        Intervals of location l are ``offsets[l] .. offsets[l + 1]``.
-    begin, end : int64[N]
-        Nanoseconds.
-    """
-
+    # int64[L + 1]: Intervals of location l are ``offsets[l] .. offsets[l + 1]``.
     offsets: NDArray[np.int64]
+    # int64[N]: Nanoseconds.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
 
@@ -177,15 +169,9 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Spans(Intervals):
-    """Intervals of several kinds.
+    """Intervals of several kinds."""
 
-    Attributes
-    ----------
-    what : int64[N]
-        Number of the kind.
-    """
-
-    what: NDArray[np.int64]
+    what: NDArray[np.int64]  # int64[N]: Number of the kind
 
     @classmethod
     def none(cls, locations: int) -> Spans:

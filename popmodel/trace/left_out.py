@@ -11,8 +11,6 @@ from popmodel.units import plural
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = ["BY_RATE", "KINDS", "LABELS", "left_out"]
-
 KINDS: Mapping[int, str] = {
     1: "tests and probes that found nothing",
     2: "requests for loop iterations",

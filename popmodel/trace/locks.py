@@ -20,19 +20,12 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["WithoutWaits", "summed_waits"]
-
 
 @dataclass(frozen=True)
 class WithoutWaits(Intervals):
-    """Running time less the waits in it of which there are only sums.
+    """Running time less the waits in it of which there are only sums."""
 
-    Attributes
-    ----------
-    waits : Instants
-        They lie somewhere in the intervals between the sum before and the instant of the sum.
-    """
-
+    # They lie somewhere in the intervals between the sum before and the instant of the sum.
     waits: Instants
 
     @classmethod

@@ -16,18 +16,6 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = [
-    "ABORTED",
-    "CUT",
-    "FULL",
-    "KILLED",
-    "LIMITED",
-    "REASONS",
-    "Loss",
-    "describe",
-    "losses",
-]
-
 FULL, KILLED, ABORTED, CUT, LIMITED = 1, 2, 3, 4, 5
 REASONS: Mapping[int, str] = {
     FULL: "disk full",
@@ -42,23 +30,12 @@ _NS = 1e9
 
 @dataclass(frozen=True)
 class Loss:
-    """Since when nothing is recorded of threads of a process, and why.
-
-    Attributes
-    ----------
-    process : int
-    threads : int
-        How many of its threads.
-    time : int
-        Of the first of them, ns.
-    reason : int
-        A key of `REASONS`.
-    """
+    """Since when nothing is recorded of threads of a process, and why."""
 
     process: int
-    threads: int
-    time: int
-    reason: int
+    threads: int  # How many of its threads
+    time: int  # Of the first of them, ns
+    reason: int  # A key of `REASONS`
 
 
 def losses(trace: Trace) -> list[Loss]:

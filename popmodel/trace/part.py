@@ -9,8 +9,6 @@ from popmodel.errors import UsageError
 from popmodel.units import parse_time
 from popmodel.values import dataclass
 
-__all__ = ["PROGRAM", "Part", "Window"]
-
 Window: TypeAlias = "str | tuple[float | str | None, float | str | None]"
 """``A:B`` or a pair: times with a unit, or numbers of seconds; an end that is left out (empty, or
 None) is that of the trace."""
@@ -21,26 +19,17 @@ _EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"
 
 @dataclass(frozen=True)
 class Part:
-    """What is wanted of a run; all by default the program, from MPI_Init to MPI_Finalize.
+    """What is wanted of a run; all by default the program, from MPI_Init to MPI_Finalize."""
 
-    Attributes
-    ----------
-    begin, end : int or None
-        A window of time, ns; None for where the trace begins or ends.
-    region : str or None
-        The occurrences of the region of this name; those inside the window where there is one,
-        else those from MPI_Init to MPI_Finalize.
-    from_start : bool
-        The whole run, or all of the region, with the start and the end of MPI.
-    why : str
-        What the window is, such as some iterations; empty for times that a user gave.
-    """
-
+    # A window of time, ns; None for where the trace begins or ends.
     begin: int | None = None
     end: int | None = None
+    # The occurrences of the region of this name; those inside the window where there is one, else
+    # those from MPI_Init to MPI_Finalize.
     region: str | None = None
+    # The whole run, or all of the region, with the start and the end of MPI.
     from_start: bool = False
-    why: str = ""
+    why: str = ""  # What the window is, such as some iterations; empty for times that a user gave
 
     @classmethod
     def of(
@@ -49,23 +38,7 @@ class Part:
         region: str | None = None,
         from_start: bool = False,
     ) -> Part:
-        """Read what a user asks for.
-
-        Parameters
-        ----------
-        window : str or pair, optional
-            ``"1.5s:3s"``, ``":2s"`` or ``(1.5, None)``; numbers are seconds. Times count from the
-            first record of the trace.
-        region : str, optional
-            Name of a region.
-        from_start : bool
-            Whether the start and the end of MPI are wanted, too.
-
-        Raises
-        ------
-        UsageError
-            If this is no window, or contradicts itself.
-        """
+        """Read what a user asks for."""
         if from_start and window is not None:
             raise UsageError(
                 "--from-start cannot be combined with --window", "leave one of them out"

@@ -17,23 +17,16 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Pieces", "cut_instants", "cut_readings", "cut_spans", "joined", "spread"]
-
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Stretches of time of a run, ascending and apart, none of them empty.
+    """Stretches of time of a run, ascending and apart, none of them empty."""
 
-    Attributes
-    ----------
-    begin, end : int64[N]
-        In the time of the whole run, ns.
-    start : int64[N]
-        Where each begins in the time of the part, ns; no earlier than the end of the one before.
-    """
-
+    # int64[N]: In the time of the whole run, ns.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
+    # int64[N]: Where each begins in the time of the part, ns; no earlier than the end of the one
+    # before.
     start: NDArray[np.int64]
 
     @classmethod
@@ -107,13 +100,7 @@ class Pieces:
         return first, np.maximum(np.searchsorted(self.begin, end, side="right") - first, 0)
 
     def of_pieces(self, inner: Pieces) -> Pieces:
-        """Pieces of the part in the time of the whole run: a part of this part.
-
-        Parameters
-        ----------
-        inner : Pieces
-            Whose times are those of the part.
-        """
+        """Pieces of the part in the time of the whole run: a part of this part."""
         stop = self.start + self.end - self.begin
         first, count = Pieces(self.start, stop, self.start).overlap(inner.begin, inner.end)
         which, mine = spread(first, count)
@@ -153,23 +140,7 @@ def cut_spans(
     end: NDArray[np.int64],
     pieces: Pieces,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """What of some spans lies in the pieces; those that only touch a piece have no length there.
-
-    Parameters
-    ----------
-    offsets : int64[L + 1]
-        Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
-    begin, end : int64[N]
-        In the time of the whole run, ns; of one location in order, without overlap.
-
-    Returns
-    -------
-    row : int64[M]
-        The span that each of the parts is of, ascending.
-    offsets : int64[L + 1]
-    begin, end : int64[M]
-        In the time of the part, ns.
-    """
+    """What of some spans lies in the pieces; those that only touch a piece have no length there."""
     if len(pieces) == 1:
         first, last = int(pieces.begin[0]), int(pieces.end[0])
         row = np.flatnonzero((end >= first) & (begin <= last))

@@ -19,20 +19,12 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["crowded", "crowding", "first_values", "waiting"]
-
 _NOTEWORTHY = 0.02  # of the time of all threads
 _HARMLESS = 0.005
 
 
 def crowding(trace: Trace) -> list[str]:
-    """Say whether threads waited for CPUs; a sentence each.
-
-    Parameters
-    ----------
-    trace : Trace
-        A run or a window of it: what is known is of the whole run.
-    """
+    """Say whether threads waited for CPUs; a sentence each."""
     whole = trace.whole or trace
     cpus, sharing = (first_values(whole, mark) for mark in (Event.CPUS, Event.SHARING))
     used, waited = (whole.marks(mark).total() for mark in (Event.USED, Event.WAITED))
@@ -46,17 +38,7 @@ def crowded(
     waited: NDArray[np.int64],
     offsets: NDArray[np.int64],
 ) -> list[str]:
-    """Say the same of what is known of each thread.
-
-    Parameters
-    ----------
-    cpus, sharing : int64[L]
-        CPUs that a thread may use, and threads that may use no others; 0 where that is not known.
-    used, waited : int64[L]
-        Time on a CPU and waiting for one, ns; 0 where that is not known.
-    offsets : int64[P + 1]
-        The first thread of each process.
-    """
+    """Say the same of what is known of each thread."""
     rows = np.flatnonzero((cpus > 0) & (sharing > cpus))
     known = used + waited > 0
     share = int(waited.sum()) / max(int((used + waited).sum()), 1)

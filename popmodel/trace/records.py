@@ -30,19 +30,6 @@ if TYPE_CHECKING:
     from popmodel.trace.event import Event
     from popmodel.trace.tables import TraceWarning
 
-__all__ = [
-    "CallSites",
-    "Columns",
-    "Exact",
-    "NamedCall",
-    "OpenMP",
-    "Others",
-    "Records",
-    "Synchronisation",
-    "Tally",
-    "by_frequency",
-]
-
 Tally: TypeAlias = "tuple[dict[str, int], tuple[TraceWarning, ...]]"
 """How often each call of MPI was made, and the warnings of `Calls`."""
 
@@ -57,88 +44,56 @@ class NamedCall(NamedTuple):
 
 
 class Exact(NamedTuple):
-    """Times of a format that knows fractions of nanoseconds, in which MPI calls take none.
+    """Times of a format that knows fractions of nanoseconds, in which MPI calls take none."""
 
-    Attributes
-    ----------
-    entry : float64[n]
-        When each call of `Calls` is made, ns.
-    end : float64[L]
-        When each location ends, ns.
-    """
-
-    entry: NDArray[np.float64]
-    end: NDArray[np.float64]
+    entry: NDArray[np.float64]  # float64[n]: When each call of `Calls` is made, ns
+    end: NDArray[np.float64]  # float64[L]: When each location ends, ns
 
 
 @dataclass(frozen=True, eq=False)
 class CallSites:
-    """Where in the program calls of MPI are made.
+    """Where in the program calls of MPI are made."""
 
-    Attributes
-    ----------
-    site : int32[n]
-        Index into `places` of each row of `Calls`; empty where there is one place for all.
-    places : sequence of (str, str)
-        The function that calls, and the place such as ``solver.c:42``; empty where not known.
-    """
-
+    # int32[n]: Index into `places` of each row of `Calls`; empty where there is one place for all.
     site: NDArray[np.int32]
+    # The function that calls, and the place such as ``solver.c:42``; empty where not known.
     places: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
 class OpenMP:
-    """Parallel regions of OpenMP, on all threads.
+    """Parallel regions of OpenMP, on all threads."""
 
-    Attributes
-    ----------
-    constructs, functions : Spans
-        Parallel constructs, and outlined functions (the part of a region that a thread takes); what
-        they are is an index into the names.
-    construct_names, function_names : sequence of (str, str)
-        Name for people, and the label in the trace, by which those of one name are put in order.
-    """
-
+    # Parallel constructs, and outlined functions (the part of a region that a thread takes); what
+    # they are is an index into the names.
     constructs: Spans
     functions: Spans
+    # Name for people, and the label in the trace, by which those of one name are put in order.
     construct_names: Sequence[tuple[str, str]]
     function_names: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
 class Synchronisation:
-    """When threads wait for each other.
+    """When threads wait for each other."""
 
-    Attributes
-    ----------
-    barriers, locks : tuple of Intervals
-        Times in barriers; times of waiting for locks and critical sections, or of holding them. An
-        entry for each kind.
-    """
-
+    # Times in barriers; times of waiting for locks and critical sections, or of holding them. An
+    # entry for each kind.
     barriers: tuple[Intervals, ...]
     locks: tuple[Intervals, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """Events of a run that tell nothing about its calls of MPI, with the numbers of their format.
-
-    Attributes
-    ----------
-    events : Events
-        In the order of the trace.
-    turn : int64[n]
-        Where each stands among the calls of its location: ``2 * k + 1`` inside the k-th of them
-        (from 0), ``2 * k`` before it. Times alone do not tell, as calls can take none.
-    lasting : bool[n]
-        Whether its value holds until the next event of its type.
+    """Events of a run that tell nothing about its calls of MPI, with the numbers of their
+    format.
     """
 
-    events: Events
+    events: Events  # In the order of the trace
+    # int64[n]: Where each stands among the calls of its location: ``2 * k + 1`` inside the k-th of
+    # them (from 0), ``2 * k`` before it. Times alone do not tell, as calls can take none.
     turn: NDArray[np.int64]
-    lasting: NDArray[np.bool_]
+    lasting: NDArray[np.bool_]  # bool[n]: Whether its value holds until the next event of its type
 
     @classmethod
     def none(cls, locations: int) -> Others:
@@ -147,13 +102,7 @@ class Others:
 
 
 class Records(ABC):
-    """Tables of a run, each made when it is asked for; `Trace` keeps what is needed again.
-
-    Parameters
-    ----------
-    locations : int
-        Threads of the run.
-    """
+    """Tables of a run, each made when it is asked for; `Trace` keeps what is needed again."""
 
     def __init__(self, locations: int) -> None:
         self.locations = locations
@@ -262,18 +211,7 @@ class Records(ABC):
 
 
 class Columns(Records):
-    """Tables that a reader has at once; the others are empty.
-
-    Parameters
-    ----------
-    states : States
-    calls : Calls
-    messages : Messages, optional
-    others : Others, optional
-    ends : int64[L], optional
-        End of each thread, ns; by default that of its last state.
-    exact : Exact, optional
-    """
+    """Tables that a reader has at once; the others are empty."""
 
     def __init__(
         self,

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["RegionWindows", "region_windows"]
-
 _SHOWN = 12
 _INSIDE = 0.95
 """Share of the windows that processes spend in the region, below which it is worth a word."""
@@ -30,25 +28,15 @@ _INSIDE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class RegionWindows:
-    """Windows in which a run is in a region.
+    """Windows in which a run is in a region."""
 
-    Attributes
-    ----------
-    begin, end : int64[N]
-        Nanoseconds, in order of time; they may overlap.
-    occurrences : int
-        How often a process enters the region; of the process that does so most often.
-    caveats : tuple of str
-        What has to be known about them, a sentence each.
-    cut : bool
-        Whether the run is in the region at other times, too, which are left out.
-    """
-
+    # int64[N]: Nanoseconds, in order of time; they may overlap.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
+    # How often a process enters the region; of the process that does so most often.
     occurrences: int
-    caveats: tuple[str, ...]
-    cut: bool = False
+    caveats: tuple[str, ...]  # What has to be known about them, a sentence each
+    cut: bool = False  # Whether the run is in the region at other times, too, which are left out
 
 
 def region_windows(
@@ -59,22 +47,6 @@ def region_windows(
     A process is in it while any of its threads is. Where all processes that enter it do so equally
     often, the k-th occurrence is one window: from the first begin to the last end, so that what
     early processes wait for late ones counts. Else a window is any time in which one is inside.
-
-    Parameters
-    ----------
-    trace : Trace
-    name : str
-        Of a region of the user's own (`user_regions`), else of a parallel region, else of a
-        function: then of all its parallel regions.
-    since, until : int
-        What lies outside these times is left out, ns.
-    where : str
-        What these times are, for errors.
-
-    Raises
-    ------
-    PartError
-        If there is no such region, or it takes no time between these times.
     """
     process, begin, end = _of_processes(trace, *_named(trace, name))
     entered = np.bincount(process, minlength=trace.processes)

@@ -18,29 +18,17 @@ if TYPE_CHECKING:
     from popmodel.trace.records import OpenMP, Synchronisation
     from popmodel.trace.trace import Trace
 
-__all__ = ["ParallelRegions", "locked", "parallel_regions", "synchronisation"]
-
 
 @dataclass(frozen=True)
 class ParallelRegions:
-    """Parallel regions of a trace.
+    """Parallel regions of a trace."""
 
-    Attributes
-    ----------
-    on_master : Intervals
-        Parallel constructs on masters.
-    in_function : Intervals
-        Outlined functions on all threads: the part of a region that a thread takes.
-    label : int64[R]
-        Index into `names` of each region on a master.
-    names : sequence of str
-        The function that the process runs first inside, if the master runs any: threads of nested
-        teams may do so before the master. Else the construct.
-    """
-
-    on_master: Intervals
+    on_master: Intervals  # Parallel constructs on masters
+    # Outlined functions on all threads: the part of a region that a thread takes.
     in_function: Intervals
-    label: NDArray[np.int64]
+    label: NDArray[np.int64]  # int64[R]: Index into `names` of each region on a master
+    # The function that the process runs first inside, if the master runs any: threads of nested
+    # teams may do so before the master. Else the construct.
     names: Sequence[str]
 
 

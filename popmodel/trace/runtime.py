@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from popmodel.trace.trace import Trace
 
-__all__ = ["longest", "state_ends", "state_times"]
-
 
 def state_times(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Time of each location in all its states, and without those with tracing disabled, ns.
@@ -72,20 +70,7 @@ def state_ends(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def longest(trace: Trace, covered: NDArray[np.int64], traced: NDArray[np.int64]) -> int:
-    """Runtime of a run, ns: the longest time of a thread, tracing-disabled time left out.
-
-    Parameters
-    ----------
-    trace : Trace
-        The run.
-    covered, traced : int64[L]
-        Its `state_times`.
-
-    Raises
-    ------
-    TraceError
-        If no thread has any such time.
-    """
+    """Runtime of a run, ns: the longest time of a thread, tracing-disabled time left out."""
     if traced.any():
         return int(traced.max())
     if covered.any():

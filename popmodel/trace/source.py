@@ -28,18 +28,11 @@ LARGEST_RATIO = 1032
 
 
 class Source(Protocol):
-    """Anything that fills a buffer with the next bytes; 0 at the end.
+    """Anything that fills a buffer with the next bytes; 0 at the end."""
 
-    Attributes
-    ----------
-    compressed : bool
-        Whether damage of the file shows only in its text, because a checksum comes last.
-    most : int
-        Bytes that the text cannot exceed.
-    """
-
+    # Whether damage of the file shows only in its text, because a checksum comes last.
     compressed: bool
-    most: int
+    most: int  # Bytes that the text cannot exceed
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill the buffer and return the number of bytes."""
@@ -47,13 +40,7 @@ class Source(Protocol):
 
 @contextmanager
 def open_source(path: Path) -> Iterator[Source]:
-    """Open a trace, decompressing it if its first bytes say that it is gzip.
-
-    Raises
-    ------
-    TraceError
-        A missing file (with files of similar names), a folder or a pipe, no permission.
-    """
+    """Open a trace, decompressing it if its first bytes say that it is gzip."""
     try:
         if stat.S_ISFIFO(mode := path.stat().st_mode) or stat.S_ISSOCK(mode):  # opening may wait
             raise TraceError(path, "is a pipe, not a file", hint=NO_PIPE)

@@ -115,13 +115,7 @@ def load(key: Key) -> tuple[dict[str, Any], Arrays] | None:
 
 
 def usable_folder() -> Path | None:
-    """Return the folder of cached traces if files can be made in it by us alone, else None.
-
-    Raises
-    ------
-    OSError
-        Its disk is full: that deserves a note, unlike a folder that is not ours to write.
-    """
+    """Return the folder of cached traces if files can be made in it by us alone, else None."""
     if doubt():
         return None
     try:
@@ -158,24 +152,7 @@ def keep(
     fill: Fill,
     finish: Finish,
 ) -> Arrays:
-    """Write a trace to a file and map it: into the cache, or, without a key, to a nameless one.
-
-    Parameters
-    ----------
-    where : Path
-        The folder.
-    fill : callable
-        Appends to all arrays.
-    finish : callable
-        May change the arrays in place afterwards; the names of those that it changed.
-
-    Raises
-    ------
-    OSError
-        The file cannot be written, for instance because the disk is full; nothing is left of it.
-    UsageError
-        The limit of the cache is none.
-    """
+    """Write a trace to a file and map it: into the cache, or, without a key, to a nameless one."""
     most = limit()
     new = _new(where)
     with new.file as file:

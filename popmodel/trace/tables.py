@@ -13,18 +13,6 @@ import numpy.typing as npt
 
 from popmodel.values import dataclass
 
-__all__ = [
-    "Events",
-    "Int32",
-    "Int64",
-    "Messages",
-    "States",
-    "TraceWarning",
-    "location_of_row",
-    "offsets_of",
-    "part_of",
-]
-
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
@@ -32,22 +20,14 @@ UInt32 = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """What each thread was doing: one row per state record, in time order inside a location.
+    """What each thread was doing: one row per state record, in time order inside a location."""
 
-    Attributes
-    ----------
-    offsets : int64[L + 1]
-        Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
-    begin, end : int64[n]
-        Nanoseconds.
-    state : int32[n]
-        0 idle, 1 running, and so on; see `Labels.states`.
-    """
-
+    # int64[L + 1]: Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
     offsets: Int64
+    # int64[n]: Nanoseconds.
     begin: Int64
     end: Int64
-    state: Int32
+    state: Int32  # int32[n]: 0 idle, 1 running, and so on; see `Labels.states`
 
     @classmethod
     def none(cls, locations: int) -> States:
@@ -57,23 +37,14 @@ class States:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """One row per pair of type and value; pairs of equal time keep the order of the file.
+    """One row per pair of type and value; pairs of equal time keep the order of the file."""
 
-    Attributes
-    ----------
-    offsets : int64[L + 1]
-        Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
-    time : int64[n]
-        Nanoseconds.
-    type : uint32[n]
-    value : int64[n]
-        Values from 2**63 up to 2**64 - 1 (addresses, broken counters) appear as negative numbers
-        of the same 64 bits.
-    """
-
+    # int64[L + 1]: Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
     offsets: Int64
-    time: Int64
-    type: UInt32
+    time: Int64  # int64[n]: Nanoseconds
+    type: UInt32  # uint32[n]
+    # int64[n]: Values from 2**63 up to 2**64 - 1 (addresses, broken counters) appear as negative
+    # numbers of the same 64 bits.
     value: Int64
 
     @classmethod
@@ -90,30 +61,20 @@ class Events:
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Point-to-point messages by sending location, in order of their physical send.
+    """Point-to-point messages by sending location, in order of their physical send."""
 
-    Attributes
-    ----------
-    offsets : int64[L + 1]
-        Rows sent by location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
-    sender, receiver : int32[n]
-        Locations.
-    logical_send, physical_send, logical_receive, physical_receive : int64[n]
-        Nanoseconds.
-    size : int64[n]
-        Bytes.
-    tag : int64[n]
-    """
-
+    # int64[L + 1]: Rows sent by location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
     offsets: Int64
+    # int32[n]: Locations.
     sender: Int32
     receiver: Int32
+    # int64[n]: Nanoseconds.
     logical_send: Int64
     physical_send: Int64
     logical_receive: Int64
     physical_receive: Int64
-    size: Int64
-    tag: Int64
+    size: Int64  # int64[n]: Bytes
+    tag: Int64  # int64[n]
 
     @classmethod
     def none(cls, locations: int) -> Messages:

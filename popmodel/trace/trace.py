@@ -31,62 +31,32 @@ Derived = TypeVar("Derived")
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One application of a trace.
+    """One application of a trace."""
 
-    Attributes
-    ----------
-    path : str
-        Where it was read from, for people: what is no UTF-8 is escaped.
-    application : int
-        Its number in the trace, from 1.
-    applications : int
-        How many the trace holds.
-    begin, end : int
-        The window of analysis in nanoseconds; by default from the first record to the end that the
-        header states.
-    nodes : tuple of int
-        CPUs of each node; empty where the header does not state them.
-    process_offsets : int64[P + 1]
-        First location of each process, and the number of locations.
-    node_of_location : int32[L]
-        From 0.
-    communicators : mapping of int to int32 array
-        Ranks, from 0, of each communicator.
-    records : Records
-        What the reader gives of the run, and, of a part of a run, what is left of it.
-    names : tuple of str or None
-        Names of the locations, where there is a ``.row`` file.
-    warnings : tuple of TraceWarning
-        What was found wanting while reading.
-    timed : bool
-        Whether times were measured; else they are those of computing alone, and calls take none.
-    whole : Trace or None
-        Of a part of a run, the trace it was cut from.
-    pieces : Pieces or None
-        Of a part of a run, which stretches of the whole it consists of.
-    origin : int
-        Time of the first record by the clock of the file, ns: what times of a trace are less than
-        those in its file.
-    devices : tuple of str
-        Rows of the file that are left out because they are no threads: streams of GPUs.
-    """
-
-    path: str
-    application: int
+    path: str  # Where it was read from, for people: what is no UTF-8 is escaped
+    application: int  # Its number in the trace, from 1
+    # The window of analysis in nanoseconds; by default from the first record to the end that the
+    # header states.
     begin: int
     end: int
-    nodes: tuple[int, ...]
+    nodes: tuple[int, ...]  # CPUs of each node; empty where the header does not state them
+    # int64[P + 1]: First location of each process, and the number of locations.
     process_offsets: Int64
-    node_of_location: Int32
-    communicators: Mapping[int, Int32]
+    node_of_location: Int32  # int32[L]: From 0
+    communicators: Mapping[int, Int32]  # Ranks, from 0, of each communicator
+    # What the reader gives of the run, and, of a part of a run, what is left of it.
     records: Records
-    names: tuple[str, ...] | None = None
-    warnings: tuple[TraceWarning, ...] = ()
-    applications: int = 1
+    names: tuple[str, ...] | None = None  # Names of the locations, where there is a ``.row`` file
+    warnings: tuple[TraceWarning, ...] = ()  # What was found wanting while reading
+    applications: int = 1  # How many the trace holds
+    # Whether times were measured; else they are those of computing alone, and calls take none.
     timed: bool = True
-    whole: Trace | None = None
-    pieces: Pieces | None = None
+    whole: Trace | None = None  # Of a part of a run, the trace it was cut from
+    pieces: Pieces | None = None  # Of a part of a run, which stretches of the whole it consists of
+    # Time of the first record by the clock of the file, ns: what times of a trace are less than
+    # those in its file.
     origin: int = 0
+    # Rows of the file that are left out because they are no threads: streams of GPUs.
     devices: tuple[str, ...] = ()
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 

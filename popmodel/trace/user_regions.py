@@ -15,27 +15,15 @@ if TYPE_CHECKING:
     from popmodel.trace.pieces import Pieces
     from popmodel.trace.trace import Trace
 
-__all__ = ["Occurrences", "user_regions"]
-
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """When threads are inside regions; a region inside itself counts once.
+    """When threads are inside regions; a region inside itself counts once."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the regions, each once, in alphabetical order.
-    label : int64[N]
-        Index into `names`.
-    location : int64[N]
-    begin, end : int64[N]
-        Nanoseconds; of one region and location in order.
-    """
-
-    names: tuple[str, ...]
-    label: NDArray[np.int64]
-    location: NDArray[np.int64]
+    names: tuple[str, ...]  # Of the regions, each once, in alphabetical order
+    label: NDArray[np.int64]  # int64[N]: Index into `names`
+    location: NDArray[np.int64]  # int64[N]
+    # int64[N]: Nanoseconds; of one region and location in order.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
     from popmodel.trace.user_regions import Occurrences
 
-__all__ = ["cut", "splice"]
-
 
 def cut(trace: Trace, begin: int, end: int) -> Trace:
     """Return the part of a trace between two times.
@@ -42,18 +40,6 @@ def cut(trace: Trace, begin: int, end: int) -> Trace:
     edges included.
 
     Cutting twice gives the same as cutting once to the common part.
-
-    Parameters
-    ----------
-    begin, end : int
-        Nanoseconds; what lies outside the trace's own window is left out.
-
-    Raises
-    ------
-    UsageError
-        `end` is not after `begin`.
-    PartError
-        The trace covers nothing of the window.
     """
     if not begin < end:
         raise UsageError(
@@ -76,16 +62,6 @@ def splice(trace: Trace, begin: Int64, end: Int64) -> Trace:
     times, the times of the others are less what is left out before them. What goes on from one into
     the next ends and begins again where they meet. Messages are kept as by `cut`; a time of
     theirs between two stretches is where these meet.
-
-    Parameters
-    ----------
-    begin, end : int64[N]
-        Nanoseconds, in any order; what lies outside the trace's own window is left out.
-
-    Raises
-    ------
-    PartError
-        The trace covers nothing of them.
     """
     first, last = joined(*(np.clip(time, trace.begin, trace.end) for time in (begin, end)))
     if not len(first):
@@ -121,14 +97,7 @@ def _taken(trace: Trace, pieces: Pieces) -> Trace:
 
 
 class Part(Records):
-    """What is left of the records of a run in some pieces of it.
-
-    Parameters
-    ----------
-    whole : Trace
-        The run.
-    pieces : Pieces
-    """
+    """What is left of the records of a run in some pieces of it."""
 
     def __init__(self, whole: Trace, pieces: Pieces) -> None:
         super().__init__(whole.locations)

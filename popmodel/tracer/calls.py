@@ -27,24 +27,12 @@ _LOOKS = frozenset(
 
 @dataclass(frozen=True)
 class Call:
-    """An MPI call.
+    """An MPI call."""
 
-    Attributes
-    ----------
-    name : str
-        Without ``MPI_``.
-    event : Event
-        What the call is about.
-    value : int
-        Its number in a trace, by Extrae.
-    family : str
-        As the table says: message, probe, completion, collective, ...
-    """
-
-    name: str
-    event: Event
-    value: int
-    family: str
+    name: str  # Without ``MPI_``
+    event: Event  # What the call is about
+    value: int  # Its number in a trace, by Extrae
+    family: str  # As the table says: message, probe, completion, collective,
 
     @property
     def may_miss(self) -> bool:
@@ -54,13 +42,7 @@ class Call:
 
 @cache
 def known_calls() -> Mapping[int, Call]:
-    """Return all calls by their number in records.
-
-    Raises
-    ------
-    PopmodelError
-        The table is not there.
-    """
+    """Return all calls by their number in records."""
     path = sources() / "tracer" / "calls.h"
     try:
         text = path.read_text(encoding="utf-8")

@@ -17,8 +17,6 @@ from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.meta import Exchange, Meta
 from popmodel.values import dataclass
 
-__all__ = ["Clock", "align"]
-
 _BY_DAY = (
     "hosts whose clock was not compared with that of rank 0: aligned by time of day, which can be "
     "off by milliseconds"
@@ -30,18 +28,12 @@ _LARGEST_DRIFT = 1e-3
 
 @dataclass(frozen=True)
 class Clock:
-    """How to get from a host's time to that of the reference.
+    """How to get from a host's time to that of the reference."""
 
-    Attributes
-    ----------
-    times, offsets : tuple of int
-        Instants of the host's clock, ascending, and what is to be added there; ns.
-    residual : int or None
-        By how much an offset may be wrong, ns; None where that cannot be said.
-    """
-
+    # Instants of the host's clock, ascending, and what is to be added there; ns.
     times: tuple[int, ...] = (0,)
     offsets: tuple[int, ...] = (0,)
+    # By how much an offset may be wrong, ns; None where that cannot be said.
     residual: int | None = 0
 
     def __call__(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -72,12 +64,6 @@ def align(metas: Sequence[Meta]) -> tuple[dict[str, Clock], list[TraceWarning]]:
     """Clocks of all hosts, that of rank 0's host being the reference.
 
     All hosts were compared with that one, whether there are records of it or not.
-
-    Returns
-    -------
-    clocks : dict of str to Clock
-        By `Meta.boot`.
-    warnings : list of TraceWarning
     """
     reference = metas[0]
     clocks = {reference.boot: Clock()}

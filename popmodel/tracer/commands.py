@@ -58,40 +58,19 @@ class CommandError(PopmodelError):
 
 @dataclass(frozen=True)
 class Command:
-    """What is to be traced.
+    """What is to be traced."""
 
-    Attributes
-    ----------
-    words : tuple of str
-        As the user gave them.
-    path : str
-        The file of the first word.
-    start : int
-        The word that is the launcher, or the program; before it may be ``env``, ``time`` or such.
-    is_launcher : bool
-        Whether it starts ranks of MPI.
-    family : str or None
-        Which launcher it is, where its options are known.
-    program : Path or None
-        The program that it starts, where it can be found among the words.
-    """
-
-    words: tuple[str, ...]
-    path: str
+    words: tuple[str, ...]  # As the user gave them
+    path: str  # The file of the first word
+    # The word that is the launcher, or the program; before it may be ``env``, ``time`` or such.
     start: int
-    is_launcher: bool
-    family: Family | None
-    program: Path | None
+    is_launcher: bool  # Whether it starts ranks of MPI
+    family: Family | None  # Which launcher it is, where its options are known
+    program: Path | None  # The program that it starts, where it can be found among the words
 
 
 def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Command:
-    """Find out what a command starts.
-
-    Raises
-    ------
-    UsageError
-        There is no such program, or a launcher is given nothing to start.
-    """
+    """Find out what a command starts."""
     if not words:
         raise UsageError("trace: no command given", EXAMPLE)
     first = words[0]
@@ -112,12 +91,8 @@ def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Com
 
 
 def refuse_as_rank(environment: Mapping[str, str] = os.environ) -> None:
-    """Make sure that popmodel is not one of the ranks itself (``mpirun -n 4 popmodel trace ...``).
-
-    Raises
-    ------
-    UsageError
-        It is: each would trace a run of its own.
+    """Make sure that popmodel is not one of the ranks itself (``mpirun -n 4 popmodel trace
+    ...``).
     """
     for variable in _RANKS:
         number = environment.get(variable, "")
@@ -129,14 +104,7 @@ def refuse_as_rank(environment: Mapping[str, str] = os.environ) -> None:
 
 
 def refuse_untraceable(program: Path) -> None:
-    """Make sure that a library can be loaded into a program.
-
-    Raises
-    ------
-    CommandError
-        It is linked statically, for another kind of processor, or runs with other rights than
-        those of the user.
-    """
+    """Make sure that a library can be loaded into a program."""
     try:
         status = program.stat()
     except OSError:

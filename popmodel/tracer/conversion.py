@@ -35,8 +35,6 @@ from popmodel.tracer.spool import Spool
 from popmodel.units import format_time
 from popmodel.values import dataclass
 
-__all__ = ["CHUNK", "Conversion"]
-
 CHUNK = 1 << 17
 """Records that are converted at a time."""
 
@@ -56,17 +54,6 @@ class _Times:
 
 class Conversion:
     """Converts the records of a run.
-
-    Parameters
-    ----------
-    raw : Raw
-        The run.
-    spool : Spool
-        Takes the rows of each location, and the messages.
-    locate : callable, optional
-        Finds names and source lines of parallel regions and of calls.
-    progress : callable, optional
-        Is told the part that is done.
 
     Attributes
     ----------

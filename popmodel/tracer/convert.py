@@ -25,8 +25,6 @@ from popmodel.tracer.openings import Openings, openings, still_open
 from popmodel.tracer.records import RECORD, Guard, Kind
 from popmodel.values import dataclass
 
-__all__ = ["STATE", "Converted", "Converter", "Load"]
-
 STATE = np.dtype([("begin", np.int64), ("end", np.int64), ("state", np.int64)])
 
 NOT_RETURNED = "MPI calls that had not returned when their thread ended (assumed to end there)"
@@ -55,13 +53,6 @@ class Load(NamedTuple):
 
 class Converter:
     """One thread of the trace, which one thread of the system after another can be.
-
-    Parameters
-    ----------
-    row : int
-        Location in the trace.
-    tables : Tables
-        What the numbers in its records mean.
 
     Attributes
     ----------
@@ -113,15 +104,7 @@ class Converter:
         return self._states(np.array([time]), np.array([-1]))
 
     def feed(self, records: NDArray[np.void], close: int | None = None) -> Converted:
-        """Convert records, whose times are those of the trace.
-
-        Parameters
-        ----------
-        records : RECORD[n]
-            They do not end inside an MPI call unless they are the thread's last.
-        close : int, optional
-            When the thread of the system ends, if these are its last.
-        """
+        """Convert records, whose times are those of the trace."""
         tables = self.tables.calls
         self._records += len(records)
         told = records[records["kind"] == Kind.GUARDED]

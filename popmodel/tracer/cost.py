@@ -12,8 +12,6 @@ from popmodel.host.processes import output_of
 from popmodel.tracer.environment import DIRECTORY, PRELOAD
 from popmodel.values import dataclass
 
-__all__ = ["USUAL", "Cost", "Costs", "measured_by"]
-
 _PATIENCE = 60.0
 
 
@@ -31,22 +29,13 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class Costs:
-    """What it costs a thread to be recorded.
+    """What it costs a thread to be recorded."""
 
-    Attributes
-    ----------
-    record : Cost
-        Of a record, with its share of the pages that the file takes.
-    lock, section : Cost
-        Of a lock that was free and of a critical section, which are summed up.
-    measured : bool
-        Whether that was measured where the run was made.
-    """
-
-    record: Cost
+    record: Cost  # Of a record, with its share of the pages that the file takes
+    # Of a lock that was free and of a critical section, which are summed up.
     lock: Cost
     section: Cost
-    measured: bool = True
+    measured: bool = True  # Whether that was measured where the run was made
 
 
 CALL = Cost(10e-9, 60e-9)
@@ -58,17 +47,7 @@ USUAL = Costs(Cost(25e-9, 80e-9), Cost(4e-9, 15e-9), Cost(40e-9, 150e-9), measur
 
 
 def measured_by(program: Path, folder: Path, environment: Mapping[str, str]) -> Costs | None:
-    """Measure what recording costs; None if that cannot be done.
-
-    Parameters
-    ----------
-    program : Path
-        What measures (`popmodel.tracer.library.build_cost`).
-    folder : Path
-        Where records are written to: file systems differ.
-    environment : mapping of str to str
-        Of the run.
-    """
+    """Measure what recording costs; None if that cannot be done."""
     with tempfile.TemporaryDirectory(prefix=".popmodel-cost-", dir=folder) as scratch:
         own = {name: value for name, value in environment.items() if name != PRELOAD}
         done = output_of([str(program)], timeout=_PATIENCE, environment={**own, DIRECTORY: scratch})

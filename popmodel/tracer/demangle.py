@@ -11,8 +11,6 @@ from typing import Any
 
 from popmodel.trace.function_names import without_arguments
 
-__all__ = ["demangle"]
-
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1")
 _TOOLS = ("c++filt", "llvm-cxxfilt")
 _PATIENCE = 20.0

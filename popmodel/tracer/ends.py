@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from popmodel.tracer.in_calls import CallTables, InCalls
 from popmodel.tracer.records import Kind
 
-__all__ = ["POSTED", "RECEIVED", "SENT", "posted", "received", "sent"]
-
 SENT = np.dtype(
     [
         ("time", np.int64),

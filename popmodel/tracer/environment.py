@@ -33,36 +33,17 @@ DIRECTORY = "POPMODEL_TRACE_DIR"
 
 @dataclass(frozen=True)
 class Settings:
-    """What is recorded.
+    """What is recorded."""
 
-    Attributes
-    ----------
-    counters : bool
-        Whether hardware counters are read.
-    openmp : str
-        How OpenMP is observed.
-    call_sites : bool
-        Whether it is recorded where in the program MPI is called.
-    locks : str
-        Whether locks are summed up by region or recorded one by one.
-    window : str, optional
-        ``FROM:TO`` in seconds since the end of MPI_Init: what is outside is not recorded.
-    max_size : int, optional
-        Bytes of records.
-    max_rate : int, optional
-        Records per second and thread.
-    leave_out : tuple of str
-        Of `LEAVE_OUT`: kinds of calls that are not recorded.
-    """
-
-    counters: bool = False
-    openmp: OpenMP = "auto"
-    call_sites: bool = True
-    locks: Locks = "sum"
+    counters: bool = False  # Whether hardware counters are read
+    openmp: OpenMP = "auto"  # How OpenMP is observed
+    call_sites: bool = True  # Whether it is recorded where in the program MPI is called
+    locks: Locks = "sum"  # Whether locks are summed up by region or recorded one by one
+    # ``FROM:TO`` in seconds since the end of MPI_Init: what is outside is not recorded.
     window: str | None = None
-    max_size: int | None = None
-    max_rate: int | None = None
-    leave_out: tuple[str, ...] = ()
+    max_size: int | None = None  # Bytes of records
+    max_rate: int | None = None  # Records per second and thread
+    leave_out: tuple[str, ...] = ()  # Of `LEAVE_OUT`: kinds of calls that are not recorded
 
 
 @dataclass(frozen=True)
@@ -74,17 +55,7 @@ class Call:
 
 
 def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
-    """The variables that the library and its loading need.
-
-    Parameters
-    ----------
-    library : Path
-        The library; absolute, as is the raw directory: programs change their directory.
-    raw : Path
-        Where records go.
-    settings : Settings
-        What is recorded.
-    """
+    """The variables that the library and its loading need."""
     given = {
         PRELOAD: str(library),
         DIRECTORY: str(raw),
@@ -106,13 +77,7 @@ def variables(library: Path, raw: Path, settings: Settings) -> dict[str, str]:
 
 
 def refuse_unloadable(library: Path, hint: str) -> None:
-    """Make sure that ``LD_PRELOAD`` can name a library.
-
-    Raises
-    ------
-    FileError
-        Its path holds what separates names there.
-    """
+    """Make sure that ``LD_PRELOAD`` can name a library."""
     if re.search(r"[\s:]", str(library)):
         raise FileError(
             library,
@@ -126,15 +91,6 @@ def place(command: Command, variables: Mapping[str, str], environment: Mapping[s
 
     What the user preloads stays, behind the library: in the environment, or as an option of the
     launcher.
-
-    Parameters
-    ----------
-    command : Command
-        As the user gave it.
-    variables : mapping of str to str
-        Of the program.
-    environment : mapping of str to str
-        In which the command will run.
     """
     words = list(command.words)
     given = dict(variables)

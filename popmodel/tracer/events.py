@@ -19,8 +19,6 @@ from popmodel.tracer.openings import Openings, still_open
 from popmodel.tracer.records import RECORD, SITE_SHIFT, Construct, Guard, Kind
 from popmodel.values import dataclass
 
-__all__ = ["PAIR", "EventMaker", "Tables"]
-
 PAIR = np.dtype(
     [("time", np.int64), ("value", np.int64), ("event", np.uint32), ("joined", np.uint32)]
 )
@@ -59,38 +57,20 @@ Values = NDArray[np.int64] | NDArray[np.bool_] | int
 
 @dataclass(frozen=True)
 class Tables:
-    """Numbers in the trace of what a process's records name.
-
-    Attributes
-    ----------
-    calls : CallTables
-    communicators : int64[n]
-        By local id.
-    functions, regions : mapping of int to int
-        By address, and by the id of the name; they have a number for everything.
-    sites : int64[n, 2]
-        Function and line of each call site; 0 where they are not known.
-    with_lines : bool
-        Whether source lines of functions are known.
-    """
+    """Numbers in the trace of what a process's records name."""
 
     calls: CallTables
-    communicators: NDArray[np.int64]
+    communicators: NDArray[np.int64]  # int64[n]: By local id
+    # By address, and by the id of the name; they have a number for everything.
     functions: Mapping[int, int]
     regions: Mapping[int, int]
+    # int64[n, 2]: Function and line of each call site; 0 where they are not known.
     sites: NDArray[np.int64]
-    with_lines: bool = False
+    with_lines: bool = False  # Whether source lines of functions are known
 
 
 class EventMaker:
-    """Makes the events of one thread of the trace.
-
-    Parameters
-    ----------
-    tables : Tables
-    counts : Counter
-        Takes what is not as it should be.
-    """
+    """Makes the events of one thread of the trace."""
 
     def __init__(self, tables: Tables, counts: Counter[str]) -> None:
         self._tables = tables
@@ -110,19 +90,7 @@ class EventMaker:
         calls: InCalls,
         open_: NDArray[np.void],
     ) -> NDArray[np.void]:
-        """Events of some records, in order.
-
-        Parameters
-        ----------
-        records : RECORD[n]
-            Well nested.
-        when : int64[n]
-            Their times.
-        calls : InCalls
-            The calls among them.
-        open_ : RECORD[m]
-            What is open before them.
-        """
+        """Events of some records, in order."""
         events = _Lines(when)
         kind = records["kind"]
         self._add_calls(events, records, calls)

@@ -32,14 +32,9 @@ Locate = Callable[[str, Sequence[int]], Sequence[Place]]
 
 @dataclass
 class Communicators:
-    """All communicators of a run.
+    """All communicators of a run."""
 
-    Attributes
-    ----------
-    members : dict of int to tuple of int
-        World ranks by number; without intercommunicators, of which a trace does not tell them.
-    """
-
+    # World ranks by number; without intercommunicators, of which a trace does not tell them.
     members: dict[int, tuple[int, ...]] = field(default_factory=dict)
     _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
 
@@ -80,18 +75,11 @@ class Communicators:
 
 @dataclass
 class Functions:
-    """Functions of parallel regions and tasks, numbered from 1.
+    """Functions of parallel regions and tasks, numbered from 1."""
 
-    Attributes
-    ----------
-    names : list of str
-        Of function 1, 2, ... as their authors wrote them.
-    lines : list of str
-        Source lines; empty where unknown.
-    """
-
+    # Of function 1, 2, ... as their authors wrote them.
     names: list[str] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)  # Source lines; empty where unknown
     _numbers: dict[tuple[str, str | int], int] = field(default_factory=dict)
     _known: list[Function] = field(default_factory=list)
 
@@ -132,18 +120,11 @@ class Functions:
 
 @dataclass
 class Sites:
-    """Call sites of MPI.
+    """Call sites of MPI."""
 
-    Attributes
-    ----------
-    functions : list of str
-        Functions 1, 2, ... that they are in.
-    lines : list of str
-        Lines 1, 2, ... as Extrae writes them: ``42 (solver.c, app)``; where the line is not known
-        ``0 (app+0x1234, app)``.
-    """
-
-    functions: list[str] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)  # Functions 1, 2, ... that they are in
+    # Lines 1, 2, ... as Extrae writes them: ``42 (solver.c, app)``; where the line is not known ``0
+    # (app+0x1234, app)``.
     lines: list[str] = field(default_factory=list)
     _known: dict[Site, tuple[int, int]] = field(default_factory=dict)
 

@@ -12,8 +12,6 @@ from popmodel.tracer.records import Kind
 from popmodel.tracer.states import states_of_calls
 from popmodel.values import dataclass
 
-__all__ = ["CallTables", "InCalls"]
-
 # A send is over when its call returns, but these calls send and then do something else.
 _SENT_AT_ENTRY = (
     *("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace"),
@@ -70,26 +68,16 @@ def _flags(names: Iterable[str]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class InCalls:
-    """Calls among some records.
+    """Calls among some records."""
 
-    Attributes
-    ----------
-    enter, leave : int64[n]
-        Rows of the records that begin and end them.
-    missed : bool[n]
-        Whether the call found nothing.
-    times : int64[n]
-        How many calls it stands for: those in a row that found nothing are recorded as one, the
-        one after them that did find something included.
-    between : int64[n]
-        Time between these, ns.
-    """
-
+    # int64[n]: Rows of the records that begin and end them.
     enter: NDArray[np.int64]
     leave: NDArray[np.int64]
-    missed: NDArray[np.bool_]
+    missed: NDArray[np.bool_]  # bool[n]: Whether the call found nothing
+    # int64[n]: How many calls it stands for: those in a row that found nothing are recorded as one,
+    # the one after them that did find something included.
     times: NDArray[np.int64]
-    between: NDArray[np.int64]
+    between: NDArray[np.int64]  # int64[n]: Time between these, ns
 
     @classmethod
     def of(cls, records: NDArray[np.void], time: NDArray[np.int64], tables: CallTables) -> InCalls:

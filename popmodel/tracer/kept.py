@@ -15,31 +15,17 @@ from popmodel import cache, files
 from popmodel.host.build import PROGRAMS, TRACER, is_as_built, tracer_sources
 from popmodel.host.toolchain import Compiler, Mpi
 
-__all__ = ["Kept", "find", "keep"]
-
 _NAME = "made-for.json"
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A library that is there.
+    """A library that is there."""
 
-    Attributes
-    ----------
-    path : Path
-        The library.
-    compiler : Compiler
-        What linked it.
-    mpi : Mpi or None
-        The MPI that it is for.
-    cost : Path or None
-        The program that measures what recording costs.
-    """
-
-    path: Path
-    compiler: Compiler
-    mpi: Mpi | None
-    cost: Path | None
+    path: Path  # The library
+    compiler: Compiler  # What linked it
+    mpi: Mpi | None  # The MPI that it is for
+    cost: Path | None  # The program that measures what recording costs
 
 
 def keep(kept: Kept) -> None:
@@ -62,17 +48,7 @@ def keep(kept: Kept) -> None:
 def find(
     open_mpi: bool | None, environment: Mapping[str, str], *, for_mpi: bool = False
 ) -> Kept | None:
-    """Find the library of this popmodel that was built last.
-
-    Parameters
-    ----------
-    open_mpi : bool or None
-        Whether it is to be for Open MPI or for another make; None if that is not known.
-    environment : mapping of str to str
-        A compiler that the user names there is the one to use: then nothing is found.
-    for_mpi : bool
-        Whether one without MPI is of no use.
-    """
+    """Find the library of this popmodel that was built last."""
     if environment.get("MPICC") or environment.get("CC"):
         return None
     fitting = [

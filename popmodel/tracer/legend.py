@@ -17,21 +17,11 @@ if TYPE_CHECKING:
 
     from popmodel.tracer.identities import Functions, Names, Sites
 
-__all__ = ["names_of_values"]
-
 
 def names_of_values(
     called: NDArray[np.int64], functions: Functions, names: Names, sites: Sites
 ) -> Mapping[Event, Mapping[int, str]]:
-    """Names of the values of events that are others in every run.
-
-    Parameters
-    ----------
-    called : int64[n]
-        How often each MPI call was made, by its number.
-    functions, names, sites
-        Of parallel regions, of the user's regions and of MPI calls.
-    """
+    """Names of the values of events that are others in every run."""
     values: dict[Event, dict[int, str]] = {}
     for number in np.flatnonzero(called).tolist():
         call = known_calls()[number]

@@ -39,30 +39,15 @@ _SUFFIXES: Mapping[str, str] = {"Open MPI": "openmpi", "Hydra": "mpich"}
 
 @dataclass(frozen=True)
 class Library:
-    """A built library.
+    """A built library."""
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    compiler : Compiler
-        What linked it.
-    mpi : Mpi or None
-        The MPI that it is for; None if it observes OpenMP only.
-    without_mpi : str or None
-        Why it is for none.
-    cost : Path or None
-        The program that measures what recording costs (`popmodel.tracer.cost`).
-    without_cost : str or None
-        Why there is none.
-    """
-
-    path: Path
-    compiler: Compiler
-    mpi: Mpi | None
-    without_mpi: str | None = None
+    path: Path  # The file
+    compiler: Compiler  # What linked it
+    mpi: Mpi | None  # The MPI that it is for; None if it observes OpenMP only
+    without_mpi: str | None = None  # Why it is for none
+    # The program that measures what recording costs (`popmodel.tracer.cost`).
     cost: Path | None = None
-    without_cost: str | None = None
+    without_cost: str | None = None  # Why there is none
 
 
 def find_or_build(
@@ -73,27 +58,6 @@ def find_or_build(
     """Build the library for a command, or find it as it was built before.
 
     Where there is no compiler it is the one that was built last for such a program.
-
-    Parameters
-    ----------
-    command : Command, optional
-        What is to be traced; without it the library is for the MPI at hand.
-    environment : mapping of str to str
-        With ``MPICC``, ``CC``, ``PATH``.
-    on_build : callable, optional
-        Called with the name of the MPI before the library is built, which takes seconds.
-
-    Returns
-    -------
-    Library
-        Without MPI where there is none and the command is not known to need it.
-
-    Raises
-    ------
-    ToolchainError
-        There is no compiler, or no MPI although a launcher of MPI is called.
-    BuildError, FileError
-        It cannot be built or kept.
     """
     linked = None if command is None else _linked_with(command, environment)
     try:
@@ -209,13 +173,7 @@ def _is_open_mpi(library: Path) -> bool | None:
 
 
 def _refuse_another(mpi: Mpi, linked: Path) -> None:
-    """Make sure that a program is linked with the make of MPI that the library is built for.
-
-    Raises
-    ------
-    ToolchainError
-        It is not. The library would end the program with the same words, once for every rank.
-    """
+    """Make sure that a program is linked with the make of MPI that the library is built for."""
     is_open_mpi = _is_open_mpi(linked)
     if is_open_mpi is None:
         return  # the library looks again when it is loaded

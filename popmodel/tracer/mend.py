@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from popmodel.tracer.openings import Openings
 from popmodel.tracer.records import RECORD, Kind
 
-__all__ = ["closing", "mend"]
-
 _UNENDED = "calls and regions without a recorded end (ended at the next record that implies it)"
 _UNBEGUN = "ends of calls and regions without a recorded start (dropped)"
 
@@ -42,18 +40,7 @@ def mend(
     opened: Openings,
     counts: Counter[str],
 ) -> NDArray[np.void]:
-    """Return records that nest.
-
-    Parameters
-    ----------
-    records : RECORD[n]
-    found : Openings
-        What they open and close.
-    before, opened : RECORD[m], Openings
-        What is open before them.
-    counts : Counter
-        Takes what was put right.
-    """
+    """Return records that nest."""
     levels = before["call"].tolist()
     stack = list(zip(opened.group.tolist(), levels, range(-len(before), 0), strict=True))
     both = np.concatenate([before, records])

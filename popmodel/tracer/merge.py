@@ -35,73 +35,35 @@ from popmodel.tracer.spool import Spool
 from popmodel.tracer.trace_text import names_of_rows, write_text
 from popmodel.values import dataclass
 
-__all__ = ["Merged", "merge", "merge_runs", "of_run"]
-
 _SUFFIXES = (".prv.gz", ".prv")
 
 
 @dataclass(frozen=True)
 class Merged:
-    """A merged trace.
+    """A merged trace."""
 
-    Attributes
-    ----------
-    path : Path
-        The ``.prv`` or ``.prv.gz`` file.
-    size : int
-        Its bytes.
-    raw_size : int
-        Bytes of the records that it was made from.
-    processes, hosts : int
-    threads : tuple of int
-        Of each process.
-    duration : int
-        ns.
-    records : int
-        Records of the tracer.
-    loads : tuple of Load
-        What was recorded of each thread.
-    calls : mapping of str to int
-        How often each MPI call was made, the most frequent first.
-    only_masters_call : bool
-        Whether no other thread calls MPI, as a replay needs.
-    messages, message_bytes : int
-    clock_residual : int or None
-        By how much times of different hosts may be wrong, ns; None where that is unknown.
-    library : str
-        The MPI, as it calls itself; empty where there was none.
-    openmp : mapping of str to int
-        How many processes had their OpenMP observed in which way.
-    counters : mapping of str to int
-        How many processes read hardware counters (key ``""``), or why they did not.
-    warnings : tuple of TraceWarning
-        What is not there, or not as it should be.
-    spawned : bool
-        Whether another run started this one by MPI_Comm_spawn.
-    crowding : tuple of str
-        Whether threads shared CPUs or waited for them.
-    """
-
-    path: Path
-    size: int
-    raw_size: int
+    path: Path  # The ``.prv`` or ``.prv.gz`` file
+    size: int  # Its bytes
+    raw_size: int  # Bytes of the records that it was made from
     processes: int
     hosts: int
-    threads: tuple[int, ...]
-    duration: int
-    records: int
-    loads: tuple[Load, ...]
-    calls: Mapping[str, int]
-    only_masters_call: bool
+    threads: tuple[int, ...]  # Of each process
+    duration: int  # ns
+    records: int  # Records of the tracer
+    loads: tuple[Load, ...]  # What was recorded of each thread
+    calls: Mapping[str, int]  # How often each MPI call was made, the most frequent first
+    only_masters_call: bool  # Whether no other thread calls MPI, as a replay needs
     messages: int
     message_bytes: int
+    # By how much times of different hosts may be wrong, ns; None where that is unknown.
     clock_residual: int | None
-    library: str
-    openmp: Mapping[str, int]
+    library: str  # The MPI, as it calls itself; empty where there was none
+    openmp: Mapping[str, int]  # How many processes had their OpenMP observed in which way
+    # How many processes read hardware counters (key ``""``), or why they did not.
     counters: Mapping[str, int]
-    warnings: tuple[TraceWarning, ...]
-    spawned: bool = False
-    crowding: tuple[str, ...] = ()
+    warnings: tuple[TraceWarning, ...]  # What is not there, or not as it should be
+    spawned: bool = False  # Whether another run started this one by MPI_Comm_spawn
+    crowding: tuple[str, ...] = ()  # Whether threads shared CPUs or waited for them
 
 
 def merge(
@@ -111,27 +73,7 @@ def merge(
     locate: Locate | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Merged:
-    """Merge the raw files of a run into a trace.
-
-    Parameters
-    ----------
-    directory : path
-        The raw directory.
-    output : path
-        A ``.prv`` or ``.prv.gz`` file; it gets its name when it is complete, as do the ``.pcf``
-        and the ``.row`` file beside it.
-    locate : callable, optional
-        Finds names and source lines of parallel regions and of calls.
-    progress : callable, optional
-        Is told the part that is done.
-
-    Raises
-    ------
-    TraceError
-        The raw directory cannot be used or holds several runs, or the trace cannot be written.
-    UsageError
-        The output has another suffix.
-    """
+    """Merge the raw files of a run into a trace."""
     target = _target(output)
     runs = read(directory)
     if len(runs) > 1:
@@ -151,23 +93,7 @@ def merge_runs(
     progress: Callable[[float], None] | None = None,
     check: Callable[[Path], object] | None = None,
 ) -> tuple[Merged, ...]:
-    """Merge the raw files of all runs in a directory, each into a trace.
-
-    Parameters
-    ----------
-    directory, locate, progress
-        As those of `merge`.
-    output : path
-        The trace of the only run; of several those of runs 1, 2, ... are called ``app.run1.prv.gz``
-        and so on, where this is ``app.prv.gz``.
-    check : callable, optional
-        Is told the names of these several before any is written, and may refuse them.
-
-    Raises
-    ------
-    TraceError, UsageError
-        As `merge`.
-    """
+    """Merge the raw files of all runs in a directory, each into a trace."""
     target = _target(output)
     runs = read(directory)
     paths = [target]

@@ -21,8 +21,6 @@ from popmodel.arrays import distinct
 from popmodel.tracer.ends import POSTED, RECEIVED, SENT
 from popmodel.tracer.spool import Spool
 
-__all__ = ["MESSAGE", "Matcher"]
-
 HELD = 1 << 19
 """Sends and receives that are joined at a time."""
 _BLOCK = 1 << 16
@@ -65,15 +63,7 @@ EARLY = "messages received before they were sent: clocks differ, or some are mis
 
 
 class Matcher:
-    """Joins the ends of messages.
-
-    Parameters
-    ----------
-    spool : Spool
-        Where rows wait.
-    expected : int
-        About how many ends there will be.
-    """
+    """Joins the ends of messages."""
 
     def __init__(self, spool: Spool, expected: int) -> None:
         self._spool = spool

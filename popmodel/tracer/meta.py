@@ -35,28 +35,16 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Communicator:
-    """A communicator as one of its processes knows it.
+    """A communicator as one of its processes knows it."""
 
-    Attributes
-    ----------
-    hash : str
-        Of the world ranks of its members.
-    ordinal : int
-        How many with the same members this process had before it.
-    size, rank : int
-        Members, and this process's rank among them.
-    members : tuple of int, optional
-        World ranks, where this process is the one that says so.
-    intercommunicator : bool
-        Whether it joins two groups.
-    """
-
-    hash: str
-    ordinal: int
+    hash: str  # Of the world ranks of its members
+    ordinal: int  # How many with the same members this process had before it
+    # Members, and this process's rank among them.
     size: int
     rank: int
+    # World ranks, where this process is the one that says so.
     members: tuple[int, ...] | None = None
-    intercommunicator: bool = False
+    intercommunicator: bool = False  # Whether it joins two groups
 
 
 @dataclass(frozen=True)
@@ -78,101 +66,59 @@ class Site:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Round trips between a process and the one whose clock counts.
+    """Round trips between a process and the one whose clock counts."""
 
-    Attributes
-    ----------
-    when : str
-        ``init`` or ``finalize``.
-    reference : str
-        Host of the other.
-    round_trips : tuple of (int, int, int)
-        Sent and received here, and the other's time between; ns of each one's own clock.
-    """
-
-    when: str
-    reference: str
+    when: str  # ``init`` or ``finalize``
+    reference: str  # Host of the other
+    # Sent and received here, and the other's time between; ns of each one's own clock.
     round_trips: tuple[tuple[int, int, int], ...]
 
 
 @dataclass
 class Meta:
-    """What a process wrote about itself.
-
-    Attributes
-    ----------
-    host, pid, executable, arguments
-        What ran where.
-    begin : int
-        When tracing began, ns of the host's monotonic clock.
-    realtime : int
-        The same instant in ns since 1970.
-    boot : str
-        What the clock belongs to: the start of the system, or the host where that is not known.
-    rank, size : int, optional
-        In MPI_COMM_WORLD; None in a process without MPI.
-    library : str
-        Of MPI, as it calls itself.
-    job : str
-        What its launcher calls the run; empty where it does not say so.
-    spawned : bool
-        Whether MPI_Comm_spawn started it.
-    end : int, optional
-        When tracing ended; None after a crash.
-    reason : str, optional
-        Why it ended.
-    records : mapping of int to int
-        How many records each thread wrote; empty after a crash.
-    lost_from : mapping of int to int
-        Threads whose records end early, as the disk was full, and since when, ns.
-    limited : set of int
-        Those of them that did so because the user wanted no more.
-    cpus : mapping of int to set of int
-        Processors that a thread may use.
-    usage : mapping of int to (int, int)
-        How long a thread was on a processor and waited for one, ns.
-    """
+    """What a process wrote about itself."""
 
     path: Path
+    # What ran where.
     host: str
     pid: int
-    begin: int
-    realtime: int
+    begin: int  # When tracing began, ns of the host's monotonic clock
+    realtime: int  # The same instant in ns since 1970
+    # What the clock belongs to: the start of the system, or the host where that is not known.
     boot: str
     executable: str = ""
     arguments: tuple[str, ...] = ()
+    # In MPI_COMM_WORLD; None in a process without MPI.
     rank: int | None = None
     size: int | None = None
-    library: str = ""
-    job: str = ""
-    spawned: bool = False
-    end: int | None = None
-    reason: str | None = None
+    library: str = ""  # Of MPI, as it calls itself
+    job: str = ""  # What its launcher calls the run; empty where it does not say so
+    spawned: bool = False  # Whether MPI_Comm_spawn started it
+    end: int | None = None  # When tracing ended; None after a crash
+    reason: str | None = None  # Why it ended
+    # How many records each thread wrote; empty after a crash.
     records: dict[int, int] = field(default_factory=dict)
     communicators: dict[int, Communicator] = field(default_factory=dict)
     functions: dict[int, Function] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     sites: dict[int, Site] = field(default_factory=dict)
-    cpus: dict[int, Cpus] = field(default_factory=dict)
+    cpus: dict[int, Cpus] = field(default_factory=dict)  # Processors that a thread may use
+    # How long a thread was on a processor and waited for one, ns.
     usage: dict[int, tuple[int, int]] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
     counters: tuple[str, ...] = ()
     no_counters: str | None = None
     openmp: str | None = None
     openmp_runtime: str = ""
+    # Threads whose records end early, as the disk was full, and since when, ns.
     lost_from: dict[int, int] = field(default_factory=dict)
+    # Those of them that did so because the user wanted no more.
     limited: set[int] = field(default_factory=set)
     notes: Counter[str] = field(default_factory=Counter)
 
 
 def read_meta(path: Path) -> tuple[Meta | None, list[TraceWarning]]:
-    """Read what a process wrote about itself; None where it could not even write its first line.
-
-    Raises
-    ------
-    TraceError
-        The file cannot be read, is damaged, or was written by another version.
-    """
+    """Read what a process wrote about itself; None where it could not even write its first line."""
     try:
         text = path.read_bytes()
     except OSError as error:

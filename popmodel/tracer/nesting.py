@@ -12,25 +12,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["after", "nests"]
-
 
 def after(
     step: NDArray[np.int8], value: NDArray[np.int64], stack: Iterable[int], outside: int
 ) -> NDArray[np.int64]:
-    """Value of the innermost thing that is open after each record.
-
-    Parameters
-    ----------
-    step : int8[n]
-        1 for a record that opens something, -1 for one that closes the innermost.
-    value : int64[n]
-        What a record opens.
-    stack : iterable of int
-        Values of what is open at first, the outermost first.
-    outside : int
-        The value where nothing is open.
-    """
+    """Value of the innermost thing that is open after each record."""
     open_ = [outside, *stack]
     steps = np.concatenate([np.ones(len(open_), np.int8), step])
     values = np.concatenate([np.array(open_, np.int64), value])
@@ -44,17 +30,7 @@ def after(
 
 
 def nests(step: NDArray[np.int8], group: NDArray[np.int64], stack: NDArray[np.int64]) -> bool:
-    """Whether every closing record is of the same group as the innermost thing then open.
-
-    Parameters
-    ----------
-    step : int8[n]
-        As in `after`.
-    group : int64[n]
-        Of what a record opens or closes.
-    stack : int64[m]
-        Groups of what is open at first.
-    """
+    """Whether every closing record is of the same group as the innermost thing then open."""
     steps = np.concatenate([np.ones(len(stack), np.int8), step])
     groups = np.concatenate([stack, group])
     depth = np.cumsum(steps, dtype=np.int64)

@@ -11,8 +11,6 @@ from popmodel.trace.states import INPUT_OUTPUT, RUNNING, SCHEDULING, TRACING_DIS
 from popmodel.tracer.records import Construct, Kind
 from popmodel.tracer.states import IN_CONSTRUCT
 
-__all__ = ["Openings", "openings", "still_open"]
-
 _PAIRS = {
     Kind.ENTER: (Kind.LEAVE, 0),
     Kind.PARALLEL_BEGIN: (Kind.PARALLEL_END, SCHEDULING),
@@ -37,21 +35,11 @@ for _construct, _state in IN_CONSTRUCT.items():
 
 
 class Openings(NamedTuple):
-    """What records open and close.
+    """What records open and close."""
 
-    Attributes
-    ----------
-    step : int8[n]
-        1 opens, -1 closes, 0 neither.
-    group : int64[n]
-        Only what is of the same group closes it.
-    value : int64[n]
-        State of the thread in what is opened.
-    """
-
-    step: NDArray[np.int8]
-    group: NDArray[np.int64]
-    value: NDArray[np.int64]
+    step: NDArray[np.int8]  # int8[n]: 1 opens, -1 closes, 0 neither
+    group: NDArray[np.int64]  # int64[n]: Only what is of the same group closes it
+    value: NDArray[np.int64]  # int64[n]: State of the thread in what is opened
 
 
 def openings(records: NDArray[np.void], state_of_call: NDArray[np.int64]) -> Openings:
@@ -79,17 +67,7 @@ def openings(records: NDArray[np.void], state_of_call: NDArray[np.int64]) -> Ope
 def still_open(
     records: NDArray[np.void], found: Openings, before: NDArray[np.void]
 ) -> NDArray[np.void]:
-    """Records that opened what is open after these, the outermost first.
-
-    Parameters
-    ----------
-    records : RECORD[n]
-        Well nested.
-    found : Openings
-        What they open and close.
-    before : RECORD[m]
-        What was open before them.
-    """
+    """Records that opened what is open after these, the outermost first."""
     depth = len(before) + np.cumsum(found.step, dtype=np.int64)
     if not len(depth):
         return before

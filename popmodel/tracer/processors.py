@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["Cpus", "parse", "sharing"]
-
 Cpus = frozenset[int]
 """Processors of a host that a thread may use."""
 
@@ -26,13 +24,7 @@ def parse(text: str) -> Cpus:
 
 
 def sharing(threads: Iterable[tuple[str, Cpus]]) -> dict[tuple[str, Cpus], int]:
-    """How many threads may use no other processors than these, by host and processors.
-
-    Parameters
-    ----------
-    threads : iterable of (str, Cpus)
-        Host and processors of each thread that there is at a time.
-    """
+    """How many threads may use no other processors than these, by host and processors."""
     numbers = Counter(threads)
     return {
         (host, cpus): sum(

@@ -260,23 +260,13 @@ def _cut(records: NDArray[np.void]) -> int:
 
 @dataclass(frozen=True)
 class Process:
-    """A traced process.
+    """A traced process."""
 
-    Attributes
-    ----------
-    rank : int
-        In MPI_COMM_WORLD, or its place in the order of start where there is no MPI.
-    meta : Meta
-    threads : tuple of RawThread
-        In order of their numbers.
-    lost : mapping of int to (int, int)
-        Threads whose last records are lost: since when, on the clock of the host, and why, a key of
-        `popmodel.trace.losses.REASONS`.
-    """
-
-    rank: int
+    rank: int  # In MPI_COMM_WORLD, or its place in the order of start where there is no MPI
     meta: Meta
-    threads: tuple[RawThread, ...]
+    threads: tuple[RawThread, ...]  # In order of their numbers
+    # Threads whose last records are lost: since when, on the clock of the host, and why, a key of
+    # `popmodel.trace.losses.REASONS`.
     lost: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -295,44 +285,18 @@ class Process:
 
 @dataclass(frozen=True)
 class Raw:
-    """A traced run.
-
-    Attributes
-    ----------
-    directory : Path
-    size : int
-        Processes of the run, whether there are records of them or not.
-    processes : tuple of Process
-        Those with records, by rank.
-    missing : tuple of int
-        Ranks of the others.
-    warnings : tuple of TraceWarning
-    spawned : bool
-        Whether another run started it by MPI_Comm_spawn.
-    """
+    """A traced run."""
 
     directory: Path
-    size: int
-    processes: tuple[Process, ...]
-    missing: tuple[int, ...]
+    size: int  # Processes of the run, whether there are records of them or not
+    processes: tuple[Process, ...]  # Those with records, by rank
+    missing: tuple[int, ...]  # Ranks of the others
     warnings: tuple[TraceWarning, ...]
-    spawned: bool = False
+    spawned: bool = False  # Whether another run started it by MPI_Comm_spawn
 
 
 def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
-    """Find the runs in a raw directory, with their processes and threads.
-
-    Returns
-    -------
-    tuple of Raw
-        In the order of their start: one, but for scripts that start several, and for programs that
-        start others (MPI_Comm_spawn).
-
-    Raises
-    ------
-    TraceError
-        It is no raw directory, a file in it is damaged, or its runs cannot be told apart.
-    """
+    """Find the runs in a raw directory, with their processes and threads."""
     folder = Path(directory)
     metas, files, aliens = _listing(folder)
     if not metas and not files:

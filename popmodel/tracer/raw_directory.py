@@ -36,25 +36,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def create(folder: Path, *, force: bool, reuse: bool = False) -> None:
-    """Make an empty raw directory.
-
-    Parameters
-    ----------
-    folder : Path
-        What to make.
-    force : bool
-        Whether the records of an earlier run in it may be removed.
-    reuse : bool
-        Whether it may be there already, empty.
-
-    Raises
-    ------
-    UsageError
-        It is there already: there are records in it, or another run has just made it; or, although
-        they may be removed, a run that goes on writes them.
-    FileError
-        It holds files of something else, or cannot be made.
-    """
+    """Make an empty raw directory."""
     hint = "choose another trace with -o: the raw files go to a directory beside it"
     refuse_planted(folder, hint)
     merge = shell.join(["popmodel", "trace", "merge", str(folder)])
@@ -80,13 +62,7 @@ def create(folder: Path, *, force: bool, reuse: bool = False) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Remove the tracer's files in a directory, and the directory where nothing else is in it.
-
-    Raises
-    ------
-    OSError
-        They cannot be removed.
-    """
+    """Remove the tracer's files in a directory, and the directory where nothing else is in it."""
     for path in files(folder):
         path.unlink()
     if not any(folder.iterdir()):

@@ -26,8 +26,6 @@ from popmodel.tracer.raw import Process, RawThread
 from popmodel.tracer.records import Construct, Kind
 from popmodel.values import dataclass
 
-__all__ = ["Member", "rows_of"]
-
 _MOST = 1 << 16
 _CHUNK = 1 << 16  # records that are looked at together
 _NEVER = 1 << 62
@@ -37,59 +35,30 @@ _WAITS = (Construct.BARRIER, Construct.IMPLICIT_BARRIER, Construct.TASKWAIT, Con
 
 @dataclass(frozen=True)
 class Member:
-    """A thread of the system in a row of the trace, or some of its records.
-
-    Attributes
-    ----------
-    thread : RawThread
-    team : bool
-        Whether an OpenMP runtime made it: outside of regions it is idle then.
-    begin, end : int
-        First and last record, on the clock of its host.
-    ended : bool
-        Whether it ended then; one that did not say so went on to the end of its process.
-    first : int
-        Number of its first record.
-    stop : int
-        Number of the record after its last.
-    """
+    """A thread of the system in a row of the trace, or some of its records."""
 
     thread: RawThread
-    team: bool
+    team: bool  # Whether an OpenMP runtime made it: outside of regions it is idle then
+    # First and last record, on the clock of its host.
     begin: int
     end: int
-    ended: bool
-    first: int
-    stop: int
+    ended: bool  # Whether it ended then; one that did not say so went on to the end of its process
+    first: int  # Number of its first record
+    stop: int  # Number of the record after its last
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a process.
+    """Rows of a process."""
 
-    Attributes
-    ----------
-    members : tuple of tuple of Member
-        Threads of the system of each row, one after the other; a row can have none.
-    nested : int
-        Threads of nested teams that ran beside a whole team.
-    own : int
-        Threads that the program made itself.
-    """
-
+    # Threads of the system of each row, one after the other; a row can have none.
     members: tuple[tuple[Member, ...], ...]
-    nested: int
-    own: int
+    nested: int  # Threads of nested teams that ran beside a whole team
+    own: int  # Threads that the program made itself
 
 
 def rows_of(process: Process) -> Rows:
-    """Rows of a process.
-
-    Raises
-    ------
-    TraceError
-        A thread has an impossible number.
-    """
+    """Rows of a process."""
     wanted: dict[int, list[Member]] = {0: []}
     of_nested: list[Member] = []
     own: list[list[Member]] = []
@@ -150,15 +119,7 @@ def _place(rows: list[list[Member]], member: Member) -> None:
 
 
 def _share(rows: list[list[Member]], nested: list[Member]) -> tuple[list[list[Member]], int]:
-    """Put what threads of nested teams do where rows of the team have nothing to do.
-
-    Returns
-    -------
-    list of list of Member
-        Further rows, for what they do while all others have work.
-    int
-        How many threads have some of it.
-    """
+    """Put what threads of nested teams do where rows of the team have nothing to do."""
     free = [_Gaps(row) for row in rows]
     beside: list[list[Member]] = []
     threads = set()
@@ -174,13 +135,7 @@ def _share(rows: list[list[Member]], nested: list[Member]) -> tuple[list[list[Me
 
 
 class _Gaps:
-    """When a row has nothing to do: between two records of a thread that is idle, or waits.
-
-    Parameters
-    ----------
-    row : list of Member
-        One after the other.
-    """
+    """When a row has nothing to do: between two records of a thread that is idle, or waits."""
 
     def __init__(self, row: list[Member]) -> None:
         self._row = row

@@ -33,27 +33,7 @@ _LOOK = 1.0  # seconds until one looks again: a caller's other threads may have 
 
 
 def run(path: str, words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a command to its end.
-
-    Parameters
-    ----------
-    path : str
-        The program.
-    words : sequence of str
-        Its name as the user called it, and its arguments.
-    environment : mapping of str to str
-        Its environment.
-
-    Returns
-    -------
-    int
-        Its exit status; 128 + number for a signal, as shells have it.
-
-    Raises
-    ------
-    CommandError
-        It cannot be started.
-    """
+    """Run a command to its end."""
     with _kept() as before:
         try:
             child = os.posix_spawn(

@@ -15,28 +15,17 @@ from popmodel.errors import TraceError
 from popmodel.tracer.meta import Meta
 from popmodel.values import dataclass
 
-__all__ = ["Candidate", "split"]
-
 _APART = 10**9  # ns by which clocks of hosts may differ
 _ONE_EACH = "trace each run into a separate directory"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A process with records.
-
-    Attributes
-    ----------
-    meta : Meta
-    files : dict of int to Path
-        Of its threads.
-    last : int
-        Its last sign of life, on the clock of its host.
-    """
+    """A process with records."""
 
     meta: Meta
-    files: dict[int, Path]
-    last: int
+    files: dict[int, Path]  # Of its threads
+    last: int  # Its last sign of life, on the clock of its host
 
     @property
     def begin(self) -> int:
@@ -62,20 +51,7 @@ class _Run:
 
 
 def split(folder: Path, found: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Processes of each run by rank, the runs in the order of their start.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they are from, for errors.
-    found : sequence of Candidate
-        Processes with MPI.
-
-    Raises
-    ------
-    TraceError
-        Two processes that were there at a time had one rank, and no launcher tells them apart.
-    """
+    """Processes of each run by rank, the runs in the order of their start."""
     worlds: dict[tuple[str, int | None, bool], list[_Run]] = {}
     for one in sorted(found, key=lambda each: (each.begin, each.meta.host, each.meta.pid)):
         meta = one.meta

@@ -54,57 +54,20 @@ exit $status
 
 @dataclass(frozen=True)
 class Job:
-    """What a job runs.
+    """What a job runs."""
 
-    Attributes
-    ----------
-    command : Command
-        A program, which srun starts, or a launcher with its program.
-    nodes : int
-        Nodes.
-    ranks, threads : int or None
-        Ranks in all, and threads of each; left to sbatch if None.
-    settings : Settings
-        What is recorded.
-    """
-
-    command: Command
-    nodes: int = 1
+    command: Command  # A program, which srun starts, or a launcher with its program
+    nodes: int = 1  # Nodes
+    # Ranks in all, and threads of each; left to sbatch if None.
     ranks: int | None = None
     threads: int | None = None
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = field(default_factory=Settings)  # What is recorded
 
 
 def write(
     job: Job, library: Path, output: Path, *, mpi: str | None = None, force: bool = False
 ) -> Path:
-    """Write the script and a copy of the library into a directory beside the trace.
-
-    Parameters
-    ----------
-    job : Job
-        What is run.
-    library : Path
-        The built library.
-    output : Path
-        The trace that is to be made; the directory is named after it.
-    mpi : str or None
-        Name of the MPI that the library is for.
-    force : bool
-        Whether an earlier script may be replaced.
-
-    Returns
-    -------
-    Path
-        The script.
-
-    Raises
-    ------
-    UsageError
-        There is a script already, or a name holds characters that are not to be seen.
-    FileError
-        The directory cannot be written, or no library be loaded from it.
-    """
+    """Write the script and a copy of the library into a directory beside the trace."""
     folder = (output.parent / f"{stem(output)}{SUFFIX}").absolute()
     refuse_unloadable(folder / library.name, "choose another trace with -o, in another directory")
     path = folder / SCRIPT

@@ -18,8 +18,6 @@ from popmodel.tracer.demangle import demangle
 from popmodel.tracer.symbols import read_symbols
 from popmodel.values import dataclass
 
-__all__ = ["TOOLS", "Place", "SourceLines"]
-
 TOOLS = ("addr2line", "eu-addr2line", "llvm-addr2line")
 
 _PATIENCE = 120.0  # seconds: programs with the debugging data of large libraries
@@ -29,18 +27,10 @@ _LINE = re.compile(r"(.+):(\d+)(?: \(discriminator \d+\))?")
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a program an address is.
+    """Where in a program an address is."""
 
-    Attributes
-    ----------
-    function : str or None
-        As its author wrote it.
-    line : str or None
-        Such as ``solver.c:42``.
-    """
-
-    function: str | None = None
-    line: str | None = None
+    function: str | None = None  # As its author wrote it
+    line: str | None = None  # Such as ``solver.c:42``
 
 
 class SourceLines:
@@ -56,15 +46,7 @@ class SourceLines:
         self.problem: str | None = None
 
     def __call__(self, module: str, offsets: Sequence[int]) -> list[Place]:
-        """Find places in a program or library.
-
-        Parameters
-        ----------
-        module : str
-            Its file.
-        offsets : sequence of int
-            Addresses as they are in the file.
-        """
+        """Find places in a program or library."""
         symbols = read_symbols(module)
         told = self._lines(module, offsets)
         names = [

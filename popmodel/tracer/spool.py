@@ -38,13 +38,7 @@ class _Stream:
 
 
 class Spool:
-    """Streams of rows.
-
-    Parameters
-    ----------
-    folder : Path
-        Where there is room for the temporary file.
-    """
+    """Streams of rows."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

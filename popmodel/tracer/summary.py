@@ -8,29 +8,13 @@ from popmodel.tracer.cost import CALL, USUAL, Cost, Costs
 from popmodel.tracer.merge import Merged
 from popmodel.units import plural
 
-__all__ = ["held_up", "not_seen", "overhead"]
-
-
 _MARGIN = Cost(0.75, 1.5)
 """What loops that measure leave out: the program's own calls, its branches, the luck of the caches.
 In paired runs (message rates, LULESH, NPB UA) what was added lay in the range that this gives."""
 
 
 def held_up(merged: Merged, costs: Costs = USUAL) -> Cost:
-    """Estimate for how long the thread was held up that was held up most, s.
-
-    Parameters
-    ----------
-    merged : Merged
-        The trace.
-    costs : Costs
-        Seconds per record, lock and critical section.
-
-    Returns
-    -------
-    Cost
-        The least and the most.
-    """
+    """Estimate for how long the thread was held up that was held up most, s."""
     each = zip(costs.record, CALL, costs.lock, costs.section, strict=True)
     return Cost(
         *(
@@ -41,14 +25,7 @@ def held_up(merged: Merged, costs: Costs = USUAL) -> Cost:
 
 
 def overhead(merged: Merged, costs: Costs = USUAL) -> Cost:
-    """Estimate what was added to the time of the thread that was held up most.
-
-    Returns
-    -------
-    Cost
-        Fractions of its time without the tracer, the least and the most; at most 1 each where they
-        leave nothing of the time of the run.
-    """
+    """Estimate what was added to the time of the thread that was held up most."""
     whole = merged.duration * 1e-9
     parts = held_up(merged, costs)
     return Cost(*(part / (whole - part) if 2 * part < whole else 1.0 for part in parts))

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from popmodel.values import dataclass
 
-__all__ = ["Symbols", "built_in", "read_symbols"]
-
 _SYMBOLS, _DYNAMIC = 2, 11  # types of sections
 _FUNCTION, _INDIRECT = 2, 10  # types of symbols
 _MOST = 1 << 30  # bytes of a table; those of the largest programs have some 100 MB
@@ -20,22 +18,13 @@ _MOST = 1 << 30  # bytes of a table; those of the largest programs have some 100
 
 @dataclass(frozen=True)
 class Symbols:
-    """Functions of a file in order of their addresses.
+    """Functions of a file in order of their addresses."""
 
-    Attributes
-    ----------
-    begin, end : uint64[n]
-        Addresses as they are in the file.
-    place : int64[n]
-        Of the name in `names`.
-    names : bytes
-        Names that end with a zero.
-    """
-
+    # uint64[n]: Addresses as they are in the file.
     begin: NDArray[np.uint64]
     end: NDArray[np.uint64]
-    place: NDArray[np.int64]
-    names: bytes
+    place: NDArray[np.int64]  # int64[n]: Of the name in `names`
+    names: bytes  # Names that end with a zero
 
     def __call__(self, address: int) -> str | None:
         """Name of the function that an address lies in."""
@@ -47,13 +36,7 @@ class Symbols:
 
 
 def read_symbols(module: str) -> Symbols | None:
-    """Functions of a program or library; None where its file has none that can be read.
-
-    Parameters
-    ----------
-    module : str
-        Its file.
-    """
+    """Functions of a program or library; None where its file has none that can be read."""
     try:
         with Path(module).open("rb") as file:
             return _read(file)

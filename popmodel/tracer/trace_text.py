@@ -17,8 +17,6 @@ from popmodel.tracer.convert import STATE
 from popmodel.tracer.events import PAIR
 from popmodel.tracer.messages import MESSAGE
 
-__all__ = ["WINDOW", "names_of_rows", "write_text"]
-
 WINDOW = 1 << 18
 """Rows that are written at a time."""
 
@@ -26,15 +24,7 @@ WINDOW = 1 << 18
 def write_text(
     done: Conversion, file: BinaryIO, messages: list[tuple[str, int]], *, compressed: bool
 ) -> None:
-    """Write what was converted as a Paraver trace.
-
-    Parameters
-    ----------
-    done : Conversion
-        Which has run.
-    messages : list
-        The streams of the spool that it returned.
-    """
+    """Write what was converted as a Paraver trace."""
     where, cpus, node_of = _places(done)
     first = done.raw.processes[0].meta
     date = time.strftime("%d/%m/%Y at %H:%M", time.gmtime(first.realtime // 10**9))

@@ -24,18 +24,10 @@ MODEL = "model"
 
 @dataclass(frozen=True)
 class Extrapolated:
-    """One test with what every baseline says of it.
+    """One test with what every baseline says of it."""
 
-    Attributes
-    ----------
-    split : Split
-        The runs, with the model's prediction.
-    values : mapping of str to float
-        Runtimes by the names of `BASELINES`, s.
-    """
-
-    split: Split
-    values: Mapping[str, float]
+    split: Split  # The runs, with the model's prediction
+    values: Mapping[str, float]  # Runtimes by the names of `BASELINES`, s
 
     def to_dict(self) -> dict[str, Any]:
         """Return measured and predicted runtimes as JSON types."""
@@ -48,47 +40,28 @@ class Extrapolated:
 
 @dataclass(frozen=True)
 class Beside:
-    """The errors of one way to predict.
+    """The errors of one way to predict."""
 
-    Attributes
-    ----------
-    name : str
-        `MODEL` or a baseline.
-    splits : int
-        Tests, the same for all.
-    median_error, largest_error, bias : float
-        Of the relative errors of runtimes.
-    mase : float or None
-        Mean size of the model's relative errors over that of this baseline's, in the manner of R.
-        J. Hyndman, A. B. Koehler, Int. J. Forecast. 22 (2006) 679: below 1 the model is better.
-        None of the model itself, and of a baseline without error.
-    """
-
-    name: str
-    splits: int
+    name: str  # `MODEL` or a baseline
+    splits: int  # Tests, the same for all
+    # Of the relative errors of runtimes.
     median_error: float
     largest_error: float
     bias: float
+    # Mean size of the model's relative errors over that of this baseline's, in the manner of R. J.
+    # Hyndman, A. B. Koehler, Int. J. Forecast. 22 (2006) 679: below 1 the model is better. None of
+    # the model itself, and of a baseline without error.
     mase: float | None
 
 
 @dataclass(frozen=True)
 class Baselines:
-    """What plain extrapolations make of the tests.
+    """What plain extrapolations make of the tests."""
 
-    Attributes
-    ----------
-    declared : bool
-        Whether they saw the runs of the fit; False if each test was extrapolated from all others.
-    tests : tuple of Extrapolated
-        Those that there are runs of the same problem for.
-    errors : tuple of Beside
-        First the model.
-    """
-
+    # Whether they saw the runs of the fit; False if each test was extrapolated from all others.
     declared: bool
-    tests: tuple[Extrapolated, ...]
-    errors: tuple[Beside, ...]
+    tests: tuple[Extrapolated, ...]  # Those that there are runs of the same problem for
+    errors: tuple[Beside, ...]  # First the model
 
 
 _NAMES = {
@@ -114,15 +87,7 @@ def better(found: Baselines | None) -> tuple[str, ...]:
 
 
 def beside(splits: Sequence[Split], training: Training | None) -> Baselines | None:
-    """Extrapolate to every test; None where there is nothing to extrapolate from.
-
-    Parameters
-    ----------
-    splits : sequence of Split
-        The tests.
-    training : Training or None
-        What the model was fitted to, if that is known.
-    """
+    """Extrapolate to every test; None where there is nothing to extrapolate from."""
     declared = training is not None and bool(training.runs)
     tests = []
     for one in splits:

@@ -8,21 +8,8 @@ from popmodel.machine.quantity import END
 
 
 def wilson(held: float, of: int, quantile: float = END) -> tuple[float, float]:
-    """Return the score interval of a proportion (E. B. Wilson, J. Am. Stat. Assoc. 22 (1927) 209).
-
-    Parameters
-    ----------
-    held : float
-        How many of them; a part of one counts where its runs do not agree.
-    of : int
-        All of them, at least 1; independent of each other.
-    quantile : float
-        Of the standard normal distribution; default: that of a 90 % interval.
-
-    Returns
-    -------
-    low, high : float
-        Between 0 and 1; hold ``held / of``.
+    """Return the score interval of a proportion (E. B. Wilson, J. Am. Stat. Assoc. 22 (1927)
+    209).
     """
     if of < 1 or not 0 <= held <= of:
         raise ValueError(f"{held!r} of {of!r} is no proportion")

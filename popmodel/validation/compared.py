@@ -19,27 +19,14 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Compared:
-    """What came of it.
+    """What came of it."""
 
-    Attributes
-    ----------
-    measured : tuple of Measurement
-        All runs; what a run leaves open of its parameters is as predicted.
-    pairs : tuple of Paired
-        Those that are compared, with their predictions.
-    training : Training or None
-        The runs that the model was fitted to, if any are known.
-    decisions : tuple of Decision
-        Whether the right split would have been chosen.
-    left_out : tuple of LeftOut
-        Runs that are not compared.
-    """
-
+    # All runs; what a run leaves open of its parameters is as predicted.
     measured: tuple[Measurement, ...]
-    pairs: tuple[Paired, ...]
-    training: Training | None
-    decisions: tuple[Decision, ...]
-    left_out: tuple[LeftOut, ...]
+    pairs: tuple[Paired, ...]  # Those that are compared, with their predictions
+    training: Training | None  # The runs that the model was fitted to, if any are known
+    decisions: tuple[Decision, ...]  # Whether the right split would have been chosen
+    left_out: tuple[LeftOut, ...]  # Runs that are not compared
 
 
 def compared(
@@ -49,19 +36,7 @@ def compared(
     *,
     all_runs: bool = False,
 ) -> Compared:
-    """Compare runs with what is predicted of them.
-
-    Parameters
-    ----------
-    about : Subject
-        What predicts.
-    runs : sequence of Measurement
-        The measured runs.
-    fitted : sequence of Measurement
-        Runs that the model was fitted to, beside those that it knows itself.
-    all_runs : bool
-        Whether runs are compared that look as if their threads had no cores of their own.
-    """
+    """Compare runs with what is predicted of them."""
 
     def filled(some: Sequence[Measurement]) -> tuple[Measurement, ...]:
         return tuple(

@@ -21,37 +21,23 @@ RUNTIME = "runtime"
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity of one run.
+    """One quantity of one run."""
 
-    Attributes
-    ----------
-    source : str
-        File of the measurement.
-    family, metric : str
-        The family is empty for the runtime.
-    processes, threads : int
-        P and T.
-    parameters : mapping of str to float
-        Those of the application.
-    predicted, measured : float
-        Seconds for the runtime, fractions for efficiencies.
-    low, high : float or None
-        Interval of the prediction.
-    region : Region
-        Where the run stands beside those that the model was fitted to.
-    """
-
-    source: str
+    source: str  # File of the measurement
+    # The family is empty for the runtime.
     family: str
     metric: str
+    # P and T.
     processes: int
     threads: int
-    parameters: Mapping[str, float]
+    parameters: Mapping[str, float]  # Those of the application
+    # Seconds for the runtime, fractions for efficiencies.
     predicted: float
+    # Interval of the prediction.
     low: float | None
     high: float | None
     measured: float
-    region: Region
+    region: Region  # Where the run stands beside those that the model was fitted to
 
     @property
     def covered(self) -> bool | None:
@@ -91,22 +77,7 @@ def compare(
     measurements: Sequence[Measurement],
     placed: Placed = by_machine,
 ) -> tuple[Row, ...]:
-    """Put every measured quantity beside its prediction.
-
-    Parameters
-    ----------
-    predictions : sequence of Predicted
-        One for each size and set of parameters.
-    measurements : sequence of Measurement
-        What a run does not say of its parameters is as predicted.
-    placed : callable
-        Where a run stands.
-
-    Raises
-    ------
-    UsageError
-        If a run has a size or parameters for which there is no prediction.
-    """
+    """Put every measured quantity beside its prediction."""
     return rows_of(paired(predictions, measurements, placed))
 
 

@@ -25,101 +25,49 @@ Choose = Callable[[Mapping[str, float], Sequence[Pair]], Choice | None]
 
 @dataclass(frozen=True)
 class Option:
-    """A split that was measured.
+    """A split that was measured."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P and T.
-    measured : float
-        Mean runtime, s.
-    predicted : float
-        Runtime, s.
-    is_test : bool
-        Whether no fit has seen its configuration.
-    loss : float
-        Measured runtime over that of the best measured split, less 1.
-    """
-
+    # P and T.
     processes: int
     threads: int
-    measured: float
-    predicted: float
-    is_test: bool
-    loss: float
+    measured: float  # Mean runtime, s
+    predicted: float  # Runtime, s
+    is_test: bool  # Whether no fit has seen its configuration
+    loss: float  # Measured runtime over that of the best measured split, less 1
 
 
 @dataclass(frozen=True)
 class Usual:
-    """What people take without a model.
+    """What people take without a model."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    split : tuple of int
-        P and T.
-    loss : float or None
-        As of `Option`; None if it was not measured.
-    """
-
-    name: str
-    split: Pair
-    loss: float | None
+    name: str  # What it is called
+    split: Pair  # P and T
+    loss: float | None  # As of `Option`; None if it was not measured
 
 
 @dataclass(frozen=True)
 class Decision:
-    """How good the choice among the measured splits of a number of cores would have been.
+    """How good the choice among the measured splits of a number of cores would have been."""
 
-    Attributes
-    ----------
-    cores : int
-        P T.
-    parameters : mapping of str to float
-        Of the application.
-    options : tuple of Option
-        The measured splits, by rising threads.
-    take, best : tuple of int
-        The split that is recommended among them, and the one that was fastest.
-    announced : float or None
-        Expected loss of the recommended one as predicted, relative.
-    regret : float
-        Its loss as measured.
-    tied : tuple of (int, int)
-        Splits that are predicted to be equally good, the recommended one among them.
-    measured_tied : tuple of (int, int)
-        Splits that are no more than `WITHIN` slower than the best.
-    rank_correlation : float or None
-        `kendall` of predicted and measured runtimes.
-    defaults : tuple of Usual
-        What the usual defaults would have cost.
-    """
-
-    cores: int
-    parameters: Mapping[str, float]
-    options: tuple[Option, ...]
+    cores: int  # P T
+    parameters: Mapping[str, float]  # Of the application
+    options: tuple[Option, ...]  # The measured splits, by rising threads
+    # The split that is recommended among them, and the one that was fastest.
     take: Pair
     best: Pair
-    announced: float | None
-    regret: float
+    announced: float | None  # Expected loss of the recommended one as predicted, relative
+    regret: float  # Its loss as measured
+    # Splits that are predicted to be equally good, the recommended one among them.
     tied: tuple[Pair, ...]
-    measured_tied: tuple[Pair, ...]
-    rank_correlation: float | None
-    defaults: tuple[Usual, ...]
+    measured_tied: tuple[Pair, ...]  # Splits that are no more than `WITHIN` slower than the best
+    rank_correlation: float | None  # `kendall` of predicted and measured runtimes
+    defaults: tuple[Usual, ...]  # What the usual defaults would have cost
 
 
 def decisions(splits: Sequence[Split], choose: Choose) -> tuple[Decision, ...]:
     """Judge the choices that the measured splits allow, by parameters and cores.
 
     A number of cores of which fewer than two splits, or no test, were measured allows none.
-
-    Parameters
-    ----------
-    splits : sequence of Split
-        Measured beside predicted.
-    choose : callable
-        Which split is recommended.
     """
     groups: dict[tuple[Any, ...], dict[Pair, list[Split]]] = defaultdict(lambda: defaultdict(list))
     for one in splits:

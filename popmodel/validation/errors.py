@@ -22,71 +22,44 @@ _FIRST = ("calibration", "repetition", INTERPOLATION, EXTRAPOLATION)
 
 @dataclass(frozen=True)
 class Coverage:
-    """Which share of the intervals hold what was measured.
+    """Which share of the intervals hold what was measured."""
 
-    Attributes
-    ----------
-    value : float
-        Mean over the splits: runs of a split share their prediction, so it counts once.
-    low, high : float
-        Ends of the 90 % interval of that share, `wilson`; the metrics of one split are not
-        independent of each other, so splits are what is counted here as well.
-    splits : int
-        Splits that have intervals.
-    """
-
-    value: float
+    value: float  # Mean over the splits: runs of a split share their prediction, so it counts once
+    # Ends of the 90 % interval of that share, `wilson`; the metrics of one split are not
+    # independent of each other, so splits are what is counted here as well.
     low: float
     high: float
-    splits: int
+    splits: int  # Splits that have intervals
 
 
 @dataclass(frozen=True)
 class Errors:
-    """How far predictions are off.
+    """How far predictions are off."""
 
-    Attributes
-    ----------
-    rows, splits : int
-        Values compared, and different splits (and parameters) that they are of.
-    median_error, largest_error, bias : float or None
-        Of the sizes of the differences, and the mean of the differences: relative for runtimes, in
-        points for efficiencies; None without rows.
-    covered, intervals : int
-        Intervals that hold the measured value, and all of them.
-    coverage : Coverage or None
-        The share that they are; None without intervals.
-    median_half_width : float or None
-        Of the intervals: relative to the prediction for runtimes, in points for efficiencies.
-    """
-
+    # Values compared, and different splits (and parameters) that they are of.
     rows: int
     splits: int
+    # Of the sizes of the differences, and the mean of the differences: relative for runtimes, in
+    # points for efficiencies; None without rows.
     median_error: float | None
     largest_error: float | None
     bias: float | None
+    # Intervals that hold the measured value, and all of them.
     covered: int
     intervals: int
-    coverage: Coverage | None
+    coverage: Coverage | None  # The share that they are; None without intervals
+    # Of the intervals: relative to the prediction for runtimes, in points for efficiencies.
     median_half_width: float | None
 
 
 @dataclass(frozen=True)
 class Part:
-    """The errors of some of the runs.
+    """The errors of some of the runs."""
 
-    Attributes
-    ----------
-    region : str
-        `Region.name`.
-    beyond : str or None
-        What the runs are beyond the fit in, of some of those that are; None for all of the region.
-    runtime, metrics : Errors
-        Of the runtime, and of the metrics of the main family.
-    """
-
-    region: str
+    region: str  # `Region.name`
+    # What the runs are beyond the fit in, of some of those that are; None for all of the region.
     beyond: str | None
+    # Of the runtime, and of the metrics of the main family.
     runtime: Errors
     metrics: Errors
 
@@ -97,13 +70,7 @@ def tests(rows: Iterable[Row]) -> list[Row]:
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return how far the predictions of tests are off, and how often their intervals hold.
-
-    Returns
-    -------
-    dict
-        The fields of `Errors`: ``runtime``, and ``metrics`` of the main family if there are any.
-    """
+    """Return how far the predictions of tests are off, and how often their intervals hold."""
     of_tests = tests(rows)
     main = [row for row in of_tests if row.family == MAIN_FAMILY]
     found: dict[str, Any] = {"runtime": fields(errors_of(_runtimes(of_tests)))}

@@ -28,18 +28,10 @@ FAR_ABOVE = 5.0
 
 @dataclass(frozen=True)
 class LeftOut(Runs):
-    """Runs that are not compared.
+    """Runs that are not compared."""
 
-    Attributes
-    ----------
-    measured : tuple of float
-        Their runtimes, s.
-    why : str
-        What stands against them.
-    """
-
-    measured: tuple[float, ...]
-    why: str
+    measured: tuple[float, ...]  # Their runtimes, s
+    why: str  # What stands against them
 
     def to_dict(self) -> dict[str, Any]:
         """Return the runs as JSON types."""
@@ -52,15 +44,7 @@ class LeftOut(Runs):
 
 
 def oversubscribed(run: Measurement, nodes: int, cores: int) -> str | None:
-    """Say that a run had more threads than cores; None if it need not have had.
-
-    Parameters
-    ----------
-    run : Measurement
-        The run.
-    nodes, cores : int
-        Nodes of the machine, and cores of each that may be used.
-    """
+    """Say that a run had more threads than cores; None if it need not have had."""
     threads = math.ceil(run.processes / nodes) * run.threads  # of the fullest node at least
     if threads <= cores:
         return None

@@ -23,33 +23,18 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a prediction says of one run.
+    """What a prediction says of one run."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P and T.
-    runtime : Estimate
-        Seconds.
-    metrics : mapping of str to mapping of str to Estimate
-        By family and metric id.
-    parameters : mapping of str to float
-        Those of the application.
-    terms : mapping of str to Estimate
-        Parts of the runtime, s, `popmodel.efficiency.terms`.
-    nodes : int or None
-        Nodes that it takes; None if that is not known.
-    validity : str
-        How far it goes beyond what was measured of the machine, `Validity.status`.
-    """
-
+    # P and T.
     processes: int
     threads: int
-    runtime: Estimate
-    metrics: Mapping[str, Mapping[str, Estimate]]
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    runtime: Estimate  # Seconds
+    metrics: Mapping[str, Mapping[str, Estimate]]  # By family and metric id
+    parameters: Mapping[str, float] = field(default_factory=dict)  # Those of the application
+    # Parts of the runtime, s, `popmodel.efficiency.terms`.
     terms: Mapping[str, Estimate] = field(default_factory=dict)
-    nodes: int | None = None
+    nodes: int | None = None  # Nodes that it takes; None if that is not known
+    # How far it goes beyond what was measured of the machine, `Validity.status`.
     validity: str = INSIDE
 
 
@@ -96,16 +81,7 @@ PREDICTION = Kind(
 
 
 def from_prediction(made: Prediction, noise: float = 0.0) -> Predicted:
-    """Take what is compared from a prediction.
-
-    Parameters
-    ----------
-    made : Prediction
-        The prediction.
-    noise : float
-        Standard deviation of the logarithm of runtimes from run to run, where the intervals lack
-        it: they are of the mean of many runs then, and what is compared is a new one.
-    """
+    """Take what is compared from a prediction."""
     at = made.placement
     mean = Predicted(
         at.processes,

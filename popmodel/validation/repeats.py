@@ -15,20 +15,11 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Repeated:
-    """One quantity of runs that should be equal.
+    """One quantity of runs that should be equal."""
 
-    Attributes
-    ----------
-    measured : tuple of float
-        What each run had: seconds, or a fraction.
-    predicted : float
-        The prediction, which is the same for all.
-    low, high : float or None
-        Its interval.
-    """
-
-    measured: tuple[float, ...]
-    predicted: float
+    measured: tuple[float, ...]  # What each run had: seconds, or a fraction
+    predicted: float  # The prediction, which is the same for all
+    # Its interval.
     low: float | None
     high: float | None
 
@@ -70,22 +61,13 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of one split and one set of parameters.
+    """Runs of one split and one set of parameters."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P and T.
-    parameters : mapping of str to float
-        Those of the application.
-    sources : tuple of str
-        The files that the runs come from.
-    """
-
+    # P and T.
     processes: int
     threads: int
-    parameters: Mapping[str, float]
-    sources: tuple[str, ...]
+    parameters: Mapping[str, float]  # Those of the application
+    sources: tuple[str, ...]  # The files that the runs come from
 
     def describe(self, names: Sequence[str] = ()) -> str:
         """Size and some parameters: ``4 x 2, N=256``."""
@@ -94,20 +76,11 @@ class Runs:
 
 @dataclass(frozen=True)
 class Split(Runs):
-    """Runs that are compared with a prediction.
+    """Runs that are compared with a prediction."""
 
-    Attributes
-    ----------
-    region : Region
-        Where they stand beside the runs that the model was fitted to.
-    runtime : Repeated
-        Seconds.
-    metrics : mapping of str to mapping of str to Repeated
-        Efficiencies by family and metric id, of the runs that have them.
-    """
-
-    region: Region
-    runtime: Repeated
+    region: Region  # Where they stand beside the runs that the model was fitted to
+    runtime: Repeated  # Seconds
+    # Efficiencies by family and metric id, of the runs that have them.
     metrics: Mapping[str, Mapping[str, Repeated]]
 
     @property

@@ -32,51 +32,27 @@ def _none(*_: Any) -> None:
 
 @dataclass(frozen=True)
 class Subject:
-    """What measured runs are compared with.
+    """What measured runs are compared with."""
 
-    Attributes
-    ----------
-    application, machine : str
-        Their names.
-    preset : bool
-        Whether the machine comes with popmodel.
-    noisy : tuple of str
-        Sections of its profile that were measured beside noise.
-    files : tuple of str
-        The files that say what they are.
-    parameters : mapping of str to float
-        Parameters of the application, where a run does not say otherwise.
-    defaults : mapping of str to float
-        Those of them that nobody set.
-    predict : callable
-        From runs to predictions for them.
-    available : tuple of int, or None
-        Nodes of the machine and cores of each that may be used; None of a saved prediction.
-    choose : callable
-        From parameters and splits to which of them is recommended; to None of a saved prediction.
-    nodes_of : callable
-        From P and T to the nodes that they take, to None where that is not known.
-    calibration : Calibration or None
-        What measured runs have taught of the application.
-    unnamed : int
-        Runs that a saved prediction was calibrated by, which its file does not name.
-    not_modelled : str
-        MPI calls of the program that the signature does not contain, with their share of the time.
-    """
-
+    # Their names.
     application: str
     machine: str
-    preset: bool
-    noisy: tuple[str, ...]
-    files: tuple[str, ...]
+    preset: bool  # Whether the machine comes with popmodel
+    noisy: tuple[str, ...]  # Sections of its profile that were measured beside noise
+    files: tuple[str, ...]  # The files that say what they are
+    # Parameters of the application, where a run does not say otherwise.
     parameters: Mapping[str, float]
-    defaults: Mapping[str, float]
-    predict: Callable[[Sequence[Measurement]], list[Predicted]]
+    defaults: Mapping[str, float]  # Those of them that nobody set
+    predict: Callable[[Sequence[Measurement]], list[Predicted]]  # From runs to predictions for them
+    # Nodes of the machine and cores of each that may be used; None of a saved prediction.
     available: tuple[int, int] | None = None
+    # From parameters and splits to which of them is recommended; to None of a saved prediction.
     choose: Choose = _none
+    # From P and T to the nodes that they take, to None where that is not known.
     nodes_of: NodesOf = _none
-    calibration: Calibration | None = None
-    unnamed: int = 0
+    calibration: Calibration | None = None  # What measured runs have taught of the application
+    unnamed: int = 0  # Runs that a saved prediction was calibrated by, which its file does not name
+    # MPI calls of the program that the signature does not contain, with their share of the time.
     not_modelled: str = ""
 
 
@@ -114,17 +90,7 @@ def _saved(document: Mapping[str, Any], files: tuple[str, ...], one: Predicted) 
 def application(
     signature: Signature, profile: Profile, changes: Mapping[str, float], allocation: Allocation
 ) -> Subject:
-    """Compare with predictions of every measured run.
-
-    Parameters
-    ----------
-    signature, profile : Signature, Profile
-        Application and machine.
-    changes : mapping of str to float
-        Parameters of the application that are set for all runs.
-    allocation : Allocation
-        What of the machine may be used.
-    """
+    """Compare with predictions of every measured run."""
     noise = 0.0 if signature.calibration is None else signature.calibration.noise
 
     def one_of(run: Measurement) -> Predicted:

@@ -25,21 +25,11 @@ HIDDEN = 0.5
 
 @dataclass(frozen=True)
 class Compared:
-    """One term of one split.
+    """One term of one split."""
 
-    Attributes
-    ----------
-    term : Term
-        Which.
-    seconds : Repeated
-        Measured by each run, predicted, and the interval, s.
-    runtime : float
-        Mean measured runtime of these runs, s.
-    """
-
-    term: Term
-    seconds: Repeated
-    runtime: float
+    term: Term  # Which
+    seconds: Repeated  # Measured by each run, predicted, and the interval, s
+    runtime: float  # Mean measured runtime of these runs, s
 
     @property
     def error(self) -> float:
@@ -53,18 +43,12 @@ class Compared:
 
 @dataclass(frozen=True)
 class ByTerm:
-    """All terms of one split that both sides know; they add up to the runtime where all are known.
-
-    Attributes
-    ----------
-    split : Split
-        The runs.
-    terms : tuple of Compared
-        In the order of `popmodel.efficiency.terms.TERMS`.
+    """All terms of one split that both sides know; they add up to the runtime where all are
+    known.
     """
 
-    split: Split
-    terms: tuple[Compared, ...]
+    split: Split  # The runs
+    terms: tuple[Compared, ...]  # In the order of `popmodel.efficiency.terms.TERMS`
 
     @property
     def cancelling(self) -> tuple[Compared, Compared] | None:
@@ -90,15 +74,7 @@ class ByTerm:
 
 
 def by_term(pairs: Iterable[Paired], splits: Sequence[Split]) -> tuple[ByTerm, ...]:
-    """Compare the terms of every split that has runs with efficiencies.
-
-    Parameters
-    ----------
-    pairs : iterable of Paired
-        Runs with their predictions.
-    splits : sequence of Split
-        The runs taken together.
-    """
+    """Compare the terms of every split that has runs with efficiencies."""
     groups: list[list[Paired]] = [[] for _ in splits]
     for pair in pairs:
         for group, split in zip(groups, splits, strict=True):
@@ -127,20 +103,11 @@ def _compared(pairs: Sequence[Paired], split: Split) -> ByTerm | None:
 
 @dataclass(frozen=True)
 class TermErrors:
-    """The errors of one term at all tests that have it, as parts of the measured runtimes.
+    """The errors of one term at all tests that have it, as parts of the measured runtimes."""
 
-    Attributes
-    ----------
-    term : str
-        Its name.
-    splits : int
-        Tests.
-    median_error, largest_error, bias : float
-        Of the sizes of the errors, and the mean of the errors.
-    """
-
-    term: str
-    splits: int
+    term: str  # Its name
+    splits: int  # Tests
+    # Of the sizes of the errors, and the mean of the errors.
     median_error: float
     largest_error: float
     bias: float
@@ -167,15 +134,7 @@ def errors_by_term(found: Iterable[ByTerm]) -> tuple[TermErrors, ...]:
 
 
 def sentences(found: Sequence[ByTerm], names: Sequence[str] = ()) -> tuple[str, ...]:
-    """Say where a right runtime comes from wrong terms.
-
-    Parameters
-    ----------
-    found : sequence of ByTerm
-        From `by_term`.
-    names : sequence of str
-        Parameters that tell splits apart.
-    """
+    """Say where a right runtime comes from wrong terms."""
     told = []
     for one in found:
         if one.cancelling is None:

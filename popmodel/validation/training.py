@@ -29,22 +29,13 @@ NodesOf = Callable[[int, int], int | None]
 
 @dataclass(frozen=True)
 class Training:
-    """The runs that a model has been fitted to.
+    """The runs that a model has been fitted to."""
 
-    Attributes
-    ----------
-    digests : frozenset of str
-        `Measurement.digest` of each.
-    hull : mapping of str to (float, float)
-        Smallest and largest value of ``P``, ``T``, ``nodes``, `CORES` and parameters, as far as
-        they are known.
-    runs : tuple of Measurement
-        Those of them that are at hand.
-    """
-
-    digests: frozenset[str]
+    digests: frozenset[str]  # `Measurement.digest` of each
+    # Smallest and largest value of ``P``, ``T``, ``nodes``, `CORES` and parameters, as far as they
+    # are known.
     hull: Mapping[str, tuple[float, float]]
-    runs: tuple[Measurement, ...] = ()
+    runs: tuple[Measurement, ...] = ()  # Those of them that are at hand
 
     def used(self, run: Measurement) -> bool:
         """Whether a run was used in the fit."""
@@ -53,18 +44,12 @@ class Training:
 
 @dataclass(frozen=True)
 class Region:
-    """Where a run stands.
+    """Where a run stands."""
 
-    Attributes
-    ----------
-    name : str
-        `CALIBRATION`, `REPETITION`, `INTERPOLATION` or `EXTRAPOLATION`; without runs of a fit how
-        far the prediction goes beyond what was measured of the machine, `Validity.status`.
-    beyond : mapping of str to float
-        By what factor it is outside the hull, by what it is outside in.
-    """
-
+    # `CALIBRATION`, `REPETITION`, `INTERPOLATION` or `EXTRAPOLATION`; without runs of a fit how far
+    # the prediction goes beyond what was measured of the machine, `Validity.status`.
     name: str
+    # By what factor it is outside the hull, by what it is outside in.
     beyond: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -74,15 +59,7 @@ class Region:
 
 
 def of_runs(runs: Sequence[Measurement], nodes_of: NodesOf) -> Training:
-    """Return what was fitted to some runs, whose parameters are all known.
-
-    Parameters
-    ----------
-    runs : sequence of Measurement
-        At least one.
-    nodes_of : callable
-        Nodes that a split takes.
-    """
+    """Return what was fitted to some runs, whose parameters are all known."""
     values: dict[str, list[float]] = {}
     for run in runs:
         for name, value in _configuration(run, nodes_of(run.processes, run.threads)).items():
@@ -95,16 +72,7 @@ def of_runs(runs: Sequence[Measurement], nodes_of: NodesOf) -> Training:
 def of_calibration(
     calibration: Calibration, runs: Iterable[tuple[Measurement, Measurement]]
 ) -> Training:
-    """Return what a calibrated signature was fitted to.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        What it knows of its runs.
-    runs : iterable of (Measurement, Measurement)
-        Runs that are at hand: as they were read, and with all parameters. A run was used if either
-        was, since what a run leaves open may have been settled in another way then.
-    """
+    """Return what a calibrated signature was fitted to."""
     known = {
         whole.digest: whole
         for read, whole in runs
@@ -131,17 +99,7 @@ def joined(some: Sequence[Training]) -> Training | None:
 
 
 def region_of(run: Measurement, nodes: int | None, training: Training) -> Region:
-    """Say where a run stands, whose parameters are all known.
-
-    Parameters
-    ----------
-    run : Measurement
-        The run.
-    nodes : int or None
-        Nodes that it takes, if that is known.
-    training : Training
-        What the model was fitted to.
-    """
+    """Say where a run stands, whose parameters are all known."""
     if training.used(run):
         return Region(CALIBRATION)
     if any(_same_configuration(run, one) for one in training.runs):

@@ -34,28 +34,7 @@ def verdict(
     *,
     disturbed: bool = False,
 ) -> tuple[str, ...]:
-    """Say how well the runtimes are predicted, and the likely reason where they are not.
-
-    Parameters
-    ----------
-    splits : sequence of Split
-        The runs, with their predictions; tests are judged, others counted.
-    defaults : mapping of str to float
-        Parameters of the application that nobody set.
-    left_out : sequence of LeftOut
-        Runs that are not among the splits.
-    terms : sequence of ByTerm
-        Useful time and losses of those that have efficiencies.
-    baselines : Baselines or None
-        Plain extrapolations of the same runs.
-    disturbed : bool
-        Whether threads of a measured run waited for processors.
-
-    Returns
-    -------
-    tuple of str
-        Sentences, the most important first.
-    """
+    """Say how well the runtimes are predicted, and the likely reason where they are not."""
     judged = [split for split in splits if split.region.is_test]
     said = []
     if judged:

@@ -14,8 +14,6 @@ from typing import Protocol
 
 from popmodel.values import dataclass
 
-__all__ = ["Curve", "Pieces", "Tangent", "pieces"]
-
 SAME = 1e-11
 """Of the largest value: what is nearer is equal. Clocks of a million operations round to less."""
 MOST = 4096
@@ -49,23 +47,13 @@ class Curve(Protocol):
 
 @dataclass(frozen=True)
 class Pieces:
-    """A convex piecewise linear function on an interval.
+    """A convex piecewise linear function on an interval."""
 
-    Attributes
-    ----------
-    points : tuple of float
-        Ends of the pieces, from the lower end of the interval to the upper: k + 1 of k pieces.
-    values : tuple of float
-        The function there.
-    slopes : tuple of float
-        Slope of each piece, rising.
-    error : float
-        How far the function may lie above the pieces; 0 where all breakpoints are found.
-    """
-
+    # Ends of the pieces, from the lower end of the interval to the upper: k + 1 of k pieces.
     points: tuple[float, ...]
-    values: tuple[float, ...]
-    slopes: tuple[float, ...]
+    values: tuple[float, ...]  # The function there
+    slopes: tuple[float, ...]  # Slope of each piece, rising
+    # How far the function may lie above the pieces; 0 where all breakpoints are found.
     error: float = 0.0
 
     def __call__(self, x: float) -> float:
@@ -82,27 +70,7 @@ class Pieces:
 
 
 def pieces(curve: Curve, low: float, high: float, *, most: int = MOST) -> Pieces:
-    """Find all pieces of a convex piecewise linear function on an interval.
-
-    Parameters
-    ----------
-    curve : Curve
-        The function.
-    low, high : float
-        Ends of the interval, ``low < high``.
-    most : int
-        Tangents at most. Where they do not suffice, `Pieces.error` tells what may be missing.
-
-    Returns
-    -------
-    Pieces
-        Its pieces. Pieces nearer than `SAME` times the largest value are one.
-
-    Raises
-    ------
-    ValueError
-        If the interval is empty.
-    """
+    """Find all pieces of a convex piecewise linear function on an interval."""
     if not low < high:
         raise ValueError(f"an interval from {low} to {high} is empty")
     first, last = curve.tangent(low), curve.tangent(high, from_right=False)

@@ -21,51 +21,21 @@ if TYPE_CHECKING:
     from popmodel.whatif.path_tables import PathTables
     from popmodel.whatif.worth import Rest, Worth
 
-__all__ = ["Dependence", "dependence"]
-
 
 @dataclass(frozen=True)
 class Dependence:
-    """What a run depends on.
+    """What a run depends on."""
 
-    Attributes
-    ----------
-    regions : tuple of Worth
-        What faster regions are worth, those with the highest gain first.
-    other_regions : Rest
-        Regions of which no replay was made.
-    scenarios : tuple of Scenario
-        Ideal scenarios, the highest gain first.
-    critical_path : PathTables
-    """
-
-    regions: tuple[Worth, ...]
-    other_regions: Rest
-    scenarios: tuple[Scenario, ...]
+    regions: tuple[Worth, ...]  # What faster regions are worth, those with the highest gain first
+    other_regions: Rest  # Regions of which no replay was made
+    scenarios: tuple[Scenario, ...]  # Ideal scenarios, the highest gain first
     critical_path: PathTables
 
 
 def dependence(
     program: Program, network: Network, path: CriticalPath, trace: Trace | None = None
 ) -> Dependence:
-    """Find what a run depends on.
-
-    Parameters
-    ----------
-    program : Program
-        What every process does.
-    network : Network
-        On which it is replayed, without contention.
-    path : CriticalPath
-        Of that replay.
-    trace : Trace, optional
-        What the program was made of, for the names of regions and callers.
-
-    Raises
-    ------
-    ReplayError
-        On a deadlock or an unmatched message.
-    """
+    """Find what a run depends on."""
     regions = regions_of(program, trace)
     critical = critical_times(path, program, regions)
     worth, rest = worth_of(

@@ -12,30 +12,20 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Durations", "durations"]
-
 _MOST = 30
 _LEAST = 5
 
 
 @dataclass(frozen=True)
 class Durations:
-    """How long ranks compute in a region, each in all its occurrences together.
+    """How long ranks compute in a region, each in all its occurrences together."""
 
-    Attributes
-    ----------
-    least, most : float
-        Of ranks that do, s.
-    counts : tuple of int
-        How many do for how long: bins of equal width from the least to the most.
-    without : int
-        How many do not.
-    """
-
+    # Of ranks that do, s.
     least: float
     most: float
+    # How many do for how long: bins of equal width from the least to the most.
     counts: tuple[int, ...]
-    without: int
+    without: int  # How many do not
 
 
 def durations(time: NDArray[np.float64]) -> Durations:
@@ -43,11 +33,6 @@ def durations(time: NDArray[np.float64]) -> Durations:
 
     The number of bins is twice the cube root of the number of ranks (the rule of Rice University),
     at least 5 and at most 30; one where all take equally long.
-
-    Parameters
-    ----------
-    time : float64[P]
-        Of each rank, s.
     """
     some = time[time > 0]
     without = int(len(time) - len(some))

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Envelope", "Plane", "above"]
-
 _SAME = 1e-12
 """Of what a height is the sum of: planes that are nearer meet."""
 
@@ -42,22 +40,15 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """The greatest of some planes over a box of D dimensions.
+    """The greatest of some planes over a box of D dimensions."""
 
-    Attributes
-    ----------
-    points : float64[K, D + 2]
-        Of the corners of what lies above: the point in the box, the height, and 1; then the
-        direction upwards, whose last number is 0, as the first row.
-    on : bool[K, F]
-        Which corner lies on which face: two sides of the box for each dimension, then the planes.
-    planes : tuple of Plane
-        All that were added.
-    """
-
+    # float64[K, D + 2]: Of the corners of what lies above: the point in the box, the height, and 1;
+    # then the direction upwards, whose last number is 0, as the first row.
     points: NDArray[np.float64]
+    # bool[K, F]: Which corner lies on which face: two sides of the box for each dimension, then the
+    # planes.
     on: NDArray[np.bool_]
-    planes: tuple[Plane, ...]
+    planes: tuple[Plane, ...]  # All that were added
 
     @property
     def corners(self) -> list[tuple[float, ...]]:
@@ -115,14 +106,7 @@ class Envelope:
 
 
 def above(plane: Plane, box: Sequence[tuple[float, float]]) -> Envelope:
-    """Return the envelope of one plane.
-
-    Parameters
-    ----------
-    plane : Plane
-    box : sequence of pair of float
-        Low and high end along each dimension.
-    """
+    """Return the envelope of one plane."""
     corners = list(product(*box))
     points = [[*corner, plane(*corner), 1.0] for corner in corners]
     up = [*[0.0] * len(box), 1.0, 0.0]

@@ -29,47 +29,17 @@ if TYPE_CHECKING:
 _NOTHING = 1e-12  # of the runtime: what rounding leaves of a path without overheads
 _LEAST = 1e-12  # of the time per byte: what costs nothing at all cannot be told to be paid
 
-__all__ = ["OverGap", "OverLatency", "Runtimes", "Setting", "moved"]
-
 
 class Setting(NamedTuple):
-    """Where a runtime is asked for.
+    """Where a runtime is asked for."""
 
-    Attributes
-    ----------
-    latency : float
-        s.
-    gap : float
-        Time per byte, s/B.
-    slower : float
-        Factor on all times of computing.
-    """
-
-    latency: float
-    gap: float
-    slower: float = 1.0
+    latency: float  # s
+    gap: float  # Time per byte, s/B
+    slower: float = 1.0  # Factor on all times of computing
 
 
 def moved(network: Network, latency: float, gap: float, slower: float = 1.0) -> Network:
-    """Return a network with another latency and time per byte over its longest distance.
-
-    Parameters
-    ----------
-    network : Network
-        The network.
-    latency : float
-        Of an empty message, s.
-    gap : float
-        Time per byte of the longest messages, s/B.
-    slower : float
-        Factor on all times of computing, as the network has them.
-
-    Raises
-    ------
-    UsageError
-        If a network with tiers has no time per byte that could be scaled, or charges one latency
-        for all of them.
-    """
+    """Return a network with another latency and time per byte over its longest distance."""
     network, tiers = network.with_(cpu_factor=network.cpu_factor / slower), network.tiers
     if tiers is None:
         if gap == 1 / network.bandwidth:  # not the inverse of an inverse
@@ -109,13 +79,6 @@ class _Touch:
 
 class Runtimes:
     """The runtime of a program over what it depends on; each setting is replayed once.
-
-    Parameters
-    ----------
-    replayer : Replayer
-        Replays the program.
-    network : Network
-        What is not changed.
 
     Attributes
     ----------

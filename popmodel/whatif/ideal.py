@@ -25,47 +25,21 @@ if TYPE_CHECKING:
 
     RunOn = Callable[[Program, Network], float]
 
-__all__ = ["Scenario", "balanced", "scenarios", "speeds"]
-
 _NS = 1e9
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A run in which something is ideal.
-
-    Attributes
-    ----------
-    name : str
-    meaning : str
-        What is ideal in it.
-    runtime : float
-        s.
-    gain : float
-        How much shorter than the run as it is, s; negative if longer.
-    """
+    """A run in which something is ideal."""
 
     name: str
-    meaning: str
-    runtime: float
-    gain: float
+    meaning: str  # What is ideal in it
+    runtime: float  # s
+    gain: float  # How much shorter than the run as it is, s; negative if longer
 
 
 def scenarios(program: Program, network: Network, run: RunOn) -> tuple[Scenario, ...]:
-    """Find the potential gains of a run, the highest first.
-
-    Parameters
-    ----------
-    program : Program
-    network : Network
-        On which the run is replayed.
-    run : callable
-        From a program and a network to a runtime, s.
-
-    Returns
-    -------
-    tuple of Scenario
-    """
+    """Find the potential gains of a run, the highest first."""
     runtime = run(program, network)
     compute = program.compute() / (speeds(program, network) * _NS)
     even, ideal = balanced(program, network), network.ideal()
@@ -95,12 +69,6 @@ def balanced(program: Program, network: Network) -> Program:
     """Return the program with its bursts scaled by process so that all compute equally long.
 
     Each takes the mean of all. One that computes nothing has no bursts to scale, and stays so.
-
-    Parameters
-    ----------
-    program : Program
-    network : Network
-        With the CPU speed at which they do.
     """
     compute = program.compute() / speeds(program, network)
     factor = np.ones_like(compute)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Changes = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
-__all__ = ["COMPUTING", "IN_MPI", "path_events", "write_path"]
-
 COMPUTING, IN_MPI = 1, 2
 _VALUES = {0: "not on it", COMPUTING: "computing", IN_MPI: "in MPI"}
 
@@ -35,30 +33,7 @@ _VALUES = {0: "not on it", COMPUTING: "computing", IN_MPI: "in MPI"}
 def write_path(
     path: CriticalPath, program: Program, trace: Trace, target: Path, network: str
 ) -> None:
-    """Write a trace with the critical path of its replay.
-
-    Parameters
-    ----------
-    path : CriticalPath
-        Of a replay of the program.
-    program : Program
-        Made of the trace.
-    trace : Trace
-        A Paraver trace, or a part of one; the whole trace is written.
-    target : Path
-        Where to; a ``.gz`` suffix compresses it.
-    network : str
-        On what the run was replayed, for people.
-
-    Raises
-    ------
-    TraceError
-        If it was not read from a Paraver trace.
-    UsageError
-        If the target is the trace itself, or threads of the run call MPI on their own.
-    FileError
-        If a file cannot be written.
-    """
+    """Write a trace with the critical path of its replay."""
     if len(program.threads):
         raise UsageError(
             f"-o {target}: threads call MPI on their own, so that the critical path has no place "
@@ -76,13 +51,7 @@ def write_path(
 
 
 def path_events(path: CriticalPath, program: Program, trace: Trace) -> Changes:
-    """When the processes of a measured run come to parts of the path, and leave them.
-
-    Returns
-    -------
-    process, time, value : int64[n]
-        Of each change, by process and in order of time, ns.
-    """
+    """When the processes of a measured run come to parts of the path, and leave them."""
     return _changes(*_measured(path, program, trace))
 
 

@@ -27,40 +27,17 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
     from popmodel.whatif.regions import Regions
 
-__all__ = [
-    "Entry",
-    "PathTables",
-    "Spent",
-    "Stay",
-    "Table",
-    "critical_times",
-    "path_tables",
-    "stays",
-]
-
 _NS = 1e9
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What time on the critical path is spent on, s.
+    """What time on the critical path is spent on, s."""
 
-    Attributes
-    ----------
-    computing : float
-        Between MPI calls.
-    latency : float
-        Latencies of messages and collectives.
-    bandwidth : float
-        What their sizes cost.
-    overhead : float
-        Of calls, which depends on neither.
-    """
-
-    computing: float
-    latency: float
-    bandwidth: float
-    overhead: float
+    computing: float  # Between MPI calls
+    latency: float  # Latencies of messages and collectives
+    bandwidth: float  # What their sizes cost
+    overhead: float  # Of calls, which depends on neither
 
     @property
     def time(self) -> float:
@@ -70,87 +47,45 @@ class Spent:
 
 @dataclass(frozen=True)
 class Entry:
-    """What one rank, region, call or pair of ranks has on the critical path.
-
-    Attributes
-    ----------
-    name : str
-    spent : Spent
-    share : float
-        Its time as part of the runtime.
-    latencies : float
-        Derivative of the runtime by the latency there.
-    bytes : float
-        Derivative by the time per byte there, B.
-    steps : int
-        How many steps of the path it has.
-    """
+    """What one rank, region, call or pair of ranks has on the critical path."""
 
     name: str
     spent: Spent
-    share: float
-    latencies: float
-    bytes: float
-    steps: int
+    share: float  # Its time as part of the runtime
+    latencies: float  # Derivative of the runtime by the latency there
+    bytes: float  # Derivative by the time per byte there, B
+    steps: int  # How many steps of the path it has
 
 
 @dataclass(frozen=True)
 class Table:
-    """Entries with most time on the critical path, the longest first.
-
-    Attributes
-    ----------
-    entries : tuple of Entry
-    others : int
-        How many more there are.
-    others_time : float
-        Their time together, s.
-    """
+    """Entries with most time on the critical path, the longest first."""
 
     entries: tuple[Entry, ...]
-    others: int
-    others_time: float
+    others: int  # How many more there are
+    others_time: float  # Their time together, s
 
 
 @dataclass(frozen=True)
 class Stay:
-    """A time for which the critical path stays on a rank.
-
-    Attributes
-    ----------
-    rank : int
-    begin, end : float
-        In the replay, s.
-    """
+    """A time for which the critical path stays on a rank."""
 
     rank: int
+    # In the replay, s.
     begin: float
     end: float
 
 
 @dataclass(frozen=True)
 class PathTables:
-    """The critical path of a replay.
+    """The critical path of a replay."""
 
-    Attributes
-    ----------
-    spent : Spent
-        All of it; its time is the runtime.
-    steps : int
-        How many steps it has.
-    changes : int
-        How often it goes to another rank.
-    longest : Stay
-        The longest time for which it stays on one.
-    ranks, regions, calls, pairs : Table
-        Time by rank (of transfers the receiver), by region (computing only), by MPI call, and by
-        sender and receiver of messages.
-    """
-
-    spent: Spent
-    steps: int
-    changes: int
-    longest: Stay
+    spent: Spent  # All of it; its time is the runtime
+    steps: int  # How many steps it has
+    changes: int  # How often it goes to another rank
+    longest: Stay  # The longest time for which it stays on one
+    # Time by rank (of transfers the receiver), by region (computing only), by MPI call, and by
+    # sender and receiver of messages.
     ranks: Table
     regions: Table
     calls: Table
@@ -165,21 +100,7 @@ def path_tables(
     *,
     most: int = 20,
 ) -> PathTables:
-    """Sum a critical path up in tables.
-
-    Parameters
-    ----------
-    path : CriticalPath
-        Of a replay.
-    program : Program
-        What was replayed.
-    regions : Regions
-        Of the program.
-    trace : Trace, optional
-        What the program was made of; without it nothing is known about who makes the calls.
-    most : int
-        Entries of each table.
-    """
+    """Sum a critical path up in tables."""
     cost = _costs(path)
     runtime = float(cost[:4].sum())
     steps = np.arange(cost.shape[1])

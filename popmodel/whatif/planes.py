@@ -38,18 +38,10 @@ class Surface(Protocol):
 
 @dataclass(frozen=True)
 class Planes:
-    """The greatest of some planes over a box.
+    """The greatest of some planes over a box."""
 
-    Attributes
-    ----------
-    planes : tuple of Plane
-        Each is the greatest somewhere.
-    error : float
-        The largest part of its value by which the function lies above them.
-    """
-
-    planes: tuple[Plane, ...]
-    error: float
+    planes: tuple[Plane, ...]  # Each is the greatest somewhere
+    error: float  # The largest part of its value by which the function lies above them
 
     def __call__(self, *point: float) -> float:
         """Height of the greatest plane."""
@@ -64,26 +56,7 @@ def planes(
     touching: Sequence[Point] = (),
     most: int = 128,
 ) -> Planes:
-    """Find few planes whose greatest is a convex function up to an error.
-
-    Parameters
-    ----------
-    surface : Surface
-        The function, at least 0.
-    box : sequence of pair of float
-        Low and high end of each parameter.
-    error : float
-        The part of its value by which the function may lie above the planes.
-    touching : sequence of tuple of float
-        Points at which they are to be exact.
-    most : int
-        Planes at most, beside those of these points.
-
-    Returns
-    -------
-    Planes
-        Those that are greatest somewhere, and the largest gap that is left.
-    """
+    """Find few planes whose greatest is a convex function up to an error."""
     found = above(surface.plane(tuple(low for low, _ in box)), box)
     for point in touching:
         found = found.with_(surface.plane(point))

@@ -15,19 +15,11 @@ if TYPE_CHECKING:
     from popmodel.simulator.program import Program
     from popmodel.trace import Trace
 
-__all__ = ["at_speeds", "parse_region_speeds"]
-
 _HINT = "write solve=2 for a region that computes twice as fast as traced"
 
 
 def parse_region_speeds(texts: Iterable[str]) -> dict[str, float]:
-    """Read speeds of regions, ``NAME=SPEED`` each.
-
-    Raises
-    ------
-    UsageError
-        If a text is none, or a region has two speeds.
-    """
+    """Read speeds of regions, ``NAME=SPEED`` each."""
     found: dict[str, float] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
@@ -44,21 +36,7 @@ def parse_region_speeds(texts: Iterable[str]) -> dict[str, float]:
 
 
 def at_speeds(program: Program, trace: Trace, speeds: Mapping[str, float]) -> Program:
-    """Return the program with other CPU speeds in some regions, on all processes.
-
-    Parameters
-    ----------
-    program : Program
-    trace : Trace
-        The run, or the part of one, that the program was made of.
-    speeds : mapping of str to float
-        Speed of regions by name, relative to the traced run; 2 halves their time.
-
-    Raises
-    ------
-    UsageError
-        If nothing is computed in a region of that name.
-    """
+    """Return the program with other CPU speeds in some regions, on all processes."""
     regions = regions_of(program, trace)
     factor = np.ones(len(regions))
     for name, speed in speeds.items():

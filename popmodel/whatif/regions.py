@@ -37,18 +37,6 @@ if TYPE_CHECKING:
 
     Computed = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 
-__all__ = [
-    "LAST",
-    "OUTSIDE",
-    "Regions",
-    "Stretches",
-    "divide",
-    "innermost",
-    "marked_at",
-    "regions_of",
-    "scaled",
-]
-
 LAST = "after the last MPI call"
 """Name of the computing that no MPI call follows."""
 OUTSIDE = "outside regions"
@@ -59,27 +47,16 @@ USER, PARALLEL, PHASE = "user region", "parallel region", "phase"
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The computing of a program by region.
-
-    Attributes
-    ----------
-    names : tuple of str
-    kinds : tuple of str
-        ``user region``, ``parallel region``, or ``phase`` before an MPI call; of each name.
-    row : int64[K]
-        The burst that a part belongs to, ascending: the number of its operation, or, for what
-        process p computes after its last one, the number of operations plus p.
-    region : int32[K]
-        Index into `names`.
-    time : float64[K]
-        ns; the parts of a burst add up to it.
-    """
+    """The computing of a program by region."""
 
     names: tuple[str, ...]
+    # ``user region``, ``parallel region``, or ``phase`` before an MPI call; of each name.
     kinds: tuple[str, ...]
+    # int64[K]: The burst that a part belongs to, ascending: the number of its operation, or, for
+    # what process p computes after its last one, the number of operations plus p.
     row: NDArray[np.int64]
-    region: NDArray[np.int32]
-    time: NDArray[np.float64]
+    region: NDArray[np.int32]  # int32[K]: Index into `names`
+    time: NDArray[np.float64]  # float64[K]: ns; the parts of a burst add up to it
 
     def __len__(self) -> int:
         return len(self.names)
@@ -102,44 +79,20 @@ class Regions:
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Labelled stretches of the time of processes; on each process ascending and apart.
+    """Labelled stretches of the time of processes; on each process ascending and apart."""
 
-    Attributes
-    ----------
-    process : int64[S]
-        Ascending.
-    begin, end : int64[S]
-        ns: of computing since the process began, or of wall time.
-    label : int64[S]
-        Index into `names`.
-    names, kinds : tuple of str
-        As of `Regions`.
-    """
-
-    process: NDArray[np.int64]
+    process: NDArray[np.int64]  # int64[S]: Ascending
+    # int64[S]: ns: of computing since the process began, or of wall time.
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    label: NDArray[np.int64]
+    label: NDArray[np.int64]  # int64[S]: Index into `names`
+    # As of `Regions`.
     names: tuple[str, ...]
     kinds: tuple[str, ...]
 
 
 def regions_of(program: Program, trace: Trace | None = None) -> Regions:
-    """Divide the computing of a program among its regions.
-
-    Parameters
-    ----------
-    program : Program
-    trace : Trace, optional
-        The run, or the part of one, that the program was made of. Without it all regions are phases
-        before MPI calls, whose call sites are not known. So they are where threads call MPI on
-        their own, whose computing is divided by the calls of their teams as well.
-
-    Returns
-    -------
-    Regions
-        Only those in which something is computed.
-    """
+    """Divide the computing of a program among its regions."""
     phases = _phases(program, trace)
     if trace is None or len(program.threads):
         return phases
@@ -150,20 +103,7 @@ def regions_of(program: Program, trace: Trace | None = None) -> Regions:
 
 
 def divide(program: Program, stretches: Stretches, others: Regions) -> Regions:
-    """Divide bursts of whole nanoseconds by labelled stretches of their processes' computing.
-
-    Parameters
-    ----------
-    program : Program
-    stretches : Stretches
-    others : Regions
-        The region of what lies in no stretch: at most one part for each burst.
-
-    Returns
-    -------
-    Regions
-        With the names of both, those of the stretches first.
-    """
+    """Divide bursts of whole nanoseconds by labelled stretches of their processes' computing."""
     rows = _in_order(program)
     length = np.rint(_bursts(program)[rows]).astype(np.int64)
     ends = np.cumsum(length)
@@ -200,18 +140,7 @@ def scaled(
     factor: NDArray[np.float64],
     cells: NDArray[np.int64] | None = None,
 ) -> Program:
-    """Return the program with other times of computing.
-
-    Parameters
-    ----------
-    program : Program
-    regions : Regions
-        Of this program.
-    factor : float64[regions, P]
-        Multiplies the time of each region on each process.
-    cells : int64[K], optional
-        `Regions.cells`, where they are known.
-    """
+    """Return the program with other times of computing."""
     cells = regions.cells(program) if cells is None else cells
     rows = program.operations + _sequences(program)
     time = regions.time * factor.ravel()[cells]
@@ -225,16 +154,6 @@ def innermost(
     """Which of some intervals holds when, where several do: the one that began last.
 
     Of those that begin together it is the one that ends first.
-
-    Parameters
-    ----------
-    location, begin, end : int64[n]
-        Of intervals in any order, which may be nested or cross.
-
-    Returns
-    -------
-    interval, begin, end : int64[S]
-        Stretches by location and time, apart, none empty, and the interval that each belongs to.
     """
     if not len(location):
         return location, begin, end
@@ -269,21 +188,7 @@ def _around(until: NDArray[np.int64]) -> NDArray[np.int64]:
 def marked_at(
     trace: Trace, process: NDArray[np.int64], time: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Find the marked or parallel region that the master of a process is in at some times.
-
-    Parameters
-    ----------
-    trace : Trace
-    process : int64[n]
-    time : int64[n]
-        In the time of the trace, ns.
-
-    Returns
-    -------
-    region : int64[n]
-        Index into the names; -1 where it is in none.
-    names : tuple of str
-    """
+    """Find the marked or parallel region that the master of a process is in at some times."""
     spans = _spans(trace)
     offsets = np.searchsorted(spans.process, np.arange(trace.processes + 1))
     at = _kernel.locate(offsets, spans.begin, process, time)

@@ -16,29 +16,15 @@ if TYPE_CHECKING:
 
     from popmodel.whatif.evaluate import Runtimes
 
-__all__ = ["RuntimePlane", "RuntimePlanes", "runtime_planes"]
-
 
 @dataclass(frozen=True)
 class RuntimePlane:
-    """How long a chain of the run is.
+    """How long a chain of the run is."""
 
-    Attributes
-    ----------
-    constant : float
-        Its computing and overheads, s.
-    latency : float
-        How many latencies it pays.
-    inverse_bandwidth : float
-        How many bytes, B.
-    computing : float
-        The part of the constant that is computing, s.
-    """
-
-    constant: float
-    latency: float
-    inverse_bandwidth: float
-    computing: float
+    constant: float  # Its computing and overheads, s
+    latency: float  # How many latencies it pays
+    inverse_bandwidth: float  # How many bytes, B
+    computing: float  # The part of the constant that is computing, s
 
     def __call__(self, latency: float, inverse_bandwidth: float, slower: float = 1.0) -> float:
         """Length of the chain, s, if computing takes a factor of its time."""
@@ -52,20 +38,11 @@ class RuntimePlane:
 
 @dataclass(frozen=True)
 class RuntimePlanes:
-    """The runtime as the greatest of some planes.
+    """The runtime as the greatest of some planes."""
 
-    Attributes
-    ----------
-    planes : tuple of RuntimePlane
-        Each is the greatest somewhere.
-    error : float
-        The largest part of the runtime by which it lies above them.
-    slower : pair of float
-        Least and greatest factor on the time of computing for which this holds.
-    """
-
-    planes: tuple[RuntimePlane, ...]
-    error: float
+    planes: tuple[RuntimePlane, ...]  # Each is the greatest somewhere
+    error: float  # The largest part of the runtime by which it lies above them
+    # Least and greatest factor on the time of computing for which this holds.
     slower: tuple[float, float]
 
     def __call__(self, latency: float, inverse_bandwidth: float, slower: float = 1.0) -> float:
@@ -82,20 +59,7 @@ def runtime_planes(
     error: float,
     exact: Sequence[tuple[float, float]] = (),
 ) -> RuntimePlanes:
-    """Find the planes.
-
-    Parameters
-    ----------
-    runtimes : Runtimes
-        Of the program.
-    latencies, gaps, slower : pair of float
-        Ranges of latency, s, time per byte, s/B, and factor on the time of computing.
-    error : float
-        The part of the runtime by which it may lie above them, everywhere in these ranges.
-    exact : sequence of pair of float
-        Latencies and times per byte at which they are to be the runtime itself; what lies outside
-        the ranges is left out.
-    """
+    """Find the planes."""
     inside = [
         (latency, gap, 1.0)
         for latency, gap in exact

@@ -15,50 +15,28 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator.path import CriticalPath
 
-__all__ = ["Distance", "Shares", "shares"]
-
 _NS = 1e9
 
 
 @dataclass(frozen=True)
 class Distance:
-    """What the critical path spends on messages over one distance.
+    """What the critical path spends on messages over one distance."""
 
-    Attributes
-    ----------
-    name : {"within", "between", "all"}
-        Inside a node, between nodes, or all messages on a network that makes no difference.
-    latencies : float
-        How many latencies it pays: the derivative of the runtime by the latency.
-    bytes : float
-        How many bytes: the derivative by the time per byte, B.
-    latency, bandwidth : float
-        Time of these, s.
-    """
-
-    name: str
-    latencies: float
-    bytes: float
+    name: str  # Inside a node, between nodes, or all messages on a network that makes no difference
+    latencies: float  # How many latencies it pays: the derivative of the runtime by the latency
+    bytes: float  # How many bytes: the derivative by the time per byte, B
+    # Time of these, s.
     latency: float
     bandwidth: float
 
 
 @dataclass(frozen=True)
 class Shares:
-    """What a runtime is made of, s; the parts add up to it.
+    """What a runtime is made of, s; the parts add up to it."""
 
-    Attributes
-    ----------
-    computing : float
-        Between MPI calls: the derivative by a factor on all times of computation.
-    overhead : float
-        Of calls, which depends on neither latency nor size.
-    distances : tuple of Distance
-        Messages and collectives, by where they go; the longest distance is the last.
-    """
-
-    computing: float
-    overhead: float
+    computing: float  # Between MPI calls: the derivative by a factor on all times of computation
+    overhead: float  # Of calls, which depends on neither latency nor size
+    # Messages and collectives, by where they go; the longest distance is the last.
     distances: tuple[Distance, ...]
 
     @property
@@ -78,15 +56,7 @@ class Shares:
 
 
 def shares(path: CriticalPath, network: Network) -> Shares:
-    """Sum a critical path up.
-
-    Parameters
-    ----------
-    path : CriticalPath
-        Of a replay.
-    network : Network
-        On what.
-    """
+    """Sum a critical path up."""
     computes = path.part == Part.COMPUTE
 
     def total(column: NDArray[np.float64], rows: NDArray[np.bool_]) -> float:

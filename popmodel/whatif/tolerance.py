@@ -6,8 +6,6 @@ import math
 
 from popmodel.whatif.breakpoints import SAME, Curve, Pieces, Tangent
 
-__all__ = ["reaches"]
-
 _MOST = 200  # steps; each ends on another piece, and pieces get longer with distance
 _FAR = 1e3  # times the runtime: there, whatever waits for a message waits for nothing else
 
@@ -17,21 +15,6 @@ def reaches(curve: Curve, target: float, pieces: Pieces | None = None) -> float 
 
     Newton's method, which needs a finite number of steps on a function of pieces: beyond the
     value tangents lead back to it and never past it.
-
-    Parameters
-    ----------
-    curve : Curve
-        The function, of a parameter from 0 on.
-    target : float
-        The value.
-    pieces : Pieces, optional
-        The function on an interval, where no further value of it has to be found.
-
-    Returns
-    -------
-    float or None
-        The largest parameter at which the function is not above the value; infinite if it never
-        is, None if it is at 0 already.
     """
     if pieces is not None and pieces.values[0] <= target < pieces.values[-1]:
         return _inside(pieces, target)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Run = Callable[[Program], float]
 
-__all__ = ["FASTER", "Gain", "Rest", "Slowest", "Worth", "worth_of"]
-
 FASTER = (0.1, 0.25, 0.5, 1.0)
 """Shares of a region's time that are taken away; 1 leaves none."""
 
@@ -41,29 +39,15 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class Gain:
-    """The runtime if a region took less time.
+    """The runtime if a region took less time."""
 
-    Attributes
-    ----------
-    faster : float
-        Share of its time that is taken away.
-    runtime : float
-        s.
-    """
-
-    faster: float
-    runtime: float
+    faster: float  # Share of its time that is taken away
+    runtime: float  # s
 
 
 @dataclass(frozen=True)
 class Slowest:
-    """What a region is worth on the process that computes longest in it.
-
-    Attributes
-    ----------
-    rank : int
-    gain : tuple of Gain
-    """
+    """What a region is worth on the process that computes longest in it."""
 
     rank: int
     gain: tuple[Gain, ...]
@@ -71,60 +55,30 @@ class Slowest:
 
 @dataclass(frozen=True)
 class Worth:
-    """What a faster region is worth.
+    """What a faster region is worth."""
 
-    Attributes
-    ----------
-    name, kind : str
-        As of `popmodel.whatif.regions.Regions`.
-    time : float
-        Computing in the region, mean over processes, s.
-    share : float
-        The same as part of the runtime: what a profile shows.
-    critical : float
-        Its time on the critical path, s: the most that it can gain, and the derivative of the
-        runtime by its factor at 1.
-    gain : tuple of Gain
-        If it is faster on all processes.
-    slowest : Slowest
-        If it is faster on the process that computes longest in it only.
-    balance : float
-        Mean over longest time of the processes that compute in it.
-    balanced : float
-        The runtime if each of these computed for their mean time in it, s.
-    ranks : Durations
-        How long ranks compute in it.
-    """
-
+    # As of `popmodel.whatif.regions.Regions`.
     name: str
     kind: str
-    time: float
-    share: float
+    time: float  # Computing in the region, mean over processes, s
+    share: float  # The same as part of the runtime: what a profile shows
+    # Its time on the critical path, s: the most that it can gain, and the derivative of the runtime
+    # by its factor at 1.
     critical: float
-    gain: tuple[Gain, ...]
-    slowest: Slowest
-    balance: float
-    balanced: float
-    ranks: Durations
+    gain: tuple[Gain, ...]  # If it is faster on all processes
+    slowest: Slowest  # If it is faster on the process that computes longest in it only
+    balance: float  # Mean over longest time of the processes that compute in it
+    balanced: float  # The runtime if each of these computed for their mean time in it, s
+    ranks: Durations  # How long ranks compute in it
 
 
 @dataclass(frozen=True)
 class Rest:
-    """Regions of which no replay was made.
+    """Regions of which no replay was made."""
 
-    Attributes
-    ----------
-    regions : int
-        How many there are.
-    share : float
-        Their computing, mean over processes, as part of the runtime.
-    critical : float
-        Their time on the critical path, s: the most that all of them together gain.
-    """
-
-    regions: int
-    share: float
-    critical: float
+    regions: int  # How many there are
+    share: float  # Their computing, mean over processes, as part of the runtime
+    critical: float  # Their time on the critical path, s: the most that all of them together gain
 
 
 def worth_of(
@@ -137,31 +91,7 @@ def worth_of(
     faster: Sequence[float] = FASTER,
     most: int = 12,
 ) -> tuple[tuple[Worth, ...], Rest]:
-    """Find what faster regions are worth, those with the highest gain first.
-
-    Parameters
-    ----------
-    program : Program
-    regions : Regions
-        Of the program.
-    critical : float64[regions, P]
-        Time of each on a critical path of the replay, s.
-    run : callable
-        From a program to its runtime on the network in question, s.
-    cpu : float or float64[P]
-        Multiplies all times of computing (of each process) in these replays.
-    faster : sequence of float
-        Shares of time to take away, ascending, the last one 1.
-    most : int
-        How many regions to look at: half of them those with most time on the critical path, the
-        others those with most time.
-
-    Returns
-    -------
-    tuple of Worth
-    Rest
-        What is known of the other regions without a replay.
-    """
+    """Find what faster regions are worth, those with the highest gain first."""
     time = regions.by_process(program) * (cpu / _NS)
     runtime = run(program)
     on_path, mean = critical.sum(axis=1), time.mean(axis=1)

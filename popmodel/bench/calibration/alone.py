@@ -28,11 +28,6 @@ def left_alone(launches: Sequence[Launch]) -> list[Launch]:
     """Return launches whose results have only batches with cores of their own.
 
     A result with fewer than three of them keeps all it has; `Result.alone` tells which it is.
-
-    Parameters
-    ----------
-    launches : sequence of Launch
-        Of one machine; results that do not tell the pace of their cores stay as they are.
     """
     limits = _limits(launches)
     return [

@@ -14,15 +14,7 @@ from popmodel.network.point_to_point import SizeClass, by_size
 
 
 def calibrate(measured: Measured, net: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the section ``coll`` of a profile, and why parts of it are absent.
-
-    Parameters
-    ----------
-    measured : Measured
-        Results.
-    net : mapping
-        Section ``net``, for the algorithms' closed forms.
-    """
+    """Return the section ``coll`` of a profile, and why parts of it are absent."""
     groups: dict[tuple[str, int, int, int], Any] = {}
     absent: dict[str, str] = {}
     for op in measured.values("collective", "op"):

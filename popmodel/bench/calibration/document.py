@@ -28,18 +28,6 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
 
     What was not measured is not in it. What was tried and cannot be told is in ``absent``, with the
     reason.
-
-    Parameters
-    ----------
-    launches : sequence of Launch
-        Of one machine, in any order.
-    name : str, optional
-        Name of the machine; that of its first node by default.
-
-    Raises
-    ------
-    CalibrationError
-        If nothing was measured, or no launch tells the topology.
     """
     measured = Measured(launches)
     if not any(result.absent is None for result in measured):

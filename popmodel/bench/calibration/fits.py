@@ -16,27 +16,14 @@ _LARGE_ERROR = 0.3  # relative: beyond it errors are no longer alike up and down
 
 @dataclass(frozen=True)
 class Points:
-    """Points that were measured in the same launches.
+    """Points that were measured in the same launches."""
 
-    Attributes
-    ----------
-    kept : tuple of int
-        Which of the series they are; others lack one of the launches.
-    values : ndarray of float64, shape (launches, points)
-        Estimates.
-    launches : tuple of hashable
-        One for every row of ``values``.
-    batches : int
-        Batches behind all of them.
-    errors : ndarray of float64, shape (1 + points, points)
-        Independent errors of the points of one launch, one standard deviation each: what slows
-        all of them together, then each on its own.
-    """
-
-    kept: tuple[int, ...]
-    values: Array
-    launches: tuple[Hashable, ...]
-    batches: int
+    kept: tuple[int, ...]  # Which of the series they are; others lack one of the launches
+    values: Array  # Estimates
+    launches: tuple[Hashable, ...]  # One for every row of ``values``
+    batches: int  # Batches behind all of them
+    # Independent errors of the points of one launch, one standard deviation each: what slows all of
+    # them together, then each on its own.
     errors: Array
 
 
@@ -45,18 +32,6 @@ def aligned(series: Sequence[Series], least: int) -> Points | None:
 
     As many values as possible are kept. A point that one launch alone has measured goes rather than
     the other launches, a launch that was interrupted early goes rather than most points.
-
-    Parameters
-    ----------
-    series : sequence of Series
-        Of the points, at least one.
-    least : int
-        Points that the fit needs.
-
-    Returns
-    -------
-    Points or None
-        None if no launch has measured that many points.
     """
     rows = [dict(zip(one.of, one.values, strict=True)) for one in series]
     order = tuple(dict.fromkeys(launch for one in series for launch in one.of))
@@ -81,23 +56,7 @@ def aligned(series: Sequence[Series], least: int) -> Points | None:
 
 
 def fitted(points: Points, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
-    """Fit every launch, and tell how uncertain the fit to a single one is.
-
-    Parameters
-    ----------
-    points : Points
-        What is fitted.
-    fit : callable
-        Gives the parameters, shape (k,), of the values of a launch, shape (points,).
-
-    Returns
-    -------
-    fits : ndarray of float64, shape (launches, k)
-        Parameters.
-    errors : ndarray of float64, shape (k,)
-        Standard errors of the parameters if there is one launch, by propagation of those of its
-        points; else 0, since the launches tell by themselves.
-    """
+    """Fit every launch, and tell how uncertain the fit to a single one is."""
     fits = np.array([fit(values) for values in points.values])
     if len(fits) > 1:
         return fits, np.zeros(fits.shape[1])
@@ -107,19 +66,7 @@ def fitted(points: Points, fit: Callable[[Array], Array]) -> tuple[Array, Array]
 
 
 def of_fit(fits: Array, error: float, points: Points, source: str) -> Series:
-    """Return the series of a positive parameter, fitted to every launch.
-
-    Parameters
-    ----------
-    fits : ndarray of float64, shape (launches,)
-        The parameter, positive.
-    error : float
-        Its standard error if there is one launch, as `fitted` gives it.
-    points : Points
-        What was fitted.
-    source : str
-        How.
-    """
+    """Return the series of a positive parameter, fitted to every launch."""
     whole = float(np.mean(fits))
     # an error of the size of the value says nothing of factors
     scale = whole if error > _LARGE_ERROR * whole else None

@@ -30,29 +30,7 @@ class CalibrationError(PopmodelError):
 def quantities(
     series: Mapping[str, Series], *, zero: frozenset[str] = frozenset(), alike: bool = True
 ) -> dict[str, dict[str, Any]]:
-    """Return quantities of a profile with their 90 % intervals.
-
-    Parameters
-    ----------
-    series : mapping of str to Series
-        Quantities by any name.
-    zero : frozenset of str
-        Those that may be 0; a negative estimate is clipped, and the upper end of its interval is as
-        far above 0 as the lower one was below: an error of that size was just seen.
-    alike : bool
-        Whether all were measured in the same way, so that their spreads inform each other; the
-        parameters of a fit were not, each has its own.
-
-    Returns
-    -------
-    dict of str to dict
-        ``value, low, high, origin, n, source``.
-
-    Raises
-    ------
-    CalibrationError
-        If one is 0 or negative that may not be, or its interval has no bound.
-    """
+    """Return quantities of a profile with their 90 % intervals."""
     groups = [list(series.values())] if alike else [[one] for one in series.values()]
     parts = [deviations(group) for group in groups]
     spreads = [spread for part, _ in parts for spread in part]

@@ -50,29 +50,16 @@ _LONG = 16
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop that was measured in several launches.
+    """A loop that was measured in several launches."""
 
-    Attributes
-    ----------
-    level : str
-        What its data comes from: a cache, such as ``L2``, or ``MEM``.
-    threads : int
-        Cores that ran it at the same time.
-    each : int
-        Bytes that one of them went over.
-    seconds, transfer, arithmetic : ndarray of float64, shape (launches,)
-        Time of an operation as it is, and of its parts alone, s.
-    samples : int
-        Batches of the loop as it is, of all launches.
-    """
-
-    level: str
-    threads: int
-    each: int
+    level: str  # What its data comes from: a cache, such as ``L2``, or ``MEM``
+    threads: int  # Cores that ran it at the same time
+    each: int  # Bytes that one of them went over
+    # Time of an operation as it is, and of its parts alone, s.
     seconds: Array
     transfer: Array
     arithmetic: Array
-    samples: int
+    samples: int  # Batches of the loop as it is, of all launches
 
     @property
     def shares(self) -> Array:
@@ -95,32 +82,7 @@ def calibrate(
     core: Mapping[str, Any],
     absent: dict[str, str],
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Return the overlap of the section ``core``, how well its form fits, and remarks on both.
-
-    Parameters
-    ----------
-    measured : Measured
-        Results.
-    topology : mapping
-        Table of the profile: the caches.
-    core : mapping
-        Section of the profile: clock and peak, with which the arithmetic is compared.
-    absent : dict of str to str
-        Takes the reason why ``core.overlap`` is not there although it was tried.
-
-    Returns
-    -------
-    section : dict
-        ``overlap``, of all loops and at least 0, ``overlap_with`` by level, and ``overlap_issue``
-        of loops that take as long as their instructions: medians of the loops, by level of those
-        with the smallest set; the interval holds 90 % of all loops and their launches. Empty if
-        nothing was measured that tells them.
-    fit : dict
-        ``residual`` and ``worst``: median and largest part of a loop's time that the form with the
-        value of its level misses; ``loops``: the loops, each with its factor.
-    remarks : list of str
-        What makes it doubtful.
-    """
+    """Return the overlap of the section ``core``, how well its form fits, and remarks on both."""
     results = [one for one in measured.results("mixed") if _is_telling(one, _TOLD)]
     loops = list(_loops(results, topology))
     issued = [one for one in measured.results("issue") if _is_telling(one, _TOLD_BY_ISSUE)]
@@ -223,17 +185,7 @@ def _loops(results: list[Result], topology: Mapping[str, Any]) -> Iterator[Loop]
 
 
 def level_of(size: int, threads: int, topology: Mapping[str, Any]) -> str:
-    """Name the innermost cache of which a working set fills half at most, or ``MEM``.
-
-    Parameters
-    ----------
-    size : int
-        Bytes of all cores together.
-    threads : int
-        Cores, of which every one has an equal part.
-    topology : mapping
-        Table of a profile.
-    """
+    """Name the innermost cache of which a working set fills half at most, or ``MEM``."""
     for cache in topology.get("caches", ()):
         if size / threads <= cache["bytes"] / 2 / min(threads, cache["shared_by"]):
             return str(cache["level"])

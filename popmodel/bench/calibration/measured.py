@@ -27,11 +27,6 @@ class Measured:
     (`alone.left_alone`). A result that is out of all proportion to those of the other launches says
     what else ran, not what was measured: it is not used, and `left_out` names it.
 
-    Parameters
-    ----------
-    launches : sequence of Launch
-        Of one machine.
-
     Attributes
     ----------
     foreign : dict of hashable to float
@@ -100,11 +95,6 @@ class Measured:
         What is computed from several times has to take them from one launch: what slows the whole
         launch then cancels from a ratio, and the spread between launches is that of the result.
         Where no launch had its cores to itself in all of them, those count that had not.
-
-        Parameters
-        ----------
-        *jobs : tuple of str and mapping
-            Name and parameters of each.
         """
         return self._together(jobs, self._found) or self._together(jobs, self._found, self._shared)
 

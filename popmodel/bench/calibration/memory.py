@@ -59,15 +59,7 @@ _CACHED = 2.0  # working sets of fewer last-level caches than this may be served
 def calibrate(
     measured: Measured, topology: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str], list[str]]:
-    """Return the section ``memory``, why parts of it are absent, and remarks on its quality.
-
-    Parameters
-    ----------
-    measured : Measured
-        Results.
-    topology : mapping
-        Table of the profile: caches and cores.
-    """
+    """Return the section ``memory``, why parts of it are absent, and remarks on its quality."""
     section: dict[str, Any] = {}
     absent: dict[str, str] = {}
     remarks: list[str] = []
@@ -172,19 +164,8 @@ def _saturation(by_cores: Mapping[int, Series], absent: dict[str, str]) -> dict[
 
 
 def fit_saturation(counts: Sequence[int], bandwidth: Sequence[float] | Array) -> Array:
-    """Fit ``b(A) = (A**-q (b1**-q - bsat**-q) + bsat**-q)**(-1/q)`` by least squares of logarithms.
-
-    Parameters
-    ----------
-    counts : sequence of int
-        Busy cores A.
-    bandwidth : sequence or ndarray of float
-        Bandwidth of all of them together, B/s.
-
-    Returns
-    -------
-    ndarray of float64, shape (3,)
-        b1 and bsat in B/s, bsat at least b1, and q at least 1.
+    """Fit ``b(A) = (A**-q (b1**-q - bsat**-q) + bsat**-q)**(-1/q)`` by least squares of
+    logarithms.
     """
     from scipy.optimize import least_squares
 

@@ -68,14 +68,8 @@ def calibrate(measured: Measured) -> dict[str, Any]:
 
 
 def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the section ``quality``: by section, how it was measured and what makes it doubtful.
-
-    Parameters
-    ----------
-    measured : Measured
-        Results.
-    remarks : mapping of str to sequence of str
-        What else is to be said, by section.
+    """Return the section ``quality``: by section, how it was measured and what makes it
+    doubtful.
     """
     found: dict[str, Any] = {}
     for section, jobs in SECTIONS.items():

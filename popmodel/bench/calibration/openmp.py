@@ -42,15 +42,7 @@ _LEAST_COUNTS = 4  # thread counts of two or more that a law needs
 def calibrate(
     measured: Measured, topology: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str], list[str]]:
-    """Return the section ``openmp``, why parts of it are absent, and remarks on its quality.
-
-    Parameters
-    ----------
-    measured : Measured
-        Results.
-    topology : mapping
-        Table of the profile: cores and sockets.
-    """
+    """Return the section ``openmp``, why parts of it are absent, and remarks on its quality."""
     absent: dict[str, str] = {}
     series: dict[tuple[str, int], Series] = {}
     for name in measured.values("construct", "name"):
@@ -179,24 +171,7 @@ def _design(counts: Sequence[int], per_socket: int) -> Array:
 
 
 def fit_law(counts: Sequence[int], seconds: Array, per_socket: int, terms: str) -> Array:
-    """Fit the terms of the law by least squares of relative errors, no coefficient below 0.
-
-    Parameters
-    ----------
-    counts : sequence of int
-        Threads, 2 or more.
-    seconds : ndarray of float64, shape (n,)
-        Overhead at each, s.
-    per_socket : int
-        Cores of a socket.
-    terms : str
-        Those of ``abds`` that take part.
-
-    Returns
-    -------
-    ndarray of float64, shape (4,)
-        a, b, d and s, s; 0 for terms that take no part.
-    """
+    """Fit the terms of the law by least squares of relative errors, no coefficient below 0."""
     from scipy.optimize import nnls
 
     design = _design(counts, per_socket)[:, ["abds".index(term) for term in terms]]

@@ -142,13 +142,7 @@ def _placed_alike(measured: Measured, distance: str) -> dict[int, list[Result]]:
 
 
 def _switch(measured: Measured, distance: str) -> Switch | str | None:
-    """Find the switch: a sender that returns before a late receiver comes has sent eagerly.
-
-    Returns
-    -------
-    Switch, str or None
-        Why there is none, if a text; None if no receiver was late.
-    """
+    """Find the switch: a sender that returns before a late receiver comes has sent eagerly."""
     eager: list[int] = []
     waiting: list[int] = []
     for size in measured.values("late_receiver", "bytes", tier=distance):

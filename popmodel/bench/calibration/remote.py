@@ -15,21 +15,7 @@ from popmodel.bench.samples import Result
 
 
 def calibrate(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
-    """Return ``memory.remote``: by pair, domain of the threads first, then that of the data.
-
-    Parameters
-    ----------
-    measured : Measured
-        Results.
-    absent : dict of str to str
-        Takes the reasons why pairs that were tried are not there.
-
-    Returns
-    -------
-    dict
-        By pair such as ``0-1``: ``bandwidth`` of one core and ``saturated`` of all cores of the
-        domain, both over that with local data, and ``latency``, s.
-    """
+    """Return ``memory.remote``: by pair, domain of the threads first, then that of the data."""
     section: dict[str, Any] = {}
     tried = {
         (one.params["on"], one.params["data"]): one.absent

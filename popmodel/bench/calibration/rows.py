@@ -29,13 +29,7 @@ _SEEN = 3.0
 
 
 def calibrate(measured: Measured) -> dict[str, Any]:
-    """Return ``branch_miss`` and ``predicted_trip`` of the section ``core``, if they are told.
-
-    Parameters
-    ----------
-    measured : Measured
-        Results; of the clock as well.
-    """
+    """Return ``branch_miss`` and ``predicted_trip`` of the section ``core``, if they are told."""
     turns, groups = of_launches(measured)
     if not groups:
         return {}
@@ -83,15 +77,7 @@ def of_launches(measured: Measured) -> tuple[list[int], list[tuple[Result, ...]]
 
 
 def instructions_per_cycle(turns: Sequence[int], results: Sequence[Result]) -> float:
-    """Return the instructions of rows per cycle between their ends.
-
-    Parameters
-    ----------
-    turns : sequence of int
-        Turns of a row, rising.
-    results : sequence of Result
-        The clock, and rows of so many turns, whose instructions have been counted.
-    """
+    """Return the instructions of rows per cycle between their ends."""
     clock, *rows = results
     counted = float(rows[0].facts["work"])
     rate = float(clock.facts["work"]) / p10(clock.seconds)
@@ -110,13 +96,6 @@ def loss(turns: Sequence[int], cycles: Array) -> tuple[float, int]:
 
     Least squares of ``cycles = pace turns + between + lost [turns > n]`` over all n, where the
     error of a time grows as its root; none is lost where each would be less than nothing.
-
-    Parameters
-    ----------
-    turns : sequence of int
-        Turns of a row, rising.
-    cycles : ndarray of float64
-        Time of a row of each.
     """
     _, lost, last = _fitted(turns, cycles)
     return max(lost, 0.0), last

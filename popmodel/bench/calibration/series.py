@@ -35,31 +35,18 @@ def median(batches: Array) -> float:
 
 @dataclass(frozen=True)
 class Series:
-    """Estimates of one quantity, one per launch.
+    """Estimates of one quantity, one per launch."""
 
-    Attributes
-    ----------
-    values : tuple of float
-        At least one.
-    source : str
-        How they were obtained.
-    batches : int
-        Batches behind all of them.
-    scale : float or None
-        None: positive, spread taken relative to the value. Else the spread is taken relative to
-        this, for differences that may be near 0.
-    sampling : float
-        Relative standard error of an estimate within a launch: all that is known of the spread if
-        there is one launch.
-    launches : tuple of hashable
-        Which launch each value is of; empty if they are numbered from 0.
-    """
-
-    values: tuple[float, ...]
-    source: str
-    batches: int
+    values: tuple[float, ...]  # At least one
+    source: str  # How they were obtained
+    batches: int  # Batches behind all of them
+    # None: positive, spread taken relative to the value. Else the spread is taken relative to this,
+    # for differences that may be near 0.
     scale: float | None = None
+    # Relative standard error of an estimate within a launch: all that is known of the spread if
+    # there is one launch.
     sampling: float = 0.0
+    # Which launch each value is of; empty if they are numbered from 0.
     launches: tuple[Hashable, ...] = ()
 
     @property
@@ -84,20 +71,7 @@ def of_results(
     source: str,
     scale: float | None = None,
 ) -> Series:
-    """Estimate a quantity in every launch.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        Of the same job, one per launch.
-    value : callable
-        Gives the estimate of a launch.
-    source : str
-        How; the number of launches is added.
-    scale : float, optional
-        As in `Series`. Without it, an estimate that is not positive in some launch has its spread
-        taken relative to the largest.
-    """
+    """Estimate a quantity in every launch."""
     values = tuple(value(result) for result in results)
     if scale is None and min(values) <= 0:
         scale = max(map(abs, values)) or _CLOCK
@@ -114,17 +88,7 @@ def of_groups(
     source: str,
     scale: float | None = None,
 ) -> Series:
-    """Estimate a quantity from several results of every launch.
-
-    Parameters
-    ----------
-    groups : sequence of tuple of Result
-        One per launch, as `Measured.together` gives them.
-    value : callable
-        Gives the estimate of a launch from its results.
-    source, scale
-        As `of_results`.
-    """
+    """Estimate a quantity from several results of every launch."""
     firsts = [group[0] for group in groups]
     by_first = {id(group[0]): group for group in groups}
     one = of_results(firsts, lambda result: value(*by_first[id(result)]), source, scale)

@@ -31,18 +31,10 @@ _PLAUSIBLE = 6.0  # by how much the criterion may be worse: 20 times less likely
 
 @dataclass(frozen=True)
 class Switch:
-    """Where messages cease to be sent eagerly.
+    """Where messages cease to be sent eagerly."""
 
-    Attributes
-    ----------
-    eager : int
-        Largest message known to be sent without waiting, bytes.
-    waiting : int
-        Smallest known to wait for its receiver.
-    """
-
-    eager: int
-    waiting: int
+    eager: int  # Largest message known to be sent without waiting, bytes
+    waiting: int  # Smallest known to wait for its receiver
 
     def interval(self) -> tuple[int, int]:
         """Ends of the 90 % interval of the largest eager message.
@@ -84,22 +76,6 @@ def cut_into_classes(
     Lines meet as a profile demands (`popmodel.machine.checks.may_follow`). They are fitted to the
     mean of the launches; lines fitted to every launch tell how uncertain they are. Latencies are at
     least the shortest time.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Message sizes of the points, rising, bytes.
-    points : Points
-        Time at every size, s.
-    switch : Switch, optional
-        What late receivers tell.
-
-    Returns
-    -------
-    classes : list of dict
-        As in a profile; the class of eager messages ends at ``switch.eager``.
-    switch : Switch or None
-        Narrowed to where the times jump.
     """
     bytes_ = np.array(sizes, dtype=np.float64)
     typical = np.exp(np.log(points.values).mean(axis=0))

@@ -58,16 +58,7 @@ def variances_of(series: Sequence[Series]) -> tuple[list[float], list[float], fl
 
 
 def _launch_effect(series: Sequence[Series]) -> tuple[float, float, list[float]]:
-    """Tell what moves all series of a launch together from what each does on its own.
-
-    Returns
-    -------
-    common, freedom : float
-        Variance of the effect of a launch, 0 unless it exceeds what chance gives, and its degrees
-        of freedom.
-    own : list of float
-        Variance of each series between launches, without that effect.
-    """
+    """Tell what moves all series of a launch together from what each does on its own."""
     own = [float(np.var(one.coordinates, ddof=1)) for one in series]
     if not series:
         return 0.0, 1.0, own

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.measure import Run
     from popmodel.efficiency.scaling import Scaling
 
-__all__ = ["GOOD", "POP", "Advice", "Advised", "Fall", "advice_data", "advise"]
-
 GOOD = 0.95
 """Efficiency from which on nothing is advised."""
 POP = 0.8
@@ -60,79 +58,44 @@ _EXPLAIN: Mapping[str, Callable[[Loss], Remark]] = {
 
 @dataclass(frozen=True)
 class Advice:
-    """One loss that is worth work.
+    """One loss that is worth work."""
 
-    Attributes
-    ----------
-    run : int
-        Index of the run.
-    family, metric, name : str
-        Which efficiency.
-    value : float
-        The efficiency.
-    cost : float
-        Share of the core time (threads times runtime) of the run that is lost to it.
-    why : str
-        What the run says about the cause; empty where it says nothing.
-    remedy : str
-        What to do; empty where a doubt has to be settled first.
-    """
-
-    run: int
+    run: int  # Index of the run
+    # Which efficiency.
     family: str
     metric: str
     name: str
-    value: float
-    cost: float
-    why: str
-    remedy: str
+    value: float  # The efficiency
+    cost: float  # Share of the core time (threads times runtime) of the run that is lost to it
+    why: str  # What the run says about the cause; empty where it says nothing
+    remedy: str  # What to do; empty where a doubt has to be settled first
 
 
 @dataclass(frozen=True)
 class Fall:
-    """The steepest fall of global efficiency between runs on neighbouring numbers of cores.
+    """The steepest fall of global efficiency between runs on neighbouring numbers of cores."""
 
-    Attributes
-    ----------
-    before, after : int
-        Indices of the runs.
-    high, low : float
-        Their global efficiencies.
-    family, metric, name : str
-        The efficiency whose cost grows most between them.
-    values : (float, float)
-        Its values.
-    """
-
+    # Indices of the runs.
     before: int
     after: int
+    # Their global efficiencies.
     high: float
     low: float
+    # The efficiency whose cost grows most between them.
     family: str
     metric: str
     name: str
-    values: tuple[float, float]
+    values: tuple[float, float]  # Its values
 
 
 @dataclass(frozen=True)
 class Advised:
-    """What to work on.
+    """What to work on."""
 
-    Attributes
-    ----------
-    verdict : str
-        How efficient the runs are, or why nothing is advised.
-    doubts : tuple of str
-        What makes the efficiencies of the leading run doubtful.
-    advice : tuple of Advice
-        The costliest loss first; none where nothing is advised.
-    fall : Fall or None
-        None where fewer than two numbers of cores were measured, or nothing falls.
-    """
-
-    verdict: str
-    doubts: tuple[str, ...] = ()
-    advice: tuple[Advice, ...] = ()
+    verdict: str  # How efficient the runs are, or why nothing is advised
+    doubts: tuple[str, ...] = ()  # What makes the efficiencies of the leading run doubtful
+    advice: tuple[Advice, ...] = ()  # The costliest loss first; none where nothing is advised
+    # None where fewer than two numbers of cores were measured, or nothing falls.
     fall: Fall | None = None
 
 
@@ -142,20 +105,7 @@ def advise(
     scaling: Scaling,
     names: Sequence[str],
 ) -> Advised:
-    """Decide what to work on.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        The measured runs.
-    evaluations : sequence of mapping of str to Evaluation
-        For each run the families that may be named, by id.
-    scaling : Scaling
-        The runs against their reference run. Where it is implausible, or runs are of different
-        programs, it is not advised on.
-    names : sequence of str
-        What to call the runs.
-    """
+    """Decide what to work on."""
     family = _leading(runs, evaluations, compared=len(runs) > 1)
     if family is None:
         return Advised(_no_family(runs, evaluations[0]))

@@ -10,8 +10,6 @@ from popmodel.units import format_time
 if TYPE_CHECKING:
     from popmodel.efficiency.measure import Run
 
-__all__ = ["computation", "frequency", "instructions", "ipc"]
-
 
 def computation(loss: Loss) -> Remark:
     """Say how useful time grew where no counters tell why."""

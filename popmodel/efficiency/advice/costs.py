@@ -19,51 +19,22 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Evaluation
 
-__all__ = ["Cost", "costs", "efficiency", "shares"]
-
 _LEAST = 1e-300  # an efficiency of 0 has no logarithm
 _GLOBAL = "global_efficiency"  # stands above the families that have it
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one metric costs a run.
+    """What one metric costs a run."""
 
-    Attributes
-    ----------
-    evaluation : Evaluation
-        Of the family that the metric belongs to.
-    metric : str
-        Its id; no present metric explains it further.
-    value : float
-        The efficiency.
-    cost : float
-        Share of the core time of the run that is lost to it; negative where it gains.
-    """
-
-    evaluation: Evaluation
-    metric: str
-    value: float
-    cost: float
+    evaluation: Evaluation  # Of the family that the metric belongs to
+    metric: str  # Its id; no present metric explains it further
+    value: float  # The efficiency
+    cost: float  # Share of the core time of the run that is lost to it; negative where it gains
 
 
 def costs(evaluation: Evaluation, scaling: Evaluation | None = None) -> tuple[Cost, ...]:
-    """Divide the loss of a run among the metrics that nothing explains further.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-        The family that explains parallel efficiency. Where its search for losses begins at several
-        metrics that do not multiply to its top, they share by their logarithms nevertheless.
-    scaling : Evaluation, optional
-        The family ``scaling``, where the run is compared with another one.
-
-    Returns
-    -------
-    tuple of Cost
-        The costliest first. They add up to one minus `efficiency`, unless the metrics at which the
-        search begins show no loss where the top does.
-    """
+    """Divide the loss of a run among the metrics that nothing explains further."""
     found: list[Cost] = []
     share = 1.0
     for each in _factors(evaluation, scaling):
@@ -73,23 +44,7 @@ def costs(evaluation: Evaluation, scaling: Evaluation | None = None) -> tuple[Co
 
 
 def shares(evaluation: Evaluation, seen: float = 1.0) -> dict[str, float]:
-    """What every metric of a family costs, those too that others explain.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-        The family with its values.
-    seen : float
-        Share of the core time that the family divides: 1, or of ``scaling`` what parallel
-        efficiency leaves.
-
-    Returns
-    -------
-    dict of str to float
-        By metric, the share of the core time of the run; negative where it gains. Parts cost what
-        the metric costs that they explain, in each of its decompositions; views overlap. Metrics
-        that cost nothing by their nature, such as a speed-up, are left out.
-    """
+    """What every metric of a family costs, those too that others explain."""
     family, values = evaluation.family, evaluation.values
     weights = dict(_begin(evaluation, seen))
     found = {name: values[name] for name in (family.top, _GLOBAL) if name in values}

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.measure import Run
     from popmodel.efficiency.observables import Region
 
-__all__ = ["crowd_doubt", "doubts", "network_doubt", "overhead", "region_doubt"]
-
 _BEYOND = 1.5
 """How many times longer than on a slow network a run has to take before it is not the network."""
 _FORK = 5e-4

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.call_sites import CallSite
     from popmodel.efficiency.observables import Observables
 
-__all__ = ["communication", "imbalance", "transfer", "waiting"]
-
 _TABLE = "popmodel metrics --by process lists all ranks."
 _HARDLY = 0.05
 _WORTH = 0.9  # of the runtime: what a remedy has to come below

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.advice.costs import Cost
     from popmodel.efficiency.measure import Run
 
-__all__ = ["Loss", "Remark", "percent"]
-
 
 class Remark(NamedTuple):
     """Why time is lost, and what to do; whole sentences, empty where nothing is known."""
@@ -22,24 +20,13 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True)
 class Loss:
-    """One loss with all that may explain it.
+    """One loss with all that may explain it."""
 
-    Attributes
-    ----------
-    run : Run
-        The run that loses.
-    cost : Cost
-        By which metric, and how much.
-    reference : Run or None
-        The run that it is compared with; None where it is the reference itself.
-    reference_name : str
-        Its short name.
-    """
-
-    run: Run
-    cost: Cost
+    run: Run  # The run that loses
+    cost: Cost  # By which metric, and how much
+    # The run that it is compared with; None where it is the reference itself.
     reference: Run | None = None
-    reference_name: str = ""
+    reference_name: str = ""  # Its short name
 
     @property
     def advice(self) -> str:

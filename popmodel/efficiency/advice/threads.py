@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.evidence import SerialCode
     from popmodel.efficiency.observables import Region
 
-__all__ = ["outside_regions", "regions", "serial_code", "team_imbalance"]
-
 _SHORT = 1e-3  # s per instance of a region
 
 

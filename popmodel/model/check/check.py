@@ -23,30 +23,15 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Checked:
-    """What is to be said about a signature.
+    """What is to be said about a signature."""
 
-    Attributes
-    ----------
-    path : str
-        The file.
-    application : str or None
-        Its name; None if it cannot be read.
-    mistakes : tuple of Finding
-        What keeps it from being used, or makes it wrong, by line.
-    remarks : tuple of Finding
-        What is doubtful, by line.
-    explained : dict or None
-        What the signature says, as plain data; None if there are mistakes.
-    caveats : tuple of str
-        What of the program it does not contain.
-    """
-
-    path: str
-    application: str | None
-    mistakes: tuple[Finding, ...]
-    remarks: tuple[Finding, ...] = ()
+    path: str  # The file
+    application: str | None  # Its name; None if it cannot be read
+    mistakes: tuple[Finding, ...]  # What keeps it from being used, or makes it wrong, by line
+    remarks: tuple[Finding, ...] = ()  # What is doubtful, by line
+    # What the signature says, as plain data; None if there are mistakes.
     explained: dict[str, Any] | None = None
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()  # What of the program it does not contain
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON types, schema ``popmodel/signature-check/1``."""
@@ -54,27 +39,7 @@ class Checked:
 
 
 def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None = None) -> Checked:
-    """Check a signature file or a bundled signature.
-
-    Parameters
-    ----------
-    source : path-like
-        The file, or the name of a bundled signature.
-    settings : mapping of str to float, optional
-        Values instead of the signature's parameters.
-
-    Returns
-    -------
-    Checked
-        Mistakes are in it; they are not raised.
-
-    Raises
-    ------
-    SignatureError
-        If the file cannot be read.
-    UsageError
-        If there is no such bundled signature, or no such parameter.
-    """
+    """Check a signature file or a bundled signature."""
     path, is_bundled, text = read(source)
     try:
         document = parse_toml(text, path, SignatureError)

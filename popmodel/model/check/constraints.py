@@ -49,41 +49,22 @@ Truth: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition and where it holds.
+    """A condition and where it holds."""
 
-    Attributes
-    ----------
-    path : path
-        Its place in the signature.
-    text : str
-        As written.
-    holds : ndarray of bool
-        By processes (rows) and threads (columns; a single one if they do not matter).
-    """
-
-    path: Path
-    text: str
-    holds: Truth
+    path: Path  # Its place in the signature
+    text: str  # As written
+    holds: Truth  # By processes (rows) and threads (columns; a single one if they do not matter)
 
 
 @dataclass(frozen=True)
 class Possible:
-    """What was tried, and what of it every condition allows.
+    """What was tried, and what of it every condition allows."""
 
-    Attributes
-    ----------
-    processes, threads : ndarray of float
-        Numbers that were tried.
-    conditions : tuple of Condition
-        Those of ``limits.require``, and last that of a given grid.
-    is_complete : bool
-        Whether all numbers of processes up to `MOST_PROCESSES` were tried.
-    """
-
+    # Numbers that were tried.
     processes: NDArray[np.float64]
     threads: NDArray[np.float64]
-    conditions: tuple[Condition, ...]
-    is_complete: bool
+    conditions: tuple[Condition, ...]  # Those of ``limits.require``, and last that of a given grid
+    is_complete: bool  # Whether all numbers of processes up to `MOST_PROCESSES` were tried
 
     @cached_property
     def allowed(self) -> Truth:
@@ -98,15 +79,7 @@ class Possible:
         return [int(one) for one in self.processes[self.allowed.any(axis=1)][:number]]
 
     def first_conflict(self) -> tuple[Condition, Condition | None] | None:
-        """Return the first condition that excludes the last runs that are left.
-
-        Returns
-        -------
-        tuple or None
-            The condition, and the one before it that it contradicts; that is None if it contradicts
-            no single one but several together. None if some run is possible. Conditions that never
-            hold by themselves do not count.
-        """
+        """Return the first condition that excludes the last runs that are left."""
         sensible = [one for one in self.conditions if one.holds.any()]
         left = np.ones((self.processes.size, 1), dtype=bool)
         for index, condition in enumerate(sensible):
@@ -121,20 +94,11 @@ class Possible:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a formula gives at the defaults, where the application can run.
+    """What a formula gives at the defaults, where the application can run."""
 
-    Attributes
-    ----------
-    path : path
-        Its place.
-    values : ndarray of float
-        One for each of `processes`; not finite where it has none.
-    processes, threads : ndarray of float
-        Numbers of processes and of threads, every pair once.
-    """
-
-    path: Path
-    values: NDArray[np.float64]
+    path: Path  # Its place
+    values: NDArray[np.float64]  # One for each of `processes`; not finite where it has none
+    # Numbers of processes and of threads, every pair once.
     processes: NDArray[np.float64]
     threads: NDArray[np.float64]
 
@@ -142,17 +106,7 @@ class Outcome:
 def possible(
     signature: Signature, require: Mapping[Path, Expression], params: Mapping[str, float]
 ) -> Possible:
-    """Try numbers of processes and threads.
-
-    Parameters
-    ----------
-    signature : Signature
-        Its names and its grid.
-    require : mapping of path to Expression
-        The conditions of ``limits.require``.
-    params : mapping of str to float
-        A value for every parameter.
-    """
+    """Try numbers of processes and threads."""
     grid = signature.grid
     dims = () if grid is None or grid.dims is None else grid.dims
     without = unknown(signature)  # what depends on it excludes nothing

@@ -27,17 +27,6 @@ def described(
 
     A formula is ``{formula, value, unit}``. The value is null where it depends on processes,
     threads or the machine; the unit of a name is null where the signature would be sound with any.
-
-    Parameters
-    ----------
-    signature : Signature
-        Without mistakes.
-    dimensions : Dimensions
-        Its units.
-    runs : Possible
-        What its conditions allow.
-    description : str or None
-        What it says about itself.
     """
     writer = _Writer(signature)
     limits, grid = signature.limits, signature.grid

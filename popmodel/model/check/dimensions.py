@@ -46,15 +46,9 @@ Unknown: TypeAlias = str | int | Base
 
 @dataclass(frozen=True)
 class Unit:
-    """A product of powers of byte and second, and of units not known yet; a number has none.
+    """A product of powers of byte and second, and of units not known yet; a number has none."""
 
-    Attributes
-    ----------
-    powers : mapping of Unknown to Fraction
-        Exponents; none of them is 0.
-    """
-
-    powers: Mapping[Unknown, Fraction]
+    powers: Mapping[Unknown, Fraction]  # Exponents; none of them is 0
 
     def times(self, other: Unit, power: Fraction = Fraction(1)) -> Unit:
         """Return the unit of a product, the second factor to a power."""
@@ -93,21 +87,11 @@ NUMBER, BYTE, SECOND = Unit({}), _one(Base.BYTE), _one(Base.SECOND)
 
 @dataclass(frozen=True)
 class Clash:
-    """Units that do not fit together.
+    """Units that do not fit together."""
 
-    Attributes
-    ----------
-    path : path
-        Place of the formula.
-    problem : str
-        What does not fit.
-    names : tuple of str
-        Names in the formula whose unit was known before.
-    """
-
-    path: Path
-    problem: str
-    names: tuple[str, ...]
+    path: Path  # Place of the formula
+    problem: str  # What does not fit
+    names: tuple[str, ...]  # Names in the formula whose unit was known before
 
 
 @dataclass(frozen=True)
@@ -120,30 +104,15 @@ class Decision:
 
 @dataclass(frozen=True)
 class Dimensions:
-    """What is known of the units of a signature.
+    """What is known of the units of a signature."""
 
-    Attributes
-    ----------
-    decisions : mapping of str to Decision
-        Of parameters and let names; one that could have any unit is not in it.
-    clashes : tuple of Clash
-        In the order of the signature, at most one of each formula.
-    """
-
+    # Of parameters and let names; one that could have any unit is not in it.
     decisions: Mapping[str, Decision]
-    clashes: tuple[Clash, ...]
+    clashes: tuple[Clash, ...]  # In the order of the signature, at most one of each formula
 
 
 def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensions:
-    """Find the unit of every name, and the formulas whose units clash.
-
-    Parameters
-    ----------
-    signature : Signature
-        Its parameters and the units that it states for them.
-    formulas : mapping of path to Expression
-        Every formula by its place, in the order of reading: a name of ``let`` before its use.
-    """
+    """Find the unit of every name, and the formulas whose units clash."""
     equations = _Equations()
     values = {name: equations.known(NUMBER) for name in ("P", "T", "rank", *EXTENTS)}
     values |= {name: equations.unknown(name) for name in signature.inputs}
@@ -265,20 +234,13 @@ class _Equations:
 
 @dataclass(frozen=True)
 class _Form:
-    """The unit of a formula.
-
-    Attributes
-    ----------
-    constant : float or None
-        Value of a number that is written out, or that is computed from such by arithmetic.
-    is_named : bool
-        Whether any name takes part.
-    """
+    """The unit of a formula."""
 
     equations: _Equations
     unit: Unit
+    # Value of a number that is written out, or that is computed from such by arithmetic.
     constant: float | None = None
-    is_named: bool = False
+    is_named: bool = False  # Whether any name takes part
 
     def __add__(self, other: _Form) -> _Form:
         self.equations.equal(self, other, "adds {0} and {1}")

@@ -31,22 +31,13 @@ _LEVEL = re.compile(r"MEM|L[1-9]")
 
 @dataclass(frozen=True)
 class Finding:
-    """A mistake or a remark.
+    """A mistake or a remark."""
 
-    Attributes
-    ----------
-    message : str
-        One line: what is wrong or doubtful.
-    line, column : int or None
-        Where in the file, from 1.
-    hint : str or None
-        One line: what to do about it.
-    """
-
-    message: str
+    message: str  # One line: what is wrong or doubtful
+    # Where in the file, from 1.
     line: int | None = None
     column: int | None = None
-    hint: str | None = None
+    hint: str | None = None  # One line: what to do about it
 
 
 def of_error(error: SignatureError) -> Finding:
@@ -71,27 +62,13 @@ def of_clash(clash: Clash, dimensions: Dimensions, lines: Lines) -> Finding:
 
 @dataclass(frozen=True)
 class Finder:
-    """Looks for what is wrong or doubtful in a signature that was read.
+    """Looks for what is wrong or doubtful in a signature that was read."""
 
-    Attributes
-    ----------
-    signature : Signature
-        With the values of its parameters.
-    lines : mapping of path to int
-        Where its keys stand.
-    formulas : mapping of path to Expression
-        All its formulas, defaults included.
-    runs : Possible
-        What its conditions allow.
-    results : list of Outcome
-        What the formulas that are written give there.
-    """
-
-    signature: Signature
-    lines: Lines
-    formulas: Formulas
-    runs: Possible
-    results: list[Outcome]
+    signature: Signature  # With the values of its parameters
+    lines: Lines  # Where its keys stand
+    formulas: Formulas  # All its formulas, defaults included
+    runs: Possible  # What its conditions allow
+    results: list[Outcome]  # What the formulas that are written give there
 
     def mistakes(self) -> Iterator[Finding]:
         """What is wrong."""

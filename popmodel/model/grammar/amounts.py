@@ -21,24 +21,7 @@ def evaluate(
     what: str,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Value:
-    """Compute a formula.
-
-    Parameters
-    ----------
-    expression : Expression
-        The formula.
-    values : mapping of str to value
-        Its names, and P and T.
-    what : str
-        Whose formula it is, for messages: ``stencil3d: trip of 'sweep'``.
-    functions : mapping of str to callable, optional
-        Functions that the machine gives a meaning.
-
-    Raises
-    ------
-    UsageError
-        If it has no finite value; the message says for which P and T, the hint for which values.
-    """
+    """Compute a formula."""
     try:
         found: Value = expression.evaluate(values, functions)
     except ExpressionError as error:
@@ -56,25 +39,7 @@ def check(
     what: str,
     outside: Callable[[str, float], None] | None = None,
 ) -> Value:
-    """Refuse a value outside the domain of its formula, or leave draws of it at its ends.
-
-    Parameters
-    ----------
-    value : float or ndarray
-        What the formula gave, in every draw.
-    domain : Domain or None
-        The values that make sense; None if all do.
-    expression, values, what
-        As in `evaluate`.
-    outside : callable, optional
-        What is told the words of the domain and the share of the draws that leave it, where the
-        elements of an array are draws, the first the best estimate.
-
-    Raises
-    ------
-    UsageError
-        If a value is outside; if draws may be, the best estimate.
-    """
+    """Refuse a value outside the domain of its formula, or leave draws of it at its ends."""
     if domain is None:
         return value
     holds = np.ravel(domain.holds(value))

@@ -21,22 +21,13 @@ _NEAR = 1e-3  # of the way to the best estimate: where draws end that an open en
 
 @dataclass(frozen=True)
 class Domain:
-    """The values that make sense for a number.
+    """The values that make sense for a number."""
 
-    Attributes
-    ----------
-    text : str
-        In words that follow "must be".
-    least, most : float
-        Ends of the range.
-    is_open : bool
-        Whether ``least`` itself is left out.
-    """
-
-    text: str
+    text: str  # In words that follow "must be"
+    # Ends of the range.
     least: float
     most: float = math.inf
-    is_open: bool = False
+    is_open: bool = False  # Whether ``least`` itself is left out
 
     def holds(self, value: Value) -> Condition:
         """Tell whether a number, or each element of an array, is in the domain."""
@@ -59,49 +50,25 @@ EXPONENT = Domain("between 0 (smooth) and 0.5 (independent cells)", 0.0, 0.5)
 
 @dataclass(frozen=True)
 class Key:
-    """One key of a table.
+    """One key of a table."""
 
-    Attributes
-    ----------
-    name : str
-        As it is written.
-    unit : str
-        SI unit of its number; empty if it is no number, ``1`` for a count or ratio.
-    default : str or None
-        What holds if it is not there: a number or a table is read as one, a word may be one of
-        ``choices``, other words stand for no value. None if it has to be there.
-    meaning : str
-        What it says.
-    domain : Domain or None
-        Values that its formula may have; None if any.
-    constant : Domain or None
-        Values that a formula without names may have, if fewer: what happens to be zero for some
-        number of processes is nothing to do, what is written as zero is a mistake.
-    choices : tuple of str
-        The words that it may be; empty if it is no word.
-    is_whole : bool
-        Whether its number must be whole, the same in all draws.
-    of_ranks : bool
-        Whether its formula may use ``rank`` and has a value for every process.
-    names : str
-        Of a table of formulas with free names, what has to be given instead of a number.
-    table : type or None
-        Of a table in the item, its `popmodel.model.kinds.item.Table`.
-    read : callable or None
-        How a value that is none of these is read: (reading, table, path of the key) -> value.
-    """
-
-    name: str
-    unit: str
+    name: str  # As it is written
+    unit: str  # SI unit of its number; empty if it is no number, ``1`` for a count or ratio
+    # What holds if it is not there: a number or a table is read as one, a word may be one of
+    # ``choices``, other words stand for no value. None if it has to be there.
     default: str | None
-    meaning: str
-    domain: Domain | None = None
+    meaning: str  # What it says
+    domain: Domain | None = None  # Values that its formula may have; None if any
+    # Values that a formula without names may have, if fewer: what happens to be zero for some
+    # number of processes is nothing to do, what is written as zero is a mistake.
     constant: Domain | None = None
-    choices: tuple[str, ...] = ()
-    is_whole: bool = False
-    of_ranks: bool = False
+    choices: tuple[str, ...] = ()  # The words that it may be; empty if it is no word
+    is_whole: bool = False  # Whether its number must be whole, the same in all draws
+    of_ranks: bool = False  # Whether its formula may use ``rank`` and has a value for every process
+    # Of a table of formulas with free names, what has to be given instead of a number.
     names: str = ""
-    table: type[Any] | None = None
+    table: type[Any] | None = None  # Of a table in the item, its `popmodel.model.kinds.item.Table`
+    # How a value that is none of these is read: (reading, table, path of the key) -> value.
     read: Callable[..., Any] | None = None
 
     def domain_of(self, *, is_constant: bool) -> Domain | None:

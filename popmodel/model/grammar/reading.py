@@ -45,41 +45,22 @@ class SignatureError(FileError):
 
 @dataclass
 class Reading(ABC):
-    """Reads values of a TOML document; knows where everything stands in the text.
+    """Reads values of a TOML document; knows where everything stands in the text."""
 
-    Attributes
-    ----------
-    path : str
-        File, for messages.
-    lines : mapping of path to int
-        Lines of the keys.
-    mistakes : list of SignatureError, or None
-        Where mistakes are collected; None ends the reading at the first.
-    formulas : dict of path to Expression
-        Every formula that was read, by its place in the document.
-    names : set of str
-        Names that formulas may use so far.
-    dimensions : int
-        Of the grid; 0 without one.
-    has_cells : bool
-        Whether the grid has cells.
-    recorded : dict of str to float64[P, n]
-        Recorded times by name.
-    unknown : list of path
-        Places of what is written as unknown.
-    domains : list of (str, Domain)
-        Names that are the whole formula of a key, and what its values may be.
-    """
-
-    path: str
-    lines: Mapping[Path, int]
+    path: str  # File, for messages
+    lines: Mapping[Path, int]  # Lines of the keys
+    # Where mistakes are collected; None ends the reading at the first.
     mistakes: list[SignatureError] | None = None
+    # Every formula that was read, by its place in the document.
     formulas: dict[Path, Expression] = field(default_factory=dict)
+    # Names that formulas may use so far.
     names: set[str] = field(default_factory=lambda: {"P", "T"})
-    dimensions: int = 0
-    has_cells: bool = False
+    dimensions: int = 0  # Of the grid; 0 without one
+    has_cells: bool = False  # Whether the grid has cells
+    # dict of str to float64[P, n]: Recorded times by name.
     recorded: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    unknown: list[Path] = field(default_factory=list)
+    unknown: list[Path] = field(default_factory=list)  # Places of what is written as unknown
+    # Names that are the whole formula of a key, and what its values may be.
     domains: list[tuple[str, Domain]] = field(default_factory=list)
     _known: dict[tuple[str, frozenset[str]], Expression] = field(default_factory=dict)
 
@@ -118,12 +99,7 @@ class Reading(ABC):
                 raise self.error(where, f"{key.name} is missing{place}")
 
     def value(self, key: Key, table: Mapping[str, Any], where: Path) -> Any:
-        """Read the value of a key of a table; None where nothing says a value.
-
-        Returns
-        -------
-        Expression, str, dict of str to Expression, or what the key's own reader returns
-        """
+        """Read the value of a key of a table; None where nothing says a value."""
         at = (*where, key.name)
         if key.read is not None:
             return key.read(self, table, at)

@@ -20,19 +20,7 @@ _SCALAR = re.compile(r"[^,\]}#\n]+")
 
 
 def key_lines(text: str) -> dict[Path, int]:
-    """Return the line of every table header, every key and every element of an array.
-
-    Parameters
-    ----------
-    text : str
-        TOML that parses.
-
-    Returns
-    -------
-    dict of path to int
-        Lines counted from 1. A path holds the keys, and the index in an array or an array of
-        tables: ``("program", 0, "body", 1, "shift")``.
-    """
+    """Return the line of every table header, every key and every element of an array."""
     return _Scanner(text).document()
 
 

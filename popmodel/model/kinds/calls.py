@@ -45,21 +45,7 @@ _ALL, _NOBODY, _NONE = parse("1"), parse("-1"), parse("0")
 
 @dataclass(frozen=True)
 class Call(Table):
-    """A call of MPI or a computation on some ranks, or calls that are repeated.
-
-    Attributes
-    ----------
-    do : str
-        One of `CALLS`; ``repeat`` for calls that are repeated.
-    given : mapping of str to formula or tuple of float
-        What is given of the keys with values.
-    spread : Spread
-        How a computation differs.
-    inside : tuple of Call
-        What is repeated.
-    line : int or None
-        Where it stands.
-    """
+    """A call of MPI or a computation on some ranks, or calls that are repeated."""
 
     kind: ClassVar[str] = "calls"
     about: ClassVar[str] = "a call in a list of them"
@@ -124,11 +110,11 @@ class Call(Table):
         Key("calls", "", "none", "with repeat: list of calls"),
     )
 
-    do: str
-    given: Mapping[str, Given]
-    spread: Spread = Spread()
-    inside: tuple[Call, ...] = ()
-    line: int | None = None
+    do: str  # One of `CALLS`; ``repeat`` for calls that are repeated
+    given: Mapping[str, Given]  # What is given of the keys with values
+    spread: Spread = Spread()  # How a computation differs
+    inside: tuple[Call, ...] = ()  # What is repeated
+    line: int | None = None  # Where it stands
 
     def formulas(self) -> list[Expression]:
         """Return its formulas, and those of the calls in it."""
@@ -234,17 +220,10 @@ def _uses_rank(value: Given) -> bool:
 
 @dataclass(frozen=True)
 class CallList:
-    """A list of calls.
+    """A list of calls."""
 
-    Attributes
-    ----------
-    calls : tuple of Call
-        As written.
-    known : dict
-        What was worked out for a number of processes and values of names; filled by use.
-    """
-
-    calls: tuple[Call, ...]
+    calls: tuple[Call, ...]  # As written
+    # What was worked out for a number of processes and values of names; filled by use.
     known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def leaves(self) -> list[Call]:
@@ -260,17 +239,7 @@ class CallList:
         return _Values(point, of).on(call)
 
     def rows(self, point: Point, of: str, *, computing: bool = False) -> Rows:
-        """Return the calls with their values for every rank at a point, best estimates.
-
-        Parameters
-        ----------
-        point : Point
-            Where they are evaluated.
-        of : str
-            Name of the item, for messages.
-        computing : bool
-            Leave out all but computations, which all processes carry out then.
-        """
+        """Return the calls with their values for every rank at a point, best estimates."""
         return _rows(self.calls, _Values(point, of), count(), computing=computing)
 
 

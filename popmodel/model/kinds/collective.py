@@ -113,16 +113,7 @@ def colours(values: NDArray[np.float64]) -> tuple[str, tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Collective(Item):
-    """The processes of each communicator take part in operation ``op``.
-
-    Attributes
-    ----------
-    comm : str or tuple of int
-        Who takes part together: ``world``, all; ``node``, the processes of a node; ``leaders``, the
-        first process of every node; grid dimensions, the processes that differ in these only.
-        Or the colour of every process, as a formula of rank or one by one: those of equal colour;
-        a colour below 0 takes no part.
-    """
+    """The processes of each communicator take part in operation ``op``."""
 
     kind: ClassVar[str] = "collective"
     about: ClassVar[str] = "a collective operation"
@@ -154,6 +145,10 @@ class Collective(Item):
 
     op: str
     bytes: Amount
+    # Who takes part together: ``world``, all; ``node``, the processes of a node; ``leaders``, the
+    # first process of every node; grid dimensions, the processes that differ in these only. Or the
+    # colour of every process, as a formula of rank or one by one: those of equal colour; a colour
+    # below 0 takes no part.
     comm: Communicator | Amount
     root: Amount
 

@@ -29,27 +29,14 @@ _KNOWN, _UNKNOWN = 0, 1
 
 @dataclass(frozen=True)
 class Computed:
-    """Computation of a list; made by `Computed.of`.
+    """Computation of a list; made by `Computed.of`."""
 
-    Attributes
-    ----------
-    mean : value
-        Of an average process, s.
-    seconds : float64[rows, P]
-        Of one execution of each row by each process, s; of the best estimate.
-    part : int64[rows]
-        Which of ``parts`` it is.
-    parts : tuple of Uneven
-        How they differ.
-    instructions : value or None
-        Of an average process; None where nobody counted those of a row.
-    """
-
-    mean: Value
+    mean: Value  # Of an average process, s
+    # float64[rows, P]: Of one execution of each row by each process, s; of the best estimate.
     seconds: NDArray[np.float64]
-    part: NDArray[np.int64]
-    parts: tuple[Uneven, ...]
-    instructions: Value | None
+    part: NDArray[np.int64]  # int64[rows]: Which of ``parts`` it is
+    parts: tuple[Uneven, ...]  # How they differ
+    instructions: Value | None  # Of an average process; None where nobody counted those of a row
 
     @staticmethod
     def of(
@@ -59,22 +46,7 @@ class Computed:
         of: str,
         only_at: int | None,
     ) -> Computed:
-        """Add up the computations of a list.
-
-        Parameters
-        ----------
-        calls : CallList
-            The calls.
-        executions : int64[rows, P]
-            How often each process carries out each of them.
-        point : Point
-            Where they are evaluated.
-        of : str
-            Name of the item, for messages.
-        only_at : int or None
-            Processes that the list is known for, if these are others: every process computes then
-            what theirs do on average.
-        """
+        """Add up the computations of a list."""
         leaves = calls.leaves()
         seconds, part = np.zeros(executions.shape), np.full(len(leaves), _UNKNOWN)
         mean: Value = 0.0

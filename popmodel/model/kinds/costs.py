@@ -47,31 +47,7 @@ _OVERLAP_WORDS = {
 
 @dataclass(frozen=True)
 class Costs(Table):
-    """What one innermost iteration of a loop does.
-
-    Attributes
-    ----------
-    bytes, written : mapping of str to formula or number
-        Traffic through each level, and what of it is written back there, bytes.
-    instructions : formula, number or None
-        Instructions, those of the loop's control included; None where nobody counted them.
-    latency : formula or number
-        From the first operation of an iteration to the last that waits for it, cycles.
-    taken_over : formula or number
-        Cache lines that another thread of the process wrote last and still has.
-    mode : {'sum', 'ecm', 'roofline', 'issue'} or None
-        How arithmetic and transfers overlap in this loop; None is as the machine profile says of
-        arithmetic, ``issue`` as it says of loops that take as long as their instructions.
-    first_touch : {'threads', 'master', 'interleaved'} or None
-        Who touched the data first, so in whose memory domain it lies; None is as the signature says
-        of all loops.
-    seconds : formula, number or None
-        Measured time of the iteration on one core whose memory is idle otherwise, s; None where it
-        follows from the counts.
-    portions : tuple of (value, Costs)
-        Where a cache keeps a part of a working set: what share of the iterations finds which of
-        their data in which cache, and what these do. Empty if all do the same.
-    """
+    """What one innermost iteration of a loop does."""
 
     own: ClassVar[tuple[Key, ...]] = (
         Key("flops", "1", "0", "floating-point operations per innermost iteration", NOT_NEGATIVE),
@@ -159,15 +135,27 @@ class Costs(Table):
     flops: Amount = 0.0
     loads: Amount = 0.0
     stores: Amount = 0.0
+    # Traffic through each level, and what of it is written back there, bytes.
     bytes: Mapping[str, Value] = field(default_factory=dict)
     written: Mapping[str, Value] = field(default_factory=dict)
     chain: Amount = 0.0
+    # Instructions, those of the loop's control included; None where nobody counted them.
     instructions: Amount | None = None
+    # From the first operation of an iteration to the last that waits for it, cycles.
     latency: Amount = 0.0
+    # Cache lines that another thread of the process wrote last and still has.
     taken_over: Amount = 0.0
+    # How arithmetic and transfers overlap in this loop; None is as the machine profile says of
+    # arithmetic, ``issue`` as it says of loops that take as long as their instructions.
     mode: str | None = None
+    # Who touched the data first, so in whose memory domain it lies; None is as the signature says
+    # of all loops.
     first_touch: str | None = None
+    # Measured time of the iteration on one core whose memory is idle otherwise, s; None where it
+    # follows from the counts.
     seconds: Amount | None = None
+    # Where a cache keeps a part of a working set: what share of the iterations finds which of their
+    # data in which cache, and what these do. Empty if all do the same.
     portions: tuple[tuple[Value, Costs], ...] = ()
 
     @classmethod
@@ -268,25 +256,7 @@ class Costs(Table):
         first_touch: str | None = None,
         without_others: bool = False,
     ) -> Value:
-        """Return the time of a core for ``stretch`` times the average iterations of a core, s.
-
-        Parameters
-        ----------
-        point : Point
-            The machine and the placement.
-        iterations : value
-            Innermost iterations of an average core.
-        busy : int
-            Busy cores of a node.
-        frequency : value
-            Their clock, Hz.
-        stretch : value, optional
-            Iterations of this core over those of an average one.
-        first_touch : {'threads', 'master', 'interleaved'}, optional
-            Who touched the data first; by default as loop and signature say.
-        without_others : bool, optional
-            Whether other processes leave the memory to this one.
-        """
+        """Return the time of a core for ``stretch`` times the average iterations of a core, s."""
         parameters, placement = point.parameters, point.placement
         traffic = iterations * self.bytes.get(MEMORY_LEVEL, 0.0)
         if not np.any(traffic):  # a machine whose memory is unknown will do

@@ -152,26 +152,15 @@ def copying(point: Point, size: Value, bandwidth: Value, *, shared: bool) -> Wor
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The neighbours of all processes in the grid; made by `Neighbours.of`.
+    """The neighbours of all processes in the grid; made by `Neighbours.of`."""
 
-    Attributes
-    ----------
-    point : Point
-        The machine and the placement.
-    threads : int
-        Threads of a process that send.
-    towards : list of (int, ndarray of int64, shape (P,))
-        Dimension and partners of every direction: down and up along each dimension.
-    places : ndarray of int8, shape (directions, P)
-        Where the partners are, see `popmodel.model.run.messages.Messages.places`.
-    classes : dict of int to list of SizeClass
-        Costs of messages by place, with those that are on their way at the same time.
-    """
-
-    point: Point
-    threads: int
+    point: Point  # The machine and the placement
+    threads: int  # Threads of a process that send
+    # Dimension and partners of every direction: down and up along each dimension.
     towards: list[tuple[int, NDArray[np.int64]]]
+    # Where the partners are, see `popmodel.model.run.messages.Messages.places`.
     places: NDArray[np.int8]
+    # Costs of messages by place, with those that are on their way at the same time.
     classes: Mapping[int, Sequence[p2p.SizeClass]]
 
     @staticmethod
@@ -199,13 +188,6 @@ class Neighbours:
         node and those that leave it at the same time; a latency is paid once, an overhead for
         every further message. Blocking: dimension by dimension and side by side. Several threads
         share the messages that may be sent at once, and cut those that may not into parts.
-
-        Parameters
-        ----------
-        sizes : sequence of value
-            Bytes of the message to a neighbour along each dimension.
-        mode : {'nonblocking', 'blocking'}
-            How messages are sent.
         """
         in_order = [sizes[dim] for dim, _ in self.towards]
         times = [self._to_all(pattern, in_order, mode) for pattern in _different(self.places)]

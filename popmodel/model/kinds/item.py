@@ -46,23 +46,14 @@ class Listed:
 
 @dataclass(frozen=True)
 class Table:
-    """Keys and their values: formulas as they were read, or numbers at a point.
+    """Keys and their values: formulas as they were read, or numbers at a point."""
 
-    Attributes
-    ----------
-    kind : str
-        What the table is called; empty if its keys stand among those of the item around it.
-    about : str
-        What it describes.
-    own : tuple of Key
-        Its keys, one for each field with a value of its own, which they describe.
-    parts : mapping of str to type
-        Fields that are tables whose keys stand among its own.
-    """
-
+    # What the table is called; empty if its keys stand among those of the item around it.
     kind: ClassVar[str] = ""
-    about: ClassVar[str] = ""
+    about: ClassVar[str] = ""  # What it describes
+    # Its keys, one for each field with a value of its own, which they describe.
     own: ClassVar[tuple[Key, ...]] = ()
+    # Fields that are tables whose keys stand among its own.
     parts: ClassVar[Mapping[str, type[Table]]] = {}
 
     @classmethod
@@ -121,22 +112,7 @@ class Table:
         return found
 
     def at(self, point: Point, of: str, inside: str = "") -> Self:
-        """Return the table with numbers for its formulas.
-
-        Parameters
-        ----------
-        point : Point
-            Where the formulas are evaluated.
-        of : str
-            The item, for messages.
-        inside : str
-            What keys of a table in the item begin with in messages, such as ``critical.``.
-
-        Raises
-        ------
-        UsageError
-            If a formula has no value, or one that makes no sense for its key.
-        """
+        """Return the table with numbers for its formulas."""
         numbers: dict[str, Any] = {}
         for name, key, value in self.evaluated:
             if isinstance(value, Expression):
@@ -163,34 +139,19 @@ _PART = Key("", "", None, "")
 
 @dataclass(frozen=True)
 class Item(Table):
-    """A part of a program; every kind is a subclass with what is to be known of it.
+    """A part of a program; every kind is a subclass with what is to be known of it."""
 
-    Attributes
-    ----------
-    name : str
-        In reports.
-    every : formula or number
-        Inside a loop: executed in every n-th iteration only.
-    needs : str
-        What it cannot do without: `GRID`, `CELLS` or nothing.
-    communicates : bool
-        Whether processes exchange messages in it.
-    computes_between : bool
-        Whether what it computes lies between its messages and is part of `operations`.
-    one_sender : str
-        Why several threads of a process cannot send its messages; empty if they can.
-    remedies : mapping of str to (str, str)
-        What may make it faster: label, in which ``{}`` is its name, and meaning.
-    """
-
-    needs: ClassVar[str] = ""
-    communicates: ClassVar[bool] = False
+    needs: ClassVar[str] = ""  # What it cannot do without: `GRID`, `CELLS` or nothing
+    communicates: ClassVar[bool] = False  # Whether processes exchange messages in it
+    # Whether what it computes lies between its messages and is part of `operations`.
     computes_between: ClassVar[bool] = False
+    # Why several threads of a process cannot send its messages; empty if they can.
     one_sender: ClassVar[str] = "it sends no messages"
+    # What may make it faster: label, in which ``{}`` is its name, and meaning.
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
-    name: str
-    every: Amount
+    name: str  # In reports
+    every: Amount  # Inside a loop: executed in every n-th iteration only
 
     @classmethod
     def keys(cls) -> tuple[Key, ...]:
@@ -254,13 +215,7 @@ class Item(Table):
         return 1.0
 
     def faster(self, threads: int) -> Iterator[tuple[str, Item]]:  # noqa: ARG002
-        """Return what would make it faster here: a key of `remedies`, and the item then.
-
-        Parameters
-        ----------
-        threads : int
-            T.
-        """
+        """Return what would make it faster here: a key of `remedies`, and the item then."""
         yield from ()
 
     def work(self, point: Point) -> Work:
@@ -285,40 +240,14 @@ class Item(Table):
         """Return the item with about a part of what it only repeats, whole numbers of it.
 
         It stands for the item in a replay of a run that is too large; `self` has numbers.
-
-        Parameters
-        ----------
-        part : float
-            0 to 1; 1 rounds only. At least as much stays as shows how the rest goes on.
-        point : Point
-            With numbers for its values, not draws.
         """
         return self
 
     def operations(self, point: Point, build: OperationsBuilder) -> None:
-        """Describe what all processes do in one execution, for the replay; `self` has numbers.
-
-        Parameters
-        ----------
-        point : Point
-            With numbers for its values, not draws.
-        build : OperationsBuilder
-            Where to describe it.
-
-        Raises
-        ------
-        NotUnrolled
-            If it cannot be carried out.
-        """
+        """Describe what all processes do in one execution, for the replay; `self` has numbers."""
         raise NotImplementedError
 
     @staticmethod
     def sentence(entry: words.Entry) -> str:
-        """Say what the item does.
-
-        Parameters
-        ----------
-        entry : mapping
-            Its keys; formulas are ``{formula, value, unit}``.
-        """
+        """Say what the item does."""
         raise NotImplementedError

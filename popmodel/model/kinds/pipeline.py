@@ -278,19 +278,12 @@ class Pipeline(Item):
 
 @dataclass(frozen=True)
 class _Link:
-    """Where the blocks of a wavefront go along one dimension.
+    """Where the blocks of a wavefront go along one dimension."""
 
-    Attributes
-    ----------
-    dim, way : int
-        Dimension, and 1 or -1 along it.
-    targets : int64[P]
-        The next process of every rank, -1 for none.
-    """
-
+    # Dimension, and 1 or -1 along it.
     dim: int
     way: int
-    targets: NDArray[np.int64]
+    targets: NDArray[np.int64]  # int64[P]: The next process of every rank, -1 for none
 
     def leaving(self, point: Point) -> int:
         """Count the messages between nodes on the way through all processes, at most."""
@@ -300,21 +293,9 @@ class _Link:
 
 @dataclass(frozen=True)
 class _Message:
-    """What a message costs.
+    """What a message costs."""
 
-    Attributes
-    ----------
-    time : value
-        From its sending until it has arrived, s.
-    sending : value
-        How long its sender cannot go on, s.
-    port : value
-        How long later it lets the next message of the block leave, s.
-    late : value
-        ``sending`` of a message which waits for its receiver, 0 for others, s.
-    """
-
-    time: Value
-    sending: Value
-    port: Value
-    late: Value
+    time: Value  # From its sending until it has arrived, s
+    sending: Value  # How long its sender cannot go on, s
+    port: Value  # How long later it lets the next message of the block leave, s
+    late: Value  # ``sending`` of a message which waits for its receiver, 0 for others, s

@@ -50,19 +50,7 @@ class Sending(Item):
 def exchanged(
     point: Point, targets: NDArray[np.int64], size: Value, threads: int = 1
 ) -> tuple[Value, message.Traffic]:
-    """Return the time in which rank r sends to ``targets[r]``, and where these messages go.
-
-    Parameters
-    ----------
-    point : Point
-        The machine and the placement.
-    targets : ndarray of int64, shape (P,)
-        Receivers; one outside 0..P-1, or the rank itself, is no message.
-    size : value
-        Bytes that a process sends.
-    threads : int
-        Threads of a process, each of which sends a part.
-    """
+    """Return the time in which rank r sends to ``targets[r]``, and where these messages go."""
     where = message.traffic(targets, point.placement.per_node)
     return point.messages.exchange(size / threads, where, threads), where
 

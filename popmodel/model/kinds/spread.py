@@ -45,17 +45,10 @@ def _values(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[fl
 
 @dataclass(frozen=True)
 class Recorded:
-    """Times that were recorded.
+    """Times that were recorded."""
 
-    Attributes
-    ----------
-    name : str
-        Their entry in the table ``recorded``.
-    values : float64[P, n]
-        Of each process in each execution, relative to their mean.
-    """
-
-    name: str
+    name: str  # Their entry in the table ``recorded``
+    # float64[P, n]: Of each process in each execution, relative to their mean.
     values: NDArray[np.float64]
 
     def uneven(self, share: float, persistent: float, transient: float) -> Uneven:
@@ -82,19 +75,7 @@ def _recorded(reading: Reading, table: Mapping[str, Any], where: Path) -> Record
 
 @dataclass(frozen=True)
 class Spread(Table):
-    """How the work of the processes differs; None where what the program says holds.
-
-    Attributes
-    ----------
-    persistent_cv, transient_cv : formula, number or None
-        Coefficients of variation.
-    by_rank : tuple of float or None
-        Relative work of each process, for as many processes as there are values.
-    quantiles : tuple of float or None
-        Relative values of the factor that is drawn anew in every step.
-    recorded : Recorded or None
-        Relative work of each process in each execution, for as many processes as there are.
-    """
+    """How the work of the processes differs; None where what the program says holds."""
 
     own: ClassVar[tuple[Key, ...]] = (
         Key(
@@ -140,10 +121,14 @@ class Spread(Table):
         ),
     )
 
+    # Coefficients of variation.
     persistent_cv: Amount | None = None
     transient_cv: Amount | None = None
+    # Relative work of each process, for as many processes as there are values.
     by_rank: tuple[float, ...] | None = None
+    # Relative values of the factor that is drawn anew in every step.
     quantiles: tuple[float, ...] | None = None
+    # Relative work of each process in each execution, for as many processes as there are.
     recorded: Recorded | None = None
 
     def at(self, point: Point, of: str, inside: str = "") -> Self:

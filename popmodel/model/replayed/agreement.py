@@ -19,38 +19,20 @@ CLOSED_FORM, REPLAY = "closed form", "replay"
 
 @dataclass(frozen=True)
 class Agreement:
-    """Replay and closed form of one run, both for the best estimate.
+    """Replay and closed form of one run, both for the best estimate."""
 
-    Attributes
-    ----------
-    useful, useful_replayed : float
-        Useful time of an average thread, of the closed form and of the replay, s.
-    closed_form, replay : Course
-        Numbers.
-    correction : Correction
-        How the replay changes the delays of the closed form.
-    processes : int
-        Processes that were replayed: fewer than those of the run if that is too large.
-    part : float
-        Part of the program that was replayed, 0 to 1.
-    repeats : int
-        Number of random programs; `replay` is their mean.
-    operations : int
-        MPI operations replayed, over all processes.
-    seed : int
-        Seed of the imbalance: which processes were slow, and when.
-    """
-
+    # Useful time of an average thread, of the closed form and of the replay, s.
     useful: float
     useful_replayed: float
+    # Numbers.
     closed_form: Course
     replay: Course
-    correction: Correction
-    processes: int
-    part: float
-    repeats: int
-    operations: int
-    seed: int
+    correction: Correction  # How the replay changes the delays of the closed form
+    processes: int  # Processes that were replayed: fewer than those of the run if that is too large
+    part: float  # Part of the program that was replayed, 0 to 1
+    repeats: int  # Number of random programs; `replay` is their mean
+    operations: int  # MPI operations replayed, over all processes
+    seed: int  # Seed of the imbalance: which processes were slow, and when
 
     @property
     def gap(self) -> float:

@@ -28,21 +28,12 @@ _TINY = 1e-300  # keeps a ratio of nothing defined
 
 @dataclass(frozen=True)
 class Domains:
-    """The memory domains that processes share; made by `Domains.of`.
+    """The memory domains that processes share; made by `Domains.of`."""
 
-    Attributes
-    ----------
-    groups : tuple of int64[n]
-        Processes of each domain.
-    bandwidth : float64[most]
-        What 1, 2 ... processes of a domain get together while all move data, B/s.
-    sharpness : float
-        That of the saturation (`popmodel.model.terms.memory.bandwidth`).
-    """
-
-    groups: tuple[Whole, ...]
+    groups: tuple[Whole, ...]  # tuple of int64[n]: Processes of each domain
+    # float64[most]: What 1, 2 ... processes of a domain get together while all move data, B/s.
     bandwidth: Array
-    sharpness: float
+    sharpness: float  # That of the saturation (`popmodel.model.terms.memory.bandwidth`)
 
     @staticmethod
     def of(placement: Placement, parameters: Parameters) -> Domains:
@@ -56,22 +47,7 @@ class Domains:
         return Domains(groups, np.array(served), nominal(parameters.get("memory.q")))
 
     def paces(self, together: Array, crowding: Array, moved: Array) -> Array:
-        """Return by what the times of processes are multiplied that begin together.
-
-        Parameters
-        ----------
-        together : float64[P]
-            Time of each process if all of its domain were busy as long with the same, s.
-        crowding : float64[P]
-            The part of it that is due to these others, s.
-        moved : float64[P]
-            What it moves to and from memory, B.
-
-        Returns
-        -------
-        float64[P]
-            1 where all processes of a domain have the same to do.
-        """
+        """Return by what the times of processes are multiplied that begin together."""
         found = np.ones_like(together)
         for members in self._of_each_size():
             loads = [values[members] for values in (together, crowding, moved)]

@@ -66,28 +66,15 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class Listed:
-    """Computation of an item that processes share unevenly, in one of its executions.
+    """Computation of an item that processes share unevenly, in one of its executions."""
 
-    Attributes
-    ----------
-    place : tuple of int
-        Of the item.
-    seconds : float
-        Of an average process, s.
-    persistent, transient : float
-        Spreads of what is not known value by value.
-    parts : tuple of Uneven
-        How it differs.
-    memory : Memory
-        Of all of it.
-    """
-
-    place: Place
-    seconds: float
+    place: Place  # Of the item
+    seconds: float  # Of an average process, s
+    # Spreads of what is not known value by value.
     persistent: float
     transient: float
-    parts: tuple[Uneven, ...]
-    memory: Memory = Memory()
+    parts: tuple[Uneven, ...]  # How it differs
+    memory: Memory = Memory()  # Of all of it
 
     @property
     def is_known(self) -> bool:
@@ -105,27 +92,13 @@ class Listed:
 
 @dataclass(frozen=True)
 class Compute:
-    """Computation of an average process, s.
+    """Computation of an average process, s."""
 
-    Attributes
-    ----------
-    work : float
-        The part that grows with its work, of items without a spread of their own.
-    overhead : float
-        What is the same for all processes.
-    own : Own
-        The part that grows with its work, of the other items.
-    listed : tuple of Listed
-        That of which more is known than a spread.
-    memory : Memory
-        Of all but the last.
-    """
-
-    work: float
-    overhead: float
-    own: Own = Own()
-    listed: tuple[Listed, ...] = ()
-    memory: Memory = Memory()
+    work: float  # The part that grows with its work, of items without a spread of their own
+    overhead: float  # What is the same for all processes
+    own: Own = Own()  # The part that grows with its work, of the other items
+    listed: tuple[Listed, ...] = ()  # That of which more is known than a spread
+    memory: Memory = Memory()  # Of all but the last
 
 
 @dataclass(frozen=True)
@@ -148,29 +121,15 @@ Event: TypeAlias = Compute | NewStep | Meeting
 
 @dataclass(frozen=True)
 class Part:
-    """A node of the tree of works with what the replay does with it.
+    """A node of the tree of works with what the replay does with it."""
 
-    Attributes
-    ----------
-    place : tuple of int
-        Where it is.
-    every : float
-        In how many turns of its loop it is executed once.
-    compute : Compute
-        What it computes, communication included (packing); of a loop that communicates nothing.
-    meeting : Meeting or None
-        What it communicates itself.
-    count : int
-        Of a loop that communicates, its iterations.
-    inside : tuple of Part
-        Of a loop that communicates, its body; others are one computation.
-    """
-
-    place: Place
-    every: float
+    place: Place  # Where it is
+    every: float  # In how many turns of its loop it is executed once
+    # What it computes, communication included (packing); of a loop that communicates nothing.
     compute: Compute
-    meeting: Meeting | None = None
-    count: int = 1
+    meeting: Meeting | None = None  # What it communicates itself
+    count: int = 1  # Of a loop that communicates, its iterations
+    # Of a loop that communicates, its body; others are one computation.
     inside: tuple[Part, ...] = ()
 
     def operations(self, counts: Counts) -> float:
@@ -189,35 +148,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Script:
-    """The parts of a program, each worked out once; made by `Script.of`.
+    """The parts of a program, each worked out once; made by `Script.of`."""
 
-    Attributes
-    ----------
-    point : Point
-        Where it is evaluated.
-    parts : tuple of Part
-        In order.
-    """
-
-    point: Point
-    parts: tuple[Part, ...]
+    point: Point  # Where it is evaluated
+    parts: tuple[Part, ...]  # In order
 
     @staticmethod
     def of(tree: Tree, common: Common) -> Script:
-        """Work out every part of a program once.
-
-        Parameters
-        ----------
-        tree : Tree
-            The works of its items; numbers, not draws.
-        common : mapping of str to value
-            Spread of the work of items without their own.
-
-        Raises
-        ------
-        NotUnrolled
-            If an item cannot be carried out.
-        """
+        """Work out every part of a program once."""
         shared = _Shared(tree.point, common, _is_known_by_process(tree))
         return Script(tree.point, _parts(shared, tree.nodes, ()))
 

@@ -19,19 +19,6 @@ def dealt(values: Sequence[Array], processes: int, stream: Sequence[int]) -> Ite
     Every process takes the values of a part in an order of its own until none is left, and then
     again: after as many executions as there are values it has done all of them once, so that its
     whole work is exact.
-
-    Parameters
-    ----------
-    values : sequence of float64[n]
-        Values of each part; n may differ.
-    processes : int
-        P.
-    stream : sequence of int
-        Seed; what is dealt first does not depend on how much is dealt.
-
-    Yields
-    ------
-    float64[parts, P]
     """
     sizes = sorted({one.size for one in values})
     groups = [[row for row, one in enumerate(values) if one.size == size] for size in sizes]
@@ -56,17 +43,7 @@ def _deck(values: Array, processes: int, stream: Sequence[int]) -> Iterator[Arra
 
 
 class Factors:
-    """By what the work of processes is multiplied in each execution of some parts.
-
-    Parameters
-    ----------
-    parts : sequence of Uneven
-        The parts.
-    processes : int
-        P.
-    stream : sequence of int
-        Seed.
-    """
+    """By what the work of processes is multiplied in each execution of some parts."""
 
     def __init__(self, parts: Sequence[Uneven], processes: int, stream: Sequence[int]) -> None:
         self._known = np.array([one.ranks is not None for one in parts])[:, None]
@@ -83,18 +60,7 @@ class Factors:
         self._execution = 0
 
     def next(self, lasting: Array, turns: Array) -> Array:
-        """Return the factors of the next execution, those of known processes left out.
-
-        Parameters
-        ----------
-        lasting, turns : float64[P]
-            By what part processes have more to do where nothing is known: in every step, and in
-            this one.
-
-        Returns
-        -------
-        float64[parts, P]
-        """
+        """Return the factors of the next execution, those of known processes left out."""
         base = np.where(self._known, 1.0, 1.0 + lasting)
         # where processes are known, they vary in proportion to what they have to do
         found: Array = np.maximum(base + turns, 0.0)

@@ -39,38 +39,15 @@ _HALVINGS = 20
 
 @dataclass(frozen=True)
 class Similar:
-    """A run that stands for another one; made by `similar`.
+    """A run that stands for another one; made by `similar`."""
 
-    Attributes
-    ----------
-    signature : Signature
-        The program, with fewer repetitions.
-    point : Point
-        Where it is evaluated, with fewer processes.
-    share : float
-        Its part of the operations of the other run.
-    """
-
-    signature: Signature
-    point: Point
-    share: float
+    signature: Signature  # The program, with fewer repetitions
+    point: Point  # Where it is evaluated, with fewer processes
+    share: float  # Its part of the operations of the other run
 
 
 def similar(signature: Signature, tree: Tree) -> Similar:
-    """Return the nearest run that is small enough to be carried out; mostly the run itself.
-
-    Parameters
-    ----------
-    signature : Signature
-        The program.
-    tree : Tree
-        The works of its items; numbers, not draws.
-
-    Raises
-    ------
-    NotUnrolled
-        If too few processes would be left of it, or its names have no values for them.
-    """
+    """Return the nearest run that is small enough to be carried out; mostly the run itself."""
     processes = tree.point.placement.processes
     part = _largest_part(tree)
     program = _lighter(signature.program, tree.nodes, part, tree.point)

@@ -35,46 +35,17 @@ MOST_REPEATS = 8
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a replay found.
+    """What a replay found."""
 
-    Attributes
-    ----------
-    course : Course
-        Of the whole run; numbers.
-    part : float
-        Part of the iterations that were carried out, 0 to 1.
-    repeats : int
-        Random programs of which the course is the mean.
-    operations : int
-        MPI operations that were carried out in all of them, over all processes.
-    computation : float
-        Computation of an average process over that of the closed form.
-    """
-
-    course: Course
-    part: float
-    repeats: int
-    operations: int
-    computation: float
+    course: Course  # Of the whole run; numbers
+    part: float  # Part of the iterations that were carried out, 0 to 1
+    repeats: int  # Random programs of which the course is the mean
+    operations: int  # MPI operations that were carried out in all of them, over all processes
+    computation: float  # Computation of an average process over that of the closed form
 
 
 def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
-    """Replay a program on the machine's network and on one that costs nothing.
-
-    Parameters
-    ----------
-    tree : Tree
-        The works of the program's items; numbers, not draws.
-    spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0.
-    seed : int
-        Decides which processes are slow, and when.
-
-    Raises
-    ------
-    NotUnrolled
-        If nothing is sent in it.
-    """
+    """Replay a program on the machine's network and on one that costs nothing."""
     script = Script.of(tree, spread)
     total = script.operations({})
     if not total:
@@ -141,15 +112,7 @@ def _course(
 
 
 def _left_to_others(computed: Array, saved: Array) -> tuple[float, float]:
-    """Say what processes gain by memory that others of their domain have left to them.
-
-    Returns
-    -------
-    float
-        Computation of an average process over what it would be without.
-    float
-        By what the busiest one is nearer to the average, s.
-    """
+    """Say what processes gain by memory that others of their domain have left to them."""
     if not saved.any():
         return 1.0, 0.0
     without = computed + saved

@@ -46,78 +46,46 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Part:
-    """One execution of a communication in a program.
+    """One execution of a communication in a program."""
 
-    Attributes
-    ----------
-    step : int
-        The step in which it is.
-    acting, first : int64[k]
-        Processes that do something in it, and their first operation in the whole program.
-    where, process : int64[n]
-        Operations before which something is computed inside, and their processes.
-    burst : float64[n]
-        What an average process computes there, ns.
-    tail : float64[P] or None
-        What it computes after its last operation, ns; None if nothing.
-    place : tuple of int
-        Which communication it is.
-    inside : Inside or None
-        What it computes inside that processes share unevenly.
-    behind : int64[m] or None
-        Operations of the whole program before which that is, -1 after the last one of the part.
-    """
-
-    step: int
+    step: int  # The step in which it is
+    # int64[k]: Processes that do something in it, and their first operation in the whole program.
     acting: Whole
     first: Whole
+    # int64[n]: Operations before which something is computed inside, and their processes.
     where: Whole
     process: Whole
-    burst: Array
+    burst: Array  # float64[n]: What an average process computes there, ns
+    # float64[P] or None: What it computes after its last operation, ns; None if nothing.
     tail: Array | None
-    place: Place = ()
-    inside: Inside | None = None
+    place: Place = ()  # Which communication it is
+    inside: Inside | None = None  # What it computes inside that processes share unevenly
+    # int64[m] or None: Operations of the whole program before which that is, -1 after the last one
+    # of the part.
     behind: Whole | None = None
 
 
 @dataclass(frozen=True)
 class Outline:
-    """A program whose computation is that of an average process.
+    """A program whose computation is that of an average process."""
 
-    Attributes
-    ----------
-    program, charges : Program, Charges
-        What all processes do and what the machine's network charges; nothing is computed yet.
-    parts : tuple of Part
-        Communications in order.
-    work : tuple of dict of int to float
-        Before each part and after the last one: by step, computation that grows with the work of a
-        process, ns.
-    own : tuple of dict of int to Own
-        The same of items with a spread of their own, ns.
-    listed : tuple of tuple of (int, Listed)
-        The same of items of which more is known, with the step of each.
-    overhead : tuple of float
-        The rest of what is computed there, ns.
-    paces : tuple of (float64[P] or None)
-        By what that computation, but for the rest, is multiplied because processes of a memory
-        domain are not busy as long; None where they are, or where chance decides who is.
-    inside : float64[steps, P]
-        Computation inside of parts, ns.
-    loops : tuple of int
-        Of each step, the loop of which it is an iteration.
-    """
-
+    # What all processes do and what the machine's network charges; nothing is computed yet.
     program: Program
     charges: Charges
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...]  # Communications in order
+    # Before each part and after the last one: by step, computation that grows with the work of a
+    # process, ns.
     work: tuple[dict[int, float], ...]
-    own: tuple[dict[int, Own], ...]
+    own: tuple[dict[int, Own], ...]  # The same of items with a spread of their own, ns
+    # The same of items of which more is known, with the step of each.
     listed: tuple[tuple[tuple[int, Listed], ...], ...]
-    overhead: tuple[float, ...]
+    overhead: tuple[float, ...]  # The rest of what is computed there, ns
+    # tuple of (float64[P] or None): By what that computation, but for the rest, is multiplied
+    # because processes of a memory domain are not busy as long; None where they are, or where
+    # chance decides who is.
     paces: tuple[Array | None, ...]
-    inside: Array
-    loops: tuple[int, ...]
+    inside: Array  # float64[steps, P]: Computation inside of parts, ns
+    loops: tuple[int, ...]  # Of each step, the loop of which it is an iteration
 
     @property
     def steps(self) -> int:
@@ -138,23 +106,14 @@ class Outline:
 
 @dataclass(frozen=True)
 class Carried:
-    """A program of processes that have more and less to do.
+    """A program of processes that have more and less to do."""
 
-    Attributes
-    ----------
-    program : Program
-        What all processes do.
-    slowest : float
-        Sum over all steps of the computation of the process that is the slowest in the step, s.
-    computed : float64[P]
-        Computation of every process, s.
-    saved : float64[P]
-        What it would take longer if the others of its memory domain were busy as long as it, s.
-    """
-
-    program: Program
+    program: Program  # What all processes do
+    # Sum over all steps of the computation of the process that is the slowest in the step, s.
     slowest: float
-    computed: Array
+    computed: Array  # float64[P]: Computation of every process, s
+    # float64[P]: What it would take longer if the others of its memory domain were busy as long as
+    # it, s.
     saved: Array
 
 
@@ -197,20 +156,7 @@ def transient_scores(steps: int, processes: int, rng: np.random.Generator) -> Ar
 
 
 def outline(script: Script, counts: Counts) -> Outline:
-    """Carry out a program step by step.
-
-    Parameters
-    ----------
-    script : Script
-        Its items.
-    counts : mapping of place to int
-        Iterations to carry out instead of all, by the place of the loop.
-
-    Raises
-    ------
-    NotUnrolled
-        If no communication is carried out.
-    """
+    """Carry out a program step by step."""
     placement = script.point.placement
     meetings: list[tuple[Meeting, int]] = []  # what is done, and in which step
     work: list[dict[int, float]] = [{}]  # before each of them and after the last, by step
@@ -283,18 +229,7 @@ def _paces(
 
 
 def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried:
-    """Let some processes have more to do than others.
-
-    Parameters
-    ----------
-    outline : Outline
-        The program of average processes.
-    spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv`` of items without their own; those missing are 0;
-        and `LARGEST`.
-    seed : int
-        Decides which processes are slow, and when.
-    """
+    """Let some processes have more to do than others."""
     program = outline.program
     processes = program.processes
     rng = np.random.default_rng([seed, processes])
@@ -392,33 +327,19 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
 
 @dataclass(frozen=True)
 class _Laid:
-    """What is the same of a communication wherever it stands in the program.
+    """What is the same of a communication wherever it stands in the program."""
 
-    Attributes
-    ----------
-    count : array, shape (P,)
-        Operations of every process.
-    process, behind : array, shape (operations,)
-        Of every operation, its process, and how many that has before it.
-    is_collective : array, shape (operations,)
-        Whether it is one of all.
-    acting : array
-        Processes with an operation.
-    computes, computing, burst : array
-        Operations with a computation before them, the process of each, and the computation, ns.
-    tail : array, shape (P,), or None
-        Computation after the last operation, ns; None for none.
-    """
-
-    count: Whole
+    count: Whole  # Operations of every process
+    # Of every operation, its process, and how many that has before it.
     process: Whole
     behind: Whole
-    is_collective: NDArray[np.bool_]
-    acting: Whole
+    is_collective: NDArray[np.bool_]  # Whether it is one of all
+    acting: Whole  # Processes with an operation
+    # Operations with a computation before them, the process of each, and the computation, ns.
     computes: Whole
     computing: Whole
     burst: Array
-    tail: Array | None
+    tail: Array | None  # Computation after the last operation, ns; None for none
 
     @staticmethod
     def of(program: Program) -> _Laid:

@@ -30,35 +30,19 @@ _NS = 1e9
 
 @dataclass(frozen=True)
 class Priced:
-    """Messages of a list with what they cost; best estimates. Made by `Priced.of`.
+    """Messages of a list with what they cost; best estimates. Made by `Priced.of`."""
 
-    Attributes
-    ----------
-    exchanged : Exchanged
-        The messages.
-    where : Messages
-        Processes on nodes.
-    place : int64[M]
-        Where each goes; a message of a process to itself goes nowhere.
-    kind : int64[M]
-        Row of ``sizes`` and ``places``.
-    sizes, places : int64[K]
-        Different sizes and places.
-    latency, gap : float64[M]
-        Time of an empty message, and what its bytes add, s.
-    waits : bool[M]
-        Whether a blocking send of it waits for its receive.
-    """
-
-    exchanged: Exchanged
-    where: Messages
-    place: Ranks
-    kind: Ranks
+    exchanged: Exchanged  # The messages
+    where: Messages  # Processes on nodes
+    place: Ranks  # int64[M]: Where each goes; a message of a process to itself goes nowhere
+    kind: Ranks  # int64[M]: Row of ``sizes`` and ``places``
+    # int64[K]: Different sizes and places.
     sizes: Ranks
     places: Ranks
+    # float64[M]: Time of an empty message, and what its bytes add, s.
     latency: Seconds
     gap: Seconds
-    waits: NDArray[np.bool_]
+    waits: NDArray[np.bool_]  # bool[M]: Whether a blocking send of it waits for its receive
 
     @staticmethod
     def of(exchanged: Exchanged, where: Messages) -> Priced:

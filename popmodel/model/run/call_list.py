@@ -28,28 +28,20 @@ _ENDS = {"recv": Op.RECEIVE, "irecv": Op.POST, "sendrecv": Op.POST}
 
 @dataclass(frozen=True)
 class Exchanged:
-    """Messages of a list, by number.
+    """Messages of a list, by number."""
 
-    Attributes
-    ----------
-    sender, receiver, size, tag : int64[M]
-        Who sends how many bytes to whom.
-    is_blocking : bool[M]
-        Whether the sender does not go on before the message may leave.
-    sent, received : int64[M]
-        Places of the calls that send it and that post its receive.
-    sent_by, received_by : int64[M]
-        Groups of messages that a process sends, or receives, at once: those that one call
-        completes.
-    """
-
+    # int64[M]: Who sends how many bytes to whom.
     sender: Ranks
     receiver: Ranks
     size: Ranks
     tag: Ranks
+    # bool[M]: Whether the sender does not go on before the message may leave.
     is_blocking: NDArray[np.bool_]
+    # int64[M]: Places of the calls that send it and that post its receive.
     sent: Ranks
     received: Ranks
+    # int64[M]: Groups of messages that a process sends, or receives, at once: those that one call
+    # completes.
     sent_by: Ranks
     received_by: Ranks
 
@@ -59,30 +51,15 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class Plan:
-    """What all processes do in one execution of a list.
+    """What all processes do in one execution of a list."""
 
-    Attributes
-    ----------
-    offsets : int64[P + 1]
-        Operations of process p are ``offsets[p] .. offsets[p + 1]``.
-    kind : uint8[N]
-        `Op` of each operation.
-    target : int64[N]
-        Its message.
-    row : int64[N]
-        Row that it comes from.
-    messages : Exchanged
-        What is sent.
-    computing, process, where : int64[C]
-        Computations: their rows, processes, and the operation before which they are; -1 where none
-        follows.
-    """
-
-    offsets: Ranks
-    kind: NDArray[np.uint8]
-    target: Ranks
-    row: Ranks
-    messages: Exchanged
+    offsets: Ranks  # int64[P + 1]: Operations of process p are ``offsets[p] .. offsets[p + 1]``
+    kind: NDArray[np.uint8]  # uint8[N]: `Op` of each operation
+    target: Ranks  # int64[N]: Its message
+    row: Ranks  # int64[N]: Row that it comes from
+    messages: Exchanged  # What is sent
+    # int64[C]: Computations: their rows, processes, and the operation before which they are; -1
+    # where none follows.
     computing: Ranks
     process: Ranks
     where: Ranks
@@ -105,20 +82,7 @@ class Plan:
 
 
 def carried_out(rows: Rows, processes: int) -> Plan:
-    """Carry out a list of calls on all processes.
-
-    Parameters
-    ----------
-    rows : tuple of Row or Repeat
-        The list.
-    processes : int
-        P.
-
-    Raises
-    ------
-    CallError
-        If a message has no partner, a request is not completed, or the list is too long.
-    """
+    """Carry out a list of calls on all processes."""
     leaves: list[Row] = []
     order = np.array(_order(rows, leaves, processes), dtype=np.int64)
     turns = _turns(order, len(leaves))

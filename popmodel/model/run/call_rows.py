@@ -16,15 +16,7 @@ CALLS = ("send", "recv", "isend", "irecv", "sendrecv", "wait", "waitall", "compu
 
 
 class CallError(Exception):
-    """A list of calls cannot be carried out: which row, and why.
-
-    Parameters
-    ----------
-    row : int or None
-        Its number; None if it is none in particular.
-    problem : str
-        What is wrong, to follow the name of the row.
-    """
+    """A list of calls cannot be carried out: which row, and why."""
 
     def __init__(self, row: int | None, problem: str) -> None:
         super().__init__(problem)
@@ -34,31 +26,19 @@ class CallError(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """A call, with its values for every rank.
+    """A call, with its values for every rank."""
 
-    Attributes
-    ----------
-    number : int
-        Its own.
-    do : str
-        One of `CALLS`.
-    on : bool[P]
-        Who carries it out.
-    to, source : int64[P]
-        Partners; one outside 0..P-1 is none, and the call has no message.
-    size, accepted : int64[P]
-        Bytes that are sent, and that are received where the row says so; -1 where it does not.
-    tag, which : int64[P]
-        Tag of the messages; of a wait, which open request it is for, 0 for the oldest.
-    """
-
-    number: int
-    do: str
-    on: NDArray[np.bool_]
+    number: int  # Its own
+    do: str  # One of `CALLS`
+    on: NDArray[np.bool_]  # bool[P]: Who carries it out
+    # int64[P]: Partners; one outside 0..P-1 is none, and the call has no message.
     to: Ranks
     source: Ranks
+    # int64[P]: Bytes that are sent, and that are received where the row says so; -1 where it does
+    # not.
     size: Ranks
     accepted: Ranks
+    # int64[P]: Tag of the messages; of a wait, which open request it is for, 0 for the oldest.
     tag: Ranks
     which: Ranks
 

@@ -29,21 +29,11 @@ _SAME = 1e-9  # of the same: a difference that is less is rounding
 
 @dataclass(frozen=True)
 class Course:
-    """Times of a run, s.
+    """Times of a run, s."""
 
-    Attributes
-    ----------
-    computing : value
-        Computation of the process that has the most of it.
-    ideal : value
-        Runtime on a network that costs nothing.
-    runtime : value
-        Runtime.
-    """
-
-    computing: Value
-    ideal: Value
-    runtime: Value
+    computing: Value  # Computation of the process that has the most of it
+    ideal: Value  # Runtime on a network that costs nothing
+    runtime: Value  # Runtime
 
     def nominal(self) -> Course:
         """Return the best estimates."""
@@ -52,21 +42,12 @@ class Course:
 
 @dataclass(frozen=True)
 class Delays:
-    """By what a run is longer than the work of an average process, s.
+    """By what a run is longer than the work of an average process, s."""
 
-    Attributes
-    ----------
-    unequal : value
-        Computation of the process that has the most of it, above that of an average one.
-    waiting : value
-        Waiting that no network removes.
-    transfer : value
-        What the network adds.
-    """
-
+    # Computation of the process that has the most of it, above that of an average one.
     unequal: Value
-    waiting: Value
-    transfer: Value
+    waiting: Value  # Waiting that no network removes
+    transfer: Value  # What the network adds
 
 
 def computation(work: Work) -> Value:
@@ -77,20 +58,7 @@ def computation(work: Work) -> Value:
 def closed_form(
     work: Work, processes: int, spread: Mapping[str, Value], *, has_mpi: bool
 ) -> Course:
-    """Return the course of a run in which all processes wait for the slowest in every step.
-
-    Parameters
-    ----------
-    work : Work
-        What an average process does.
-    processes : int
-        P.
-    spread : mapping of str to value
-        ``persistent_cv`` and ``transient_cv`` at this number of processes; those missing are 0;
-        and `AVERAGED`.
-    has_mpi : bool
-        Whether the program communicates at all.
-    """
+    """Return the course of a run in which all processes wait for the slowest in every step."""
     overall, per_step = _slowest(work, processes, spread, has_mpi=has_mpi)
     computing = computation(work)
     ideal = computing * (1 + per_step) + work.overhead + work.waiting
@@ -109,19 +77,7 @@ def closed_delays(work: Work, processes: int, spread: Mapping[str, Value]) -> De
 def with_largest(
     spread: Mapping[str, Value], excess: Value, work: Work, processes: Value
 ) -> Mapping[str, Value]:
-    """Return the spread of a run in which one process exceeds the average by so much or more.
-
-    Parameters
-    ----------
-    spread : mapping of str to value
-        As of `closed_form`.
-    excess : value
-        Relative; a step lasts as long at least, whoever is slow in it.
-    work : Work
-        What an average process does.
-    processes : value
-        P.
-    """
+    """Return the spread of a run in which one process exceeds the average by so much or more."""
     score = imbalance.expected_maximum(processes)
     if not (np.any(numbers(excess) > 0) and np.all(numbers(score) > 0)):
         return spread
@@ -169,37 +125,20 @@ class Change:
 
 @dataclass(frozen=True)
 class Correction:
-    """How a replay changes the closed form; made by `correction`.
+    """How a replay changes the closed form; made by `correction`."""
 
-    Attributes
-    ----------
-    unequal, waiting, transfer : Change
-        Of the delays. Unequal work is changed by no message, but by processes that leave their
-        memory domain to others.
-    computation : value
-        Factor of the computation of an average process, by the same reason.
-    """
-
+    # Of the delays. Unequal work is changed by no message, but by processes that leave their memory
+    # domain to others.
     unequal: Change = Change()
     waiting: Change = Change()
     transfer: Change = Change()
-    computation: Value = 1.0
+    computation: Value = 1.0  # Factor of the computation of an average process, by the same reason
 
 
 def correction(
     work: Work, closed: Delays, replayed: Delays, computation_factor: float = 1.0
 ) -> Correction:
-    """Return the change of every delay from the closed form to the replay.
-
-    Parameters
-    ----------
-    work : Work
-        Of an average process.
-    closed, replayed : Delays
-        Of the same best estimate; numbers.
-    computation_factor : float
-        Computation of an average process, replay over closed form.
-    """
+    """Return the change of every delay from the closed form to the replay."""
     time = nominal(computation(work)) + nominal(work.overhead)
 
     def change(before: float, after: float) -> Change:
@@ -222,13 +161,6 @@ def corrected(work: Work, found: Delays, correction: Correction) -> tuple[Work, 
 
     What the replay finds for each of the delays relative to the closed form holds for every
     evaluation of the same split: for other draws, and for a machine that is changed a little.
-
-    Parameters
-    ----------
-    work, found : Work, Delays
-        Of the closed form; numbers or draws.
-    correction : Correction
-        From the best estimate.
     """
     if not isinstance(correction.computation, float) or correction.computation != 1:
         work = work.computed(correction.computation)

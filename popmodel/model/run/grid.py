@@ -11,28 +11,7 @@ from popmodel.units import plural
 
 
 def best_grid(processes: int, cells: Sequence[float], periodic: Sequence[bool]) -> tuple[int, ...]:
-    """Return the factorisation of P whose blocks have the least surface to their neighbours.
-
-    Parameters
-    ----------
-    processes : int
-        P.
-    cells : sequence of float
-        Global extent along each dimension.
-    periodic : sequence of bool
-        Whether neighbours wrap around, by dimension.
-
-    Returns
-    -------
-    tuple of int
-        Processes along each dimension; of equally good ones that with the most processes along
-        the last dimension, whose ranks are neighbours.
-
-    Raises
-    ------
-    ImpossibleSplit
-        If every factorisation leaves processes without a cell.
-    """
+    """Return the factorisation of P whose blocks have the least surface to their neighbours."""
     extents = np.array(_factorisations(processes, len(cells)), dtype=np.float64)
     extents = extents[(extents <= np.array(cells)).all(axis=1)]
     if not len(extents):

@@ -6,20 +6,7 @@ from popmodel.model.run.placement import Placement
 
 
 def launch_line(placement: Placement, program: str) -> str:
-    """Return the commands that start a program in this placement, for Slurm.
-
-    Parameters
-    ----------
-    placement : Placement
-        Where to run.
-    program : str
-        The program and its arguments, as a shell takes them.
-
-    Returns
-    -------
-    str
-        Settings of OpenMP and the command, on two lines joined by a backslash.
-    """
+    """Return the commands that start a program in this placement, for Slurm."""
     bound = "none" if placement.bind == "none" else "cores"
     # else ranks would take turns between the sockets, and a process might get cores of two
     on_sockets = "" if bound == "none" else ":block" if placement.per_socket is None else ":cyclic"

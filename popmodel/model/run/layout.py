@@ -20,26 +20,16 @@ Cores = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Layout:
-    """The cores of the processes of a full node.
+    """The cores of the processes of a full node."""
 
-    Attributes
-    ----------
-    size : int
-        Neighbouring cores that a process owns.
-    per_socket : int or None
-        Processes of a socket where each socket has as many, next to each other from its first core
-        on; None where the processes of a node are next to each other from its first core on.
-    places : {'cores', 'sockets'}
-        What OpenMP binds threads to: ``sockets`` where those of a process are shared out evenly
-        between the sockets that it owns.
-    cores : array of shape (processes, threads)
-        Core of every thread, masters first.
-    """
-
-    size: int
+    size: int  # Neighbouring cores that a process owns
+    # Processes of a socket where each socket has as many, next to each other from its first core
+    # on; None where the processes of a node are next to each other from its first core on.
     per_socket: int | None
+    # What OpenMP binds threads to: ``sockets`` where those of a process are shared out evenly
+    # between the sockets that it owns.
     places: str
-    cores: Cores
+    cores: Cores  # Core of every thread, masters first
 
     def parts(self, size: int) -> Cores:
         """Return the socket or memory domain of every thread, given the cores of each."""

@@ -33,14 +33,11 @@ three.
 
 @dataclass(frozen=True)
 class Shape:
-    """Processes that take part in a collective: how many, on how many nodes, most on one of them.
-
-    Attributes
-    ----------
-    size, nodes, per_node : int
-        Processes, nodes, and processes on the fullest node.
+    """Processes that take part in a collective: how many, on how many nodes, most on one of
+    them.
     """
 
+    # Processes, nodes, and processes on the fullest node.
     size: int
     nodes: int
     per_node: int
@@ -68,46 +65,18 @@ class Shape:
 
 @dataclass(frozen=True)
 class Share:
-    """The part of a measurement in the time of a collective.
+    """The part of a measurement in the time of a collective."""
 
-    Attributes
-    ----------
-    path : str
-        Of the measured time.
-    algorithm : str or None
-        The algorithm that comes nearest to it; None if nobody knows.
-    weight : value
-        Power of this measurement in the product of all; they add up to 1.
-    reach : Shape
-        As far as measurements go towards what is asked; that itself if they go so far.
-    bytes : value
-        The same of the message size.
-    beyond : value
-        Doublings from there to what is asked.
-    """
-
-    path: str
-    algorithm: str | None
-    weight: Value
-    reach: Shape
-    bytes: Value
-    beyond: Value
+    path: str  # Of the measured time
+    algorithm: str | None  # The algorithm that comes nearest to it; None if nobody knows
+    weight: Value  # Power of this measurement in the product of all; they add up to 1
+    reach: Shape  # As far as measurements go towards what is asked; that itself if they go so far
+    bytes: Value  # The same of the message size
+    beyond: Value  # Doublings from there to what is asked
 
 
 def shares(profile: Profile, op: str, asked: Shape, size: Value) -> list[Share]:
-    """Return the measurements that tell about a collective; empty if none does.
-
-    Parameters
-    ----------
-    profile : Profile
-        The machine.
-    op : str
-        Operation.
-    asked : Shape
-        Who takes part.
-    size : value
-        Bytes per process.
-    """
+    """Return the measurements that tell about a collective; empty if none does."""
     table: dict[int, dict[float, dict[float, int]]] = {}
     rows = profile.document.get("coll", {}).get(op, ())
     for index, row in enumerate(rows):

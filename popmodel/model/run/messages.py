@@ -25,18 +25,10 @@ TIERS = {ON_NODE: "intra", ELSEWHERE: "inter"}
 
 @dataclass(frozen=True)
 class Messages:
-    """Processes on nodes that exchange messages.
+    """Processes on nodes that exchange messages."""
 
-    Attributes
-    ----------
-    parameters : Parameters
-        The machine.
-    placement : Placement
-        Processes, threads, nodes.
-    """
-
-    parameters: Parameters
-    placement: Placement
+    parameters: Parameters  # The machine
+    placement: Placement  # Processes, threads, nodes
 
     @property
     def nodes(self) -> NDArray[np.int64]:
@@ -44,19 +36,7 @@ class Messages:
         return np.arange(self.placement.processes) // self.placement.per_node
 
     def places(self, towards: Sequence[NDArray[np.int64]]) -> NDArray[np.int8]:
-        """Tell where the partner of every process is, by direction.
-
-        Parameters
-        ----------
-        towards : sequence of ndarray of int64, shape (P,)
-            The partner of every rank in each direction; one outside 0..P-1 is none, and so is the
-            rank itself.
-
-        Returns
-        -------
-        ndarray of int8, shape (directions, P)
-            `NOWHERE`, `ON_NODE` or `ELSEWHERE`.
-        """
+        """Tell where the partner of every process is, by direction."""
         nodes, ranks = self.nodes, np.arange(self.placement.processes)
         rows = []
         for targets in towards:
@@ -66,17 +46,7 @@ class Messages:
         return np.array(rows, dtype=np.int8)
 
     def exchange(self, size: Value, where: message.Traffic, threads: int = 1) -> Value:
-        """Return the time of one message of every process that has a partner, the slowest one.
-
-        Parameters
-        ----------
-        size : value
-            Bytes of the message, or of the part that one thread sends.
-        where : Traffic
-            Where the partners are.
-        threads : int
-            Threads of a process that send, each of them a part.
-        """
+        """Return the time of one message of every process that has a partner, the slowest one."""
         classes = self.classes(where.staying, where.leaving, threads)
         for place in classes:
             self.use(place, size)
@@ -99,15 +69,7 @@ class Messages:
         return {place: of(count, threads) for place, (count, of) in flows.items() if count}
 
     def within(self, flows: int, threads: int = 1) -> list[p2p.SizeClass]:
-        """Return the size classes of messages inside a node, ``flows`` of them at once.
-
-        Parameters
-        ----------
-        flows : int
-            Messages on their way at the same time if one thread of a process sends.
-        threads : int
-            Threads of a process that send, each of them a message of its own.
-        """
+        """Return the size classes of messages inside a node, ``flows`` of them at once."""
         classes = self._by_threads(self.parameters.size_classes("intra"), threads)
         flows *= threads
         self.parameters.use("net.intra", "pairs", flows)

@@ -33,22 +33,6 @@ def nearest(
     With as many threads the nearest numbers of processes below and above; if there are none, with
     as many processes the nearest numbers of threads; if there are none either, the nearest number
     of threads for which some number of processes is possible.
-
-    Parameters
-    ----------
-    processes, threads : int
-        P and T that were asked for, at least 1.
-    possible : callable
-        Tells whether P processes of T threads can run.
-    topology, allocation : Topology, Allocation
-        The machine, and what of it may be used: they bound what is tried.
-    only : int, optional
-        A number of processes that is worth a trial wherever it lies.
-
-    Returns
-    -------
-    list of (int, int)
-        At most two splits, rising; each of them is possible.
     """
     left = _TRIALS
 
@@ -101,17 +85,7 @@ def more_nodes(
 
 
 def hint(splits: Sequence[tuple[int, int]], nodes: int | None, topology: Topology) -> str | None:
-    """Name possible choices; None without any.
-
-    Parameters
-    ----------
-    splits : sequence of (int, int)
-        Other numbers of processes and threads.
-    nodes : int or None
-        Nodes on which what was asked for is possible.
-    topology : Topology
-        The machine as far as it is known.
-    """
+    """Name possible choices; None without any."""
     found = []
     if splits:
         text = " or ".join(f"{processes} x {threads}" for processes, threads in splits)

@@ -24,20 +24,11 @@ PARTS = ("parallel loops", "imbalance and waiting", "serial code", "messages", "
 
 @dataclass(frozen=True)
 class Modelled:
-    """A modelled run.
+    """A modelled run."""
 
-    Attributes
-    ----------
-    aggregates : dict of str to value
-        Names of `popmodel.efficiency.aggregates.AGGREGATES`.
-    absent : dict of str to str
-        Reasons for the names that are missing.
-    time : dict of str to value
-        Parts of the runtime of an average process, by the names in `PARTS`; they add up to it.
-    """
-
-    aggregates: dict[str, Value]
-    absent: dict[str, str]
+    aggregates: dict[str, Value]  # Names of `popmodel.efficiency.aggregates.AGGREGATES`
+    absent: dict[str, str]  # Reasons for the names that are missing
+    # Parts of the runtime of an average process, by the names in `PARTS`; they add up to it.
     time: dict[str, Value]
 
     @property
@@ -48,24 +39,7 @@ class Modelled:
 
 @np.errstate(over="ignore", invalid="ignore")  # the end looks at what came of it
 def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) -> Modelled:
-    """Return the aggregates of a run.
-
-    Parameters
-    ----------
-    work : Work
-        What an average process does.
-    placement : Placement
-        P and T.
-    course : Course
-        How long the slowest process and the whole run take.
-    has_mpi : bool
-        Whether the program communicates at all.
-
-    Raises
-    ------
-    UsageError
-        The run is so long that no number holds it.
-    """
+    """Return the aggregates of a run."""
     # P and T may be traced numbers, which float() would turn into plain ones
     processes, threads = 1.0 * placement.processes, 1.0 * placement.threads
     computing = computation(work)

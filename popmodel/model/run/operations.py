@@ -39,76 +39,38 @@ class NotUnrolled(Exception):
 
 @dataclass(frozen=True)
 class Operations:
-    """What all processes do in one execution of a communication, and what it costs.
+    """What all processes do in one execution of a communication, and what it costs."""
 
-    Attributes
-    ----------
-    program : Program
-        Operations; bursts are the computation of an average process among them.
-    charges : Charges
-        Costs of its messages and collectives.
-    inside : Inside or None
-        Further bursts.
-    """
-
-    program: Program
-    charges: Charges
-    inside: Inside | None = None
+    program: Program  # Operations; bursts are the computation of an average process among them
+    charges: Charges  # Costs of its messages and collectives
+    inside: Inside | None = None  # Further bursts
 
 
 @dataclass(frozen=True)
 class Inside:
-    """Computation among the operations of a communication that processes share unevenly.
+    """Computation among the operations of a communication that processes share unevenly."""
 
-    Attributes
-    ----------
-    where, process : int64[n]
-        Operation before which something is computed, -1 behind the last one, and by whom.
-    seconds : float64[n]
-        For how long on average, s.
-    part : int64[n]
-        Row of ``parts``.
-    parts : tuple of Uneven
-        How it differs: where the work of every process is known, it is that of ``seconds``.
-    """
-
+    # int64[n]: Operation before which something is computed, -1 behind the last one, and by whom.
     where: Ranks
     process: Ranks
-    seconds: Seconds
-    part: Ranks
+    seconds: Seconds  # float64[n]: For how long on average, s
+    part: Ranks  # int64[n]: Row of ``parts``
+    # How it differs: where the work of every process is known, it is that of ``seconds``.
     parts: tuple[Uneven, ...]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of the message that each rank sends.
+    """Of the message that each rank sends."""
 
-    Attributes
-    ----------
-    place : int8[P]
-        Where it goes.
-    time : float64[P]
-        How long it is on its way, s.
-    waits : bool[P]
-        Whether its sender waits for the receiver.
-    busy : float64[P]
-        How long its sender is busy before it leaves, s.
-    """
-
-    place: NDArray[np.int8]
-    time: Seconds
-    waits: NDArray[np.bool_]
-    busy: Seconds
+    place: NDArray[np.int8]  # int8[P]: Where it goes
+    time: Seconds  # float64[P]: How long it is on its way, s
+    waits: NDArray[np.bool_]  # bool[P]: Whether its sender waits for the receiver
+    busy: Seconds  # float64[P]: How long its sender is busy before it leaves, s
 
 
 def repetitions(count: Value, name: str) -> int:
-    """Return how often something is repeated.
-
-    Raises
-    ------
-    NotUnrolled
-        If that is no whole number.
-    """
+    """Return how often something is repeated."""
     value = nominal(count)
     if abs(value - round(value)) > 1e-9 * max(1.0, value):
         raise NotUnrolled(f"the count of {name} is {value:g}, not a whole number")
@@ -116,13 +78,7 @@ def repetitions(count: Value, name: str) -> int:
 
 
 class OperationsBuilder:
-    """Operations in the making, with what messages and collectives cost in seconds.
-
-    Parameters
-    ----------
-    messages : Messages
-        What messages cost in a placement.
-    """
+    """Operations in the making, with what messages and collectives cost in seconds."""
 
     def __init__(self, messages: Messages) -> None:
         self.messages = messages

@@ -17,22 +17,14 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True, order=True)
 class Use:
-    """A table or a law of the machine, and what it was asked for.
+    """A table or a law of the machine, and what it was asked for."""
 
-    Attributes
-    ----------
-    subject : str
-        Path of the table, such as ``openmp.parallel_for`` or ``net.inter``; words behind it say
-        which of its entries are meant.
-    argument : str
-        ``threads``, ``cores``, ``bytes``, ``pairs`` (messages at once), ``processes`` or ``nodes``.
-    value : float
-        Its value; the best estimate where draws differ.
-    """
-
+    # Path of the table, such as ``openmp.parallel_for`` or ``net.inter``; words behind it say which
+    # of its entries are meant.
     subject: str
+    # ``threads``, ``cores``, ``bytes``, ``pairs`` (messages at once), ``processes`` or ``nodes``.
     argument: str
-    value: float
+    value: float  # Its value; the best estimate where draws differ
 
     @property
     def table(self) -> str:
@@ -46,46 +38,26 @@ def _unnamed(name: str, value: Value, unit: str, meaning: str) -> Value:  # noqa
 
 @dataclass(frozen=True)
 class Parameters:
-    """A machine profile together with values for its quantities.
+    """A machine profile together with values for its quantities."""
 
-    Attributes
-    ----------
-    profile : Profile
-        Which quantities there are, and the topology.
-    values : callable
-        Path of a quantity -> its value.
-    across_sockets : bool
-        Whether the threads of a process are on several sockets.
-    left_out : set of str
-        Quantities that a term would use but the profile does not know, where the model can do
-        without: the effect is then not in the prediction, and reports say so.
-    remarks : set of str
-        What the terms found that a reader should know.
-    lacking : set of str
-        What predictions need, the profile does not know, and is assumed within wide bounds.
-    assumptions : set of str
-        What is assumed of it, in words.
-    used : set of Use
-        What was asked of the machine, to be compared with what was measured.
-    unchanged : callable or None
-        As `values`, without what-if factors; None where there are none.
-    named : callable
-        Gives what a law of the machine finds a name in formulas: (name, value, unit, meaning) ->
-        value.
-    are_drawn : bool
-        Whether arrays of values are draws of uncertain inputs, the best estimate first.
-    """
-
-    profile: Profile
-    values: Callable[[str], Value]
-    across_sockets: bool = False
+    profile: Profile  # Which quantities there are, and the topology
+    values: Callable[[str], Value]  # Path of a quantity -> its value
+    across_sockets: bool = False  # Whether the threads of a process are on several sockets
+    # Quantities that a term would use but the profile does not know, where the model can do
+    # without: the effect is then not in the prediction, and reports say so.
     left_out: set[str] = field(default_factory=set)
-    remarks: set[str] = field(default_factory=set)
+    remarks: set[str] = field(default_factory=set)  # What the terms found that a reader should know
+    # What predictions need, the profile does not know, and is assumed within wide bounds.
     lacking: set[str] = field(default_factory=set)
-    assumptions: set[str] = field(default_factory=set)
+    assumptions: set[str] = field(default_factory=set)  # What is assumed of it, in words
+    # What was asked of the machine, to be compared with what was measured.
     used: set[Use] = field(default_factory=set)
+    # As `values`, without what-if factors; None where there are none.
     unchanged: Callable[[str], Value] | None = None
+    # Gives what a law of the machine finds a name in formulas: (name, value, unit, meaning) ->
+    # value.
     named: Callable[[str, Value, str, str], Value] = _unnamed
+    # Whether arrays of values are draws of uncertain inputs, the best estimate first.
     are_drawn: bool = False
 
     def use(self, subject: str, argument: str, value: Value) -> None:
@@ -132,13 +104,6 @@ class Parameters:
         """Return how a core overlaps arithmetic and transfers: a word for it, or the share.
 
         Where it is known level by level, the mean by the time of the transfers.
-
-        Parameters
-        ----------
-        transfers : mapping of str to value
-            Time of the transfers from each level, such as ``L2`` or ``MEM``.
-        table : {'overlap_with', 'overlap_issue'}, optional
-            With arithmetic, or with the issue of instructions.
         """
         word = self.profile.word("core.overlap")
         if word is not None:
@@ -201,15 +166,7 @@ class Parameters:
         return self.bandwidth(min(cores, self.profile.bandwidth_counts()[-1]))
 
     def remote(self, on: int, data: int, key: str) -> Value:
-        """Return the bandwidth for data of another memory domain over that for local data.
-
-        Parameters
-        ----------
-        on, data : int
-            Memory domain of the core, and that of the data.
-        key : {'bandwidth', 'saturated'}
-            Of one core alone, or of all cores of the domain.
-        """
+        """Return the bandwidth for data of another memory domain over that for local data."""
         path = self.profile.remote(on, data, key)
         if path not in self.profile.quantities:
             self.remarks.add(

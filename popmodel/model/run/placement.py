@@ -46,22 +46,13 @@ class ImpossibleSplit(UsageError):
 
 @dataclass(frozen=True)
 class Allocation:
-    """What a run may use of a machine, and how it is bound to it.
+    """What a run may use of a machine, and how it is bound to it."""
 
-    Attributes
-    ----------
-    nodes : int or None
-        Nodes to use, all of them and evenly; it may be more than the profile knows. None for as few
-        as are needed of those that the profile knows.
-    cores_per_node : int or None
-        Cores to use of a node at most; None for all.
-    bind : {'close', 'spread', 'none'}
-        Where the threads of a process are.
-    """
-
+    # Nodes to use, all of them and evenly; it may be more than the profile knows. None for as few
+    # as are needed of those that the profile knows.
     nodes: int | None = None
-    cores_per_node: int | None = None
-    bind: str = "close"
+    cores_per_node: int | None = None  # Cores to use of a node at most; None for all
+    bind: str = "close"  # Where the threads of a process are
 
     def available(self, topology: Topology) -> tuple[int, int]:
         """Return the nodes, and cores of each, that there are to use."""
@@ -73,74 +64,43 @@ WHOLE = Allocation()
 
 @dataclass(frozen=True)
 class Seat:
-    """Where processes of a full node are that share its memory domains in the same way.
+    """Where processes of a full node are that share its memory domains in the same way."""
 
-    Attributes
-    ----------
-    master : int
-        Memory domain of the master thread.
-    threads : tuple of float
-        Threads of a process in each memory domain of the node; expected ones if nothing binds
-        them.
-    processes : float
-        Number of these processes.
-    """
-
-    master: int
+    master: int  # Memory domain of the master thread
+    # Threads of a process in each memory domain of the node; expected ones if nothing binds them.
     threads: tuple[float, ...]
-    processes: float
+    processes: float  # Number of these processes
 
 
 @dataclass(frozen=True)
 class Placement:
-    """P processes of T threads on equal nodes, consecutive ranks together.
+    """P processes of T threads on equal nodes, consecutive ranks together."""
 
-    Attributes
-    ----------
-    processes, threads : int
-        P and T.
-    per_node : int
-        Processes of a full node.
-    nodes : int
-        Nodes used; the last one may have fewer processes.
-    bind : {'close', 'spread', 'none'}
-        Where the threads of a process are.
-    cores_per_process : int
-        Neighbouring cores that a process owns; at least T, more on a node that is not full.
-    per_socket : int or None
-        Processes of a socket where each socket has as many, next to each other from its first core
-        on; None where the processes of a node are next to each other from its first core on.
-    places : {'cores', 'sockets'}
-        What OpenMP binds threads to: ``sockets`` where those of a process are shared out evenly
-        between the sockets that it owns.
-    active, active_serial : int
-        Busy cores of the fullest memory domain while all threads work, and while only the master of
-        every process does.
-    sockets_spanned, domains_spanned : int
-        Sockets, and memory domains, that the threads of one process are on at most.
-    cache_threads : tuple of int
-        Threads that share the fullest instance of each cache of the machine.
-    seats : tuple of Seat
-        Where the processes of a full node are.
-    domains : tuple of int
-        Memory domain of the master of each process of a full node.
-    """
-
+    # P and T.
     processes: int
     threads: int
-    per_node: int
-    nodes: int
-    bind: str
+    per_node: int  # Processes of a full node
+    nodes: int  # Nodes used; the last one may have fewer processes
+    bind: str  # Where the threads of a process are
+    # Neighbouring cores that a process owns; at least T, more on a node that is not full.
     cores_per_process: int
+    # Processes of a socket where each socket has as many, next to each other from its first core
+    # on; None where the processes of a node are next to each other from its first core on.
     per_socket: int | None
+    # What OpenMP binds threads to: ``sockets`` where those of a process are shared out evenly
+    # between the sockets that it owns.
     places: str
+    # Busy cores of the fullest memory domain while all threads work, and while only the master of
+    # every process does.
     active: int
     active_serial: int
+    # Sockets, and memory domains, that the threads of one process are on at most.
     sockets_spanned: int
     domains_spanned: int
+    # Threads that share the fullest instance of each cache of the machine.
     cache_threads: tuple[int, ...]
-    seats: tuple[Seat, ...]
-    domains: tuple[int, ...]
+    seats: tuple[Seat, ...]  # Where the processes of a full node are
+    domains: tuple[int, ...]  # Memory domain of the master of each process of a full node
 
     @property
     def cores(self) -> int:
@@ -160,22 +120,6 @@ def place(
 
     As many processes share a node as its cores allow; with a given number of nodes, as few as that
     number allows.
-
-    Parameters
-    ----------
-    processes, threads : int
-        P, and T of each process.
-    topology : Topology
-        The machine.
-    allocation : Allocation
-        What of it may be used.
-
-    Raises
-    ------
-    ImpossibleSplit
-        If a process does not fit a node, or all do not fit the nodes.
-    UsageError
-        If the allocation is more than a node has.
     """
     cores = _usable_cores(topology, allocation)
     refusal = f"{processes} x {threads} is not possible: "

@@ -30,52 +30,29 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Point:
-    """One evaluation of a program: what formulas and terms take their values from.
+    """One evaluation of a program: what formulas and terms take their values from."""
 
-    Attributes
-    ----------
-    application : str
-        Name of the application, for messages.
-    placement : Placement
-        Processes, threads, nodes.
-    parameters : Parameters
-        The machine.
-    values : mapping of str to value
-        Every name of the application's formulas.
-    extent, periodic : tuple
-        Processes along each grid dimension, and whether neighbours wrap around; empty without a
-        grid.
-    overlap : {'none', 'ecm', 'full'} or None
-        How all loops overlap arithmetic and transfers; None is as loops and machine say.
-    growth : mapping of str to value
-        What the spreads of items, ``persistent_cv`` and ``transient_cv``, are multiplied by at this
-        number of processes; 1 where nothing is said.
-    first_touch : {'threads', 'master', 'interleaved'}
-        Who touched the data of loops first that do not say it.
-    ranked : mapping of str to value
-        Names that formulas of ranks take instead, where fewer processes are looked at than run.
-    changed : mapping of str to value
-        What-if factors on these spreads; 1 where nothing is said.
-    within : value or None
-        Which part of the data of a loop is looked at, 0 to 1: that of working sets of which a cache
-        loses more is lost, that of others stays. None: ``if_fits`` gives the mean.
-    master_alone : bool
-        Whether only masters work, whose data stay in one cache each.
-    """
-
-    application: str
-    placement: Placement
-    parameters: Parameters
-    values: Mapping[str, Value]
+    application: str  # Name of the application, for messages
+    placement: Placement  # Processes, threads, nodes
+    parameters: Parameters  # The machine
+    values: Mapping[str, Value]  # Every name of the application's formulas
+    # Processes along each grid dimension, and whether neighbours wrap around; empty without a grid.
     extent: tuple[int, ...] = ()
     periodic: tuple[bool, ...] = ()
+    # How all loops overlap arithmetic and transfers; None is as loops and machine say.
     overlap: str | None = None
+    # What the spreads of items, ``persistent_cv`` and ``transient_cv``, are multiplied by at this
+    # number of processes; 1 where nothing is said.
     growth: Mapping[str, Value] = field(default_factory=dict)
-    first_touch: str = "threads"
+    first_touch: str = "threads"  # Who touched the data of loops first that do not say it
+    # Names that formulas of ranks take instead, where fewer processes are looked at than run.
     ranked: Mapping[str, Value] = field(default_factory=dict)
+    # What-if factors on these spreads; 1 where nothing is said.
     changed: Mapping[str, Value] = field(default_factory=dict)
+    # Which part of the data of a loop is looked at, 0 to 1: that of working sets of which a cache
+    # loses more is lost, that of others stays. None: ``if_fits`` gives the mean.
     within: Value | None = None
-    master_alone: bool = False
+    master_alone: bool = False  # Whether only masters work, whose data stay in one cache each
 
     def __str__(self) -> str:
         return f"P={self.placement.processes} T={self.placement.threads}"
@@ -100,22 +77,7 @@ class Point:
         return [self.values[f"n{dim}"] for dim in range(len(self.extent))]
 
     def amount(self, expression: Expression, key: Key, what: str) -> Value:
-        """Evaluate a formula and check its domain.
-
-        Parameters
-        ----------
-        expression : Expression
-            The formula.
-        key : Key
-            What its value may be.
-        what : str
-            Whose formula it is, for messages: ``trip of 'sweep'``.
-
-        Raises
-        ------
-        UsageError
-            If the formula has no value, or one that makes no sense for this key.
-        """
+        """Evaluate a formula and check its domain."""
         values = {**self.values, **self._of_machine(expression)}
         if key.of_ranks:
             values = {

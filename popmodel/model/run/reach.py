@@ -44,22 +44,13 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Reach:
-    """Where a prediction asked for something that has a measured range.
+    """Where a prediction asked for something that has a measured range."""
 
-    Attributes
-    ----------
-    subject, argument : str
-        The table, and what varies in it.
-    factor : float
-        By which the value is outside the range; 1 inside.
-    limit : str
-        The end of the range on that side, in words.
-    """
-
+    # The table, and what varies in it.
     subject: str
     argument: str
-    factor: float
-    limit: str
+    factor: float  # By which the value is outside the range; 1 inside
+    limit: str  # The end of the range on that side, in words
 
     @property
     def section(self) -> str:
@@ -83,17 +74,7 @@ class Reach:
 
 
 def reaches(ranges: Ranges, used: Iterable[Use], nodes: int) -> Iterator[Reach]:
-    """Compare what a prediction used with what was measured, where that is known.
-
-    Parameters
-    ----------
-    ranges : mapping
-        From `measured_ranges`.
-    used : iterable of Use
-        What the model asked of the profile, `Parameters.used`.
-    nodes : int
-        Nodes of the run.
-    """
+    """Compare what a prediction used with what was measured, where that is known."""
     for use in sorted({*used, Use("topology", "nodes", float(nodes))}):
         subject, found = use.subject, ranges.get((use.subject, use.argument))
         if found is None and use.subject.startswith("coll.") and use.argument == "processes":
@@ -107,15 +88,7 @@ def reaches(ranges: Ranges, used: Iterable[Use], nodes: int) -> Iterator[Reach]:
 def beyond_runs(
     hull: Mapping[str, tuple[float, float]], values: Mapping[str, float]
 ) -> Iterator[Reach]:
-    """Compare a prediction with the runs that its signature was calibrated by.
-
-    Parameters
-    ----------
-    hull : mapping of str to (float, float)
-        Smallest and largest calibrated value, by name.
-    values : mapping of str to float
-        Those of the prediction.
-    """
+    """Compare a prediction with the runs that its signature was calibrated by."""
     for name, (low, high) in hull.items():
         value = values[name]
         if value > high:
@@ -127,19 +100,7 @@ def beyond_runs(
 
 
 def measured_ranges(profile: Profile) -> Ranges:
-    """Return the smallest and largest measured value of every argument.
-
-    Parameters
-    ----------
-    profile : Profile
-        The machine.
-
-    Returns
-    -------
-    mapping of (str, str) to (float, float)
-        By table and argument, such as ``openmp.for`` and ``threads``; the number of nodes is a
-        range of every profile, measured or not.
-    """
+    """Return the smallest and largest measured value of every argument."""
     document = profile.document
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
 

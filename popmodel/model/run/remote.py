@@ -35,22 +35,15 @@ FIRST_TOUCH = ("threads", "master", "interleaved")
 
 @dataclass(frozen=True)
 class Demand:
-    """What cores of a node ask of the memory, each of them for as much as an average one.
+    """What cores of a node ask of the memory, each of them for as much as an average one."""
 
-    Attributes
-    ----------
-    served : float
-        Cores whose traffic the busiest domain serves; not whole where data is shared out.
-    slowdown : value
-        Time of a core's transfers over that with local data, alone on the node, of the core that is
-        farthest from its data; 1 where all is local.
-    connections : value
-        Time per byte of an average core that the busiest connection of two domains needs, s/B; 0
-        where all is local.
-    """
-
+    # Cores whose traffic the busiest domain serves; not whole where data is shared out.
     served: float
+    # Time of a core's transfers over that with local data, alone on the node, of the core that is
+    # farthest from its data; 1 where all is local.
     slowdown: Value = 1.0
+    # Time per byte of an average core that the busiest connection of two domains needs, s/B; 0
+    # where all is local.
     connections: Value = 0.0
 
     @property
@@ -62,19 +55,7 @@ class Demand:
 def demand(
     placement: Placement, parameters: Parameters, first_touch: str, *, masters_only: bool
 ) -> Demand:
-    """Return what the busy cores of a full node ask of its memory.
-
-    Parameters
-    ----------
-    placement : Placement
-        Where they are.
-    parameters : Parameters
-        The machine.
-    first_touch : {'threads', 'master', 'interleaved'}
-        Where the data lies.
-    masters_only : bool
-        Whether only the master of every process works, on the data of all its threads.
-    """
+    """Return what the busy cores of a full node ask of its memory."""
     local = placement.active_serial if masters_only else placement.active
     if placement.domains_spanned == 1 and placement.bind != "none":
         return Demand(local)

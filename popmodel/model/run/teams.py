@@ -31,29 +31,13 @@ _TINY = 1e-300  # s; keeps a ratio of times of nothing defined
 
 @dataclass(frozen=True)
 class Teams:
-    """Processes on nodes that take part in collective operations.
+    """Processes on nodes that take part in collective operations."""
 
-    Attributes
-    ----------
-    messages : Messages
-        What messages between them cost.
-    extent : tuple of int
-        Processes along each grid dimension.
-    """
-
-    messages: Messages
-    extent: tuple[int, ...] = ()
+    messages: Messages  # What messages between them cost
+    extent: tuple[int, ...] = ()  # Processes along each grid dimension
 
     def members(self, comm: Communicator) -> list[NDArray[np.int64]]:
-        """Return the ranks of every communicator of a kind, in the order of their ranks in it.
-
-        Parameters
-        ----------
-        comm : {'world', 'node', 'leaders'} or tuple of int
-            All processes, those of a node, the first ones of all nodes; or grid dimensions: the
-            processes that differ in these only, a line or a plane of the grid. Or colours: those
-            of equal colour, but for those below 0.
-        """
+        """Return the ranks of every communicator of a kind, in the order of their ranks in it."""
         ranks = np.arange(self.messages.placement.processes)
         if comm == "world":
             return [ranks]
@@ -77,15 +61,6 @@ class Teams:
 
         Partners of trees and doublings are 1, 2, 4 ... ranks apart, so the first rounds stay inside
         a node. The other algorithms are as slow as their messages between nodes.
-
-        Parameters
-        ----------
-        op : str
-            Operation, see `popmodel.network.collectives`.
-        size : value
-            Bytes per process.
-        comm : str or tuple of int
-            Who takes part together, see `members`.
         """
         times = list(dict(self._by_shape(op, size, comm)).values())
         return maximum(*times) if times else 0.0
@@ -224,21 +199,11 @@ class _Team:
 
 @dataclass(frozen=True)
 class _Crowd:
-    """What the communicators of a kind, all at work at once, do to the busiest node.
+    """What the communicators of a kind, all at work at once, do to the busiest node."""
 
-    Attributes
-    ----------
-    staying : int
-        Processes that have another one of their communicator on the node.
-    leaving : int
-        Processes that have another one of their communicator on another node.
-    teams_leaving : int
-        Communicators that reach beyond the node.
-    """
-
-    staying: int
-    leaving: int
-    teams_leaving: int
+    staying: int  # Processes that have another one of their communicator on the node
+    leaving: int  # Processes that have another one of their communicator on another node
+    teams_leaving: int  # Communicators that reach beyond the node
 
     @staticmethod
     def alone(shape: Shape) -> _Crowd:

@@ -14,26 +14,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Uneven:
-    """A part of the work of an item, and how it differs.
+    """A part of the work of an item, and how it differs."""
 
-    Attributes
-    ----------
-    share : float
-        Its part of the work of an average process.
-    ranks : float64[P] or None
-        Work of every process over that of an average one; None where it is not known, and
-        processes differ by a persistent coefficient of variation.
-    turns : float64[n] or None
-        Values, each as likely as the others, of the factor by which a process has more to do in a
-        step; None where it is normal.
-    sequence : float64[P, n] or None
-        That factor of each process in each of n executions, one after the other, where these were
-        recorded: a replay takes them in place of `turns`.
-    """
-
-    share: float
+    share: float  # Its part of the work of an average process
+    # float64[P] or None: Work of every process over that of an average one; None where it is not
+    # known, and processes differ by a persistent coefficient of variation.
     ranks: Array | None = None
+    # float64[n] or None: Values, each as likely as the others, of the factor by which a process has
+    # more to do in a step; None where it is normal.
     turns: Array | None = None
+    # float64[P, n] or None: That factor of each process in each of n executions, one after the
+    # other, where these were recorded: a replay takes them in place of `turns`.
     sequence: Array | None = None
 
 

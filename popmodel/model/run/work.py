@@ -11,59 +11,33 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Work:
-    """Times and amounts of one process; times in seconds.
+    """Times and amounts of one process; times in seconds."""
 
-    Attributes
-    ----------
-    serial : value
-        Master outside parallel regions.
-    stated : value
-        The part of ``serial`` whose time the signature states: no counts, and no law of them.
-    share : value
-        Useful time in parallel regions, average over the threads.
-    stretched : value
-        Useful time in parallel regions of the busiest thread.
-    overhead : value
-        OpenMP constructs.
-    synchronising : value
-        The part of ``overhead`` in which threads wait for each other.
-    awaiting : value
-        The part of ``stretched`` beyond ``share`` in which threads wait for the busiest one in
-        barriers and locks; an average over them, as ``share`` is.
-    single_thread : value
-        What the parallel loops would take with one thread and without OpenMP.
-    waiting : value
-        Waiting for other processes that no network removes, such as the start of a pipeline.
-    transfer : value
-        Messages and collectives, no waiting included.
-    measured : value
-        The part of ``transfer`` that follows from measured times, not from those of messages.
-    steps : value
-        How often processes meet in communication.
-    serial_cycles, region_cycles : value
-        Processor cycles of ``serial``, and of ``share`` per thread.
-    flops, memory_bytes : value
-        Operations and memory traffic of all threads.
-    instructions : value or None
-        Instructions of all threads in useful time; None if some part does not count them.
-    """
-
-    serial: Value = 0.0
+    serial: Value = 0.0  # Master outside parallel regions
+    # The part of ``serial`` whose time the signature states: no counts, and no law of them.
     stated: Value = 0.0
-    share: Value = 0.0
-    stretched: Value = 0.0
-    overhead: Value = 0.0
-    synchronising: Value = 0.0
+    share: Value = 0.0  # Useful time in parallel regions, average over the threads
+    stretched: Value = 0.0  # Useful time in parallel regions of the busiest thread
+    overhead: Value = 0.0  # OpenMP constructs
+    synchronising: Value = 0.0  # The part of ``overhead`` in which threads wait for each other
+    # The part of ``stretched`` beyond ``share`` in which threads wait for the busiest one in
+    # barriers and locks; an average over them, as ``share`` is.
     awaiting: Value = 0.0
+    # What the parallel loops would take with one thread and without OpenMP.
     single_thread: Value = 0.0
+    # Waiting for other processes that no network removes, such as the start of a pipeline.
     waiting: Value = 0.0
-    transfer: Value = 0.0
+    transfer: Value = 0.0  # Messages and collectives, no waiting included
+    # The part of ``transfer`` that follows from measured times, not from those of messages.
     measured: Value = 0.0
-    steps: Value = 0.0
+    steps: Value = 0.0  # How often processes meet in communication
+    # Processor cycles of ``serial``, and of ``share`` per thread.
     serial_cycles: Value = 0.0
     region_cycles: Value = 0.0
+    # Operations and memory traffic of all threads.
     flops: Value = 0.0
     memory_bytes: Value = 0.0
+    # Instructions of all threads in useful time; None if some part does not count them.
     instructions: Value | None = 0.0
 
     def plus(self, other: Work) -> Work:

@@ -27,23 +27,7 @@ def calibration(
     inputs: Mapping[str, Mapping[str, Quantity]],
     table: Mapping[str, Any],
 ) -> Calibration:
-    """Read the table.
-
-    Parameters
-    ----------
-    reading : Reading
-        What knows the lines of the file.
-    inputs : mapping of str to mapping of str to Quantity
-        Tables of the file whose numbers the scores are behind: ``params``, ``constants`` and
-        ``imbalance``.
-    table : mapping of str to object
-        The table; its keys are checked.
-
-    Raises
-    ------
-    SignatureError
-        If it is damaged; names the line.
-    """
+    """Read the table."""
     machine = reading.text(table, (*_AT, "machine"))
     digest = reading.text(table, (*_AT, "machine_digest"))
     scores = reading.table(table, (*_AT, "scores"))

@@ -25,14 +25,6 @@ def bundled() -> list[str]:
 
 
 def read(source: str | os.PathLike[str]) -> tuple[str, bool, str]:
-    """Find a signature: its path, whether it is bundled, and its text.
-
-    Raises
-    ------
-    SignatureError
-        If the file cannot be read.
-    UsageError
-        If neither a file nor a bundled signature has that name.
-    """
+    """Find a signature: its path, whether it is bundled, and its text."""
     path, is_bundled = _BUNDLED.find(source)
     return os.fspath(path), is_bundled, read_text(path, SignatureError)

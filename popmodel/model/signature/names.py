@@ -29,25 +29,7 @@ Extents = Callable[[Grid, Sequence[Value], Mapping[str, Value]], Sequence[Value]
 def derived(
     signature: Signature, given: Mapping[str, Value], evaluate: Evaluate, extents: Extents | None
 ) -> dict[str, Value]:
-    """Compute ``let``, and the names of the grid.
-
-    Parameters
-    ----------
-    signature : Signature
-        Where they are defined.
-    given : mapping of str to value
-        Parameters, and P and T as far as they are known.
-    evaluate : callable
-        Computes a formula.
-    extents : callable or None
-        Chooses the grid; None leaves its names out, and those of let that need them.
-
-    Returns
-    -------
-    dict of str to value
-        The given names; those of let that have a value; processes P0.. along each grid dimension,
-        and local cells n0...
-    """
+    """Compute ``let``, and the names of the grid."""
     values = dict(given)
 
     def define(*, with_grid: bool) -> None:
@@ -73,29 +55,7 @@ def derived(
 def names(
     signature: Signature, processes: int, threads: int, params: Mapping[str, Value]
 ) -> tuple[dict[str, Value], tuple[int, ...]]:
-    """Compute let and the decomposition for a run.
-
-    Parameters
-    ----------
-    signature : Signature
-        Where they are defined.
-    processes, threads : int
-        P and T.
-    params : mapping of str to value
-        A value for every parameter and constant.
-
-    Returns
-    -------
-    values : dict of str to value
-        Parameters, let, P, T, local extents n0.. and grid extents P0..
-    extent : tuple of int
-        Processes along each grid dimension; empty without a grid.
-
-    Raises
-    ------
-    ImpossibleSplit
-        If the grid does not have P processes, or leaves some of them without a cell.
-    """
+    """Compute let and the decomposition for a run."""
     found: tuple[int, ...] = ()
 
     def extents(grid: Grid, cells: Sequence[Value], values: Mapping[str, Value]) -> Sequence[float]:
@@ -154,13 +114,7 @@ def _whole(signature: Signature, expression: Expression, values: Mapping[str, Va
 def check_requirements(
     signature: Signature, processes: int, threads: int, params: Mapping[str, float]
 ) -> None:
-    """Refuse a number of processes that the application cannot run with.
-
-    Raises
-    ------
-    ImpossibleSplit
-        If a condition of ``limits.require`` fails.
-    """
+    """Refuse a number of processes that the application cannot run with."""
 
     def require(condition: Expression, values: Mapping[str, Value]) -> None:
         if not amounts.evaluate(condition, values, f"{signature.name}: a condition of require"):

@@ -27,53 +27,28 @@ SET = "set for this prediction"
 
 @dataclass(frozen=True)
 class Grid:
-    """A Cartesian decomposition.
+    """A Cartesian decomposition."""
 
-    Attributes
-    ----------
-    dims : tuple of Expression, or None
-        Processes along each dimension; None asks for the grid with the least surface.
-    cells : tuple of Expression, or None
-        Global extent along each dimension.
-    periodic : tuple of bool
-        Whether neighbours wrap around, by dimension.
-    """
-
+    # Processes along each dimension; None asks for the grid with the least surface.
     dims: tuple[Expression, ...] | None
-    cells: tuple[Expression, ...] | None
-    periodic: tuple[bool, ...]
+    cells: tuple[Expression, ...] | None  # Global extent along each dimension
+    periodic: tuple[bool, ...]  # Whether neighbours wrap around, by dimension
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What must hold for the application to run.
+    """What must hold for the application to run."""
 
-    Attributes
-    ----------
-    require : tuple of Expression
-        Conditions.
-    memory_per_rank : Expression or None
-        Bytes of memory of a process.
-    """
-
-    require: tuple[Expression, ...] = ()
-    memory_per_rank: Expression | None = None
+    require: tuple[Expression, ...] = ()  # Conditions
+    memory_per_rank: Expression | None = None  # Bytes of memory of a process
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """What a signature writes as ``"?"``: known to be unknown.
+    """What a signature writes as ``"?"``: known to be unknown."""
 
-    Attributes
-    ----------
-    label : str
-        What it is, such as ``constants.c3`` or ``serial.trip``.
-    line : int or None
-        Where it stands.
-    """
-
-    label: str
-    line: int | None
+    label: str  # What it is, such as ``constants.c3`` or ``serial.trip``
+    line: int | None  # Where it stands
 
     @property
     def is_name(self) -> bool:
@@ -86,73 +61,34 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Signature:
-    """A checked signature.
+    """A checked signature."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the application.
-    path : str
-        File it was read from.
-    is_bundled : bool
-        Whether it came with popmodel.
-    params : mapping of str to Quantity
-        Problem parameters with their defaults.
-    constants : mapping of str to Quantity
-        What was measured or fitted of the program.
-    let : tuple of (str, Expression)
-        Names derived from params, P, T and the grid, each after those that it needs.
-    limits : Limits
-        What must hold.
-    grid : Grid or None
-        How processes are arranged.
-    imbalance : mapping of str to Quantity
-        ``persistent_cv``, ``transient_cv``, ``reference_processes``, ``growth_exponent``, those
-        that were given.
-    program : tuple of Item
-        The region tree.
-    units : mapping of str to str
-        Units that were stated for parameters and constants: ``B``, ``s``, ``1`` or what is counted.
-    first_touch : {'threads', 'master', 'interleaved'}
-        Who touched the data of loops first that do not say it.
-    unknown : tuple of Unknown
-        What is written as ``"?"`` and was not set.
-    not_modelled : str
-        MPI calls of the program that it does not contain, with their share of the time; empty
-        without.
-    calibration : Calibration or None
-        What measured runs have taught of it; None if it was not calibrated.
-    command : tuple of str
-        The program and its arguments, with placeholders.
-    """
-
-    name: str
-    path: str
-    is_bundled: bool
-    params: Mapping[str, Quantity]
-    constants: Mapping[str, Quantity]
+    name: str  # Name of the application
+    path: str  # File it was read from
+    is_bundled: bool  # Whether it came with popmodel
+    params: Mapping[str, Quantity]  # Problem parameters with their defaults
+    constants: Mapping[str, Quantity]  # What was measured or fitted of the program
+    # Names derived from params, P, T and the grid, each after those that it needs.
     let: tuple[tuple[str, Expression], ...]
-    limits: Limits
-    grid: Grid | None
+    limits: Limits  # What must hold
+    grid: Grid | None  # How processes are arranged
+    # ``persistent_cv``, ``transient_cv``, ``reference_processes``, ``growth_exponent``, those that
+    # were given.
     imbalance: Mapping[str, Quantity]
-    program: tuple[Item, ...]
+    program: tuple[Item, ...]  # The region tree
+    # Units that were stated for parameters and constants: ``B``, ``s``, ``1`` or what is counted.
     units: Mapping[str, str] = field(default_factory=dict)
-    first_touch: str = "threads"
-    unknown: tuple[Unknown, ...] = ()
+    first_touch: str = "threads"  # Who touched the data of loops first that do not say it
+    unknown: tuple[Unknown, ...] = ()  # What is written as ``"?"`` and was not set
+    # MPI calls of the program that it does not contain, with their share of the time; empty
+    # without.
     not_modelled: str = ""
+    # What measured runs have taught of it; None if it was not calibrated.
     calibration: Calibration | None = None
-    command: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()  # The program and its arguments, with placeholders
 
     def started(self, processes: int, threads: int, settings: Mapping[str, float]) -> str:
-        """The program with its arguments, as a shell takes it.
-
-        Parameters
-        ----------
-        processes, threads : int
-            Of the run.
-        settings : mapping of str to float
-            Parameters that differ from those of the signature.
-        """
+        """The program with its arguments, as a shell takes it."""
         defaults = {name: one.value for name, one in self.params.items()}
         values = {**defaults, **settings, "P": processes, "T": threads}
         return shell.join(shell.filled(self.command or (f"./{self.name}",), values))
@@ -185,12 +121,8 @@ class Signature:
         }
 
     def with_settings(self, settings: Mapping[str, float]) -> Signature:
-        """Return the signature with values that were set instead of its parameters and constants.
-
-        Raises
-        ------
-        UsageError
-            If there is no such name, or the value is no number above 0, of a constant at least 0.
+        """Return the signature with values that were set instead of its parameters and
+        constants.
         """
         params, constants = dict(self.params), dict(self.constants)
         for name, value in settings.items():
@@ -221,13 +153,7 @@ class Signature:
         return replace(changed, unknown=left)
 
     def require_known(self) -> None:
-        """Refuse to go on with what is unknown.
-
-        Raises
-        ------
-        UsageError
-            If something is written as ``"?"``; the message names all of it.
-        """
+        """Refuse to go on with what is unknown."""
         if self.unknown:
             names = [one.label.partition(".")[2] for one in self.unknown if one.is_name]
             hint = "write values instead of the question marks"
@@ -237,19 +163,7 @@ class Signature:
             )
 
     def with_imbalance(self, spreads: Mapping[str, float]) -> Signature:
-        """Return the signature with spreads that were set instead of those of ``[imbalance]``.
-
-        Parameters
-        ----------
-        spreads : mapping of str to float
-            Coefficients of variation by the words of `SPREADS`; ``reference_processes`` and
-            ``growth_exponent`` stay as they are.
-
-        Raises
-        ------
-        UsageError
-            If there is no such spread, or the value is no number of at least 0.
-        """
+        """Return the signature with spreads that were set instead of those of ``[imbalance]``."""
         imbalance = dict(self.imbalance)
         for name, value in spreads.items():
             if name not in SPREADS:

@@ -48,13 +48,7 @@ def _any_grid() -> Grid:
 
 
 def _in_order(let: Mapping[str, Expression]) -> list[str]:
-    """Put names behind those that their formulas need; as written, if they are so already.
-
-    Raises
-    ------
-    graphlib.CycleError
-        If some need each other.
-    """
+    """Put names behind those that their formulas need; as written, if they are so already."""
     needs = {name: sorted(one.names & let.keys()) for name, one in let.items()}
     before: set[str] = set()
     for name, needed in needs.items():

@@ -181,13 +181,7 @@ def key_of(table: str, name: str) -> Key:
 
 
 def key_at(path: Path) -> Key | None:
-    """Return the entry of the formula at a place; None for a name that ``let`` defines.
-
-    Parameters
-    ----------
-    path : path
-        Such as ``("program", 0, "body", 2, "parallel", "bytes", "MEM")``, a level of ``bytes``.
-    """
+    """Return the entry of the formula at a place; None for a name that ``let`` defines."""
     if path[0] == "let":
         return None
     *_, outer, table, name = ("", *(part for part in path if isinstance(part, str)))

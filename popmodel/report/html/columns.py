@@ -17,8 +17,6 @@ from popmodel.report.views import Document
 from popmodel.units import count
 from popmodel.values import dataclass
 
-__all__ = ["Column", "Value", "columns"]
-
 _THREADED, _OF_MPI = "hybrid-additive", "mpi"
 
 
@@ -33,43 +31,20 @@ class Value:
 
 @dataclass(frozen=True)
 class Column:
-    """A run.
+    """A run."""
 
-    Attributes
-    ----------
-    name : str
-        Tells it apart from others.
-    kind : {"measured", "predicted"}
-    split : str
-        Processes and threads: ``2 x 4``.
-    threads : int
-        Threads of all processes.
-    runtime : Value
-        Seconds.
-    metrics : mapping of str to mapping of str to Value
-        By family and metric.
-    absent : mapping of str to mapping of str to str
-        Why a metric has no value.
-    lowest : mapping of str to str
-        By family, the metric in which it loses most.
-    compared : bool
-        Whether it is compared with a reference run that is another one.
-    comparable : bool
-        Whether its computing is near enough to that of the runs beside it to be the same program's.
-    family : str
-        The family that fits it: the one that is advised by, else by its threads; empty for none.
-    """
-
-    name: str
+    name: str  # Tells it apart from others
     kind: str
-    split: str
-    threads: int
-    runtime: Value
-    metrics: Mapping[str, Mapping[str, Value]]
-    absent: Mapping[str, Mapping[str, str]]
-    lowest: Mapping[str, str]
-    compared: bool
+    split: str  # Processes and threads: ``2 x 4``
+    threads: int  # Threads of all processes
+    runtime: Value  # Seconds
+    metrics: Mapping[str, Mapping[str, Value]]  # By family and metric
+    absent: Mapping[str, Mapping[str, str]]  # Why a metric has no value
+    lowest: Mapping[str, str]  # By family, the metric in which it loses most
+    compared: bool  # Whether it is compared with a reference run that is another one
+    # Whether its computing is near enough to that of the runs beside it to be the same program's.
     comparable: bool
+    # The family that fits it: the one that is advised by, else by its threads; empty for none.
     family: str
 
     @property

@@ -35,25 +35,15 @@ _ALIKE = 5e-4  # share of the runtime that is printed as 0.1 % at least
 
 @dataclass(frozen=True)
 class Places:
-    """Time in places of the program, of several runs.
+    """Time in places of the program, of several runs."""
 
-    Attributes
-    ----------
-    title, caption : str
-        What they are, and what the times are.
-    names : tuple of str
-        Of the places of all runs.
-    times : tuple of tuple of float or None
-        By run and place, s; None where a run does not have it.
-    in_full : bool
-        Whether a run that does not have a place spends no time there; else it may.
-    """
-
+    # What they are, and what the times are.
     title: str
     caption: str
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # Of the places of all runs
+    # By run and place, s; None where a run does not have it.
     times: tuple[tuple[float | None, ...], ...]
-    in_full: bool
+    in_full: bool  # Whether a run that does not have a place spends no time there; else it may
 
 
 def section(contents: Contents) -> Section | None:

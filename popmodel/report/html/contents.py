@@ -17,20 +17,12 @@ SCHEMA = "popmodel/report/1"
 
 @dataclass(frozen=True)
 class Contents:
-    """What a page shows.
+    """What a page shows."""
 
-    Attributes
-    ----------
-    document : mapping
-        A report: its ``title``, the ``documents`` of commands in order, and its provenance.
-    timelines : tuple of Timeline
-        What is drawn of traces over time.
-    saved : mapping of str to mapping
-        The reports that were read from files, by their paths.
-    """
-
+    # A report: its ``title``, the ``documents`` of commands in order, and its provenance.
     document: Document
-    timelines: tuple[Timeline, ...] = ()
+    timelines: tuple[Timeline, ...] = ()  # What is drawn of traces over time
+    # The reports that were read from files, by their paths.
     saved: Mapping[str, Document] = field(default_factory=dict)
 
     @property

@@ -34,17 +34,7 @@ class Figures:
 
 
 def figures(found: Charts, prefix: str, size: charts.Size = WIDE) -> Figures:
-    """Draw charts for a page.
-
-    Parameters
-    ----------
-    found : Charts
-        What is drawn.
-    prefix : str
-        Begins all ids, which are those of one page.
-    size : (float, float)
-        Width and height of what the axes enclose, pixels.
-    """
+    """Draw charts for a page."""
     return Figures(
         tuple(drawing(chart, prefix, size) for chart in found.charts), legend(found.legend)
     )

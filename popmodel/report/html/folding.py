@@ -12,8 +12,6 @@ import re
 
 from popmodel.report.html.packing import pack_text, unpack_text
 
-__all__ = ["folded", "unfolded"]
-
 _DETAILS = re.compile(
     r'<details class="detail"([^>]*)>\s*(<summary>.*?</summary>)((?:(?!</?details).)*)</details>',
     re.DOTALL,

@@ -12,23 +12,13 @@ from popmodel.report.html.sections import sections
 from popmodel.report.renderers.html import html
 from popmodel.report.views import Document, Views
 
-__all__ = ["notebook"]
-
 _ONLY_ON_PAGES = {"others", "provenance"}
 _IDS = re.compile(r' (?:id|for|aria-describedby)="[^"]*"')
 """In a notebook many results stand on one page, and no script looks for a place by its id."""
 
 
 def notebook(document: Document, views: Views) -> str:
-    """Return a document as HTML: its sections; what no section shows as on a screen.
-
-    Parameters
-    ----------
-    document : mapping
-        The document, with its provenance.
-    views : Views
-        How it is shown.
-    """
+    """Return a document as HTML: its sections; what no section shows as on a screen."""
     contents = (views.contents or alone)(document)
     shown = [one for one in sections(contents) if one.id not in _ONLY_ON_PAGES]
     if any(verb_of(one) in DRAWN for one in contents.documents):

@@ -13,39 +13,22 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Packed", "pack", "pack_text", "unpack_text"]
-
 LARGEST = 256 << 20
 _TYPES = {"uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"}
 
 
 @dataclass(frozen=True)
 class Packed:
-    """An array as text.
+    """An array as text."""
 
-    Attributes
-    ----------
-    type : str
-        Of its numbers, as NumPy calls it, little-endian.
-    planes : int
-        Into how many planes the bytes of the numbers are divided: all first bytes, all second ones.
-    text : str
-        The bytes, compressed (zlib) and in base64.
-    """
-
-    type: str
+    type: str  # Of its numbers, as NumPy calls it, little-endian
+    # Into how many planes the bytes of the numbers are divided: all first bytes, all second ones.
     planes: int
-    text: str
+    text: str  # The bytes, compressed (zlib) and in base64
 
 
 def pack(values: NDArray[Any]) -> Packed:
-    """Return an array as text; of neighbours the high bytes hardly vary, so they stand together.
-
-    Raises
-    ------
-    ValueError
-        If a browser has no array of such numbers.
-    """
+    """Return an array as text; of neighbours the high bytes hardly vary, so they stand together."""
     if values.dtype.name not in _TYPES:
         raise ValueError(f"a page has no arrays of {values.dtype.name}")
     flat = np.ascontiguousarray(values).reshape(-1)
@@ -62,13 +45,7 @@ def pack_text(text: str) -> str:
 
 
 def unpack_text(text: str) -> str:
-    """Return the text of `pack_text`.
-
-    Raises
-    ------
-    ValueError
-        If it is not of `pack_text`, or is of more than `LARGEST` bytes.
-    """
+    """Return the text of `pack_text`."""
     unpacking = zlib.decompressobj()
     try:
         found = unpacking.decompress(b64decode(text, validate=True), LARGEST)

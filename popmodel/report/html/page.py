@@ -25,8 +25,6 @@ from popmodel.report.renderers.text import clean
 from popmodel.report.views import Document
 from popmodel.units import count, format_bandwidth, format_size, format_time
 
-__all__ = ["DOCUMENT", "held", "page"]
-
 DOCUMENT = "document"
 """Id of the element that holds the report as JSON."""
 
@@ -49,18 +47,7 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def page(contents: Contents) -> str:
-    """Return the page of a report.
-
-    Parameters
-    ----------
-    contents : Contents
-        What is shown.
-
-    Raises
-    ------
-    FileError
-        If what a file holds keeps to its schema, and yet cannot be shown.
-    """
+    """Return the page of a report."""
     try:
         return _page(contents)
     except Exception as error:
@@ -124,13 +111,7 @@ def fragment(*shown: Section) -> str:
 
 
 def held(text: str) -> str | None:
-    """Return the report that a page holds, as JSON; None where it holds none.
-
-    Raises
-    ------
-    ValueError
-        If what it holds is damaged.
-    """
+    """Return the report that a page holds, as JSON; None where it holds none."""
     found = _HELD.search(text)
     if found is None:
         return None

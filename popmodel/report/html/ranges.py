@@ -25,25 +25,14 @@ _NARROW, _FAR = 5.0, 1e4  # ratios of the ends of an axis: below, above other st
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis that all cells of a column share.
+    """An axis that all cells of a column share."""
 
-    Attributes
-    ----------
-    low, high : float
-        Its ends: values, or logarithms of them.
-    logarithmic : bool
-        Whether equal ratios have equal lengths.
-    marks : tuple of (float, str)
-        Values on it, and how they are written.
-    exact : float or None
-        A value at which a line is drawn.
-    """
-
+    # Its ends: values, or logarithms of them.
     low: float
     high: float
-    logarithmic: bool
-    marks: tuple[tuple[float, str], ...]
-    exact: float | None = None
+    logarithmic: bool  # Whether equal ratios have equal lengths
+    marks: tuple[tuple[float, str], ...]  # Values on it, and how they are written
+    exact: float | None = None  # A value at which a line is drawn
 
     def at(self, value: float) -> float:
         """Where a value lies, pixels; what is beyond the axis lies at its end."""
@@ -113,19 +102,7 @@ def linear(
     exact: float | None = None,
     ends: tuple[float | None, float | None] = (None, None),
 ) -> Scale:
-    """An axis that has room for all values.
-
-    Parameters
-    ----------
-    values : iterable of float or None
-        What it has room for; None is nothing.
-    text : callable
-        How a number is written.
-    exact : float, optional
-        A value at which a line is drawn.
-    ends : (float or None, float or None)
-        Ends that are known.
-    """
+    """An axis that has room for all values."""
     known = [one for one in (*values, exact, *ends) if one is not None]
     low, high = min(known), max(known)
     room = _ROOM * (high - low) or abs(high) * 0.05 or 1.0

@@ -12,8 +12,6 @@ from popmodel.report.sensitivity_regions import SMALL, gain_of, hides, verdict
 from popmodel.report.views import Document
 from popmodel.units import format_time, plural
 
-__all__ = ["section"]
-
 FASTER = (0.1, 0.25, 0.5)
 HEIGHT, BAR = 24, 6  #: of a histogram and of its bars, px
 

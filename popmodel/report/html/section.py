@@ -14,31 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Section:
-    """One section of a page.
+    """One section of a page."""
 
-    Attributes
-    ----------
-    id : str
-        Names its template ``ID.html`` and, where they exist, ``ID.js`` and ``ID.css``; its anchor
-        on the page.
-    title : str
-        Its heading.
-    context : mapping
-        What the template is given, by name. All text is escaped there.
-    data : mapping
-        Plain data for the script.
-    packed : mapping of str to array
-        Arrays for the script, of integers of at most 32 bits or of floats. Names begin with `id`.
-    vendor : tuple of str
-        Libraries that the script needs: ``"uplot"``.
-    uses : tuple of str
-        What several sections share, by the name of its template, script and style: ``"parts"``.
-    """
-
+    # Names its template ``ID.html`` and, where they exist, ``ID.js`` and ``ID.css``; its anchor on
+    # the page.
     id: str
-    title: str
-    context: Mapping[str, Any]
-    data: Mapping[str, Any] = field(default_factory=dict)
+    title: str  # Its heading
+    context: Mapping[str, Any]  # What the template is given, by name. All text is escaped there
+    data: Mapping[str, Any] = field(default_factory=dict)  # Plain data for the script
+    # Arrays for the script, of integers of at most 32 bits or of floats. Names begin with `id`.
     packed: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    vendor: tuple[str, ...] = ()
+    vendor: tuple[str, ...] = ()  # Libraries that the script needs: ``"uplot"``
+    # What several sections share, by the name of its template, script and style: ``"parts"``.
     uses: tuple[str, ...] = ()

@@ -18,16 +18,6 @@ from popmodel.report.sweep_advice import advice, is_sure
 from popmodel.report.views import Document
 from popmodel.units import format_time, plural
 
-__all__ = [
-    "of_network",
-    "of_prediction",
-    "of_projection",
-    "of_replays",
-    "of_run",
-    "of_splits",
-    "trend",
-]
-
 _NOTHING = 5e-4  # of an efficiency: what rounds to 0.0 points
 _ALIKE = 5e-3  # of a runtime: closer runtimes are called equal
 _SERIES = 3  # runs of which it is worth a word between which the efficiency falls

@@ -19,20 +19,11 @@ _SEAM = 1  # pixels of paper between two parts, which are told apart by more tha
 
 @dataclass(frozen=True)
 class Share:
-    """The parts of one runtime.
+    """The parts of one runtime."""
 
-    Attributes
-    ----------
-    label : str
-        Whose runtime it is.
-    bar : Markup
-        The parts as a bar, whose length is the runtime.
-    cells : tuple of (str, str, float)
-        For each part its time and its share in words, and the time in seconds.
-    """
-
-    label: str
-    bar: Markup
+    label: str  # Whose runtime it is
+    bar: Markup  # The parts as a bar, whose length is the runtime
+    # For each part its time and its share in words, and the time in seconds.
     cells: tuple[tuple[str, str, float], ...]
 
 
@@ -45,13 +36,7 @@ class Shares:
 
 
 def shares(times: Sequence[tuple[str, Mapping[str, float]]]) -> Shares | None:
-    """Lay out parts of runtimes; None without any.
-
-    Parameters
-    ----------
-    times : sequence of (str, mapping of str to float)
-        Whose runtime, and its parts in seconds.
-    """
+    """Lay out parts of runtimes; None without any."""
     names = list(dict.fromkeys(part for _, parts in times for part in parts))
     if not names:
         return None

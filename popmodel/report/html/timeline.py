@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, NDArray[Any]]
 
-__all__ = ["section"]
-
 ID = "timeline"
 
 _NS = 1e9
@@ -84,16 +82,7 @@ def _table(one: Timeline) -> dict[str, Any]:
 
 
 class _Run:
-    """What the script is given of one run.
-
-    Parameters
-    ----------
-    prefix : str
-        Begins the names of its arrays.
-    one : Timeline
-    packed : dict
-        Where its arrays go.
-    """
+    """What the script is given of one run."""
 
     def __init__(self, prefix: str, one: Timeline, packed: Arrays) -> None:
         self.prefix, self.one, self.packed = prefix, one, packed

@@ -15,8 +15,6 @@ from popmodel.report.sensitivity import conclusion
 from popmodel.report.views import Document
 from popmodel.units import BANDWIDTH_UNITS, TIME_UNITS, format_time
 
-__all__ = ["section"]
-
 EFFICIENCIES = (
     ("Parallel efficiency", "mean", "runtime", 0),
     ("Load balance", "mean", "longest", 1),

@@ -9,8 +9,6 @@ from itertools import groupby
 from popmodel.report.pictures import Cell, Cells
 from popmodel.report.renderers.sheet import LINE, MARGIN, Draw, safe, text_width, words
 
-__all__ = ["arranged", "outlines"]
-
 _SIDE = 448  # of the square at most
 _CELL = 28  # of a cell at most
 _LEAST = 440  # width of a sheet, for its title

@@ -37,16 +37,7 @@ class Depth(IntEnum):
 
 
 def depth_of(environment: Mapping[str, str], *, terminal: bool) -> Depth:
-    """How many colours may be used.
-
-    Parameters
-    ----------
-    environment : mapping
-        The environment's variables: NO_COLOR (any text switches colour off), FORCE_COLOR (the
-        same, on, for pagers and recordings), TERM, COLORTERM.
-    terminal : bool
-        Whether the output goes to a terminal.
-    """
+    """How many colours may be used."""
     if environment.get("NO_COLOR"):
         return Depth.NONE
     if not terminal and environment.get("FORCE_COLOR", "0") in {"", "0"}:
@@ -60,12 +51,8 @@ def depth_of(environment: Mapping[str, str], *, terminal: bool) -> Depth:
 
 
 def heat(text: str, efficiency: float, depth: Depth) -> str:
-    """Put `text` on the colour of an efficiency (0.5 and less red, 0.8 yellow, 1 and more green).
-
-    Returns
-    -------
-    str
-        The text with escape sequences around it, or as it was where there are no colours.
+    """Put `text` on the colour of an efficiency (0.5 and less red, 0.8 yellow, 1 and more
+    green).
     """
     if depth is Depth.NONE:
         return text

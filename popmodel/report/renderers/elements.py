@@ -8,24 +8,11 @@ from markupsafe import Markup, escape
 
 from popmodel.report.renderers.text import clean
 
-__all__ = ["NOTHING", "element", "join", "nested", "scrolled"]
-
 NOTHING = Markup()
 
 
 def element(name: str, *contents: str, **given: str | int | None) -> Markup:
-    """An element with its contents.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"td"``.
-    *contents : str or Markup
-        Text, which is escaped and loses its control characters, or markup.
-    **given : str, int or None
-        Attributes, an underscore for each hyphen, one behind words of Python (``class_``); those
-        that are None are left out.
-    """
+    """An element with its contents."""
     inside = NOTHING.join(map(_text, contents))
     return Markup("<{}{}>{}</{}>").format(Markup(name), _attributes(given), inside, Markup(name))
 

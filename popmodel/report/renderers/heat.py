@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 
 from popmodel.values import dataclass
 
-__all__ = ["LEVELS", "Shade", "contrast", "level", "rules", "shade"]
-
 LEVELS = range(50, 101, 2)
 """Efficiencies that have a colour of their own, in per cent; those below have the first."""
 _LOW, _HIGH = "#0f2f63", "#fff1b8"

@@ -34,8 +34,6 @@ from popmodel.report.renderers.elements import NOTHING, element, join, nested, s
 from popmodel.report.renderers.heat import level as heat_level
 from popmodel.report.renderers.html_strips import strips as html_strips
 
-__all__ = ["html"]
-
 _LISTS = {
     Role.BULLET: "bullets",
     Role.WARNING: "bullets",
@@ -51,17 +49,7 @@ _DEEPEST = 6  # of headings
 
 
 def html(sections: Iterable[Section], heading: int = 3, *, brief: bool = False) -> Markup:
-    """Return blocks as HTML.
-
-    Parameters
-    ----------
-    sections : iterable of sections of blocks
-        What is shown.
-    heading : int
-        Level of the highest heading: 3 of ``<h3>``.
-    brief : bool
-        Whether to show what has a brief form in it, as a screen does.
-    """
+    """Return blocks as HTML."""
     blocks = list(_flat(chain.from_iterable(sections), brief=brief))
     below = heading + any(map(_is_part, blocks))
     shown: list[Markup] = []

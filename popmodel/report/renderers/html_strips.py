@@ -9,8 +9,6 @@ from markupsafe import Markup
 from popmodel.report.blocks import Marks, Strip, Strips
 from popmodel.report.renderers.elements import element, join, scrolled
 
-__all__ = ["strips"]
-
 _HIGH = 20  # units of the drawing; its width is 1,000
 _WIDE = 1000
 _PARTS = 20  # of the time, that the table has a mean of

@@ -13,16 +13,7 @@ if TYPE_CHECKING:
 
 
 def render(document: Document, views: Views, style: Style) -> str:  # noqa: ARG001 (all of it)
-    """A document as JSON.
-
-    Raises
-    ------
-    ValueError
-        If the document holds NaN or an infinity, which JSON does not know: what is not known, or
-        has no limit, must be absent or null.
-    TypeError
-        If something in it has no form in JSON.
-    """
+    """A document as JSON."""
     return json.dumps(encodable(document), indent=1, allow_nan=False) + "\n"
 
 

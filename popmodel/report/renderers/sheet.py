@@ -83,21 +83,7 @@ Draw: TypeAlias = Callable[[float], tuple[list[str], float]]
 def sheet(
     picture: Picture, width: int, draw: Draw, remarks: Sequence[str], stamp: Mapping[str, Any]
 ) -> str:
-    """Put what is drawn between the title and the remarks, as a self-contained SVG.
-
-    Parameters
-    ----------
-    picture : Picture
-        Its title and its facts stand above what is drawn.
-    width : int
-        Width of the sheet in pixels.
-    draw : callable
-        What is drawn.
-    remarks : sequence of str
-        Lines at the bottom.
-    stamp : mapping
-        Provenance, kept as JSON.
-    """
+    """Put what is drawn between the title and the remarks, as a self-contained SVG."""
     y: float = MARGIN
     lines: list[str] = []
     for text in wrapped(picture.title, width, _HEADING):

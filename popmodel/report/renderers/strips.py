@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from popmodel.report.blocks import Marks, Strip, Strips
 from popmodel.report.renderers.text import display_width, pad
 
-__all__ = ["strip_lines"]
-
 RAMP = " .:-=+*#%@"
 """From nothing to all, in ASCII: any terminal and any font has them."""
 _GAP = 2

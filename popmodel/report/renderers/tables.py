@@ -66,23 +66,7 @@ def fits(table: Table, width: int) -> bool:
 
 
 def table_lines(table: Table, style: Style, least: Least) -> list[str]:
-    """A table with a label column and columns of figures.
-
-    Parameters
-    ----------
-    table : Table
-        What is drawn.
-    style : Style
-        Width and colours.
-    least : Least
-        Least widths; dropped for the columns if they would not fit side by side.
-
-    Returns
-    -------
-    list of str
-        Lines without trailing blanks. Columns that do not fit are continued below after an empty
-        line, with labels and keys repeated.
-    """
+    """A table with a label column and columns of figures."""
     if not fits(table, style.width):
         table = _without_bars(table)
     above: list[str] = []

@@ -51,17 +51,7 @@ def pad_left(text: str, width: int) -> str:
 
 
 def paragraph(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """Text wrapped between words; a word wider than the line stands whole on a line of its own.
-
-    Parameters
-    ----------
-    text : str
-        The text; line ends count as blanks.
-    width : int
-        Columns of a line.
-    first, rest : str
-        What the first and the other lines begin with; `rest` is as wide a blank by default.
-    """
+    """Text wrapped between words; a word wider than the line stands whole on a line of its own."""
     following = " " * display_width(first) if rest is None else rest
     lines = [first]
     empty = True  # whether the last line has no word yet

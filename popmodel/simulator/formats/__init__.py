@@ -23,21 +23,12 @@ __all__ = ["FORMATS", "Format", "format_of", "write"]
 
 
 class Format(NamedTuple):
-    """A format that programs are written in.
+    """A format that programs are written in."""
 
-    Attributes
-    ----------
-    name : str
-        For people.
-    suffixes : tuple of str
-        Of its files; each may be followed by ``.gz``.
-    writer : str
-        Module whose functions take a program: ``text`` gives its lines, ``unsaid`` what they do
-        not hold, a sentence each.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
+    name: str  # For people
+    suffixes: tuple[str, ...]  # Of its files; each may be followed by ``.gz``
+    # Module whose functions take a program: ``text`` gives its lines, ``unsaid`` what they do not
+    # hold, a sentence each.
     writer: str
 
 
@@ -49,13 +40,7 @@ FORMATS = (
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
-    """Return the format that the name of a file asks for.
-
-    Raises
-    ------
-    UsageError
-        If it asks for none.
-    """
+    """Return the format that the name of a file asks for."""
     plain = Path(path).name.removesuffix(".gz")
     for each in FORMATS:
         if plain.endswith(each.suffixes):
@@ -70,20 +55,7 @@ def _read(path: Path) -> None:
 
 
 def write(program: Program, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a program to a file, in the format that its name asks for.
-
-    Returns
-    -------
-    tuple of str
-        What of the program the file does not hold as it is, a sentence each.
-
-    Raises
-    ------
-    UsageError
-        If the name asks for no format.
-    FileError
-        If the file cannot be written, or not read again; what was there before is still there then.
-    """
+    """Write a program to a file, in the format that its name asks for."""
     form = format_of(path)
     if len(program.threads):
         raise UsageError(

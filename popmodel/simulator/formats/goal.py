@@ -15,8 +15,6 @@ from popmodel.simulator.formats.tags import clear_tags
 from popmodel.simulator.laid_out import lay_out
 from popmodel.simulator.program import Op, Program
 
-__all__ = ["text", "unsaid"]
-
 
 def unsaid(program: Program) -> list[str]:
     """Say what of a program a schedule does not hold."""

@@ -17,8 +17,6 @@ from popmodel.simulator.formats.tags import clear_tags
 from popmodel.simulator.laid_out import Amounts, lay_out, uneven_amounts
 from popmodel.simulator.program import COLLECTIVES, Op, Program
 
-__all__ = ["FLOPS", "text", "unsaid"]
-
 FLOPS = 1e9
 """Flop per second at which computing is written."""
 _BYTE = 6  # SimGrid's number of MPI_BYTE

@@ -11,8 +11,6 @@ from popmodel.simulator.program import Op, Program
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["clear_tags"]
-
 _LARGEST = np.iinfo(np.int32).max  # of the tags that programs give
 _SENDS, _RECEIVES = (Op.SEND, Op.ISEND), (Op.RECEIVE, Op.POST)
 
@@ -23,11 +21,6 @@ def clear_tags(program: Program) -> NDArray[np.int64]:
     Those of the program, unless two messages of the same processes and tag are under way at the
     same time (or one of them has a tag that is none of a program, as those of collectives between
     neighbours): then those of the two processes are numbered.
-
-    Returns
-    -------
-    int64[M]
-        A tag for each message, from 0.
     """
     messages = program.messages
     if not len(messages):

@@ -28,63 +28,26 @@ if TYPE_CHECKING:
 
     from popmodel.trace.source import Source
 
-__all__ = ["Added", "add_events"]
-
 _RECORDS = (b"1", b"2", b"3")
 
 
 @dataclass(frozen=True, eq=False)
 class Added:
-    """Events of one kind on threads of one application.
-
-    Attributes
-    ----------
-    kind : Event
-    label : str
-        What Paraver calls the kind.
-    values : mapping of int to str
-        What it calls the values.
-    application : int
-        Number of the application, from 1.
-    process, thread : int64[n]
-        From 0.
-    time : int64[n]
-        By the clock of the file, ns.
-    value : int64[n]
-        Of each event.
-    """
+    """Events of one kind on threads of one application."""
 
     kind: Event
-    label: str
-    values: Mapping[int, str]
-    application: int
+    label: str  # What Paraver calls the kind
+    values: Mapping[int, str]  # What it calls the values
+    application: int  # Number of the application, from 1
+    # int64[n]: From 0.
     process: NDArray[np.int64]
     thread: NDArray[np.int64]
-    time: NDArray[np.int64]
-    value: NDArray[np.int64]
+    time: NDArray[np.int64]  # int64[n]: By the clock of the file, ns
+    value: NDArray[np.int64]  # int64[n]: Of each event
 
 
 def add_events(source: Path, target: Path, added: Added) -> None:
-    """Write a trace with further events, and its ``.pcf`` and ``.row`` files.
-
-    Parameters
-    ----------
-    source : Path
-        A Paraver trace, compressed or not.
-    target : Path
-        Where to; a ``.gz`` suffix compresses it. A file gets its name when it is complete.
-    added : Added
-        What to add: behind what the trace has of the same time.
-
-    Raises
-    ------
-    TraceError
-        If the source is no Paraver trace, or cannot be read.
-    UsageError
-        If the target is the source.
-    FileError
-        If a file cannot be written.
-    """
+    """Write a trace with further events, and its ``.pcf`` and ``.row`` files."""
     if target.exists() and target.samefile(source):
         raise UsageError(f"-o {target}: is the trace itself", "choose another path with -o")
     try:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from popmodel.trace.records import Tally
     from popmodel.trace.tables import Events
 
-__all__ = ["named_calls", "pair", "tally"]
-
 MOST_NAMES = 1 << 15
 """Names of calls that can be told apart; MPI has less than a thousand."""
 
@@ -48,20 +46,6 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
     ends with the run; an exit that follows no entry is dropped. Both are counted. Arguments of a
     collective stand on the line of the entry event, after it; or, in traces of other writers,
     before it at the same time.
-
-    Parameters
-    ----------
-    events, labels
-        Of the trace.
-    end : int
-        Of the run, ns.
-    path : str
-        Of the trace, for errors.
-
-    Raises
-    ------
-    TraceError
-        If there are more names of calls than can be told apart.
     """
     pairer = _kernel.CallPairer(
         min(MPI_TYPES), max(MPI_TYPES), _FIRST_ARGUMENT, end, len(events.time)

@@ -137,11 +137,6 @@ def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> list[str]:
     """Put the rows of those locations in time order that the scanner found out of it.
 
     Rows of equal time keep their order, because the order of entry and exit matters.
-
-    Returns
-    -------
-    list of str
-        The columns that this may have changed.
     """
     changed = []
     for (table, columns), locations in zip(SCHEMA.items(), scanner.disordered(), strict=True):

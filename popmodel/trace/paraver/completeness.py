@@ -32,16 +32,6 @@ def lacking(
 ) -> list[TraceWarning]:
     """Say what speaks for records that are lacking, and how often; nothing where nothing does.
 
-    Parameters
-    ----------
-    records : ParaverRecords
-        Of the application, sorted.
-    masters : int64[P]
-        First location of each process.
-    origin, last, stated : int
-        First record of the application, last one of all applications, and the end that the header
-        states, by the clock of the file, ns.
-
     Notes
     -----
     The records of all applications together must reach to the end that the header states; one

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from popmodel.trace.paraver.tables import ParaverRecords
     from popmodel.trace.tables import Events
 
-__all__ = ["device_rows", "left_out"]
-
 _NAMED = re.compile(r"(CUDA|HIP|GPU|ROCM)-D\d+\.S\d+|OpenCL-\w+-CQ\d+|Metrics GPU", re.IGNORECASE)
 """Names of rows: streams and command queues of Extrae, streams and counters of nsys2prv."""
 _EVENTS = (
@@ -63,13 +61,7 @@ def _have_no_others(events: Events) -> NDArray[np.bool_]:
 
 
 def left_out(path: str, arrays: Arrays, device: NDArray[np.bool_]) -> Arrays:
-    """Return columns without some locations, in memory; messages to or from them go with them.
-
-    Raises
-    ------
-    TraceError
-        If a process has no other rows.
-    """
+    """Return columns without some locations, in memory; messages to or from them go with them."""
     first, kept = arrays["process_offsets"], ~device
     passed = np.concatenate([[0], np.cumsum(kept)])
     threads = np.diff(passed[first])

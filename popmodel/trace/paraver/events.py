@@ -19,32 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = [
-    "Selected",
-    "instants",
-    "kinds_of",
-    "rows_where_type",
-    "rows_where_value",
-    "select",
-    "select_by_lines",
-    "types_of",
-    "where_nonzero",
-]
-
 _ROWS = 1 << 17
 """Events that are selected together."""
 
 
 def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray[np.int64]:
-    """Rows whose type is one of a few, ascending.
-
-    Parameters
-    ----------
-    column : uint32[n]
-        Types of events.
-    types : sequence of int
-        At least one.
-    """
+    """Rows whose type is one of a few, ascending."""
     low, high = _runs(types)
     found = [_kernel.rows_of_types(column[block], low, high, block.start) for block in walk(column)]
     return np.concatenate([np.empty(0, np.int64), *found])
@@ -85,20 +65,12 @@ def _runs(types: Sequence[int]) -> NDArray[np.uint32]:
 
 
 class Selected(NamedTuple):
-    """Events of some types, by location and in order.
+    """Events of some types, by location and in order."""
 
-    Attributes
-    ----------
-    offsets : int64[L + 1]
-    row : int64[n]
-        Among all events.
-    type : uint32[n]
-    time, value : int64[n]
-    """
-
-    offsets: NDArray[np.int64]
-    row: NDArray[np.int64]
-    type: NDArray[np.uint32]
+    offsets: NDArray[np.int64]  # int64[L + 1]
+    row: NDArray[np.int64]  # int64[n]: Among all events
+    type: NDArray[np.uint32]  # uint32[n]
+    # int64[n]
     time: NDArray[np.int64]
     value: NDArray[np.int64]
 
@@ -172,23 +144,7 @@ def kinds_of(
 def where_nonzero(
     found: Selected, types: Sequence[int], end: int
 ) -> tuple[Intervals, NDArray[np.int64]]:
-    """Intervals in which the last event of `types` had a value other than 0.
-
-    Parameters
-    ----------
-    found : Selected
-        Events of these types and others.
-    types : sequence of int
-        Event types; usually one of them occurs.
-    end : int
-        Where an interval ends that is still open, ns.
-
-    Returns
-    -------
-    Intervals
-    opening : int64[N]
-        The row of `found` that opens each of them.
-    """
+    """Intervals in which the last event of `types` had a value other than 0."""
     rows = np.flatnonzero(among(found.type, types))
     offsets = np.searchsorted(rows, found.offsets)
     time, on = found.time[rows], found.value[rows] != 0

@@ -29,22 +29,11 @@ class Application:
 
 @dataclass(frozen=True)
 class Header:
-    """What a trace's first line says.
+    """What a trace's first line says."""
 
-    Attributes
-    ----------
-    duration : int
-        Nanoseconds.
-    unit : int
-        Nanoseconds per unit of the times in the records (`UNITS`).
-    nodes : tuple of int
-        CPUs of each node; empty where the header states 0 nodes.
-    applications : tuple of Application
-    """
-
-    duration: int
-    unit: int
-    nodes: tuple[int, ...]
+    duration: int  # Nanoseconds
+    unit: int  # Nanoseconds per unit of the times in the records (`UNITS`)
+    nodes: tuple[int, ...]  # CPUs of each node; empty where the header states 0 nodes
     applications: tuple[Application, ...]
 
     @property
@@ -86,17 +75,6 @@ def parse_header(line: str) -> Header:
     Writers differ: ovni pads the duration with zeros, nsys2prv has a colon behind the number of
     tasks, others leave out the CPUs of nodes (then each has one), give fractions of the duration,
     or separate applications by a comma.
-
-    Parameters
-    ----------
-    line : str
-        ``#Paraver (date):duration[_ns]:nodes:applications:tasks(threads:node,...),communicators``
-        without its line end.
-
-    Raises
-    ------
-    HeaderError
-        Naming the part that is missing or wrong and its column.
     """
     reader = _Reader(line)
     reader.take(r"#(Paraver|PARAVER) \(", "'#Paraver ('")

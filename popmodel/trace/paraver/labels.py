@@ -14,19 +14,11 @@ from popmodel.values import dataclass
 
 @dataclass(frozen=True)
 class Labels:
-    """Names found in a ``.pcf`` file.
-
-    Attributes
-    ----------
-    states : mapping of int to str
-    event_types : mapping of int to str
-    event_values : mapping of int to mapping of int to str
-        By event type.
-    """
+    """Names found in a ``.pcf`` file."""
 
     states: Mapping[int, str] = field(default_factory=dict)
     event_types: Mapping[int, str] = field(default_factory=dict)
-    event_values: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
+    event_values: Mapping[int, Mapping[int, str]] = field(default_factory=dict)  # By event type
 
     def state(self, state: int) -> str:
         """Name of a state: the trace's, else the usual one, else its number."""
@@ -45,20 +37,7 @@ class Labels:
         return self.label(type_, value) or str(value)
 
     def mpi_name(self, type_: int, value: int) -> str:
-        """Name of an MPI call.
-
-        Parameters
-        ----------
-        type_ : int
-            50000001 to 50000005.
-        value : int
-            The value of the event on entry of the call.
-
-        Returns
-        -------
-        str
-            As ``MPI_Send``: the trace's own name, else Extrae's, else ``MPI call 50000001:999``.
-        """
+        """Name of an MPI call."""
         return self.label(type_, value) or MPI_CALLS.get(value) or f"MPI call {type_}:{value}"
 
 

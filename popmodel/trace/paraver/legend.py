@@ -11,8 +11,6 @@ from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.numbers import COUNTER_RANGE, EVENT_TYPES, NUMBERS
 from popmodel.trace.states import STATES
 
-__all__ = ["legend"]
-
 _ON_OFF = {0: "End", 1: "Begin"}
 _LOCK = {0: "Unlocked", 3: "Waiting for the lock", 6: "Locked"}
 _VALUES: Mapping[Event, Mapping[int, str]] = {
@@ -53,16 +51,7 @@ _LEAST = 40_000_000  # short numbers are not written
 
 
 def legend(values: Mapping[Event, Mapping[int, str]], *, counters: bool) -> Labels:
-    """Names for a trace.
-
-    Parameters
-    ----------
-    values : mapping of Event to mapping of int to str
-        What is called otherwise in every run; MPI calls and their callers are named where it has
-        them.
-    counters : bool
-        Whether hardware counters were read.
-    """
+    """Names for a trace."""
     named = {NUMBERS[event]: each for event, each in {**_VALUES, **values}.items()}
     types = {**EVENT_TYPES, **{NUMBERS[event]: name for event, name in _OWN.items()}}
     used = {

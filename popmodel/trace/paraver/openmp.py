@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.tables import Events
 
-__all__ = ["openmp", "synchronisation"]
-
 
 def openmp(events: Events, labels: Labels, end: int) -> OpenMP:
     """Parallel constructs and outlined functions; what is still open ends at `end`, ns."""

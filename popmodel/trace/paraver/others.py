@@ -15,8 +15,6 @@ from popmodel.trace.tables import Events
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["others"]
-
 _OF_CALLS = tuple(
     NUMBERS[event]
     for event in (Event.BYTES_SENT, Event.BYTES_RECEIVED, Event.IS_ROOT, Event.COMMUNICATOR)

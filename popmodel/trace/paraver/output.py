@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from popmodel.trace.calls import Calls
     from popmodel.trace.trace import Trace
 
-__all__ = ["SUFFIXES", "labels_of", "write"]
-
 SUFFIXES = (".prv", ".prv.gz")
 """What names of files end in that are written so."""
 WINDOW = 1 << 18
@@ -58,24 +56,7 @@ def labels_of(trace: Trace) -> Labels:
 
 
 def write(path: str | os.PathLike[str], trace: Trace, labels: Labels) -> None:
-    """Write a trace, and its ``.pcf`` and ``.row`` files; a ``.gz`` suffix compresses it.
-
-    Parameters
-    ----------
-    path : path
-        Ends in ``.prv`` or ``.prv.gz``; it gets its name when it is complete.
-    trace : Trace
-        Whose times begin at 0.
-    labels : Labels
-        Names for the numbers of its other events (`labels_of`).
-
-    Raises
-    ------
-    UsageError
-        The name has another suffix.
-    TraceError
-        A file cannot be written.
-    """
+    """Write a trace, and its ``.pcf`` and ``.row`` files; a ``.gz`` suffix compresses it."""
     target = Path(path)
     if not target.name.endswith(SUFFIXES):
         raise UsageError(f"{target}: must end in .prv or .prv.gz")

@@ -6,8 +6,6 @@ import gzip
 from contextlib import AbstractContextManager
 from typing import IO, Any
 
-__all__ = ["packed"]
-
 
 def packed(file: IO[bytes]) -> AbstractContextManager[Any]:
     """Return a file whose content goes compressed into another one, which stays open."""

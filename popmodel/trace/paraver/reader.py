@@ -64,15 +64,7 @@ NOTICES = (
 
 
 def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
-    """Read one application of a Paraver trace; parameters as those of `popmodel.trace.read`.
-
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, is damaged, truncated or not a trace.
-    UsageError
-        If the trace has no such application.
-    """
+    """Read one application of a Paraver trace; parameters as those of `popmodel.trace.read`."""
     source_path = Path(path)
     try:
         (facts, arrays), unkept = _stored(source_path, application, cache)
@@ -165,13 +157,7 @@ def _stored(path: Path, application: int, cache: bool) -> tuple[Stored, list[Tra
 def _scanned(
     path: Path, application: int, where: Path | None, key: store.Key | None = None
 ) -> Stored:
-    """Scan a trace, with its files in the cache, or else (None) in the folder of the moment.
-
-    Raises
-    ------
-    OSError
-        The cache cannot be written.
-    """
+    """Scan a trace, with its files in the cache, or else (None) in the folder of the moment."""
     with _Scratch(path, where) as scratch:
         with open_source(path) as source:
             header, scanner = scan(source, path, application, scratch)

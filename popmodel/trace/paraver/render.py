@@ -12,8 +12,6 @@ from popmodel.trace.event import Event
 from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.paraver.text import Bytes, Lines, digits, in_order, table
 
-__all__ = ["Renderer", "event_of"]
-
 _NUMBER = np.zeros(max(Event) + 1, np.int64)
 for _event, _number in NUMBERS.items():
     _NUMBER[_event] = _number
@@ -32,13 +30,7 @@ def _types(events: NDArray[np.void]) -> NDArray[np.int64]:
 
 
 class Renderer:
-    """Renders windows.
-
-    Parameters
-    ----------
-    where : sequence of (int, int, int)
-        CPU, process and thread of each location, all from 1.
-    """
+    """Renders windows."""
 
     def __init__(self, where: Sequence[tuple[int, int, int]]) -> None:
         self._where = table([b"%d:1:%d:%d:" % each for each in where])

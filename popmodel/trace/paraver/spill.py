@@ -27,14 +27,7 @@ class _Segment:
 
 
 class Spill:
-    """Segments in one temporary file.
-
-    Parameters
-    ----------
-    file : io.FileIO
-        Open for reading and writing; nobody else knows it.
-    locations : int
-    """
+    """Segments in one temporary file."""
 
     def __init__(self, file: io.FileIO, locations: int) -> None:
         self._file = file

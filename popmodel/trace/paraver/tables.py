@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from popmodel.trace.tables import Messages, States
     from popmodel.trace.user_regions import Occurrences
 
-__all__ = ["ParaverRecords"]
-
 _APPLICATION = NUMBERS[Event.APPLICATION]
 _CALLER, _LINE = NUMBERS[Event.CALLER], NUMBERS[Event.CALLER_LINE]
 _WAITED = (Event.LOCKS_WAITED, Event.CRITICALS_WAITED, Event.ATOMICS_WAITED)
@@ -55,19 +53,7 @@ _NOT_FOUND = ("Unresolved", "_NOT_Found")  # what Extrae calls them
 
 
 class ParaverRecords(Records):
-    """Records of a Paraver trace.
-
-    Parameters
-    ----------
-    states, events, messages
-        As they were read.
-    labels : Labels
-        Names of event types and values.
-    end : int
-        When what is still open ends, ns.
-    path : str
-        Of the trace, for errors.
-    """
+    """Records of a Paraver trace."""
 
     def __init__(
         self,

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Lines", "digits", "in_order", "table"]
-
 _CELL = 16
 _TEN_THOUSAND = 10_000
 
@@ -63,15 +61,7 @@ def table(texts: Sequence[bytes]) -> Bytes:
 
 
 class Lines:
-    """Lines of one kind.
-
-    Parameters
-    ----------
-    place : int64[n]
-        Where each line belongs among all lines.
-    columns : sequence
-        What each line is made of, from left to right.
-    """
+    """Lines of one kind."""
 
     def __init__(self, place: NDArray[np.int64], columns: Sequence[Column]) -> None:
         self.place = place

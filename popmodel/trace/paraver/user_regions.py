@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.tables import Events
 
-__all__ = ["user_regions"]
-
 _USER_FUNCTION = NUMBERS[Event.USER_REGION]
 
 
@@ -87,15 +85,7 @@ def _of_type(
 
 
 def _nested(times: Sequence[int], values: Sequence[int], last: int) -> list[tuple[int, int, int]]:
-    """Value, begin and end of what is open on a thread; inside itself nothing is opened again.
-
-    Parameters
-    ----------
-    times, values : sequence of int
-        Of the events.
-    last : int
-        When what is still open ends.
-    """
+    """Value, begin and end of what is open on a thread; inside itself nothing is opened again."""
     found: dict[int, tuple[int, int, int]] = {}
     stack: list[int] = []
     since: dict[int, int] = {}

@@ -22,25 +22,6 @@ class TraceWriter:
     """Collects the records of one application and writes them as Extrae does.
 
     Processes, threads, nodes and ranks are counted from 0, times are integers in nanoseconds.
-
-    Parameters
-    ----------
-    threads : sequence of int
-        Threads of each process.
-    nodes : sequence of int, optional
-        CPUs of each node. By default one node with a CPU for every thread.
-    node_of_process : sequence of int, optional
-        By default all processes are on the first node.
-    unit : {"ns", "us"}
-        Unit of the times in the file.
-    communicators : mapping of int to sequence of int, optional
-        Ranks of each communicator.
-    duration : int, optional
-        Nanoseconds. By default the end of the last record.
-    labels : Labels, optional
-        What the ``.pcf`` file names. By default no such file is written.
-    names : sequence of str, optional
-        Names of the threads, for the ``.row`` file. By default no such file is written.
     """
 
     def __init__(
@@ -91,17 +72,7 @@ class TraceWriter:
         size: int,
         tag: int = 0,
     ) -> None:
-        """Add a message.
-
-        Parameters
-        ----------
-        sender, receiver : tuple of int
-            Process and thread.
-        send, receive : tuple of int
-            Logical and physical time in nanoseconds.
-        size : int
-            Bytes.
-        """
+        """Add a message."""
         ends = [
             f"{self._where(*who)}:{self._time(logical)}:{self._time(physical)}"
             for who, (logical, physical) in ((sender, send), (receiver, receive))
@@ -143,11 +114,6 @@ class TraceWriter:
         """Write the trace, and its ``.pcf`` and ``.row`` files; a ``.gz`` suffix compresses it.
 
         A file gets its name when it is complete.
-
-        Raises
-        ------
-        OSError
-            A file cannot be written.
         """
         target = Path(path)
         text = "".join(f"{line}\n" for line in self.lines()).encode()
@@ -169,21 +135,7 @@ def header_lines(
     node_of_process: Sequence[int],
     communicators: Mapping[int, Sequence[int]],
 ) -> Iterable[str]:
-    """Yield the first lines of a trace of one application, without their line ends.
-
-    Parameters
-    ----------
-    date : str
-        As ``dd/mm/yyyy at hh:mm``.
-    duration : str
-        With ``_ns`` where the times are nanoseconds.
-    nodes : sequence of int
-        CPUs of each node; may be empty.
-    threads, node_of_process : sequence of int
-        Threads and node (from 0) of each process.
-    communicators : mapping of int to sequence of int
-        Ranks of each.
-    """
+    """Yield the first lines of a trace of one application, without their line ends."""
     cpus = ",".join(map(str, nodes))
     listed = f"{len(nodes)}({cpus})" if nodes else "0"
     tasks = ",".join(

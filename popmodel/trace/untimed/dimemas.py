@@ -24,8 +24,6 @@ from popmodel.units import plural
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = ["read"]
-
 _HEADER = re.compile(r'#DIMEMAS:"[^"]*":[^:]*:(\d+)\(([\d,]+)\)')
 _OPERATIONS = (
     *("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv"),
@@ -42,24 +40,7 @@ _UNCOUNTED = 1 << 62
 
 
 def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
-    """Read a program of Dimemas.
-
-    Parameters
-    ----------
-    path : path
-        The file, plain or compressed with gzip.
-    application : int
-        1: such a file has one.
-    cache : bool
-        Without effect: these files are not cached.
-
-    Raises
-    ------
-    TraceError
-        If the file cannot be read or is not such a program; it names the line.
-    UsageError
-        If another application is asked for.
-    """
+    """Read a program of Dimemas."""
     del cache
     if application != 1:
         raise UsageError(

@@ -33,8 +33,6 @@ from popmodel.trace.untimed.sequence import Actions, trace_of
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = ["read"]
-
 _RANKS = re.compile(r"num_ranks\s+(\d+)")
 _RANK = re.compile(r"rank\s+(\d+)\s*\{")
 _PLACE = r"(?:\s+cpu\s+(\d{1,3}))?(?:\s+nic\s+\d+)?"
@@ -98,24 +96,7 @@ class _Rank:
 
 
 def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
-    """Read a schedule in GOAL.
-
-    Parameters
-    ----------
-    path : path
-        The text of the schedule, plain or compressed with gzip.
-    application : int
-        1: a schedule has one.
-    cache : bool
-        Without effect: schedules are not cached.
-
-    Raises
-    ------
-    TraceError
-        If the file cannot be read or is not a schedule; it names the line.
-    UsageError
-        If another application is asked for.
-    """
+    """Read a schedule in GOAL."""
     del cache
     if application != 1:
         raise UsageError(

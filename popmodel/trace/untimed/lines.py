@@ -13,8 +13,6 @@ from popmodel.trace.source import CHUNK, open_source
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["MOST", "LineError", "Words", "lines", "listed_file", "whole"]
-
 MOST = 2**53
 """Bytes of a message, and ns that a process computes; beyond, numbers are not exact."""
 
@@ -33,13 +31,7 @@ class LineError(ValueError):
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file, numbered from 1; raises as `popmodel.trace.source.open_source`.
-
-    Raises
-    ------
-    TraceError
-        A line is longer than any that programs write.
-    """
+    """Yield the lines of a file, numbered from 1; raises as `popmodel.trace.source.open_source`."""
     count, line = 0, bytearray()
     with open_source(path) as source:
         view = memoryview(bytearray(CHUNK))
@@ -78,15 +70,7 @@ def whole(digits: str) -> int:
 
 
 class Words:
-    """Arguments of what a line tells.
-
-    Parameters
-    ----------
-    what : str
-        Whose arguments they are, for messages.
-    words : sequence of str
-        The arguments.
-    """
+    """Arguments of what a line tells."""
 
     def __init__(self, what: str, words: Sequence[str]) -> None:
         self._what = what

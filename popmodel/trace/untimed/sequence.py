@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from popmodel.trace.tables import TraceWarning
 
-__all__ = ["ANY_SOURCE", "ANY_TAG", "Actions", "match_receives", "trace_of"]
-
 ANY_SOURCE, ANY_TAG = -2, -1
 """Partner and tag of receives that take any, until `match_receives` names them."""
 
@@ -64,11 +62,6 @@ class _Collective(NamedTuple):
 
 class Actions:
     """What a process does.
-
-    Parameters
-    ----------
-    rank : int
-        Its number.
 
     Attributes
     ----------
@@ -172,18 +165,6 @@ def match_receives(processes: Sequence[Actions], sleep: float = 0.0) -> int:
     As MPI does where messages and collectives take no time: of the messages that have come the
     first that matches, else the next that comes. Tests are taken out; they take what SMPI lets them
     take (``smpi/test`` and ``smpi/grow-injected-times``).
-
-    Parameters
-    ----------
-    processes : sequence of Actions
-        By rank.
-    sleep : float
-        What a test takes, ns; one after k others that found nothing takes k + 1 times that.
-
-    Raises
-    ------
-    LineError
-        If one gets none.
     """
     wild = [
         (process, row)
@@ -379,29 +360,7 @@ def trace_of(
     hint: str,
     ranks: Sequence[int] | None = None,
 ) -> Trace:
-    """Return the trace of some processes.
-
-    Parameters
-    ----------
-    path : path
-        Where they were read from.
-    processes : sequence of Actions
-        By rank.
-    communicators : mapping of int to sequence of int
-        Ranks of each; 0, which has all processes, is not listed.
-    warnings : sequence of TraceWarning
-        What was found wanting.
-    hint : str
-        What to do if the processes do not fit together.
-    ranks : sequence of int, optional
-        The process of each of them, ascending, where some are processors of one; partners of calls
-        are these processors. Default: each is a process.
-
-    Raises
-    ------
-    TraceError
-        If a message has no other end.
-    """
+    """Return the trace of some processes."""
     count = len(processes)
     rank_of = np.arange(count) if ranks is None else np.array(ranks, np.int64)
     names = tuple(sorted({call.name for each in processes for call in each.calls}))

@@ -30,8 +30,6 @@ from popmodel.trace.untimed.sequence import (
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
-__all__ = ["FLOPS", "files_of", "is_action", "read"]
-
 FLOPS = 1e9
 """Flop per second that a process computes where nobody says."""
 SIZES = dict(
@@ -105,27 +103,7 @@ def read(
     cache: bool = True,
     flop_rate: float | None = None,
 ) -> Trace:
-    """Read a time-independent trace of SimGrid SMPI.
-
-    Parameters
-    ----------
-    path : path
-        A file with the actions of all processes, or one that lists a file for each; plain or
-        compressed with gzip.
-    application : int
-        1: such a trace has one.
-    cache : bool
-        Without effect: such traces are small.
-    flop_rate : float, optional
-        Flop per second of each process; `FLOPS` by default.
-
-    Raises
-    ------
-    TraceError
-        If a file cannot be read or is not such a trace; it names the line.
-    UsageError
-        If another application is asked for.
-    """
+    """Read a time-independent trace of SimGrid SMPI."""
     del cache
     if application != 1:
         raise UsageError(
@@ -162,13 +140,7 @@ def read(
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files with actions: the given one, or those that it lists.
-
-    Raises
-    ------
-    TraceError
-        If one that is listed is not there.
-    """
+    """Return the files with actions: the given one, or those that it lists."""
     listed: list[Path] = []
     for number, line in lines(path):
         if not _says_something(line):
