@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from popmodel.efficiency.by_process import UNITS, Processes, by_process
-from popmodel.efficiency.by_region import RegionRun, by_region
+from popmodel.efficiency.by_region import UNITS, Processes, RegionRun, by_process, by_region
 from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.observables import OutsideMPI
 from popmodel.efficiency.scaling import SCALING, Comparable, evaluate_all, scale

@@ -36,7 +36,7 @@ from popmodel.model.run.placement import Allocation
 from popmodel.model.signature import files
 from popmodel.model.signature.program import Signature
 from popmodel.plain import document
-from popmodel.prediction.subject import subject
+from popmodel.prediction.prediction import subject
 from popmodel.report.calibrate import VIEWS
 from popmodel.trace.part import Window
 from popmodel.units import plural

@@ -18,8 +18,8 @@ from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run, analyse
 from popmodel.efficiency.observables import OutsideMPI
+from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING, Comparable, Mode, Scaling, evaluate_all, scale
-from popmodel.efficiency.workers import apart
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.report.metrics import VIEWS
 from popmodel.report.names import run_names

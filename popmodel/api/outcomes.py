@@ -7,8 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.observables import Observables
-from popmodel.efficiency.replayed import FAMILIES, of_execution
+from popmodel.efficiency.observables import FAMILIES, Observables, of_execution
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import Execution, Replayer

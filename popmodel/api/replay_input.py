@@ -21,14 +21,14 @@ from popmodel.api.inputs import (
 from popmodel.api.outcomes import Evaluations, evaluate
 from popmodel.api.written import write_replay
 from popmodel.efficiency.measure import analyse, before_replay, runtime
-from popmodel.efficiency.replayed import unknown_families
+from popmodel.efficiency.observables import unknown_families
 from popmodel.errors import UsageError
 from popmodel.simulator import from_trace
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import Focus, focused
 from popmodel.trace.formats import FORMATS
 from popmodel.values import dataclass
-from popmodel.whatif.region_speeds import at_speeds
+from popmodel.whatif.regions import at_speeds
 
 if TYPE_CHECKING:
     from popmodel.efficiency.observables import Observables

@@ -33,7 +33,7 @@ from popmodel.api.results import Result
 from popmodel.api.tolerances import Tolerance, limits, told
 from popmodel.efficiency.measure import runtime
 from popmodel.errors import UsageError
-from popmodel.machine.network import network_lacks, network_of
+from popmodel.machine.comparison import network_lacks, network_of
 from popmodel.network.network import Network, describe
 from popmodel.plain import document, fields_of, plain
 from popmodel.report.sensitivity import VIEWS, conclusion
@@ -45,13 +45,18 @@ from popmodel.trace.focus import Focus, focused
 from popmodel.trace.part import Window
 from popmodel.units import parse_bandwidth, parse_time
 from popmodel.values import cut, dataclass
-from popmodel.whatif.breakpoints import Pieces, pieces
-from popmodel.whatif.dependence import Dependence, dependence
-from popmodel.whatif.evaluate import OverGap, OverLatency, Runtimes
 from popmodel.whatif.paraver_events import write_path
-from popmodel.whatif.runtime_planes import RuntimePlanes, runtime_planes
-from popmodel.whatif.shares import Shares
-from popmodel.whatif.tolerance import reaches
+from popmodel.whatif.piecewise_linear import Pieces, pieces
+from popmodel.whatif.region_gains import Dependence, dependence
+from popmodel.whatif.runtime_planes import (
+    OverGap,
+    OverLatency,
+    RuntimePlanes,
+    Runtimes,
+    Shares,
+    reaches,
+    runtime_planes,
+)
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views

@@ -9,9 +9,8 @@ from typing import TypeAlias, TypeVar
 
 from popmodel.api.inputs import several
 from popmodel.errors import UsageError
-from popmodel.network.limits import check_sharing
-from popmodel.network.topology import FatTree, Topology, Torus
-from popmodel.network.topology_file import read_topology
+from popmodel.network.network import check_sharing
+from popmodel.network.topology import FatTree, Topology, Torus, read_topology
 
 _Read = TypeVar("_Read")
 Counts: TypeAlias = "int | str | Iterable[int | str]"

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.plain import document
-from popmodel.tracer.cost import USUAL, Costs
-from popmodel.tracer.summary import not_seen, overhead
+from popmodel.tracer.summary import USUAL, Costs, not_seen, overhead
 
 if TYPE_CHECKING:
     from popmodel.tracer.library import Library

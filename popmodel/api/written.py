@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from popmodel.errors import ReplayError, UsageError
 from popmodel.simulator.replayer import Replayer
-from popmodel.simulator.written import replayed
+from popmodel.simulator.trace_output import replayed
 from popmodel.trace.paraver.output import SUFFIXES, labels_of, write
 from popmodel.units import plural
 

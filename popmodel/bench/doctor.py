@@ -18,12 +18,12 @@ from typing import Any, Literal, TypeVar
 from popmodel import cache, shell
 from popmodel.documents import parse_json, read_shape
 from popmodel.errors import FileError, PopmodelError, UsageError
-from popmodel.host import counters, disturbance
+from popmodel.host import conditions as counters
+from popmodel.host import conditions as disturbance
 from popmodel.host.build import build
-from popmodel.host.hardware import Hardware
+from popmodel.host.hardware import Hardware, cpu_list
 from popmodel.host.probe import probe
 from popmodel.host.processes import output_of
-from popmodel.host.system_files import cpu_list
 from popmodel.host.toolchain import Compiler, Mpi, find_compiler, find_mpi
 from popmodel.shapes import Plain, Table, Text, Whole
 from popmodel.units import format_size, plural

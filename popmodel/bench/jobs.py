@@ -1,17 +1,23 @@
-"""Jobs of the measuring programs: what to measure, as data and as a line of text.
-
-A line is the name and ``key=value`` words, such as ``ping_pong bytes=8 tier=node``. The C programs
-in ``microbench/`` say what each job means; here is only which part of the suite it belongs to.
-"""
+"""Jobs of the measuring programs: what to measure, as data and as a line of text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Iterator, Mapping
 
 from popmodel.errors import UsageError
-from popmodel.machine.parameter import PARTS
+from popmodel.machine.parameter import DISTANCES, PARTS
+from popmodel.machine.quantity import Topology
 from popmodel.machine.register import filled_by
 from popmodel.values import dataclass
+
+# Jobs of the measuring programs: what to measure, as data and as a line of text.
+#
+# A line is the name and ``key=value`` words, such as ``ping_pong bytes=8 tier=node``. The C
+# programs
+# in ``microbench/`` say what each job means; here is only which part of the suite it belongs to.
+
 
 PART_OF: Mapping[str, str] = {
     "clock": "core",
@@ -110,3 +116,179 @@ def parse(line: str) -> Job:
 def _value(value: object) -> Value:
     text = str(value)
     return int(text) if len(text) <= _DIGITS and text.isdecimal() else text
+
+
+# Jobs of memory: working sets from the caches, threads and pairs from the memory domains.
+
+
+KIB, MIB = 1 << 10, 1 << 20
+LARGEST_ARRAY = 256 * MIB
+"""Bytes of an array in memory at most: more takes longer than the answer is worth."""
+BEYOND_CACHE = 4
+"""Arrays of this many times the last-level caches find next to nothing in them: STREAM's rule."""
+
+_SHARES = (50, 100, 200)  # % of a loop's transfers that its arithmetic takes
+_MORE_SHARES = (70, 140)
+_CLEAR = 2  # times the cache below, so that next to nothing of a loop is found there
+_SETS = (3, 8)  # times the cache below: the addresses of large sets take time to look up as well
+_HELD = 128 * KIB
+"""Bytes that one core writes and another takes over: they stay in the caches of a core."""
+_FEW_DOMAINS = 4  # all pairs of more are too many
+
+
+def counts_up_to(largest: int, *extra: int) -> list[int]:
+    """1, 2, 4 ... up to a number, that number, and others that lie below it; rising."""
+    powers = [1 << power for power in range(max(largest, 1).bit_length())]
+    return sorted({count for count in [*powers, *extra, largest] if 1 <= count <= largest})
+
+
+def array_bytes(topology: Topology) -> int:
+    """Bytes of an array that should come from memory, as far as time and memory allow.
+
+    Four times the last-level caches that the cores of a memory domain use, as STREAM's rules ask
+    (J. D. McCalpin). Three arrays of that size take a quarter of the node's memory at most.
+    """
+    last = topology.last_level_bytes or 64 * MIB
+    wanted = min(math.ceil(BEYOND_CACHE * last / (64 * KIB)) * 64 * KIB, LARGEST_ARRAY)
+    if topology.memory_per_node is not None:
+        wanted = min(wanted, topology.memory_per_node // 12)
+    return max(wanted // (64 * KIB), 1) * 64 * KIB
+
+
+def working_sets(topology: Topology) -> list[int]:
+    """One working set inside every level of cache: half of it, near its lower end if it is large.
+
+    Half of a cache leaves room for what else lies there; a set that the level below nearly holds
+    would measure that one.
+    """
+    sets: list[int] = []
+    below = 0
+    for cache in topology.caches:
+        size = cache.bytes // 2 if not below else min(cache.bytes // 2, 8 * below)
+        sets.append(max(size, below + below // 2) // KIB * KIB)
+        below = cache.bytes
+    return sets
+
+
+def loop_sets(topology: Topology, threads: int, *, full: bool) -> list[int]:
+    """Bytes that loops of several cores go over: within every level that has room, and in memory.
+
+    Every core has an equal part. In its share of a cache it must be clear of the cache below, which
+    it is not where there are many cores for a cache that is hardly larger than theirs. In a large
+    one full mode has two sets: a core knows the addresses of all pages of a small one only.
+    """
+    sets: list[int] = []
+    below = 0.0
+    for cache in topology.caches:
+        own = cache.bytes / min(threads, cache.shared_by)
+        room = {int(min(own / 2, times * below)) // KIB * KIB for times in _SETS[: 1 + full]}
+        sets += [size * threads for size in sorted(room) if below and size >= _CLEAR * below]
+        below = own
+    memory = array_bytes(topology)
+    return [*(size for size in sets if size < memory), memory]
+
+
+def loop_jobs(topology: Topology, *, full: bool) -> list[Job]:
+    """Jobs of loops with arithmetic and transfers, on one core and on those of a domain."""
+    cores = topology.cores_per_domain
+    counts = {1, cores, *((math.ceil(cores / 2),) if full else ())}
+    shares = sorted((*_SHARES, *_MORE_SHARES)) if full else _SHARES
+    mixed = [
+        job("mixed", threads=count, bytes=size, arithmetic=share)
+        for count in sorted(counts)
+        for size in loop_sets(topology, count, full=full)
+        for share in shares
+    ]
+    return [*mixed, *(job("issue", bytes=size) for size in loop_sets(topology, 1, full=full))]
+
+
+def domain_pairs(topology: Topology, *, full: bool) -> list[tuple[int, int]]:
+    """Memory domains of threads and of their data, that differ.
+
+    All pairs of few domains; of more, one in the same socket and one in another: neighbours have
+    neighbouring numbers.
+    """
+    domains, sockets = topology.domains, topology.sockets
+    if domains == 2 or (full and domains <= _FEW_DOMAINS):
+        return list(itertools.permutations(range(domains), 2))
+    if full:
+        return [(0, other) for other in range(1, domains)]
+    pairs = [(0, 1)] if domains > sockets else []
+    return pairs + ([(0, domains - 1)] if sockets > 1 else [])
+
+
+def _remote_jobs(topology: Topology, size: int, *, full: bool) -> Iterator[Job]:
+    """Each pair, and the threads of its first domain with data of their own to compare with."""
+    pairs = domain_pairs(topology, full=full)
+    for on, data in [*((on, on) for on in sorted({on for on, _ in pairs})), *pairs]:
+        for count in sorted({1, topology.cores_per_domain}):
+            yield job("remote_triad", threads=count, bytes=size, on=on, data=data)
+        yield job("remote_chase", bytes=size, on=on, data=data)
+
+
+def _ends(topology: Topology, *, full: bool) -> set[int]:
+    """Working sets around the end of every cache but the last."""
+    steps = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5) if full else (0.75, 1.0, 1.25, 1.5, 2.0)
+    sizes: set[int] = set()
+    for cache, beyond in itertools.pairwise(topology.caches):
+        some = (int(cache.bytes * step) // KIB * KIB for step in steps)
+        sizes |= {size for size in some if 0 < size <= beyond.bytes // 2}
+    return sizes
+
+
+def _last_end(topology: Topology, memory: int, *, full: bool) -> tuple[set[int], set[int]]:
+    """Working sets around the end of the last cache, and small parts of one that others use too.
+
+    Bandwidth falls there, over a range that tells the usable share. Of a cache so large that arrays
+    cannot be larger, other guests of the processor have the most.
+    """
+    if not topology.caches:
+        return set(), set()
+    last, inside = topology.caches[-1].bytes, working_sets(topology)[-1]
+    steps = (0.5, 0.75, 1.0, 1.5, 2.0) if full else (0.5, 1.0, 1.5)
+    parts = (0.09375, 0.125, 0.1875, 0.25, 0.375) if full else (0.125, 0.1875, 0.375)
+    clear = 0.9 * memory  # a set that is nearly as large as the arrays tells no more than they do
+    around = {size for step in steps if 0 < (size := int(last * step) // KIB * KIB) < clear}
+    # the smallest set that is clear of the cache below stands for this one: none below it
+    within = {size for part in parts if (size := int(last * part) // KIB * KIB) > inside}
+    return around, within if 2 * last > memory else set()
+
+
+def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]]:
+    """Jobs of bandwidth, latency and sharing: those that are soon done, and sweeps of memory."""
+    memory = array_bytes(topology)
+    in_domain = topology.cores_per_domain
+    extra = (3, in_domain * 3 // 4, *([in_domain // 4 * 3 // 2, 6] if full else []))
+    long = [job("triad", threads=count, bytes=memory) for count in counts_up_to(in_domain, *extra)]
+    long += [job("copy", threads=1, bytes=memory), *_remote_jobs(topology, memory, full=full)]
+    sets = {size for size in working_sets(topology) if size < memory}
+    around, within = _last_end(topology, memory, full=full)
+    sets |= around
+    ends = within | _ends(topology, full=full)
+    short: list[Job] = []
+    # A pass over some MiB takes a millisecond or two; of dependent loads, a hundred times as long.
+    for size in sorted(sets | ends | {memory}):
+        (short if size <= 16 * MIB else long).append(job("load", threads=1, bytes=size))
+    for size in sorted(sets | {memory}):
+        (short if size <= 4 * MIB else long).append(job("chase", bytes=size))
+    # beside reads of the same sets: what is written back to a cache
+    for size in sorted(set(working_sets(topology)[1:]) & sets):
+        (short if size <= 16 * MIB else long).append(job("update", threads=1, bytes=size))
+    # and where the last one ends for data that are written, by vectors as narrow as programs have
+    if last_end := around | within:
+        inside = {size for size in working_sets(topology)[-1:] if size < memory}
+        for size in sorted(last_end | inside | {memory}):
+            (short if size <= 16 * MIB else long).append(job("narrow_update", bytes=size))
+    cores = topology.cores_per_node
+    if cores > 1:
+        own = [cache.bytes for cache in topology.caches if cache.shared_by == 1]
+        held = min(_HELD, own[-1] // 4) if own else _HELD
+        for distance in DISTANCES:
+            short.append(job("line_transfer", threads=2, distance=distance))
+            short.append(job("line_takeover", threads=2, bytes=held, distance=distance))
+        short += [
+            job("false_sharing", threads=count, padded=padded)
+            for count in (counts_up_to(cores)[1:] if full else sorted({2, cores}))
+            for padded in (0, 1)
+        ]
+    return short, long

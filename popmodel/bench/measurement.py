@@ -17,7 +17,7 @@ from popmodel.host.build import build
 from popmodel.host.hardware import Hardware
 from popmodel.host.toolchain import Compiler, Mpi, ToolchainError, find_compiler, find_mpi
 from popmodel.machine.parameter import NODE_PARTS
-from popmodel.machine.topology import Cache, Topology
+from popmodel.machine.quantity import Cache, Topology
 from popmodel.values import dataclass
 
 

@@ -20,7 +20,7 @@ from popmodel.bench.jobs import Job
 from popmodel.bench.samples import PROGRAMS
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.machine.parameter import PARTS
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.shapes import (
     Items,
     Named,

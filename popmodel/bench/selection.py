@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from popmodel.bench.jobs import PATHS, Job, from_params, job
-from popmodel.bench.memory_jobs import counts_up_to, loop_jobs, memory_jobs
-from popmodel.machine.constructs import COPYING, PLAIN
-from popmodel.machine.parameter import NODE_PARTS, OPERATIONS
-from popmodel.machine.topology import Topology
+from popmodel.bench.jobs import PATHS, Job, counts_up_to, from_params, job, loop_jobs, memory_jobs
+from popmodel.machine.parameter import COPYING, NODE_PARTS, OPERATIONS, PLAIN
+from popmodel.machine.quantity import Topology
 from popmodel.values import dataclass
 
 KIB, MIB = 1 << 10, 1 << 20

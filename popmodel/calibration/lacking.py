@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.model.evaluation import Evaluation
 from popmodel.model.residual import RESIDUALS, Residual
 from popmodel.model.run.placement import Placement

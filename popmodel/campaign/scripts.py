@@ -1,6 +1,6 @@
 """The runs of a study as a job of a batch system, and what became of them.
 
-Each run has a script of its own (`popmodel.tracer.script`); the job calls one after the other, and
+Each run has a script of its own (`popmodel.tracer.run`); the job calls one after the other, and
 the benchmarks of the machine where these are wanted. It needs no Python on the compute nodes, and
 what has ended well is not done again when the job is submitted a second time.
 """
@@ -25,7 +25,8 @@ from popmodel.campaign.traced import RunFailed, command_of, merged, trace_of, wo
 from popmodel.errors import PopmodelError
 from popmodel.host import hardware
 from popmodel.machine.parameter import PARTS
-from popmodel.tracer import raw_directory, script
+from popmodel.tracer import raw_directory
+from popmodel.tracer import run as script
 from popmodel.tracer.commands import understand
 from popmodel.tracer.library import Library
 

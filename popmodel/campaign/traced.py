@@ -16,14 +16,14 @@ from popmodel.campaign.command import filled
 from popmodel.campaign.manifest import unwritable
 from popmodel.campaign.plan import Run
 from popmodel.errors import PopmodelError
-from popmodel.host.failures import LaunchError, meaningful, quote
 from popmodel.host.launch import start
+from popmodel.host.probe import LaunchError, meaningful, quote
 from popmodel.tracer import raw_directory
 from popmodel.tracer.commands import Command, understand
 from popmodel.tracer.environment import Settings, place, variables
 from popmodel.tracer.library import Library
 from popmodel.tracer.merge import Merged, merge_runs
-from popmodel.tracer.source_lines import SourceLines
+from popmodel.tracer.symbols import SourceLines
 from popmodel.values import dataclass
 
 SUFFIX = ".prv.gz"

@@ -208,7 +208,7 @@ def command(
     from popmodel.network.speeds import parse_speeds
     from popmodel.report.networks import differences
     from popmodel.report.replay import VIEWS
-    from popmodel.whatif.region_speeds import parse_region_speeds
+    from popmodel.whatif.regions import parse_region_speeds
 
     to_trace = output is not None and output.endswith((".prv", ".prv.gz"))
     goal = target(ctx.obj, None if to_trace else output, format, force=force, names=DRAWN)

@@ -185,7 +185,7 @@ def command(
 
 def _is_script(text: str | None) -> bool:
     from popmodel.cli.options import choice
-    from popmodel.tracer.script import SYSTEMS
+    from popmodel.tracer.run import SYSTEMS
 
     return text is not None and bool(choice("--script", text, SYSTEMS))
 

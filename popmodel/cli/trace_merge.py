@@ -52,7 +52,7 @@ def merged(
     from popmodel.cli.progress import Line
     from popmodel.cli.streams import remark
     from popmodel.tracer.merge import merge_runs
-    from popmodel.tracer.source_lines import SourceLines
+    from popmodel.tracer.symbols import SourceLines
 
     line, lines = Line(), SourceLines()
 

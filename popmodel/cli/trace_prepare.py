@@ -63,7 +63,7 @@ def write_script(
     """Write a job script."""
     from popmodel.cli.streams import remark, warn_of_packaged, write_out
     from popmodel.shell import join, visible
-    from popmodel.tracer import script
+    from popmodel.tracer import run as script
     from popmodel.tracer.commands import understand
 
     choice("--script", system, script.SYSTEMS)

@@ -17,9 +17,9 @@ from popmodel.errors import PopmodelError
 
 if TYPE_CHECKING:
     from popmodel.tracer.commands import Command
-    from popmodel.tracer.cost import Costs
     from popmodel.tracer.environment import Settings
     from popmodel.tracer.library import Library
+    from popmodel.tracer.summary import Costs
 
 
 def trace(
@@ -114,7 +114,7 @@ def _finish(
 
 def _cost(library: Library, target: Path) -> Costs | None:
     from popmodel.cli.streams import remark
-    from popmodel.tracer.cost import measured_by
+    from popmodel.tracer.summary import measured_by
 
     why = library.without_cost
     if library.cost is not None:

@@ -1,12 +1,4 @@
-"""From a traced run to its observables.
-
-The rules are those of PyPOP's statistics, which they reproduce to the nanosecond
-(``tests/efficiency/test_pypop.py``): useful time is state 1 (running); time in MPI comes from the
-MPI events; a parallel region lasts from a nonzero value of the parallel-construct event on the
-master to the next zero; a worker takes part in regions inside its outlined functions, and what it
-runs outside of them is useful, but in no region; a counter read at time t belongs to the running
-record with begin < t <= end, and only the first read at that t counts.
-"""
+"""When threads do useful work, and which of it lies in parallel regions."""
 
 from __future__ import annotations
 
@@ -15,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from popmodel.efficiency import workers
+from popmodel.efficiency import regions as workers
 from popmodel.efficiency.call_sites import CallSite, credited_to_probes, measure_call_sites
 from popmodel.efficiency.evidence import Evidence, SerialCode, gather, serial_code
 from popmodel.efficiency.observables import Observables
 from popmodel.efficiency.regions import RegionTimes, measure_regions
-from popmodel.efficiency.useful import useful_times
 from popmodel.errors import ReplayError, TraceError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
@@ -31,9 +22,12 @@ from popmodel.trace.calls import call_times
 from popmodel.trace.caveats import caveats
 from popmodel.trace.event import Event
 from popmodel.trace.focus import Focus, focused
-from popmodel.trace.intervals import Intervals
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.locks import WithoutWaits, summed_waits
 from popmodel.trace.part import PROGRAM, Part
+from popmodel.trace.regions import ParallelRegions, parallel_regions
 from popmodel.trace.runtime import longest, state_ends, state_times
+from popmodel.trace.states import RUNNING
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
@@ -43,6 +37,45 @@ if TYPE_CHECKING:
     from popmodel.network.network import Network
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
+
+
+@dataclass(frozen=True)
+class UsefulTimes:
+    """Useful time of all threads of a run."""
+
+    # When threads run user code; waits for locks of which there are only sums are taken off.
+    running: WithoutWaits
+    regions: ParallelRegions  # The parallel regions
+    # int64[L]: Useful time of each location in parallel regions, ns: of a master while it is in a
+    # construct, of a worker while it executes an outlined function.
+    in_regions: NDArray[np.int64]
+    # Running time of workers outside of all outlined functions, whatever their master does.
+    apart: Intervals
+
+
+def useful_times(trace: Trace) -> UsefulTimes:
+    """Find the useful time of a run, or of a part of one."""
+    bounds = np.asarray(trace.process_offsets, dtype=np.int64)
+    is_master = np.zeros(bounds[-1], dtype=bool)
+    is_master[bounds[:-1]] = True
+    in_state = trace.records.in_state(RUNNING)
+    running = WithoutWaits.of_running(in_state, summed_waits(trace, in_state))
+    found = parallel_regions(trace)
+    outlined = found.in_function
+    inside = np.where(is_master, running.within(found.on_master), running.within(outlined))
+    some = np.flatnonzero(~is_master & (running.total() > inside))
+    return UsefulTimes(running, found, inside, alone([running.at(some)], [outlined]))
+
+
+# From a traced run to its observables.
+#
+# The rules are those of PyPOP's statistics, which they reproduce to the nanosecond
+# (``tests/efficiency/test_pypop.py``): useful time is state 1 (running); time in MPI comes from the
+# MPI events; a parallel region lasts from a nonzero value of the parallel-construct event on the
+# master to the next zero; a worker takes part in regions inside its outlined functions, and what it
+# runs outside of them is useful, but in no region; a counter read at time t belongs to the running
+# record with begin < t <= end, and only the first read at that t counts.
+
 
 _NS = 1e9
 _ROWS = 1 << 15  # useful times of the threads whose counters are read together
@@ -103,7 +136,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
 def before_replay(trace: Trace) -> Observables:
     """Return what is known of a run without measured times, whose MPI takes none.
 
-    Its replays give the rest (`popmodel.efficiency.replayed.of_execution`).
+    Its replays give the rest (`popmodel.efficiency.observables.of_execution`).
     """
     measured, broken, _ = _measured(trace, max(longest(trace, *state_times(trace)), 1))
     return Observables(**measured, absent=broken)

@@ -14,7 +14,7 @@ import numpy as np
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse, before_replay
-from popmodel.efficiency.replayed import FAMILIES, NO_REGIONS, of_execution, unknown_families
+from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, unknown_families
 from popmodel.extraction.agreement import differences, exchanged
 from popmodel.machine import profile
 from popmodel.model.run.placement import Allocation

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.efficiency.useful import useful_times
+from popmodel.efficiency.measure import useful_times
 from popmodel.extraction.amounts import Amount
 from popmodel.extraction.computing import Timing
 from popmodel.extraction.written import number

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import waiting_in
-from popmodel.efficiency.useful import useful_times
 from popmodel.extraction.outline import Team
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.pieces import spread
@@ -16,7 +16,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.efficiency.useful import UsefulTimes
+    from popmodel.efficiency.measure import UsefulTimes
     from popmodel.extraction.computing import Computing
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace

@@ -46,9 +46,8 @@ from popmodel.model.symbols import SYMBOLS, not_modelled
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.plain import document, fields_of
-from popmodel.prediction.elasticity import elasticities
-from popmodel.prediction.prediction import MAIN_FAMILY, Elasticity
-from popmodel.prediction.subject import subject
+from popmodel.prediction.causes import elasticities
+from popmodel.prediction.prediction import MAIN_FAMILY, Elasticity, subject
 from popmodel.units import format_time
 from popmodel.values import dataclass
 

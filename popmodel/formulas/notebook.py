@@ -1,15 +1,21 @@
-"""Equations and symbols, collected while a model is traced."""
+"""Equations and symbols, collected while a model is traced, as text and as LaTeX."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import Any
 
+from sympy.core.exprtools import factor_terms
+from sympy.core.symbol import Symbol
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.expressions.elementary import Value
 from popmodel.expressions.traced import Traced, exact
-from popmodel.formulas import notation
 from popmodel.machine.parameter import TIERS
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
@@ -20,6 +26,77 @@ from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.plain import fields_of
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
+
+# Formulas as text and as LaTeX.
+#
+# The text is what `popmodel.expressions` reads: what is printed can be evaluated again.
+
+
+_LONGEST_SYMBOL = 2  # letters; longer names are words
+_KNOWN = 1024  # formulas: the metrics of a run share most of theirs
+_GREEK = ("alpha", "beta", "gamma", "kappa", "lambda", "sigma")
+
+
+class _TextPrinter(StrPrinter):  # type: ignore[misc]
+    def _print_Float(self, expr: Any) -> str:
+        return repr(float(expr))
+
+
+class _LatexPrinter(LatexPrinter):  # type: ignore[misc]
+    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:  # noqa: ARG002
+        return latex_name(expr.name)
+
+    def _print_Float(self, expr: Any) -> str:
+        mantissa, _, exponent = repr(float(expr)).partition("e")
+        return mantissa if not exponent else rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
+
+
+@lru_cache(maxsize=_KNOWN, typed=True)
+def text(formula: Any) -> str:
+    """Return a SymPy expression as text in the grammar of `popmodel.expressions`."""
+    return str(_TextPrinter().doprint(formula))
+
+
+@lru_cache(maxsize=_KNOWN, typed=True)
+def latex(formula: Any) -> str:
+    """Return a SymPy expression as LaTeX."""
+    return str(_LatexPrinter({"mul_symbol": r" \, "}).doprint(formula))
+
+
+@lru_cache(maxsize=_KNOWN, typed=True)
+def tidy(formula: Any) -> Any:
+    """Take out common factors of a sum where that makes the expression shorter."""
+    factored = factor_terms(formula)
+    return factored if len(text(factored)) < len(text(formula)) else formula
+
+
+@lru_cache(maxsize=1024)
+def latex_name(name: str) -> str:
+    """Return a name as LaTeX: a letter or two with subscripts, or words as words."""
+    head, *below = name.split("_")
+    if name in AGGREGATES or (len(head) > _LONGEST_SYMBOL and head not in _GREEK):
+        return rf"\text{{{name.replace('_', ' ')}}}"
+    split = re.fullmatch(r"([A-Za-z]+)(\d+)", head)
+    if split:
+        head, below = split[1], [split[2], *below]
+    if not below:
+        return _upright(head)
+    return f"{_upright(head)}_{{{','.join(_upright(part) for part in below if part)}}}"
+
+
+def symbol(name: str, value: float) -> Symbol:
+    """Return the SymPy symbol of a name, positive if its value is."""
+    return Symbol(name, positive=True) if value > 0 else Symbol(name, real=True)
+
+
+def _upright(word: str) -> str:
+    if word in _GREEK:
+        return rf"\{word}"
+    return word if len(word) == 1 or word.isdigit() else rf"\mathrm{{{word}}}"
+
+
+# Equations and symbols, collected while a model is traced.
+
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {"q": expected_maximum, "mva": random_round}
 """What formulas call by name beside the functions of the grammar."""
@@ -60,14 +137,14 @@ class Equation:
     @property
     def text(self) -> str:
         """Right-hand side in the grammar of `popmodel.expressions`."""
-        return notation.text(self.formula)
+        return text(self.formula)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the equation as JSON types."""
         return {
             "name": self.name,
             "text": self.text,
-            "latex": f"{notation.latex_name(self.name)} = {notation.latex(self.formula)}",
+            "latex": f"{latex_name(self.name)} = {latex(self.formula)}",
             **fields_of(self, "value", "unit", "meaning", "kind"),
         }
 
@@ -92,7 +169,7 @@ class Given:
         """Return the symbol as JSON types."""
         return {
             "name": self.name,
-            "latex": notation.latex_name(self.name),
+            "latex": latex_name(self.name),
             **fields_of(self, "path", "meaning", "unit"),
             **fields_of(self.quantity, "value", "low", "high", "origin"),
         }
@@ -133,7 +210,7 @@ class Notebook:
         """Return a new symbol."""
         name = self._free(name)
         self.symbols[name] = Given(name, path, meaning, unit, quantity)
-        return Traced(quantity.value, notation.symbol(name, quantity.value))
+        return Traced(quantity.value, symbol(name, quantity.value))
 
     def define(self, name: str, value: Value, unit: str, meaning: str, kind: str) -> Value:
         """Return a value with a name of its own; a number, or what has a name, as it is."""
@@ -143,14 +220,14 @@ class Notebook:
 
     def write(self, name: str, value: Value, unit: str, meaning: str, kind: str) -> Traced:
         """Return a value with a name of its own, whatever it is."""
-        formula = notation.tidy(value.formula if isinstance(value, Traced) else exact(value))
+        formula = tidy(value.formula if isinstance(value, Traced) else exact(value))
         number = float(value)
         for known in self.equations.values():
             if known.formula == formula and known.meaning == meaning and known.kind == kind:
-                return Traced(number, notation.symbol(known.name, number))
+                return Traced(number, symbol(known.name, number))
         name = self._free(name)
         self.equations[name] = Equation(name, formula, number, unit, meaning, kind)
-        return Traced(number, notation.symbol(name, number))
+        return Traced(number, symbol(name, number))
 
     def law(self, name: str, value: Value, unit: str, meaning: str) -> Value:
         """Return a law of the machine a name of its own."""

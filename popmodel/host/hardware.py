@@ -1,12 +1,4 @@
-"""What hardware a process may use: cores, sockets, memory domains, caches, memory and limits.
-
-The facts come from the texts of files below ``/sys`` and ``/proc``, given as a mapping from path to
-text. So what the measuring program noted on a compute node, what this machine says, and what a test
-writes down are read in the same way.
-
-What counts is what the process may use: a job that was given 4 of 64 cores, or a container limited
-to them, is on a machine of 4 cores. Hardware threads of one core are one core.
-"""
+"""What hardware a process may use: cores, caches, memory, and limits of control groups."""
 
 from __future__ import annotations
 
@@ -14,30 +6,250 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from popmodel.documents import parse_json, read_shape
 from popmodel.errors import FileError
-from popmodel.host.caches import CacheLevel, read_caches
-from popmodel.host.limits import cpu_limit, limit_paths, memory_limit
-from popmodel.host.system_files import (
-    AFFINITY,
-    CPU,
-    LSCPU,
-    LSTOPO,
-    NODE,
-    Files,
-    cpu_list,
-    number_of,
-    parse_cpu_list,
-    text_of,
-)
 from popmodel.shapes import Items, Plain, Table
 from popmodel.values import dataclass
+
+# What the system writes below ``/sys`` and ``/proc``: texts by path, and how they are read.
+
+
+Files = Mapping[str, str]
+
+CPU = "/sys/devices/system/cpu"
+NODE = "/sys/devices/system/node"
+AFFINITY = "affinity"
+"""Pseudo path: the list of CPUs that the process may run on."""
+LSCPU = "lscpu"
+"""Pseudo path: what ``lscpu -J`` printed."""
+LSTOPO = "lstopo"
+"""Pseudo path: what ``lstopo --of xml`` printed."""
+
+
+def parse_cpu_list(text: str) -> tuple[int, ...]:
+    """Read a list of CPUs as the system writes it, such as ``0-3,8``; empty if it is none."""
+    cpus: set[int] = set()
+    for part in filter(None, text.strip().split(",")):
+        match = re.fullmatch(r"\s*(\d{1,7})(?:-(\d{1,7}))?\s*", part)
+        if match is None:
+            return ()
+        cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(cpus))
+
+
+def cpu_list(cpus: Iterable[int]) -> str:
+    """Write CPUs as the system does: ``0-3,8``."""
+    ranges: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if ranges and cpu == ranges[-1][1] + 1:
+            ranges[-1][1] = cpu
+        else:
+            ranges.append([cpu, cpu])
+    return ",".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges)
+
+
+def text_of(files: Files, path: str) -> str | None:
+    """Return the text of a file of one line; None if there is none."""
+    return files.get(path, "").strip() or None
+
+
+def number_of(files: Files, path: str, otherwise: int) -> int:
+    """Return the number in a file; ``otherwise`` if there is none."""
+    text = files.get(path, "").strip()
+    return int(text) if re.fullmatch(r"-?\d{1,9}", text) else otherwise
+
+
+# Limits that control groups set to the CPU time and the memory of a process.
+
+
+_PERIOD = 100_000  # microseconds: the kernel's own period of CPU quotas
+_NO_LIMIT = 1 << 60  # cgroup v1 writes "no limit" as a number near 2**63
+
+
+def limit_paths() -> Iterator[Path]:
+    """Give the files of limits of this process's control groups and of the groups around them."""
+    try:
+        groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:  # a system without control groups
+        return
+    for group in groups:
+        _, controllers, inside = group.split(":", 2)
+        root = _mounted(mounts, controllers)
+        if root is None:
+            continue
+        place, top = root
+        # In a container the group's path may be the host's, of which only the end is mounted.
+        relative = inside.removeprefix(top if top != "/" else "").lstrip("/")
+        below = place / relative
+        for folder in [below, *below.parents]:
+            for name in _LIMITS:
+                yield folder / name
+            if folder == place:
+                break
+
+
+_LIMITS = (
+    *("cpu.max", "memory.max", "memory.high"),
+    *("cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes"),
+)
+
+
+def _mounted(mounts: Iterable[str], controllers: str) -> tuple[Path, str] | None:
+    """Where a hierarchy of control groups is mounted, and which of its groups that place shows."""
+    for mount in mounts:
+        before, _, after = mount.partition(" - ")
+        fields, kind = before.split(), after.split()
+        if len(fields) < 5 or len(kind) < 3:
+            continue
+        if controllers:
+            fits = kind[0] == "cgroup" and set(controllers.split(",")) <= set(kind[2].split(","))
+        else:
+            fits = kind[0] == "cgroup2"
+        if fits:
+            return Path(fields[4]), fields[3]
+    return None
+
+
+def cpu_limit(files: Files) -> float | None:
+    """Return the CPUs' worth of time of the tightest control group around the process."""
+    limits = []
+    for path, text in files.items():
+        name = PurePosixPath(path).name
+        if name == "cpu.max":
+            quota, _, period = text.strip().partition(" ")
+            limits.append(_ratio(quota, period or str(_PERIOD)))
+        elif name == "cpu.cfs_quota_us":
+            other = str(PurePosixPath(path).with_name("cpu.cfs_period_us"))
+            limits.append(_ratio(text.strip(), files.get(other, str(_PERIOD)).strip()))
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _ratio(quota: str, period: str) -> float | None:
+    """Quota over period, or None for ``max``, -1 and what is not a number."""
+    if not quota.isdigit() or not period.isdigit() or int(quota) == 0 or int(period) == 0:
+        return None
+    return int(quota) / int(period)
+
+
+def memory_limit(files: Files) -> int | None:
+    """Return the bytes of the tightest control group around the process."""
+    limits = []
+    for path, text in files.items():
+        value = text.strip()
+        known = PurePosixPath(path).name in ("memory.max", "memory.high", "memory.limit_in_bytes")
+        if known and value.isdigit() and 0 < int(value) < _NO_LIMIT:
+            limits.append(int(value))
+    return min(limits, default=None)
+
+
+# Data caches of the cores that a process may use, from sysfs or else from lstopo.
+
+
+_SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """A level of data or unified cache."""
+
+    level: str  # ``L1``, ``L2`` and so on
+    bytes: int  # Size of one instance
+    shared_by: int  # Cores that the process may use, of those that share one instance
+    line: int | None = None  # Bytes of a cache line
+
+
+def read_caches(files: Files, cores: Sequence[Sequence[int]]) -> tuple[CacheLevel, ...]:
+    """Tell the data caches."""
+    return _of_sysfs(files, cores) or _of_lstopo(files, cores)
+
+
+def _of_sysfs(files: Files, cores: Sequence[Sequence[int]]) -> tuple[CacheLevel, ...]:
+    levels: dict[int, Counter[tuple[int, int, int | None]]] = {}
+    core_of = {cpu: index for index, cpus in enumerate(cores) for cpu in cpus}
+    # A few dozen entries per CPU and thousands of CPUs: each CPU's own are picked in one pass.
+    pattern = re.compile(rf"{CPU}/cpu(\d+)/cache/(index\d+)/level")
+    firsts = {cpus[0] for cpus in cores}
+    for path in files:
+        match = pattern.fullmatch(path)
+        if match is None or int(match[1]) not in firsts:
+            continue
+        folder = str(PurePosixPath(path).parent)
+        size = _size(files.get(f"{folder}/size", ""))
+        kind = text_of(files, f"{folder}/type")
+        level = number_of(files, path, 0)
+        if not level or not size or kind == "Instruction":
+            continue
+        sharing = parse_cpu_list(files.get(f"{folder}/shared_cpu_list", "")) or (int(match[1]),)
+        shared_by = len({core_of[cpu] for cpu in sharing if cpu in core_of})
+        line = number_of(files, f"{folder}/coherency_line_size", 0) or None
+        levels.setdefault(level, Counter())[size, max(1, shared_by), line] += 1
+    return _commonest(levels)
+
+
+def _commonest(
+    levels: Mapping[int, Counter[tuple[int, int, int | None]]],
+) -> tuple[CacheLevel, ...]:
+    """One cache per level: that of most cores, where a node has cores of several kinds."""
+    return tuple(
+        CacheLevel(f"L{level}", *max(kinds, key=lambda kind: (kinds[kind], kind[1], kind[0])))
+        for level, kinds in sorted(levels.items())
+    )
+
+
+def _of_lstopo(files: Files, cores: Sequence[Sequence[int]]) -> tuple[CacheLevel, ...]:
+    from xml.etree import ElementTree
+
+    try:
+        root = ElementTree.fromstring(files.get(LSTOPO, ""))
+    except ElementTree.ParseError:
+        return ()
+    core_of = {cpu: index for index, cpus in enumerate(cores) for cpu in cpus}
+    levels: dict[int, Counter[tuple[int, int, int | None]]] = {}
+    for item in root.iter("object"):
+        if not re.fullmatch(r"L\dCache|Cache", item.get("type", "")):
+            continue
+        units = {unit.get("os_index", "") for unit in item.iter("object") if _is_cpu(unit)}
+        sharing = {core_of[int(unit)] for unit in units if unit.isdigit() and int(unit) in core_of}
+        level, size, line = (
+            int(text) if (text := item.get(key, "")).isdigit() else 0
+            for key in ("depth", "cache_size", "cache_linesize")
+        )
+        # cache_type: 0 unified, 1 data, 2 instruction
+        if level and size and sharing and item.get("cache_type") != "2":
+            shared = (size, len(sharing), line or None)
+            levels.setdefault(level, Counter())[shared] += len(sharing)
+    return _commonest(levels)
+
+
+def _is_cpu(item: Any) -> bool:
+    return bool(item.get("type") == "PU")
+
+
+def _size(text: str) -> int | None:
+    match = re.fullmatch(r"(\d+)([KMGT]?)i?B?", text.strip())
+    return int(match[1]) * _SCALE[match[2]] if match else None
+
+
+# What hardware a process may use: cores, sockets, memory domains, caches, memory and limits.
+#
+# The facts come from the texts of files below ``/sys`` and ``/proc``, given as a mapping from path
+# to
+# text. So what the measuring program noted on a compute node, what this machine says, and what a
+# test
+# writes down are read in the same way.
+#
+# What counts is what the process may use: a job that was given 4 of 64 cores, or a container
+# limited
+# to them, is on a machine of 4 cores. Hardware threads of one core are one core.
+
 
 _NO_CACHES = "neither sysfs nor lstopo reports the caches"
 _PATIENCE = 30.0  # seconds for lscpu and lstopo

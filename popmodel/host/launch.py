@@ -11,16 +11,19 @@ from pathlib import Path
 from popmodel.errors import FileError
 from popmodel.files import append_to
 from popmodel.host import hardware, processes
-from popmodel.host.failures import (
+from popmodel.host.probe import (
     OUT_OF_TOUCH,
+    Call,
     LaunchError,
+    Way,
+    call,
     explain,
+    forget,
     meaningful,
     not_started,
+    probe,
     quote,
 )
-from popmodel.host.launchers import Call, Way, call
-from popmodel.host.probe import forget, probe
 from popmodel.host.toolchain import Mpi
 from popmodel.units import plural
 from popmodel.values import dataclass

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from popmodel.machine import remeasure
-from popmodel.machine.constructs import CONSTRUCTS
-from popmodel.machine.parameter import TIERS
+from popmodel.machine.parameter import CONSTRUCTS, TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import ANY, Profile, lacking_part
 from popmodel.machine.quantity import Quantity

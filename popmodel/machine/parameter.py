@@ -1,4 +1,4 @@
-"""What is said of a parameter of machines, once: an entry of the register."""
+"""OpenMP constructs whose overhead is measured, by the names that profiles and signatures use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,22 @@ from dataclasses import field, replace
 
 from popmodel.machine.quantity import Quantity
 from popmodel.values import dataclass
+
+PLAIN = (
+    *("parallel", "for", "parallel_for", "barrier", "single", "master", "critical", "lock"),
+    *("atomic", "ordered", "reduction", "sections", "task", "taskwait"),
+)
+"""Those that copy no array."""
+
+COPYING = ("private", "firstprivate", "lastprivate", "copyprivate", "copyin", "threadprivate")
+"""Those that copy an array into every thread or out of it: their cost is per byte as well."""
+
+CONSTRUCTS = (*PLAIN, *COPYING, "static")
+"""All that a signature may count; a profile may know others. ``static`` is a schedule."""
+
+
+# What is said of a parameter of machines, once: an entry of the register.
+
 
 PARTS = ("core", "memory", "loops", "openmp", "p2p", "collectives", "overlap", "threads", "noise")
 """Parts of the measurement, in the order in which they are listed."""

@@ -24,9 +24,8 @@ from popmodel.machine import remeasure
 from popmodel.machine.checks import ProfileError, UnreadableProfile, check_document
 from popmodel.machine.parameter import DISTANCES, TIERS
 from popmodel.machine.parameters import REGISTER
-from popmodel.machine.quantity import Quantity
+from popmodel.machine.quantity import Cache, Quantity, Topology
 from popmodel.machine.register import find
-from popmodel.machine.topology import Cache, Topology
 from popmodel.units import format_size, format_time, plural
 from popmodel.values import cut, dataclass
 

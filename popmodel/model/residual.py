@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from popmodel.expressions.elementary import Value, maximum
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.model.calibration import RESIDUAL
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work

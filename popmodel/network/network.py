@@ -1,4 +1,4 @@
-"""Networks: parameters and rules of communication in replays."""
+"""How many links and buses a network has, and how messages share them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.network.limits import check_count, check_sharing
 from popmodel.units import format_bandwidth, format_time
 from popmodel.values import dataclass
 
@@ -22,6 +21,39 @@ if TYPE_CHECKING:
     from popmodel.network.speeds import Speeds
     from popmodel.network.tiers import Tiers
     from popmodel.network.topology import Topology
+
+
+#: How messages share a link.
+#:
+#: ``fifo``
+#:     A message holds an output link of its sender's node, an input link of its receiver's and a
+#:     bus for as long as its bytes take; others wait for them in order (Dimemas).
+#: ``fair``
+#:     Messages that use a link at the same time share its bandwidth, max-min fairly: each gets as
+#:     much as it can without taking from one that has less (flow level, as in SimGrid).
+SHARING = ("fifo", "fair")
+
+
+def check_count(value: int, what: str) -> None:
+    """Refuse a number of resources that is not a whole number from 0 (as many as needed)."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise UsageError(
+            f"{what} must be a whole number of at least 0, not {value!r}",
+            "0 means as many as are needed",
+        )
+
+
+def check_sharing(value: str) -> None:
+    """Refuse a way to share links that is not known."""
+    if value not in SHARING:
+        raise UsageError(
+            f"unknown sharing of links {value!r}",
+            did_you_mean(value, SHARING, f"choose one of {', '.join(SHARING)}"),
+        )
+
+
+# Networks: parameters and rules of communication in replays.
+
 
 #: What is charged for a message, and when a rendezvous sender goes on.
 #:
@@ -95,7 +127,7 @@ class Network:
         CPU speed relative to the traced run; 2 halves the time between MPI calls.
     algorithms : tuple of Selection
         Which algorithms the operations of the reading ``algorithm`` take, where it is not the
-        first in `popmodel.simulator.patterns.ALGORITHMS`.
+        first in `popmodel.simulator.algorithms.ALGORITHMS`.
     tiers : Tiers or None
         Cost of messages within a node and between nodes, by size. Replaces `latency`, `bandwidth`,
         `eager_threshold` and overheads, which are then those of the longest distance.
@@ -113,7 +145,7 @@ class Network:
     buses : int
         Messages between nodes that are under way at the same time at most; 0: any number.
     sharing : str
-        How messages share a link: one of `popmodel.network.limits.SHARING`.
+        How messages share a link: one of `popmodel.network.network.SHARING`.
     topology : FatTree or Torus, optional
         Switches and links between the nodes, which messages share fairly: their time there comes
         on top of the latency, and `bandwidth` is the most that one message gets. Instead of links

@@ -9,6 +9,7 @@ Source: R. Hockney, Parallel Computing 20 (1994) 389 (``alpha + beta m``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -18,6 +19,9 @@ from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from popmodel.network.network import Network
+
 
 Size: TypeAlias = "Value | NDArray[np.int64]"
 """Bytes of a message: a quantity, or what was measured of many."""
@@ -114,3 +118,88 @@ def ring_of_blocking_sends(one: Value, processes: Value, waits: Condition) -> Va
     other around it.
     """
     return choose(waits, processes * one, one)
+
+
+# Over which links messages go from node to node.
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Over which links messages go, and what those carry."""
+
+    # int32[R]: Nodes of each route, by number from 0, ascending by sender, then receiver.
+    sender: NDArray[np.int32]
+    receiver: NDArray[np.int32]
+    offsets: NDArray[np.int64]  # int64[R + 1]: Rows of each route in `link`
+    link: NDArray[np.int32]  # int32[K]: Links of a route
+    latency: NDArray[np.float64]  # float64[R]: Time on the way beside that of any message, s
+    capacity: NDArray[np.float64]  # float64[L]: What each link carries, B/s
+    # What the links of each process inside its node carry, each way, B/s; 0: as much as needed.
+    within: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.sender)
+
+
+_NONE = np.empty(0, np.int32)
+
+NO_ROUTES = Routes(_NONE, _NONE, np.zeros(1, np.int64), _NONE, np.empty(0), np.empty(0))
+"""Where no message shares a link with another."""
+
+
+def of_hops(
+    routes: int, hops: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Put hops together that were found side by side."""
+    empty = np.empty(0, np.int64)
+    route = np.concatenate([empty, *(which for which, _ in hops)])
+    link = np.concatenate([empty, *(over for _, over in hops)])
+    order = np.argsort(route, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(route, minlength=routes))])
+    return offsets.astype(np.int64), link[order].astype(np.int32)
+
+
+# Resources that messages share: links of nodes, links inside nodes, buses.
+
+
+def over_links(network: Network, sender: NDArray[np.int32], receiver: NDArray[np.int32]) -> Routes:
+    """Lead messages between nodes over their output links, input links and buses.
+
+    n links of a node are one that carries n times the bandwidth of a message; so are n buses.
+    """
+    tiers = network.tiers
+    far = network.bandwidth if tiers is None or tiers.between is None else tiers.between.bandwidth
+    nodes = int(max(sender.max(initial=-1), receiver.max(initial=-1))) + 1
+    output, into = network.output_links, network.input_links
+    columns: list[NDArray[np.int32]] = []
+    capacity: list[NDArray[np.float64]] = []
+    if np.isfinite(far):
+        if output or into:
+            # A half-duplex link that goes in is one of those that go out.
+            both = bool(output) and bool(into)
+            columns = [sender, receiver + np.int32(nodes if both else 0)]
+            capacity = [np.full(nodes, (output or into) * far)]
+            if both:
+                capacity.append(np.full(nodes, into * far))
+        if network.buses:
+            first = sum(map(len, capacity))
+            columns.append(np.full(len(sender), first, np.int32))
+            capacity.append(np.array([network.buses * far]))
+    if not columns:
+        return replace(NO_ROUTES, within=within_nodes(network))
+    return Routes(
+        sender,
+        receiver,
+        np.arange(len(sender) + 1, dtype=np.int64) * len(columns),
+        np.stack(columns, axis=1).reshape(-1),
+        np.zeros(len(sender)),
+        np.concatenate(capacity),
+        within_nodes(network),
+    )
+
+
+def within_nodes(network: Network) -> float:
+    """What the links of a process inside its node carry, each way, B/s; 0: as much as needed."""
+    tiers = network.tiers
+    near = network.bandwidth if tiers is None or tiers.within is None else tiers.within.bandwidth
+    return network.links_within * near if network.links_within and np.isfinite(near) else 0.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from popmodel.arrays import distinct
-from popmodel.efficiency.useful import UsefulTimes, useful_times
+from popmodel.efficiency.measure import UsefulTimes, useful_times
 from popmodel.phases.counted import counted
 from popmodel.phases.phase import SEVERAL, SMALL, Phase, Phases, Team
 from popmodel.phases.places import homes, name_of_burst, told_apart

@@ -15,7 +15,7 @@ from popmodel.trace.tables import offsets_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.efficiency.useful import UsefulTimes
+    from popmodel.efficiency.measure import UsefulTimes
     from popmodel.phases.stretches import Stretches
     from popmodel.trace import Trace
 

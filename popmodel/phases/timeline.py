@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.efficiency.useful import useful_times
+from popmodel.efficiency.measure import useful_times
 from popmodel.phases.stretches import bursts, regions
 from popmodel.trace.calls import CallGroup
 from popmodel.trace.intervals import Intervals, alone

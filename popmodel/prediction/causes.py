@@ -1,14 +1,35 @@
-"""What of a program each loss comes from: its items one by one, and the imbalance of processes."""
+"""Why a run takes its time: items behind each loss, elasticities, and what would help."""
 
 from __future__ import annotations
 
-from popmodel.expressions.elementary import Value
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.errors import PopmodelError, UsageError
+from popmodel.expressions.elementary import Value, numbers
+from popmodel.model import changes
+from popmodel.model.changes import GROUPS, REMEDIES
 from popmodel.model.evaluation import Evaluation
+from popmodel.model.kinds.item import Item
+from popmodel.model.performance import Known
+from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.course import computation, delays
+from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.work import Work
-from popmodel.model.study import Study
-from popmodel.model.uncertainty import nominal
+from popmodel.model.signature.program import Signature, items, mapped
+from popmodel.model.study import Study, expand
+from popmodel.model.uncertainty import Draws, nominal
+from popmodel.prediction.prediction import Elasticity
+
+# What of a program each loss comes from: its items one by one, and the imbalance of processes.
+
 
 UNEQUAL = "unequal work"
 WAITING = "waiting for others"
@@ -62,3 +83,158 @@ def _lost(work: Work, threads: int) -> dict[str, Value]:
         "openmp_region_efficiency": work.parallel - work.share,
         "serial_region_efficiency": work.serial * (threads - 1) / threads,
     }
+
+
+# Elasticities: by how many per cent a result changes if an input grows by one.
+#
+# ``d ln(result) / d ln(input)``, by central differences. All inputs are changed in
+# one evaluation: column 0 of every array is the best estimate, and each input has two columns of
+# its
+# own. Where the model has a kink or a step (a maximum of two times, whole shares of a loop, a cache
+# that a working set just fits) both sides are told, since no single number is right there.
+
+
+STEP = 0.005
+"""Relative change of an input to either side."""
+
+_Input = tuple[str, dict[str, int]]
+_Inputs = dict[str, _Input]
+
+
+def elasticities(
+    study: Study,
+    placement: Placement,
+    result: Callable[[Modelled], Value] = lambda modelled: modelled.runtime,
+    agreement: Agreement | None = None,
+) -> tuple[Elasticity, ...]:
+    """Return the elasticities of a result with respect to all that enters and that a factor suits.
+
+    A parameter that cannot change a little, such as a number of blocks that is 1, has none.
+    """
+
+    def changed(inputs: _Inputs) -> tuple[NDArray[np.float64], Draws]:
+        drawn = study.sources(_factors(inputs), draws=0)
+        modelled = study.run(placement, drawn, agreement=agreement).modelled
+        return np.broadcast_to(numbers(result(modelled)), 1 + 2 * len(inputs)), drawn
+
+    inputs = _inputs(study)
+    try:
+        values, drawn = changed(inputs)
+    except UsageError:  # a parameter is at the edge of what makes sense
+        inputs = {name: one for name, one in inputs.items() if _is_possible(changed, name, one)}
+        values, drawn = changed(inputs)
+    if not np.all(values > 0):
+        raise ValueError(f"a result of {values.min():g} has no elasticity")
+    every = [
+        _one(name, label, values[0], values[1 + 2 * index], values[2 + 2 * index])
+        for index, (name, (label, paths)) in enumerate(inputs.items())
+        if not paths.keys().isdisjoint(drawn.used)
+    ]
+    return tuple(sorted(every, key=lambda one: -one.largest))
+
+
+def _is_possible(changed: Callable[[_Inputs], Any], name: str, one: _Input) -> bool:
+    """Whether a result has a value with one input changed."""
+    try:
+        changed({name: one})
+    except UsageError:
+        return False
+    return True
+
+
+def _inputs(study: Study) -> _Inputs:
+    """By name, what grows, and by path the power of its factor on each quantity."""
+    inputs: _Inputs = {}
+    for name, group in GROUPS.items():
+        paths = {
+            path: power
+            for beginning, power in group.powers.items()
+            for path in expand({beginning: 1.0}, study.quantities)
+        }
+        if paths:
+            inputs[name] = (group.label, paths)
+    for name in study.params:
+        inputs[f"params.{name}"] = (name, {f"params.{name}": 1})
+    return inputs
+
+
+def _factors(inputs: _Inputs) -> dict[str, NDArray[np.float64]]:
+    factors = {}
+    for index, (_, paths) in enumerate(inputs.values()):
+        for path, power in paths.items():
+            column = np.ones(1 + 2 * len(inputs))
+            column[1 + 2 * index] = (1 - STEP) ** power
+            column[2 + 2 * index] = (1 + STEP) ** power
+            factors[path] = column
+    return factors
+
+
+def _one(name: str, label: str, middle: float, below: float, above: float) -> Elasticity:
+    less, more = math.log1p(-STEP), math.log1p(STEP)
+    falling, rising = math.log(below / middle) / less, math.log(above / middle) / more
+    return Elasticity(name, label, math.log(above / below) / (more - less), falling, rising)
+
+
+# What would help a run, with the gain of each: changes of the program's parts, and of the machine.
+#
+# Changes of the program follow from what its parts lose: a serial part can be shared by the
+# threads,
+# a halo that the master packs can be packed in parallel, a critical section can go. Each is
+# modelled
+# by the same terms as the run itself; replayed delays are scaled alike.
+
+
+NEGLIGIBLE = 0.0005
+"""Part of the runtime: a remedy that brings less is not worth a line."""
+
+
+def remedies(
+    study: Study,
+    placement: Placement,
+    causes: Mapping[str, Mapping[str, float]],
+    agreement: Agreement | None = None,
+) -> dict[str, float]:
+    """Return the relative change of the runtime under each remedy that helps, the best first."""
+    same: Known = {}  # items that no change of the program touches
+
+    def changed(of: Study, factors: Mapping[str, float]) -> Evaluation:
+        drawn = of.sources(expand(factors, of.quantities), draws=0)
+        known = None if factors else same
+        return of.run(placement, drawn, agreement=agreement, known=known)
+
+    now = changed(study, {})
+    before = nominal(now.modelled.runtime)
+    found = {
+        label: nominal(changed(study, changes.factors(groups, factor)).modelled.runtime) / before
+        - 1
+        for label, (factor, groups) in REMEDIES.items()
+    }
+    losing = {name for by_item in causes.values() for name in by_item}
+    for label, signature in _programs(study.signature, losing, placement.threads):
+        try:
+            run = changed(study.with_signature(signature), {})
+        except PopmodelError:
+            continue
+        if run.machine.lacking <= now.machine.lacking:  # what is assumed costs nobody knows what
+            found[label] = nominal(run.modelled.runtime) / before - 1
+    helpful = {label: change for label, change in found.items() if change < -NEGLIGIBLE}
+    return dict(sorted(helpful.items(), key=lambda item: item[1]))
+
+
+def _programs(
+    signature: Signature, losing: set[str], threads: int
+) -> Iterator[tuple[str, Signature]]:
+    """The program with one change each; parts of one name change together."""
+
+    def faster(item: Item) -> dict[str, Item]:
+        """The item by what makes it faster; nothing if it loses nothing."""
+        found = item.faster(threads) if item.name in losing else ()
+        return {item.remedies[remedy][0].format(item.name): one for remedy, one in found}
+
+    def changed(label: str, item: Item) -> Item:
+        return faster(item).get(label, item)
+
+    labels = dict.fromkeys(label for item in items(signature.program) for label in faster(item))
+    for label in labels:
+        program = mapped(signature.program, partial(changed, label))
+        yield label, replace(signature, program=program)

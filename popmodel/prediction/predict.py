@@ -13,12 +13,9 @@ from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study, multithreading
 from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate, estimate, nominal, shares
-from popmodel.prediction.causes import causes
-from popmodel.prediction.elasticity import elasticities
-from popmodel.prediction.prediction import MAIN_FAMILY, Prediction
-from popmodel.prediction.remedies import remedies
+from popmodel.prediction.causes import causes, elasticities, remedies
+from popmodel.prediction.prediction import MAIN_FAMILY, Prediction, assess
 from popmodel.prediction.scaling import ReferenceRun, compare
-from popmodel.prediction.validity import assess
 
 
 def predict(

@@ -1,7 +1,9 @@
-"""What a prediction says: numbers with intervals, reasons, provenance: all that a report shows."""
+"""What a prediction says: what it is about, how far it reaches, numbers with intervals."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
 from typing import Any
 
@@ -11,14 +13,143 @@ from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.launch import launch_line, mpirun_line
+from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Placement
+from popmodel.model.run.reach import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import RUN_TO_RUN
 from popmodel.model.uncertainty import LEVEL, Estimate
 from popmodel.plain import document, fields_of
-from popmodel.prediction.subject import subject
-from popmodel.prediction.validity import Validity
 from popmodel.values import dataclass
+
+# What a document of the model is about: the application and the machine, as JSON types.
+
+
+def subject(
+    signature: Signature, profile: Profile, settings: Mapping[str, float]
+) -> dict[str, dict[str, Any]]:
+    """Return the keys ``application`` and ``machine``."""
+    return {
+        "application": {
+            "name": signature.name,
+            "path": signature.path,
+            "bundled": signature.is_bundled,
+            "not_modelled": signature.not_modelled,
+            "settings": dict(settings),
+            "imbalance": signature.set_imbalance,
+            "calibration": _calibration(signature, profile),
+        },
+        "machine": {
+            "name": profile.name,
+            "path": profile.path,
+            "preset": profile.is_preset,
+            "origin": profile.origin,
+            "noisy": list(profile.noisy),
+        },
+    }
+
+
+def _calibration(signature: Signature, profile: Profile) -> dict[str, Any] | None:
+    """By what runs the signature was calibrated, and whether all of it holds on the machine."""
+    known = signature.calibration
+    if known is None:
+        return None
+    return {
+        "runs": len(known.runs),
+        "noise": known.noise,
+        "machine": known.machine,
+        "same_machine": known.machine_digest == profile.digest,
+        "changed": list(known.changed),
+    }
+
+
+# How far a prediction goes beyond what was measured of the machine.
+#
+# What the model asked of every table is held against the range that was measured: the errors of its
+# laws grow with the distance (`popmodel.model.laws`), and a prediction that leaves the range far
+# behind has no interval.
+
+
+INSIDE, EXTRAPOLATED, OUTSIDE = "inside", "extrapolated", "outside"
+
+
+@dataclass(frozen=True)
+class Validity:
+    """Whether a prediction stays within what was measured."""
+
+    # ``inside``, ``extrapolated`` or ``outside``; for a machine that was not measured the origin of
+    # its quantities, ``preset`` or ``user``.
+    status: str
+    # Largest factor by which an argument is beyond its measured range; 1 inside, None for a machine
+    # that was not measured.
+    factor: float | None
+    # What goes how far beyond which range, the farthest first; then what was not measured.
+    reasons: tuple[str, ...]
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the spread of the parameters still says something about the result."""
+        return self.status != OUTSIDE
+
+    @property
+    def text(self) -> str:
+        """The status in a few words, and the reasons."""
+        words = {INSIDE: "within the measured range", OUTSIDE: "too far outside the measured range"}
+        said = words.get(self.status, self.status)
+        if self.factor is None:
+            said = f"no measured range ({self.status} values)"
+        return f"{said}: {'; '.join(self.reasons)}" if self.reasons else said
+
+
+def assess(
+    profile: Profile, placement: Placement, used: Iterable[Use], runs: Iterable[Reach] = ()
+) -> Validity:
+    """Compare what a prediction used with what was measured."""
+    used = set(used)
+    found = list(reaches(measured_ranges(profile), used, placement.nodes))
+    beyond: dict[tuple[float, str, str, float], list[str]] = defaultdict(list)
+    for one in (*found, *runs):
+        if one.is_beyond:
+            key = one.factor, one.argument, one.limit, one.trusted
+            beyond[key] += [one.subject] if one.section != RUNS else []
+    order = sorted(beyond, key=lambda key: -key[0] / key[3])
+    reasons = [_reason(*key[:3], beyond[key]) for key in order]
+    factor = max((key[0] for key in order), default=1.0)
+    is_measured = any(one.argument != "nodes" for one in found)
+    # values of a preset have no range; runs that calibrated a signature have one on any machine
+    if any(key[0] > key[3] for key in order if is_measured or not beyond[key]):
+        return Validity(OUTSIDE, factor, (*reasons, *_not_measured(profile, used)))
+    if not is_measured:
+        return Validity(profile.origin, None, tuple(reasons))
+    reasons += _not_measured(profile, used)
+    return Validity(EXTRAPOLATED if order else INSIDE, factor, tuple(reasons))
+
+
+def _reason(factor: float, argument: str, limit: str, subjects: list[str]) -> str:
+    text = f"{argument} a factor of {factor:.3g} {limit}"
+    named = subjects and argument != "nodes"
+    return f"{text}: {', '.join(subjects)}" if named else text
+
+
+def _not_measured(profile: Profile, asked: Iterable[Use]) -> list[str]:
+    """Tables of another origin in a profile that is otherwise measured."""
+    subjects: dict[str, set[str]] = defaultdict(set)
+    for use in asked:
+        origins = {
+            quantity.origin
+            for path, quantity in profile.quantities.items()
+            if path.startswith((f"{use.table}.", f"{use.table}["))
+        }
+        if origins and MEASURED not in origins:
+            subjects[" and ".join(sorted(origins))].add(use.table)
+    return [
+        f"{', '.join(sorted(names))} not measured ({origin})"
+        for origin, names in sorted(subjects.items())
+    ]
+
+
+# What a prediction says: numbers with intervals, reasons, provenance: all that a report shows.
+
 
 SCHEMA = "popmodel/predict/1"
 MAIN_FAMILY = FAMILY

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.efficiency.by_process import UNITS
+from popmodel.efficiency.by_region import UNITS
 from popmodel.report.blocks import Brief, Cell, Note, Row, Section, Table, notes, texts
 from popmodel.report.joint import joint_caveats
 from popmodel.report.metrics_plot import picture

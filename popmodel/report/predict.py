@@ -12,8 +12,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.model.laws import OF_MODEL
 from popmodel.model.symbols import not_modelled
 from popmodel.model.uncertainty import group
-from popmodel.prediction.prediction import DEFAULT_REFERENCE
-from popmodel.prediction.validity import OUTSIDE, Validity
+from popmodel.prediction.prediction import DEFAULT_REFERENCE, OUTSIDE, Validity
 from popmodel.report.blocks import (
     Bar,
     Cell,

@@ -7,7 +7,7 @@ from typing import Any
 
 from popmodel.efficiency.family import Line
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.replayed import NO_REGIONS
+from popmodel.efficiency.observables import NO_REGIONS
 from popmodel.network.network import PRESETS
 from popmodel.report.blocks import (
     Cell,

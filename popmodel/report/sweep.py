@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from popmodel.prediction.validity import EXTRAPOLATED, OUTSIDE
+from popmodel.prediction.prediction import EXTRAPOLATED, OUTSIDE
 from popmodel.report.blocks import (
     Cell,
     Command,

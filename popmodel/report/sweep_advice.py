@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from popmodel.prediction.validity import OUTSIDE
+from popmodel.prediction.prediction import OUTSIDE
 from popmodel.report.figures import percent
 from popmodel.report.splits import Entry
 from popmodel.report.splits import name as split_name
 from popmodel.report.uncertainty import main_inputs, named
 from popmodel.report.views import Document
-from popmodel.splits.candidate import WITHIN
 from popmodel.splits.choice import SURE
+from popmodel.splits.splits import WITHIN
 from popmodel.splits.tuning import LEAST_GAIN
 from popmodel.units import count, plural
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from popmodel.network.network import describe
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Axis, Lane, Lanes, Picture, Timelines
-from popmodel.timeline.kinds import KINDS
+from popmodel.timeline.lanes import KINDS
 from popmodel.units import format_time
 
 if TYPE_CHECKING:

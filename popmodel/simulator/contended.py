@@ -9,21 +9,16 @@ import numpy as np
 
 from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
-from popmodel.network.links import over_links, within_nodes
-from popmodel.network.routes import NO_ROUTES, Routes
-from popmodel.simulator.charges import Rule
-from popmodel.simulator.classes import BETWEEN, SELF
-from popmodel.simulator.core import costs
+from popmodel.network.point_to_point import NO_ROUTES, Routes, over_links, within_nodes
+from popmodel.simulator.costs import BETWEEN, SELF, Price, Quantity, Rule, costs
 from popmodel.simulator.execution import stopped
-from popmodel.simulator.prices import Price, Quantity
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.simulator.charges import Charges
-    from popmodel.simulator.classes import MessageClasses
+    from popmodel.simulator.costs import Charges, MessageClasses
     from popmodel.simulator.program import Program
 
 _NS = 1e9

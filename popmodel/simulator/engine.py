@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.simulator.core import core, costs
+from popmodel.simulator.costs import core, costs
 from popmodel.simulator.execution import stopped
 from popmodel.simulator.replayer import Replayer
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.simulator.charges import Charges
+    from popmodel.simulator.costs import Charges
     from popmodel.simulator.execution import Execution
     from popmodel.simulator.program import Program
 

@@ -6,7 +6,7 @@ runtime of real traces equals Dimemas' to the nanosecond:
 - the burst before an operation is the wall time of the process's master thread outside MPI since
   its previous call, tracing-disabled time left out; time inside MPI calls is discarded;
 - in processes whose other threads call MPI, each thread has bursts of its own, between fork and
-  join of its parallel regions (`popmodel.simulator.threads`);
+  join of its parallel regions (`popmodel.simulator.calls`);
 - messages are matched by the trace's communication records; a receive is complete in the call at
   whose exit its record says so; where calls tell their partners instead, the k-th send of a process
   to another with a tag meets that one's k-th receive of it, and requests are known by number;
@@ -33,12 +33,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.kernel import _kernel
-from popmodel.simulator.callers import communicators_of_callers
 from popmodel.simulator.calls import SequenceCalls, sequence_calls
+from popmodel.simulator.match_collectives import (
+    communicators_of_callers,
+    match_collectives,
+    uneven_arrivals,
+)
 from popmodel.simulator.messages import match_messages
 from popmodel.simulator.mpi_calls import Action, looks
 from popmodel.simulator.program import Op, Program
-from popmodel.simulator.turns import match_collectives, uneven_arrivals
 from popmodel.trace.blocks import give_back
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
@@ -52,7 +55,7 @@ from popmodel.units import count, plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.simulator.threads import Threads
+    from popmodel.simulator.calls import Threads
     from popmodel.trace import Trace
 
 _WORTH_SAYING = 0.01

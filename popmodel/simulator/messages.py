@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.simulator.threads import Threads
+    from popmodel.simulator.calls import Threads
     from popmodel.trace import Trace
     from popmodel.trace.pieces import Pieces
 

@@ -13,15 +13,26 @@ from popmodel.errors import UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import AT_ONCE
 from popmodel.simulator.algorithms import carry_out
-from popmodel.simulator.charges import Charges, charge, rendezvous, with_sizes
-from popmodel.simulator.classes import BETWEEN, SELF, Classes, MessageClasses, classes
 from popmodel.simulator.contended import Plan, carry_on, spent_in_calls
-from popmodel.simulator.core import TABLES, core, costs, filled
+from popmodel.simulator.costs import (
+    BETWEEN,
+    SELF,
+    TABLES,
+    Charges,
+    Classes,
+    MessageClasses,
+    Quantity,
+    charge,
+    classes,
+    core,
+    costs,
+    filled,
+    rendezvous,
+    with_sizes,
+)
 from popmodel.simulator.execution import Execution, stopped
-from popmodel.simulator.laid_out import LaidOut, lay_out
-from popmodel.simulator.mapped_back import moments_of, path_of
+from popmodel.simulator.expand_collectives import LaidOut, lay_out, moments_of, path_of
 from popmodel.simulator.path import CriticalPath
-from popmodel.simulator.prices import Quantity
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

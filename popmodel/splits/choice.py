@@ -1,26 +1,30 @@
-"""Which split to take: expected loss, usual defaults, what decides, what to measure next.
-
-What a measured run would add is its expected value of information: by how much the loss of the
-choice that would then be made is smaller (H. Raiffa, R. Schlaifer, Applied Statistical Decision
-Theory, 1961).
-"""
+"""Which split to take: expected loss, usual defaults, what decides, what to measure next."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.model.form import contrast
+from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.launch import launch_line, mpirun_line
 from popmodel.model.uncertainty import Estimate, shares
 from popmodel.plain import fields_of
-from popmodel.splits.candidate import WITHIN, Array, Candidate, compared_draws, ratio
+from popmodel.splits.splits import WITHIN, Array, Candidate, Evaluated, compared_draws, ratio
 from popmodel.values import dataclass
+
+# Which split to take: expected loss, usual defaults, what decides, what to measure next.
+#
+# What a measured run would add is its expected value of information: by how much the loss of the
+# choice that would then be made is smaller (H. Raiffa, R. Schlaifer, Applied Statistical Decision
+# Theory, 1961).
+
 
 LIKELY = 0.1
 """Probability of being as good as the best from which a split counts as equally good."""
@@ -190,3 +194,78 @@ def _value_of_measuring(one: Candidate, candidates: Sequence[Candidate]) -> floa
     classes = [part for part in np.array_split(order, _BINS) if part.size]
     informed = sum(regret[:, part].sum(axis=1).min() for part in classes) / order.size
     return float(regret.mean(axis=1).min() - informed)
+
+
+# What more cores bring, each number of cores with its recommended split.
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What more cores bring, each number of cores with the split to take."""
+
+    cores: tuple[int, int]  # The smaller and the larger number
+    speedup: Estimate  # Runtime on the smaller number over that on the larger
+    efficiency: tuple[float, float]  # Parallel efficiency of both
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as JSON types."""
+        return {
+            **fields_of(self, "cores", "speedup"),
+            "efficiency": self.speedup.value * self.cores[0] / self.cores[1],
+            "parallel_efficiency": self.efficiency,
+        }
+
+
+def growth(choices: Sequence[Choice]) -> list[Growth]:
+    """Compare every number of cores with the next larger one."""
+    rising = sorted(choices, key=lambda choice: choice.cores)
+    return [
+        Growth(
+            (one.cores, more.cores),
+            ratio(one.taken, more.taken),
+            (one.taken.parallel_efficiency.value, more.taken.parallel_efficiency.value),
+        )
+        for one, more in pairwise(rising)
+    ]
+
+
+# Which splits of a sweep were replayed, and by how much that changed them.
+
+
+Split = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Which splits of one number of cores were replayed, and by how much that changed them."""
+
+    # Parallel efficiency of the replay less that of the closed form, by split.
+    gaps: Mapping[Split, float]
+    not_replayed: Mapping[Split, str]  # Why a split was not replayed
+
+    @property
+    def source(self) -> str:
+        """What the splits are compared by, `REPLAY` or `CLOSED_FORM` (`choice.judge`)."""
+        return REPLAY if self.gaps else CLOSED_FORM
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys of documents."""
+        largest = max(self.gaps, key=lambda split: abs(self.gaps[split]), default=None)
+        return {
+            "replayed": list(self.gaps),
+            "largest_gap": None
+            if largest is None
+            else {"split": largest, "parallel_efficiency": self.gaps[largest]},
+            "not_replayed": [
+                {"split": split, "why": why} for split, why in self.not_replayed.items()
+            ],
+            "source": self.source,
+        }
+
+
+def check(found: Sequence[Evaluated]) -> Check:
+    """Say which of the splits of one number of cores were replayed."""
+    return Check(
+        {one.split: one.gap for one in found if one.gap is not None},
+        {one.split: one.not_replayed or "" for one in found if one.gap is None},
+    )

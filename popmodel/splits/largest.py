@@ -16,8 +16,7 @@ from typing import Any
 from popmodel.errors import UsageError
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
-from popmodel.splits.candidate import Evaluated, is_compared
-from popmodel.splits.splits import evaluate_all
+from popmodel.splits.splits import Evaluated, evaluate_all, is_compared
 from popmodel.units import plural
 from popmodel.values import dataclass
 

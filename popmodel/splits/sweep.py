@@ -17,14 +17,19 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
 from popmodel.plain import document
-from popmodel.prediction.subject import subject
+from popmodel.prediction.prediction import subject
 from popmodel.splits import tuning
-from popmodel.splits.candidate import Candidate, judge
-from popmodel.splits.checking import Check, check
-from popmodel.splits.choice import Choice, choose
-from popmodel.splits.growth import growth
+from popmodel.splits.choice import Check, Choice, check, choose, growth
 from popmodel.splits.largest import Largest, largest_cores
-from popmodel.splits.splits import Impossible, Refused, divisors, evaluate_all, impossible
+from popmodel.splits.splits import (
+    Candidate,
+    Impossible,
+    Refused,
+    divisors,
+    evaluate_all,
+    impossible,
+    judge,
+)
 from popmodel.splits.tuning import Tuned
 from popmodel.values import dataclass
 

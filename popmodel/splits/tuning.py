@@ -18,8 +18,7 @@ from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Draws, Estimate, nominal
 from popmodel.plain import fields_of
-from popmodel.splits.candidate import Evaluated, estimated
-from popmodel.splits.splits import evaluate
+from popmodel.splits.splits import Evaluated, estimated, evaluate
 from popmodel.values import dataclass
 
 WITHIN = 0.01

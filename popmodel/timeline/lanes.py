@@ -1,4 +1,4 @@
-"""What each lane mostly does in each column, measured and in a replay."""
+"""What a thread can do at a time, as a timeline shows it."""
 
 from __future__ import annotations
 
@@ -6,27 +6,274 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.timeline.kinds import (
-    COMPUTING,
-    IDLE,
-    KINDS,
-    MPI,
-    NONE,
-    OPENMP,
-    PARALLEL,
-    kind_of_call,
-)
-from popmodel.trace.intervals import Intervals
+from popmodel.kernel import _kernel
+from popmodel.trace.blocks import walk
+from popmodel.trace.calls import CallGroup
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.pieces import Pieces
+from popmodel.trace.states import TRACING_DISABLED
+from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.timeline.activity import Activity
-    from popmodel.timeline.axis import Axis
-    from popmodel.timeline.clock import Clock
-    from popmodel.timeline.rows import Rows
+    from popmodel.simulator import Program
+    from popmodel.simulator.replayer import Moments
+    from popmodel.timeline.sums import Activity
     from popmodel.trace import Trace
+    from popmodel.trace.calls import Calls
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A colour of a timeline."""
+
+    # For programs and for people.
+    id: str
+    label: str
+    group: str  # ``useful``, ``mpi``, ``openmp``, ``other``, or empty where nothing is recorded
+
+
+KINDS = (
+    Kind("none", "nothing recorded", ""),
+    Kind("computing", "computing", "useful"),
+    Kind("parallel", "computing in a parallel region", "useful"),
+    Kind("point-to-point", "MPI point to point", "mpi"),
+    Kind("wait", "MPI wait or test", "mpi"),
+    Kind("collective", "MPI collective", "mpi"),
+    Kind("other-mpi", "other MPI", "mpi"),
+    Kind("openmp", "OpenMP runtime, or idle in a region", "openmp"),
+    Kind("idle", "idle outside regions, I/O, other", "other"),
+)
+"""Every kind; its number is its place here. Where several take equally long, the first counts."""
+
+NONE, COMPUTING, PARALLEL, POINT_TO_POINT, WAIT, COLLECTIVE, OTHER_MPI, OPENMP, IDLE = range(9)
+MPI = (POINT_TO_POINT, WAIT, COLLECTIVE, OTHER_MPI)
+
+_WAITS = ("MPI_Wait", "MPI_Test", "MPI_Probe", "MPI_Iprobe", "MPI_Mprobe", "MPI_Improbe")
+_GROUPS = {CallGroup.POINT_TO_POINT: POINT_TO_POINT, CallGroup.COLLECTIVE: COLLECTIVE}
+
+
+def kind_of_call(calls: Calls) -> NDArray[np.int64]:
+    """Kind of the calls of each name: int64[names]."""
+    kinds = [
+        WAIT if name.startswith(_WAITS) else _GROUPS.get(group, OTHER_MPI)
+        for name, group in zip(calls.names, calls.group, strict=True)
+    ]
+    return np.array(kinds, np.int64)
+
+
+# Equal steps of time, and how much of each is covered by intervals of many threads.
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Columns of equal length, one after the other."""
+
+    begin: int  # When the first begins, ns
+    step: int  # How long each is, ns
+    columns: int  # How many there are
+    end: int  # Where the last one ends, ns; it may be shorter than the others
+
+    @classmethod
+    def over(cls, begin: int, length: int, most: int) -> Axis:
+        """Up to `most` equal columns that cover a length, ns; none is shorter than a nanosecond."""
+        step = max(1, -(-length // most))
+        columns = max(1, -(-length // step))
+        return cls(begin, step, columns, begin + columns * step)
+
+    def covered(
+        self,
+        spans: Intervals,
+        lane: NDArray[np.int64],
+        some: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.int64]:
+        """Time of each lane's intervals in each column, ns: int64[lanes, columns].
+
+        All sums are exact. Where intervals overlap, each counts.
+        """
+        lanes, width = int(lane.max(initial=0)) + 1, self.columns + 2
+        # How much more of a column is covered than of the one before it: an interval's begin makes
+        # two differences, its end undoes them.
+        change = np.zeros(lanes * width, np.int64)
+        for block in walk(spans.begin, spans.end):
+            bounds = np.clip(spans.offsets, block.start, block.stop)
+            row = np.repeat(lane, bounds[1:] - bounds[:-1])
+            begin, end = spans.begin[block], spans.end[block]
+            if some is not None:
+                counting = some[block]
+                row, begin, end = row[counting], begin[counting], end[counting]
+            for time, sign in ((begin, 1), (end, -1)):
+                since = np.clip(time, self.begin, self.end) - self.begin
+                column, over = np.divmod(since, self.step)
+                at = row * width + column
+                np.add.at(change, at, sign * (self.step - over))
+                np.add.at(change, at + 1, sign * over)
+        found = change.reshape(lanes, width)
+        np.cumsum(found, axis=1, out=found)
+        return found[:, : self.columns]
+
+
+# The lanes of a timeline: a thread each, or several neighbours where there are too many.
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Which threads are in which lane, process-major."""
+
+    # int64[R + 1]: First location of each lane, and the number of locations.
+    first: NDArray[np.int64]
+    labels: tuple[str, ...]  # ``rank 3``, ``rank 3, thread 1``, ``ranks 4-5``
+    # What a lane is where it is not one thread, such as ``2 neighbouring ranks to a row``; else
+    # empty.
+    shared: str = ""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def threads(self) -> NDArray[np.int64]:
+        """How many threads are in each lane: int64[R]."""
+        return np.diff(self.first)
+
+    @property
+    def of_location(self) -> NDArray[np.int64]:
+        """Lane of each location: int64[L]."""
+        return np.repeat(np.arange(len(self)), self.threads)
+
+
+def rows_of(trace: Trace, most: int) -> Rows:
+    """Arrange the threads of a run in at most so many lanes.
+
+    Threads of a process share lanes first; only where there are more processes than lanes do
+    neighbouring processes, with all their threads.
+    """
+    bounds = np.asarray(trace.process_offsets, np.int64)
+    threads, processes = np.diff(bounds), trace.processes
+    if processes > most:
+        together = -(-processes // most)
+        first = np.append(bounds[:-1][::together], bounds[-1])
+        ranks = [
+            (begin, min(begin + together, processes) - 1) for begin in range(0, processes, together)
+        ]
+        labels = tuple(_span("rank", *pair) for pair in ranks)
+        return Rows(first, labels, f"up to {plural(together, 'neighbouring rank')} to a row")
+    together = 1 if bounds[-1] <= most else -(-int(threads.max()) // (most // processes))
+    starts, labels_of = [], []
+    for rank, (begin, count) in enumerate(zip(bounds.tolist(), threads.tolist(), strict=False)):
+        for thread in range(0, count, together):
+            starts.append(begin + thread)
+            last = min(thread + together, count) - 1
+            alone = count == 1 or last - thread + 1 == count
+            labels_of.append(
+                f"rank {rank}" if alone else f"rank {rank}, {_span('thread', thread, last)}"
+            )
+    shared = "" if together == 1 else f"up to {plural(together, 'thread')} of a rank to a row"
+    return Rows(np.array([*starts, bounds[-1]], np.int64), tuple(labels_of), shared)
+
+
+def _span(noun: str, first: int, last: int) -> str:
+    return f"{noun} {first}" if first == last else f"{noun}s {first}-{last}"
+
+
+# What time a replay shows when processes pass what they did at a time of the measured run.
+
+
+@dataclass(frozen=True, eq=False)
+class Modelled:
+    """The calls of a run that its program has operations of, by process and in order."""
+
+    offsets: NDArray[np.int64]  # int64[P + 1]
+    call: NDArray[np.int64]  # int64[K]: Row among the calls of the whole run
+    # int64[K]: Measured, ns, in the time of the trace.
+    entry: NDArray[np.int64]
+    exit: NDArray[np.int64]
+    # float64[K]: Replayed, ns from 0: begin of the call's first operation and end of its last.
+    begin: NDArray[np.float64]
+    end: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """From times of the measured run to those of a replay.
+
+    Between modelled calls a replay repeats what a process computed: its clock runs as fast as the
+    measured one, and stands still where the replay takes no time, in calls that are not modelled
+    and while tracing is disabled. A modelled call lasts as long as the replay says.
+    """
+
+    begin: int  # Measured time at which the replay is at 0, ns
+    calls: Modelled
+    outside: Intervals  # Of each process, by its number: when it does not compute, measured
+    last: NDArray[np.float64]  # float64[P]: When the replay of each process ends, ns
+
+    def at(self, process: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Replayed times, ns from 0, of measured times of some processes."""
+        calls = self.calls
+        before = _kernel.locate(calls.offsets, calls.entry, process, time)
+        some = np.flatnonzero(before >= calls.offsets[process])
+        computed = self._computed(process, time)
+        found = computed.astype(np.float64)
+        mine, now = before[some], time[some]
+        length = calls.exit[mine] - calls.entry[mine]
+        passed = np.minimum(now - calls.entry[mine], length) / np.maximum(length, 1)
+        passed[length == 0] = 1.0
+        inside = calls.begin[mine] + passed * (calls.end[mine] - calls.begin[mine])
+        after = computed[some] - self._computed(process[some], calls.exit[mine])
+        found[some] = inside + np.maximum(after, 0)
+        return np.clip(found, 0.0, self.last[process])
+
+    def spans(self, spans: Intervals, process: NDArray[np.int64]) -> Intervals:
+        """Intervals of locations where they lie in the replay, whose 0 is at `begin`; whole ns."""
+        mine = process[spans.location]
+        begin, end = (self.shown(self.at(mine, each)) for each in (spans.begin, spans.end))
+        return Intervals(spans.offsets, begin, end)
+
+    def shown(self, time: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Replayed times on the axis of the measured run: whole ns, 0 at `begin`."""
+        return np.rint(time).astype(np.int64) + self.begin
+
+    def _computed(self, process: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Computing of a process up to a measured time, ns."""
+        return time - self.begin - self.outside.before(process, time)
+
+
+def clock_of(trace: Trace, program: Program, moments: Moments) -> Clock:
+    """Return the clock of a replay."""
+    masters = np.asarray(trace.process_offsets[:-1], np.int64)
+    calls = trace.calls()
+    sets = [
+        Intervals.of(calls.offsets, calls.entry, calls.exit).at(masters),
+        trace.records.in_state(TRACING_DISABLED).at(masters),
+    ]
+    outside = alone(sets, [])
+    by_process = Intervals(
+        np.append(outside.offsets[masters], outside.offsets[-1]), outside.begin, outside.end
+    )
+    return Clock(trace.begin, _modelled(trace, program, moments), by_process, moments.last)
+
+
+def _modelled(trace: Trace, program: Program, moments: Moments) -> Modelled:
+    new = np.ones(program.operations, bool)
+    new[1:] = program.call[1:] != program.call[:-1]
+    new[program.offsets[:-1][np.diff(program.offsets) > 0]] = True
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], program.operations)[: len(first)] - 1
+    call = program.call[first].astype(np.int64)
+    whole = (trace.whole or trace).calls()
+    pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
+    return Modelled(
+        np.searchsorted(first, program.offsets),
+        call,
+        pieces.moved(whole.entry[call]),
+        pieces.moved(whole.exit[call]),
+        moments.begin[first],
+        moments.end[last],
+    )
+
+
+# What each lane mostly does in each column, measured and in a replay.
 
 
 @dataclass(frozen=True, eq=False)

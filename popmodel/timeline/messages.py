@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.simulator.path import CriticalPath
     from popmodel.simulator.replayer import Moments
-    from popmodel.timeline.rows import Rows
+    from popmodel.timeline.lanes import Rows
     from popmodel.trace import Trace
 
 

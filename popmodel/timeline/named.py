@@ -16,8 +16,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.timeline.axis import Axis
-    from popmodel.timeline.rows import Rows
+    from popmodel.timeline.lanes import Axis, Rows
     from popmodel.trace import Trace
 
 OTHERS = "other regions"

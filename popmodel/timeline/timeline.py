@@ -1,28 +1,22 @@
-"""A run over time beside its ideal replay."""
+"""Where the iterations of a run begin."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.errors import TraceError
+from popmodel.efficiency.aggregates import NO_MPI
+from popmodel.errors import ReplayError, TraceError
 from popmodel.network.network import PRESETS
+from popmodel.simulator import from_trace
+from popmodel.simulator.replayer import Replayer
+from popmodel.structure import find
 from popmodel.timeline import lanes
-from popmodel.timeline.activity import activity
-from popmodel.timeline.axis import Axis
-from popmodel.timeline.marks import Marks, marks_of
-from popmodel.timeline.messages import (
-    Arrows,
-    Path,
-    measured_messages,
-    path_on,
-    replayed_messages,
-)
+from popmodel.timeline.lanes import Axis, Clock, Rows, clock_of, rows_of
+from popmodel.timeline.messages import Arrows, Path, measured_messages, path_on, replayed_messages
 from popmodel.timeline.named import Named, named_regions
-from popmodel.timeline.replayed import replay_of
-from popmodel.timeline.rows import Rows, rows_of
-from popmodel.timeline.sums import Sums, sums_between
+from popmodel.timeline.sums import Sums, activity, sums_between
 from popmodel.units import count
 from popmodel.values import dataclass
 
@@ -30,10 +24,73 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.network.network import Network
-    from popmodel.timeline.activity import Activity
-    from popmodel.timeline.clock import Clock
+    from popmodel.simulator import Program
+    from popmodel.simulator.replayer import Moments
     from popmodel.timeline.lanes import Lanes
+    from popmodel.timeline.sums import Activity
     from popmodel.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Iterations of a run, as all processes have them."""
+
+    at: NDArray[np.int64]  # int64[n]: When the last process begins each that is marked, ns
+    first: int  # Number of the first of them, from 1
+    every: int  # Every so many iterations one is marked
+    count: int  # Iterations that begin in the run, or the part of it
+
+
+def marks_of(trace: Trace, most: int) -> Marks | None:
+    """Find where iterations begin; None where there are none, or no time they can be told in."""
+    if trace.pieces is not None and len(trace.pieces) > 1:
+        return None
+    try:
+        found = find(trace.whole or trace)
+    except ReplayError:  # nothing repeats where calls do not fit each other
+        return None
+    if found.loop is None or len(found.iterations) < 2:
+        return None
+    begins = found.iterations[:-1].max(axis=1)
+    inside = np.flatnonzero((begins >= trace.begin) & (begins < trace.end))
+    if not len(inside):
+        return None
+    every = -(-len(inside) // most)
+    return Marks(begins[inside[::every]], int(inside[0]) + 1, every, len(inside))
+
+
+# The replay of a run, and when things happen in it.
+
+
+_THREADS = "not only masters call MPI: threads have no clock of their own in a replay"
+
+
+class Replayed(NamedTuple):
+    """A replay."""
+
+    program: Program
+    replayer: Replayer  # Of the program
+    moments: Moments  # When its operations begin and end
+    clock: Clock  # From times of the measured run to those of the replay
+
+
+def replay_of(trace: Trace, network: Network) -> tuple[Replayed | None, str]:
+    """Replay a run, or say why that cannot be shown over time."""
+    try:
+        program = from_trace(trace)
+        if len(program.threads):
+            return None, _THREADS
+        if not program.operations:
+            return None, NO_MPI
+        replayer = Replayer(program)
+        moments = replayer.moments(network)
+    except ReplayError as error:
+        return None, error.message
+    return Replayed(program, replayer, moments, clock_of(trace, program, moments)), ""
+
+
+# A run over time beside its ideal replay.
+
 
 _FEWEST = 8
 """Steps of a window that are worth a choice: where there would be fewer, there are none."""

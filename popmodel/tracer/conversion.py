@@ -13,8 +13,7 @@ from popmodel.trace import states
 from popmodel.trace.event import Event
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.clocks import Clock, align, residual
-from popmodel.tracer.convert import STATE, Converter, Load
-from popmodel.tracer.events import PAIR, Tables
+from popmodel.tracer.events import PAIR, STATE, Converter, Load, Tables
 from popmodel.tracer.identities import (
     Communicators,
     Functions,
@@ -24,14 +23,12 @@ from popmodel.tracer.identities import (
     RegionsOf,
     Sites,
 )
-from popmodel.tracer.in_calls import CallTables
 from popmodel.tracer.messages import Matcher
-from popmodel.tracer.meta import Meta
-from popmodel.tracer.processors import sharing
-from popmodel.tracer.raw import Process, Raw
+from popmodel.tracer.meta import Meta, sharing
+from popmodel.tracer.raw import Member, Process, Raw, Rows, rows_of
 from popmodel.tracer.records import Kind
-from popmodel.tracer.rows import Member, Rows, rows_of
-from popmodel.tracer.spool import Spool
+from popmodel.tracer.repair import CallTables
+from popmodel.tracer.temporary import Spool
 from popmodel.units import format_time
 from popmodel.values import dataclass
 

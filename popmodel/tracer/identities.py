@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.trace.function_names import readable
-from popmodel.tracer.demangle import demangle
 from popmodel.tracer.meta import Communicator, Function, Meta, Site
 from popmodel.tracer.raw import Process
 from popmodel.tracer.records import SITE_SHIFT
-from popmodel.tracer.source_lines import Place
+from popmodel.tracer.symbols import Place, demangle
 from popmodel.values import dataclass
 
 WORLD, SELF = 1, 2

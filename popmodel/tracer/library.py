@@ -26,7 +26,7 @@ from popmodel.host.toolchain import (
     find_compiler,
     find_mpi,
 )
-from popmodel.tracer import kept
+from popmodel.tracer import prebuilt as kept
 from popmodel.tracer.commands import Command, is_dynamic
 from popmodel.tracer.environment import refuse_unloadable
 from popmodel.values import dataclass
@@ -45,7 +45,7 @@ class Library:
     compiler: Compiler  # What linked it
     mpi: Mpi | None  # The MPI that it is for; None if it observes OpenMP only
     without_mpi: str | None = None  # Why it is for none
-    # The program that measures what recording costs (`popmodel.tracer.cost`).
+    # The program that measures what recording costs (`popmodel.tracer.summary`).
     cost: Path | None = None
     without_cost: str | None = None  # Why there is none
 

@@ -25,14 +25,13 @@ from popmodel.trace.paraver.legend import legend
 from popmodel.trace.paraver.writer import write_beside
 from popmodel.trace.processors import crowded
 from popmodel.trace.tables import TraceWarning
-from popmodel.tracer.calls import known_calls
 from popmodel.tracer.conversion import Conversion
-from popmodel.tracer.convert import Load
+from popmodel.tracer.events import Load
 from popmodel.tracer.identities import Locate
-from popmodel.tracer.legend import names_of_values
 from popmodel.tracer.raw import Raw, read
-from popmodel.tracer.spool import Spool
-from popmodel.tracer.trace_text import names_of_rows, write_text
+from popmodel.tracer.records import known_calls
+from popmodel.tracer.temporary import Spool
+from popmodel.tracer.trace_text import names_of_rows, names_of_values, write_text
 from popmodel.values import dataclass
 
 _SUFFIXES = (".prv.gz", ".prv")

@@ -1,7 +1,8 @@
-"""The raw directory of a traced run: which processes and threads there are, and their records.
+"""Which processes in a raw directory are of one run.
 
-Records are read by `os.pread`, not mapped: a file that another process cuts short meanwhile, or a
-file server that fails, then is an error that can be told and no SIGBUS.
+A script can start a program several times, and a program can start others (MPI_Comm_spawn): each
+has a MPI_COMM_WORLD of its own. Launchers name their runs to the processes; where they do not, a
+run is as many processes of different ranks as were there at a time.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,6 @@ from numpy.typing import NDArray
 from popmodel.errors import TraceError
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LIMITED
 from popmodel.trace.tables import TraceWarning
-from popmodel.tracer.calls import known_calls
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
 from popmodel.tracer.records import (
     HEADER,
@@ -36,9 +37,307 @@ from popmodel.tracer.records import (
     Guard,
     Kind,
     Left,
+    known_calls,
+    openings,
 )
-from popmodel.tracer.runs import Candidate, split
 from popmodel.values import dataclass
+
+_APART = 10**9  # ns by which clocks of hosts may differ
+_ONE_EACH = "trace each run into a separate directory"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A process with records."""
+
+    meta: Meta
+    files: dict[int, Path]  # Of its threads
+    last: int  # Its last sign of life, on the clock of its host
+
+    @property
+    def begin(self) -> int:
+        """When it began, ns since 1970."""
+        return self.meta.realtime
+
+    @property
+    def end(self) -> int:
+        """When it was last there, ns since 1970."""
+        return self.meta.realtime + max(self.last - self.meta.begin, 0)
+
+
+@dataclass
+class _Run:
+    by_rank: dict[int, Candidate] = field(default_factory=dict)
+
+    def may_have(self, one: Candidate) -> bool:
+        """Whether a process was there while all others were."""
+        return all(
+            one.begin <= other.end + _APART and other.begin <= one.end + _APART
+            for other in self.by_rank.values()
+        )
+
+
+def split(folder: Path, found: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Processes of each run by rank, the runs in the order of their start."""
+    worlds: dict[tuple[str, int | None, bool], list[_Run]] = {}
+    for one in sorted(found, key=lambda each: (each.begin, each.meta.host, each.meta.pid)):
+        meta = one.meta
+        rank = meta.rank
+        assert rank is not None
+        runs = worlds.setdefault((meta.job, meta.size, meta.spawned), [])
+        for run in runs:
+            if rank not in run.by_rank and (meta.job or run.may_have(one)):
+                run.by_rank[rank] = one
+                break
+        else:
+            for run in runs:
+                other = run.by_rank.get(rank)
+                if other is not None and one.begin < other.end:
+                    raise _at_a_time(folder, other.meta, meta)
+            runs.append(_Run({rank: one}))
+    made = [run for runs in worlds.values() for run in runs]
+    made.sort(key=lambda run: min(each.begin for each in run.by_rank.values()))
+    return [[run.by_rank[rank] for rank in sorted(run.by_rank)] for run in made]
+
+
+def _at_a_time(folder: Path, one: Meta, other: Meta) -> TraceError:
+    who = f"process {one.pid} on {one.host} and process {other.pid} on {other.host}"
+    if one.size == 1:
+        return TraceError(
+            folder,
+            f"{who} were each alone in MPI_COMM_WORLD",
+            hint=f"if one launcher started them, use the mpirun of the program's MPI "
+            f"({_short(other.library)}); otherwise {_ONE_EACH}",
+        )
+    return TraceError(
+        folder,
+        f"{who} were both rank {one.rank} at the same time",
+        hint=f"they belong to two runs: {_ONE_EACH}",
+    )
+
+
+def _short(library: str) -> str:
+    """The beginning of what an MPI says of itself, which can be pages long."""
+    return " ".join(library.replace("\n", " ").partition(",")[0].split()[:4]) or "unknown"
+
+
+# Which thread of the system is which thread of the trace.
+#
+# A process's first thread is its thread 1. A thread of an OpenMP team has the number that it has in
+# the outermost team. Runtimes end threads when a team shrinks and make others later: those of one
+# number share a row, one after the other. What a thread of a nested team does goes into the row of
+# a
+# thread that is idle or waits for its team meanwhile: there are as many rows as threads at a time,
+# however many the runtime makes for nested teams. All other threads follow, those that the program
+# made itself, too; of these one that begins after another has ended takes its row. A program that
+# starts a thread for every piece of work has as many rows as threads at a time: what a row does not
+# use counts as lost.
+
+
+_MOST = 1 << 16
+_CHUNK = 1 << 16  # records that are looked at together
+_NEVER = 1 << 62
+_NO_STATES = np.zeros(1 << 16, np.int64)
+_WAITS = (Construct.BARRIER, Construct.IMPLICIT_BARRIER, Construct.TASKWAIT, Construct.JOIN)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A thread of the system in a row of the trace, or some of its records."""
+
+    thread: RawThread
+    team: bool  # Whether an OpenMP runtime made it: outside of regions it is idle then
+    # First and last record, on the clock of its host.
+    begin: int
+    end: int
+    ended: bool  # Whether it ended then; one that did not say so went on to the end of its process
+    first: int  # Number of its first record
+    stop: int  # Number of the record after its last
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a process."""
+
+    # Threads of the system of each row, one after the other; a row can have none.
+    members: tuple[tuple[Member, ...], ...]
+    nested: int  # Threads of nested teams that ran beside a whole team
+    own: int  # Threads that the program made itself
+
+
+def rows_of(process: Process) -> Rows:
+    """Rows of a process."""
+    wanted: dict[int, list[Member]] = {0: []}
+    of_nested: list[Member] = []
+    own: list[list[Member]] = []
+    owned = 0
+    for thread in process.threads:
+        if not thread.count:
+            continue
+        first = thread.first()
+        begins = first[first["kind"] == Kind.TASK_BEGIN]
+        # Who comes across a region is no thread that a runtime made for one.
+        team = thread.number > 0 and first["kind"][0] != Kind.PARALLEL_BEGIN and len(begins) > 0
+        last = thread.read(thread.count - 1, thread.count)[0]
+        member = Member(
+            thread,
+            bool(team),
+            int(first["time"][0]),
+            int(last["time"]),
+            bool(last["kind"] == Kind.END),
+            0,
+            thread.count,
+        )
+        number = int(begins["a"][0]) if team else 0
+        if number >= _MOST:
+            raise TraceError(
+                thread.path,
+                f"a thread has an impossible number in its team: {number}",
+                hint="the file is damaged: " + AGAIN,
+            )
+        if thread.number == 0:
+            wanted[0].append(member)
+        elif team and number > 0 and begins["call"][0] <= 1:
+            row = wanted.setdefault(number, [])
+            if all(member.begin >= each.end or member.end <= each.begin for each in row):
+                row.append(member)
+            else:
+                of_nested.append(member)
+        elif team:
+            of_nested.append(member)
+        else:
+            owned += 1
+            _place(own, member)
+    rows = [
+        sorted(wanted.get(number, ()), key=lambda each: each.begin)
+        for number in range(max(wanted) + 1)
+    ]
+    beside, nested = _share(rows, of_nested) if of_nested else ([], 0)
+    rest = sorted((*beside, *own), key=lambda row: row[0].thread.number)
+    return Rows(tuple(map(tuple, (*rows, *rest))), nested, owned)
+
+
+def _place(rows: list[list[Member]], member: Member) -> None:
+    """Put a thread into the first row whose last thread has ended by then, else into a new one."""
+    for row in rows:
+        if row[-1].ended and row[-1].end <= member.begin:
+            row.append(member)
+            return
+    rows.append([member])
+
+
+def _share(rows: list[list[Member]], nested: list[Member]) -> tuple[list[list[Member]], int]:
+    """Put what threads of nested teams do where rows of the team have nothing to do."""
+    free = [_Gaps(row) for row in rows]
+    beside: list[list[Member]] = []
+    threads = set()
+    pieces = chain.from_iterable(_pieces(member) for member in nested)
+    for level, piece in sorted(pieces, key=lambda each: each[1].begin):
+        if piece.ended and any(gaps.take(piece, level) for gaps in free):
+            continue
+        threads.add(piece.thread.number)
+        _place(beside, piece)
+    for number, gaps in enumerate(free):
+        rows[number] = gaps.filled()
+    return beside, len(threads)
+
+
+class _Gaps:
+    """When a row has nothing to do: between two records of a thread that is idle, or waits."""
+
+    def __init__(self, row: list[Member]) -> None:
+        self._row = row
+        self._taken: list[list[tuple[int, Member]]] = [[] for _ in (*row, None)]
+        self._until = end = 0
+        gaps = []
+        for number, member in enumerate(row):
+            gaps += [np.array([[number], [0], [end], [member.begin], [0]]), _gaps(member, number)]
+            end = member.end if member.ended else _NEVER
+        gaps.append(np.array([[len(row)], [0], [end], [_NEVER], [0]]))
+        columns = np.concatenate(gaps, axis=1)
+        self._member, self._record, self._begin, self._end, self._level = columns
+
+    def take(self, piece: Member, level: int) -> bool:
+        """Let a piece of a thread have a gap, if there is one; pieces come in order of time."""
+        gap = int(np.searchsorted(self._begin, piece.begin, side="right")) - 1
+        if gap < 0 or piece.begin < self._until or piece.end > self._end[gap]:
+            return False
+        if level <= self._level[gap]:
+            return False
+        self._until = piece.end
+        self._taken[self._member[gap]].append((int(self._record[gap]), piece))
+        return True
+
+    def filled(self) -> list[Member]:
+        """The row with what has taken its gaps."""
+        filled: list[Member] = []
+        for member, taken in zip(self._row, self._taken[:-1], strict=True):
+            first = member.first
+            for record, piece in taken:
+                if record > first:
+                    filled.append(replace(member, first=first, stop=record))
+                filled.append(piece)
+                first = record
+            filled.append(replace(member, first=first))
+        return filled + [piece for _, piece in self._taken[-1]]
+
+
+def _gaps(member: Member, number: int) -> NDArray[np.int64]:
+    """Gaps of a thread: its number, the record behind each, begin, end, and regions around it."""
+    found = []
+    record, time, depth, level, waits = 0, member.begin, 0, 0, False
+    for records in member.thread.chunks(_CHUNK):
+        kind = records["kind"]
+        times = np.concatenate([[time], records["time"].astype(np.int64)])
+        step = openings(records, _NO_STATES).step.astype(np.int64)
+        depths = np.concatenate([[depth], depth + np.cumsum(step)])
+        step = (kind == Kind.TASK_BEGIN).astype(np.int64) - (kind == Kind.TASK_END)
+        levels = np.concatenate([[level], level + np.cumsum(step)])
+        waiting = np.concatenate([[waits], _waits(records, waits)])
+        free = waiting[:-1] | ((depths[:-1] == 0) & member.team)
+        gaps = np.flatnonzero(free & (times[1:] > times[:-1]))
+        columns = record + gaps, times[gaps], times[gaps + 1], levels[gaps]
+        found.append(np.stack([np.full(len(gaps), number), *columns]))
+        time, depth, level, waits = times[-1], depths[-1], levels[-1], waiting[-1]
+        record += len(records)
+    return np.concatenate(found, axis=1)
+
+
+def _waits(records: NDArray[np.void], before: bool) -> NDArray[np.bool_]:
+    """Whether a thread waits for others, or for the begin of a region, after each record."""
+    kind = records["kind"]
+    entered = (kind == Kind.OMP_ENTER) & np.isin(records["call"], _WAITS)
+    waits = np.concatenate([[before], entered | (kind == Kind.PARALLEL_BEGIN)])
+    counted = 1 + np.flatnonzero(kind == Kind.COUNTERS)  # they change nothing
+    waits[counted] = waits[counted - 1]
+    return waits[1:].astype(bool)
+
+
+def _pieces(member: Member) -> Iterator[tuple[int, Member]]:
+    """What a thread does for one region after the other, and how deep that one is nested."""
+    records = np.concatenate(list(member.thread.chunks(_CHUNK)))
+    kind = np.append(records["kind"], 0)
+    step = openings(records, _NO_STATES).step.astype(np.int64)
+    ends = 1 + np.flatnonzero((np.cumsum(step) == 0) & (step < 0))
+    ends += kind[ends] == Kind.COUNTERS
+    whole = len(ends)
+    first = 0
+    for number, stop in enumerate((*ends.tolist(), len(records))):
+        begins = np.flatnonzero(kind[first:stop] == Kind.TASK_BEGIN)
+        if len(begins):
+            begin, end = records["time"][[first, stop - 1]].tolist()
+            piece = Member(
+                member.thread, member.team, begin, end, number < whole, first=first, stop=stop
+            )
+            yield int(records["call"][first + begins[0]]), piece
+            first = stop
+
+
+# The raw directory of a traced run: which processes and threads there are, and their records.
+#
+# Records are read by `os.pread`, not mapped: a file that another process cuts short meanwhile, or a
+# file server that fails, then is an error that can be told and no SIGBUS.
+
 
 _META = re.compile(r"(?P<process>.+\.\d+)\.meta")
 _RAW = re.compile(r"(?P<process>.+\.\d+)\.t(?P<thread>\d+)\.raw")

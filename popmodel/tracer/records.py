@@ -1,14 +1,89 @@
-"""What a raw file of the tracer holds: the numbers of ``microbench/tracer/record.h``.
-
-That header explains them; a test holds the two together.
-"""
+"""The MPI calls that the tracer records, read from the table that its library is built with."""
 
 from __future__ import annotations
 
+import re
 import struct
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from popmodel.errors import PopmodelError
+from popmodel.host.build import sources
+from popmodel.trace.event import Event
+from popmodel.trace.paraver.render import event_of
+from popmodel.trace.states import (
+    BOTH_WAYS,
+    COMPLETING,
+    INPUT_OUTPUT,
+    LOOKING,
+    MOVING,
+    OTHER,
+    RECEIVING_ON,
+    RUNNING,
+    SCHEDULING,
+    SENDING,
+    SENDING_ON,
+    SYNCHRONISING,
+    TOGETHER,
+    TRACING_DISABLED,
+    WAITING,
+)
+from popmodel.values import dataclass
+
+INCOMPLETE = 10_000
+"""Added to the value of a call's event when a test has completed or a probe found nothing.
+
+A reader of traces takes the plain value as a test that has completed a request.
+"""
+
+_LINE = re.compile(r"^\s*X\((\w+), (\d+), (\d+), (\d+), (\w+)\)", re.MULTILINE)
+_LOOKS = frozenset(
+    ("Iprobe", "Improbe", "Test", "Testall", "Testany", "Testsome", "Request_get_status",
+     "Parrived", "Win_test")
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Call:
+    """An MPI call."""
+
+    name: str  # Without ``MPI_``
+    event: Event  # What the call is about
+    value: int  # Its number in a trace, by Extrae
+    family: str  # As the table says: message, probe, completion, collective,
+
+    @property
+    def may_miss(self) -> bool:
+        """Whether it can return without having completed or found anything."""
+        return self.name in _LOOKS
+
+
+@cache
+def known_calls() -> Mapping[int, Call]:
+    """Return all calls by their number in records."""
+    path = sources() / "tracer" / "calls.h"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise PopmodelError(
+            f"{path}: the table of MPI calls cannot be read: {error.strerror or error}",
+            "reinstall popmodel: the package is incomplete",
+        ) from None
+    return {
+        int(number): Call(name, event_of(int(type_)), int(value), family)
+        for name, number, type_, value, family in _LINE.findall(text)
+    }
+
+
+# What a raw file of the tracer holds: the numbers of ``microbench/tracer/record.h``.
+#
+# That header explains them; a test holds the two together.
+
 
 MAGIC = b"popmodel"
 MARK = 0x01020304
@@ -107,3 +182,165 @@ class Guard(IntEnum):
 IS_KIND = np.zeros(1 << 16, dtype=bool)
 """Whether a number is a kind of record."""
 IS_KIND[list(Kind)] = True
+
+
+# Which state a thread is in, by what is open on it, as Extrae chooses them.
+
+
+_BY_NAME = {
+    **dict.fromkeys(("Send", "Bsend", "Ssend", "Rsend"), SENDING),
+    **dict.fromkeys(("Recv", "Mrecv"), WAITING),
+    **dict.fromkeys(("Irecv", "Imrecv", "Recv_init"), RECEIVING_ON),
+    **dict.fromkeys(("Sendrecv", "Sendrecv_replace"), BOTH_WAYS),
+    **dict.fromkeys(("Isendrecv", "Isendrecv_replace"), SENDING_ON),
+    **dict.fromkeys(("Request_get_status", "Request_free", "Cancel"), OTHER),
+    **dict.fromkeys(("Start", "Startall"), OTHER),
+    **dict.fromkeys(
+        ("Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic", "Win_attach",
+         "Win_detach", "Win_free"),
+        OTHER,
+    ),
+}  # fmt: skip
+_BY_FAMILY = {
+    "message": SENDING_ON,
+    "probe": LOOKING,
+    "completion": COMPLETING,
+    "collective": TOGETHER,
+    "icollective": TOGETHER,
+    "neighbour": TOGETHER,
+    "rma": MOVING,
+    "io": INPUT_OUTPUT,
+}
+
+IN_CONSTRUCT: Mapping[Construct, int] = {
+    Construct.BARRIER: SYNCHRONISING,
+    Construct.IMPLICIT_BARRIER: SYNCHRONISING,
+    Construct.CRITICAL_WAIT: SYNCHRONISING,
+    Construct.LOCK_WAIT: SYNCHRONISING,
+    Construct.SCHEDULING: SCHEDULING,
+    Construct.ORDERED: SYNCHRONISING,
+    Construct.TASKWAIT: SYNCHRONISING,
+    Construct.TASKGROUP: SYNCHRONISING,
+    Construct.JOIN: SCHEDULING,
+}
+"""States in constructs of OpenMP; in the others, user code runs."""
+
+
+def state_of(call: Call) -> int:
+    """State of a thread in an MPI call."""
+    return _BY_NAME.get(call.name) or _BY_FAMILY.get(call.family, OTHER)
+
+
+def states_of_calls() -> NDArray[np.int64]:
+    """State in each call, by its number; `OTHER` for numbers that no call has."""
+    states = np.full(1 << 16, OTHER, np.int64)
+    for number, call in known_calls().items():
+        states[number] = state_of(call)
+    return states
+
+
+# Which records open and close something that decides a thread's state.
+
+
+_PAIRS = {
+    Kind.ENTER: (Kind.LEAVE, 0),
+    Kind.PARALLEL_BEGIN: (Kind.PARALLEL_END, SCHEDULING),
+    Kind.TASK_BEGIN: (Kind.TASK_END, RUNNING),
+    Kind.TASK_RUN: (Kind.TASK_STOP, RUNNING),
+    Kind.FLUSH_BEGIN: (Kind.FLUSH_END, INPUT_OUTPUT),
+}
+_KINDS = 1 << 6
+_CONSTRUCTS = max(Construct) + 1
+
+_STEP = np.zeros(_KINDS, np.int8)
+_GROUP = np.zeros(_KINDS, np.int64)
+_STATE = np.zeros(_KINDS, np.int64)
+for _begin, (_end, _state) in _PAIRS.items():
+    _STEP[_begin], _STEP[_end] = 1, -1
+    _GROUP[_begin] = _GROUP[_end] = _begin
+    _STATE[_begin] = _state
+
+_IN_CONSTRUCT = np.full(1 << 16, -1, np.int64)
+for _construct, _state in IN_CONSTRUCT.items():
+    _IN_CONSTRUCT[_construct] = _state
+
+
+class Openings(NamedTuple):
+    """What records open and close."""
+
+    step: NDArray[np.int8]  # int8[n]: 1 opens, -1 closes, 0 neither
+    group: NDArray[np.int64]  # int64[n]: Only what is of the same group closes it
+    value: NDArray[np.int64]  # int64[n]: State of the thread in what is opened
+
+
+def openings(records: NDArray[np.void], state_of_call: NDArray[np.int64]) -> Openings:
+    """What each record opens or closes."""
+    kind, call = records["kind"], records["call"]
+    step, group, value = _STEP[kind], _GROUP[kind], _STATE[kind]
+    calls = kind == Kind.ENTER
+    value[calls] = state_of_call[call[calls]]
+    constructs = np.flatnonzero((kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE))
+    if len(constructs):
+        # In the others, such as the body of a critical section, the thread goes on with its work.
+        state = _IN_CONSTRUCT[call[constructs]]
+        constructs, state = constructs[state >= 0], state[state >= 0]
+        step[constructs] = np.where(kind[constructs] == Kind.OMP_ENTER, 1, -1)
+        group[constructs] = _KINDS + np.minimum(call[constructs], _CONSTRUCTS)
+        value[constructs] = state
+    switches = np.flatnonzero(kind == Kind.TRACING)
+    if len(switches):
+        step[switches] = np.where(records["a"][switches] == 0, 1, -1)
+        group[switches] = Kind.TRACING
+        value[switches] = TRACING_DISABLED
+    return Openings(step, group, value)
+
+
+def still_open(
+    records: NDArray[np.void], found: Openings, before: NDArray[np.void]
+) -> NDArray[np.void]:
+    """Records that opened what is open after these, the outermost first."""
+    depth = len(before) + np.cumsum(found.step, dtype=np.int64)
+    if not len(depth):
+        return before
+    least_after = np.minimum.accumulate(depth[::-1])[::-1]
+    kept = np.flatnonzero((found.step > 0) & (depth <= least_after))
+    return np.concatenate([before[: min(len(before), int(depth.min()))], records[kept]])
+
+
+# Things that open and close inside each other on a thread: what is open after each record.
+#
+# All at once for a whole chunk of records where they nest as they should; record by record where
+# they
+# do not, because tracing was switched off in between, a record is lost, or a task was left for
+# another one.
+
+
+def after(
+    step: NDArray[np.int8], value: NDArray[np.int64], stack: Iterable[int], outside: int
+) -> NDArray[np.int64]:
+    """Value of the innermost thing that is open after each record."""
+    open_ = [outside, *stack]
+    steps = np.concatenate([np.ones(len(open_), np.int8), step])
+    values = np.concatenate([np.array(open_, np.int64), value])
+    depth = np.cumsum(steps, dtype=np.int64)
+    # Among the records after which so much is open, the last opening one opened what is open now.
+    order = np.argsort(depth.astype(np.int16), kind="stable")
+    opening = np.where(steps[order] > 0, np.arange(len(order)), 0)
+    found = np.empty(len(order), np.int64)
+    found[order] = values[order[np.maximum.accumulate(opening)]]
+    return found[len(open_) :]
+
+
+def nests(step: NDArray[np.int8], group: NDArray[np.int64], stack: NDArray[np.int64]) -> bool:
+    """Whether every closing record is of the same group as the innermost thing then open."""
+    steps = np.concatenate([np.ones(len(stack), np.int8), step])
+    groups = np.concatenate([stack, group])
+    depth = np.cumsum(steps, dtype=np.int64)
+    if not len(depth):
+        return True
+    if depth.min() < 0 or depth.max() >= np.iinfo(np.int16).max:
+        return False
+    level = np.where(steps > 0, depth, depth + 1).astype(np.int16)
+    order = np.argsort(level, kind="stable")
+    closing = np.flatnonzero(steps[order] < 0)
+    return bool(np.all(groups[order[closing]] == groups[order[closing - 1]]))

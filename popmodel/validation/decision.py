@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from popmodel.splits.candidate import WITHIN
 from popmodel.splits.choice import Choice
+from popmodel.splits.splits import WITHIN
 from popmodel.validation.ranks import kendall
 from popmodel.validation.repeats import Split
 from popmodel.values import dataclass

@@ -15,8 +15,7 @@ from popmodel.efficiency.terms import USEFUL
 from popmodel.machine.quantity import END
 from popmodel.measurements import variation
 from popmodel.model.uncertainty import Estimate
-from popmodel.prediction.prediction import SCHEMA, Prediction
-from popmodel.prediction.validity import INSIDE
+from popmodel.prediction.prediction import INSIDE, SCHEMA, Prediction
 from popmodel.shapes import Items, Named, Optional, Plain, Real, Shape, Table, Text, Whole
 from popmodel.values import dataclass
 

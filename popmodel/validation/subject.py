@@ -17,9 +17,8 @@ from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.prediction.predict import predict
 from popmodel.prediction.prediction import Prediction
 from popmodel.splits import choice
-from popmodel.splits.candidate import judge
 from popmodel.splits.choice import Choice
-from popmodel.splits.splits import evaluate
+from popmodel.splits.splits import evaluate, judge
 from popmodel.validation.decision import Choose, Pair
 from popmodel.validation.predicted import Predicted, from_document, from_prediction
 from popmodel.validation.training import NodesOf

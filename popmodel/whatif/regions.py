@@ -10,6 +10,8 @@ and without time in which tracing was disabled, as the bursts themselves are mea
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ import numpy as np
 
 from popmodel.arrays import alike, numbered
 from popmodel.efficiency.call_sites import site_name
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.kernel import _kernel
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.pieces import Pieces, spread
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from popmodel.trace.records import CallSites
 
     Computed = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+
 
 LAST = "after the last MPI call"
 """Name of the computing that no MPI call follows."""
@@ -321,3 +325,42 @@ def _used(regions: Regions) -> Regions:
         kinds=tuple(regions.kinds[one] for one in used.tolist()),
         region=region.astype(np.int32),
     )
+
+
+# A program in some of whose regions processors are faster or slower: ``solve=2``.
+
+
+_HINT = "write solve=2 for a region that computes twice as fast as traced"
+
+
+def parse_region_speeds(texts: Iterable[str]) -> dict[str, float]:
+    """Read speeds of regions, ``NAME=SPEED`` each."""
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            speed = float(number)
+        except ValueError:
+            speed = math.nan
+        if not name or not 0 < speed < math.inf:
+            raise UsageError(f"region speed: {text!r} is no speed of a region", _HINT)
+        if name in found:
+            raise UsageError(f"region speed: {name} has two speeds", "give it one")
+        found[name] = speed
+    return found
+
+
+def at_speeds(program: Program, trace: Trace, speeds: Mapping[str, float]) -> Program:
+    """Return the program with other CPU speeds in some regions, on all processes."""
+    regions = regions_of(program, trace)
+    factor = np.ones(len(regions))
+    for name, speed in speeds.items():
+        mine = [number for number, known in enumerate(regions.names) if known == name]
+        if not mine:
+            raise UsageError(
+                f"region speed: nothing is computed in a region {name!r}",
+                did_you_mean(name, regions.names, "popmodel sensitivity lists the regions"),
+            )
+        factor[mine] = 1 / speed
+    sequences = len(program.offsets) - 1
+    return scaled(program, regions, np.repeat(factor[:, None], sequences, axis=1))

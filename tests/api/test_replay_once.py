@@ -13,8 +13,7 @@ from popmodel.api.outcomes import replays_once
 from popmodel.errors import ReplayError
 from popmodel.network.network import Network
 from popmodel.simulator import Replayer
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 
 TRACE = Path(__file__).parent.parent / "data" / "cg.S.2.prv.gz"
 

@@ -23,10 +23,11 @@ from popmodel.bench.doctor import (
     measurable,
 )
 from popmodel.errors import PopmodelError, UsageError
-from popmodel.host import counters, disturbance, hardware
-from popmodel.host.disturbance import Disturbance, Usage, usage
-from popmodel.host.failures import LaunchError
-from popmodel.host.launchers import Way
+from popmodel.host import conditions as counters
+from popmodel.host import conditions as disturbance
+from popmodel.host import hardware
+from popmodel.host.conditions import Disturbance, Usage, usage
+from popmodel.host.probe import LaunchError, Way
 from popmodel.host.toolchain import Compiler, Mpi, find_compiler
 
 GCC = Compiler(("gcc",), "gcc (GCC) 12.2.0", "-fopenmp")

@@ -12,7 +12,7 @@ from patience import GENEROUS
 from popmodel.bench import job_script, plan, run_directory
 from popmodel.bench.run_directory import Measurement
 from popmodel.errors import FileError, UsageError
-from popmodel.machine.topology import Cache, Topology
+from popmodel.machine.quantity import Cache, Topology
 
 NODE = Topology(1, 4, 1, 1, (Cache("L2", 1 << 20, 1),), 8 << 30)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from bench.test_plan import GIB, KIB, LARGE, MIB, SMALL
 
-from popmodel.bench import memory_jobs
+from popmodel.bench import jobs as memory_jobs
 from popmodel.bench.calibration.loops import level_of
-from popmodel.machine.topology import Cache, Topology
+from popmodel.machine.quantity import Cache, Topology
 
 
 def test_counts_are_powers_of_two_and_what_else_is_asked_for() -> None:

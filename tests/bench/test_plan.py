@@ -13,7 +13,7 @@ from popmodel.bench.jobs import PART_OF, Job
 from popmodel.bench.plan import Plan
 from popmodel.errors import UsageError
 from popmodel.machine.parameter import NODE_PARTS, PARTS
-from popmodel.machine.topology import Cache, Topology
+from popmodel.machine.quantity import Cache, Topology
 from popmodel.shapes import Table
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.bench.collect import shortfalls
 from popmodel.bench.jobs import Job, job
 from popmodel.bench.plan import Limits, Plan, PlannedLaunch
 from popmodel.bench.samples import Launch, Result
-from popmodel.bench.shortfalls import shortfalls
 
 JOBS = tuple(job("ping_pong", bytes=size, tier="node") for size in (0, 8, 64))
 LIMITS = Limits(budget=0.01, least=5, most=10, precision=0.1)

@@ -24,8 +24,7 @@ import numpy as np
 from popmodel.network.network import PRESETS
 from popmodel.network.topology import FatTree
 from popmodel.simulator import Program, replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Messages, Op
+from popmodel.simulator.program import Messages, Op, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 
 PROCESSES, STEPS, ROUNDS = 64, 4000, 5

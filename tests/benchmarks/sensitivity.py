@@ -22,9 +22,8 @@ import popmodel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import Program, from_trace
 from popmodel.simulator.replayer import Replayer
-from popmodel.whatif.breakpoints import pieces
-from popmodel.whatif.evaluate import OverLatency, Runtimes
-from popmodel.whatif.runtime_planes import runtime_planes
+from popmodel.whatif.piecewise_linear import pieces
+from popmodel.whatif.runtime_planes import OverLatency, Runtimes, runtime_planes
 
 
 def spent(call: Callable[[], object]) -> float:

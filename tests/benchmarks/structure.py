@@ -28,8 +28,7 @@ import metrics
 import numpy as np
 
 from popmodel.simulator import Program, from_trace
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure import Structure, find
 from popmodel.structure.find import structure_of
 from popmodel.trace import read

@@ -22,11 +22,10 @@ import tempfile
 from pathlib import Path
 
 from popmodel.host.toolchain import find_mpi
-from popmodel.tracer.cost import USUAL, Costs, measured_by
 from popmodel.tracer.environment import Settings, variables
 from popmodel.tracer.library import find_or_build
 from popmodel.tracer.merge import merge
-from popmodel.tracer.summary import held_up
+from popmodel.tracer.summary import USUAL, Costs, held_up, measured_by
 
 ROUNDS = 5
 PAIRS = 9

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 from patience import GENEROUS, measuring
 
-from popmodel.bench import memory_jobs, plan, suite
+from popmodel.bench import jobs as memory_jobs
+from popmodel.bench import plan, suite
 from popmodel.host import hardware
 from popmodel.host.launch import probe
-from popmodel.host.launchers import call
+from popmodel.host.probe import call
 from popmodel.host.toolchain import Mpi, ToolchainError, find_mpi
 from popmodel.machine import profile
 

@@ -26,7 +26,7 @@ from popmodel.cli import main
 from popmodel.errors import PopmodelError
 from popmodel.machine import profile
 from popmodel.machine.parameter import PARTS
-from popmodel.machine.topology import Cache, Topology
+from popmodel.machine.quantity import Cache, Topology
 
 TABLE = "processes,threads,runtime,note\n2,2,0.5,first\n2,2,0.25,\n"
 CPU0 = "/sys/devices/system/cpu/cpu0/cache/index0"

@@ -9,7 +9,7 @@ import pytest
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
-from popmodel.efficiency.replayed import FAMILIES, NO_REGIONS, of_execution, unknown_families
+from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, unknown_families
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
 from popmodel.trace import read

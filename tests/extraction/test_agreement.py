@@ -1,8 +1,7 @@
 """Two programs are the same, or the first operation that differs is named in words."""
 
 from popmodel.extraction.agreement import Exchanged, differences, exchanged
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 
 
 def made(size=8, extra=False):

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from popmodel.extraction.listable import listable
 from popmodel.extraction.whole_iterations import whole_iterations
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.find import structure_of
 from popmodel.structure.nest import Leaf, Loop
 from popmodel.structure.structure import Structure

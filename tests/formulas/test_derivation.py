@@ -16,7 +16,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions import Takes, parse
 from popmodel.formulas import derivation as formulas
-from popmodel.formulas import notation, notebook
+from popmodel.formulas import notebook
+from popmodel.formulas import notebook as notation
 from popmodel.formulas.derivation import (
     Formula,
     FormulaError,

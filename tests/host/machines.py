@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from popmodel.host.system_files import CPU, NODE, cpu_list
+from popmodel.host.hardware import CPU, NODE, cpu_list
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.host.failures import explain, meaningful, not_started, quote
+from popmodel.host.probe import explain, meaningful, not_started, quote
 
 RULE = "-" * 74
 

@@ -9,8 +9,7 @@ import pytest
 from host.machines import GIB, KIB, MIB, arm, epyc, groups, table, vm, xeon
 
 from popmodel.host import hardware
-from popmodel.host.hardware import read
-from popmodel.host.system_files import NODE
+from popmodel.host.hardware import NODE, read
 
 
 def test_a_virtual_machine() -> None:

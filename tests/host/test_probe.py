@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from patience import clock_that_leaps
 
-from popmodel.host import hardware, launchers, probe, processes
-from popmodel.host.failures import LaunchError
-from popmodel.host.launchers import Way, call
+from popmodel.host import hardware, probe, processes
+from popmodel.host import probe as launchers
+from popmodel.host.probe import LaunchError, Way, call
 from popmodel.host.toolchain import Compiler, Mpi, ToolchainError, find_mpi
 
 HELLO = r"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.host.system_files import cpu_list, parse_cpu_list
+from popmodel.host.hardware import cpu_list, parse_cpu_list
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from popmodel.machine import profile
-from popmodel.machine.compare import Difference, diff
+from popmodel.machine.comparison import Difference, diff
 from popmodel.machine.quantity import Quantity
 
 Document = dict[str, Any]

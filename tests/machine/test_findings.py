@@ -8,7 +8,6 @@ import pytest
 from machine.profiles import Document, document, measured, overhead
 
 from popmodel.machine import profile as profiles
-from popmodel.machine.constructs import CONSTRUCTS
 from popmodel.machine.findings import (
     KINDS,
     NEEDS,
@@ -17,7 +16,7 @@ from popmodel.machine.findings import (
     measured_at,
     relative_width,
 )
-from popmodel.machine.parameter import PARTS
+from popmodel.machine.parameter import CONSTRUCTS, PARTS
 from popmodel.machine.quantity import Quantity
 from popmodel.machine.register import part_of
 from popmodel.plain import plain

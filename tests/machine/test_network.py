@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from popmodel.machine import profile
-from popmodel.machine.network import network_lacks, network_of
+from popmodel.machine.comparison import network_lacks, network_of
 
 CLUSTER = profile.load("sandybridge-fdr")
 NODE = profile.load(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from popmodel.machine.topology import Cache, Topology
+from popmodel.machine.quantity import Cache, Topology
 
 NODE = Topology(
     nodes=4,

@@ -15,10 +15,11 @@ import pytest
 from microbench.node_program import Line, build, check_result, median, two_cpus
 from patience import GENEROUS, measuring
 
-from popmodel.bench import memory_jobs, samples
+from popmodel.bench import jobs as memory_jobs
+from popmodel.bench import samples
 from popmodel.bench.calibration import calibrate
 from popmodel.machine import profile
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 
 MIB = 1024 * 1024
 CHUNK = 512  # elements of a thread in one operation

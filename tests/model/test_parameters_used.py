@@ -14,7 +14,7 @@ from console import ROOT
 from popmodel.expressions.elementary import Value
 from popmodel.machine import profile as profiles
 from popmodel.machine import register
-from popmodel.machine.network import network_of
+from popmodel.machine.comparison import network_of
 from popmodel.machine.parameter import TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile

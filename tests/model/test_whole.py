@@ -7,7 +7,7 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.api.outcomes import evaluate
-from popmodel.efficiency.replayed import of_execution
+from popmodel.efficiency.observables import of_execution
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.model import whole as of_whole

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from popmodel.errors import FileError, UsageError
 from popmodel.network.network import Network
-from popmodel.network.routes import Routes
-from popmodel.network.topology import FatTree, Topology, Torus
-from popmodel.network.topology_file import read_topology
+from popmodel.network.point_to_point import Routes
+from popmodel.network.topology import FatTree, Topology, Torus, read_topology
 from popmodel.simulator import Program, replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 
 GB = 1e9
 

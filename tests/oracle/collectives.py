@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from popmodel.network.network import PRESETS
 from popmodel.simulator import replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 
 
 class Step(NamedTuple):

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op, Program, Uneven
+from popmodel.simulator.program import Op, Program, ProgramBuilder, Uneven
 
 Sizes = dict[tuple[int, int], tuple[int, int]]
 

@@ -9,8 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from popmodel.network.network import PRESETS
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import COLLECTIVES, Op, Program, Uneven
+from popmodel.simulator.program import COLLECTIVES, Op, Program, ProgramBuilder, Uneven
 
 
 @st.composite

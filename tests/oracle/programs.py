@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from oracle.script import Script
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 
 def operations(program: Program, process: int) -> list[str]:

@@ -7,8 +7,7 @@ condition is looked up anew in each sweep. Slow on purpose, and short enough to 
 from __future__ import annotations
 
 from popmodel.network.network import Network
-from popmodel.simulator.charges import charge
-from popmodel.simulator.classes import classes
+from popmodel.simulator.costs import charge, classes
 from popmodel.simulator.program import Op, Program
 
 WAITS = 1  # of a rendezvous: the sender does, unless it is detached

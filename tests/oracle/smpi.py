@@ -7,8 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from oracle.algorithms import exchanges
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 FLOPS = 1e9  # of a host of the reference platforms, per second
 # Latency, s, and bandwidth, B/s, between the hosts of the platforms without contention.

@@ -13,8 +13,7 @@ from popmodel.model import signatures
 from popmodel.model.calibration import TRUSTED, Calibration, Drift
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Prediction
-from popmodel.prediction.validity import OUTSIDE
+from popmodel.prediction.prediction import OUTSIDE, Prediction
 from popmodel.report.heading import calibrated
 from popmodel.report.uncertainty import named
 

@@ -18,7 +18,7 @@ from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.prediction.elasticity import elasticities
+from popmodel.prediction.causes import elasticities
 from popmodel.prediction.predict import predict
 from popmodel.prediction.prediction import Elasticity
 

@@ -19,8 +19,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
+from popmodel.machine.quantity import Cache, Topology
 from popmodel.machine.register import part_of
-from popmodel.machine.topology import Cache, Topology
 from popmodel.model import signatures as signature
 from popmodel.model.laws import LAWS
 from popmodel.model.run.course import closed_form

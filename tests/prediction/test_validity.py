@@ -20,7 +20,7 @@ from popmodel.model.run.reach import LIMITS, measured_ranges
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
 from popmodel.prediction.predict import predict
-from popmodel.prediction.validity import Validity, assess
+from popmodel.prediction.prediction import Validity, assess
 from popmodel.report.predict import blocks
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style

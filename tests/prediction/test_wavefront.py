@@ -18,8 +18,7 @@ from popmodel.machine.profile import from_document
 from popmodel.network.network import PRESETS
 from popmodel.prediction.predict import predict
 from popmodel.simulator import replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 SIDE, PLANES, STEPS, EVERY = 64, 62, 4, 2
 CELL, RHS = 0.5e-6, 0.4e-6  # seconds of a cell in a sweep, and in the right-hand side

@@ -10,9 +10,7 @@ from popmodel.plain import document
 from popmodel.report import sensitivity_regions
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
-from popmodel.whatif.durations import Durations
-from popmodel.whatif.ideal import Scenario
-from popmodel.whatif.worth import FASTER, Gain, Rest, Slowest, Worth
+from popmodel.whatif.region_gains import FASTER, Durations, Gain, Rest, Scenario, Slowest, Worth
 
 RANKS = Durations(0.1, 0.2, (3, 0, 1), 0)
 

@@ -13,7 +13,7 @@ from popmodel.report.pictures import Timelines
 from popmodel.report.renderers.svg import draw
 from popmodel.report.timeline_plot import COLUMNS, ROWS, picture
 from popmodel.timeline import Timeline, timeline
-from popmodel.timeline.kinds import KINDS
+from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.timeline import LIMITS
 from popmodel.trace import read
 from popmodel.trace.focus import focused

@@ -21,12 +21,9 @@ from popmodel.network.point_to_point import SizeClass
 from popmodel.network.selection import parse_selection
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import algorithms, replay, replayer
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.charges import charge
-from popmodel.simulator.classes import classes
-from popmodel.simulator.core import core, costs
-from popmodel.simulator.patterns import ALGORITHMS, Pattern
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.algorithms import ALGORITHMS, Pattern
+from popmodel.simulator.costs import charge, classes, core, costs
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 
 ALPHA, BETA = 1e-6, 1e-9

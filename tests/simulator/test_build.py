@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 
 
 def chain(blocks, repeated):

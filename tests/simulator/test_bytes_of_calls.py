@@ -17,8 +17,8 @@ import popmodel
 from popmodel.network.network import PRESETS, Network
 from popmodel.patterns.traffic import Use, uses
 from popmodel.simulator import from_trace, replay
+from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.formats import write
-from popmodel.simulator.laid_out import lay_out
 from popmodel.simulator.program import Program
 from popmodel.trace import Trace, read
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.kernel import _kernel
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.classes import BETWEEN, SELF, WITHIN, classes
+from popmodel.simulator.costs import BETWEEN, SELF, WITHIN, classes
+from popmodel.simulator.program import ProgramBuilder
 
 MESSAGES = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from([0, 8, 2**40]), st.booleans()),

@@ -20,12 +20,11 @@ from oracle.drawn import networks, programs, renumbered
 from popmodel.errors import ReplayError, UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator import Program, contended, core, from_trace, replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.charges import Charges
-from popmodel.simulator.classes import classes
+from popmodel.simulator import Program, contended, from_trace, replay
+from popmodel.simulator import costs as core
 from popmodel.simulator.contended import Load
-from popmodel.simulator.program import Op
+from popmodel.simulator.costs import Charges, classes
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.simulator.replayer import Moments, Replayer
 from popmodel.trace import read
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from oracle import smpi
 
-from popmodel.network.routes import Routes
-from popmodel.simulator.charges import Charges
+from popmodel.network.point_to_point import Routes
 from popmodel.simulator.contended import Load, Plan, carry
-from popmodel.simulator.core import core
+from popmodel.simulator.costs import Charges, core
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
 ROWS = json.loads((DATA / "contended.json").read_text())

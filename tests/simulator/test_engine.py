@@ -16,8 +16,7 @@ from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import NONE_UNEVEN, Op, Program, Uneven
+from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder, Uneven
 
 IDEAL = PRESETS["ideal"]
 # 1 us and 1 B/ns, everything eager.

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.exchanges import operations
-from popmodel.simulator.laid_out import _template, lay_out
-from popmodel.simulator.program import COLLECTIVES, Op, Program, Uneven
+from popmodel.simulator.expand_collectives import _template, lay_out, operations
+from popmodel.simulator.program import COLLECTIVES, Op, Program, ProgramBuilder, Uneven
 
 SMPI = PRESETS["smpi"]
 KINDS = list(COLLECTIVES)

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from popmodel.network.network import PRESETS
 from popmodel.simulator import Replayer
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.laid_out import lay_out
+from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.path import Part
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 SMPI = PRESETS["smpi"]
 KINDS = ["barrier", "allreduce", "gather", "scatter", "allgather", "alltoall", "scan"]

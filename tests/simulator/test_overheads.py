@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from popmodel.machine import profile
-from popmodel.machine.network import network_of
+from popmodel.machine.comparison import network_of
 from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass, by_size
 from popmodel.network.selection import NAMES, parse_selection
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import Part, Program, Replayer, replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 
 ROOT = Path(__file__).parent.parent.parent
 MACHINE = profile.load(ROOT / "examples" / "profiles" / "two-core-vm.json")

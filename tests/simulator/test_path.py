@@ -12,9 +12,8 @@ from oracle.drawn import networks, programs, programs_with_collectives
 
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.path import Part
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 
 NEAR = 2.0**-7 * 1e-9

@@ -20,7 +20,7 @@ from popmodel.network.point_to_point import SizeClass
 from popmodel.network.selection import NAMES, parse_selection
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import replay
-from popmodel.simulator.patterns import ALGORITHMS
+from popmodel.simulator.algorithms import ALGORITHMS
 
 ALPHA, BETA = 1e-6, 1e-9
 # Every transfer keeps its sender busy: both ends of a rendezvous end with it.

@@ -19,10 +19,9 @@ from synthetic import programs, run
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
-from popmodel.simulator.written import replayed
+from popmodel.simulator.trace_output import replayed
 from popmodel.trace import read
 from popmodel.trace.paraver.output import labels_of, write
 from popmodel.trace.window import splice

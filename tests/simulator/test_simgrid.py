@@ -12,7 +12,7 @@ from oracle.smpi_cells import cell
 
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.charges import Charges
+from popmodel.simulator.costs import Charges
 from popmodel.simulator.engine import ends
 from popmodel.simulator.formats.smpi import text
 from popmodel.trace import read

@@ -14,8 +14,7 @@ from popmodel.network.point_to_point import SizeClass
 from popmodel.network.selection import parse_selection
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import Program, Replayer, replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 
 FLAT = PRESETS["alpha-beta"].with_(latency=1e-6, bandwidth=1e9, eager_threshold=4096)
 NEAR = Tier((SizeClass(100.0, 1e-6, 0.0), SizeClass(None, 2e-6, 1e-9)), 1000)

@@ -16,7 +16,7 @@ from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import Program, from_trace, replay
 from popmodel.simulator.replayer import Replayer
-from popmodel.simulator.written import replayed
+from popmodel.simulator.trace_output import replayed
 from popmodel.trace import Trace, read
 from popmodel.trace import states as state
 from popmodel.trace.focus import focused

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.model.run.placement import place
 from popmodel.model.uncertainty import FIRST
-from popmodel.prediction.validity import Validity
-from popmodel.splits.candidate import Candidate, Evaluated, judge
-from popmodel.splits.choice import SURE, WORTH, choose
-from popmodel.splits.growth import growth
+from popmodel.prediction.prediction import Validity
+from popmodel.splits.choice import SURE, WORTH, choose, growth
+from popmodel.splits.splits import Candidate, Evaluated, judge
 
 TOPOLOGY = Topology(4, 16, 2, 2, ())
 DRAWS = 400

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ import pytest
 from structure.programs import Call, Repeat, write
 from synthetic import programs, run
 
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.events import events_of
 from popmodel.structure.find import find
 from popmodel.structure.flows import ends_of, flows_of

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from popmodel.simulator import from_trace
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure import find
 from popmodel.structure.events import events_of
 from popmodel.structure.find import structure_of

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.kernel import _kernel
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure import merge
 from popmodel.structure.find import structure_of
 

@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from structure.programs import Call, Repeat, write
 
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.find import structure_of
 from popmodel.structure.nest import Leaf, loops
 

@@ -4,8 +4,7 @@ import pytest
 from structure.test_flows import strays
 from synthetic import programs, run
 
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure import Loop, find
 from popmodel.structure.find import structure_of
 from popmodel.structure.nest import leaves

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.timeline.axis import Axis
+from popmodel.timeline.lanes import Axis
 from popmodel.trace.intervals import Intervals
 
 SPAN = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted)

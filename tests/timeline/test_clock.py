@@ -10,7 +10,7 @@ import pytest
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer
-from popmodel.timeline.clock import Clock, clock_of
+from popmodel.timeline.lanes import Clock, clock_of
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
 from popmodel.trace.part import Part

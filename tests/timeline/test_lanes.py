@@ -13,7 +13,7 @@ from synthetic import Network, Program, Rank, run
 from synthetic.program import Steps
 
 from popmodel.timeline import Timeline, timeline
-from popmodel.timeline.kinds import KINDS
+from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.timeline import LIMITS
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused

@@ -8,7 +8,7 @@ import pytest
 from synthetic import Program, Rank, run
 from synthetic.program import Steps
 
-from popmodel.timeline.marks import marks_of
+from popmodel.timeline.timeline import marks_of
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
 from popmodel.trace.part import Part

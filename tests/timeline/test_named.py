@@ -9,9 +9,8 @@ import pytest
 from synthetic import Program, Rank, run
 from synthetic.program import Steps
 
-from popmodel.timeline.axis import Axis
+from popmodel.timeline.lanes import Axis, rows_of
 from popmodel.timeline.named import Named, named_regions
-from popmodel.timeline.rows import rows_of
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.timeline.rows import Rows, rows_of
+from popmodel.timeline.lanes import Rows, rows_of
 
 
 def rows(threads: list[int], most: int) -> Rows:

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.tracer.calls import known_calls
-from popmodel.tracer.records import HEADER, MAGIC, MARK, RECORD, VERSION, Kind
+from popmodel.tracer.records import HEADER, MAGIC, MARK, RECORD, VERSION, Kind, known_calls
 
 NUMBER = {call.name: number for number, call in known_calls().items()}
 

@@ -16,12 +16,18 @@ from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.states import IDLE, RUNNING
 from popmodel.trace.user_regions import user_regions
-from popmodel.tracer.convert import NOT_RETURNED, Converter
-from popmodel.tracer.events import BACKWARDS, UNBEGUN, Tables
-from popmodel.tracer.in_calls import CallTables
-from popmodel.tracer.nesting import after, nests
-from popmodel.tracer.openings import Openings, still_open
-from popmodel.tracer.records import RECORD, Construct, Guard, Kind
+from popmodel.tracer.events import BACKWARDS, NOT_RETURNED, UNBEGUN, Converter, Tables
+from popmodel.tracer.records import (
+    RECORD,
+    Construct,
+    Guard,
+    Kind,
+    Openings,
+    after,
+    nests,
+    still_open,
+)
+from popmodel.tracer.repair import CallTables
 
 TABLES = Tables(
     CallTables(),

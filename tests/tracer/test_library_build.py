@@ -18,10 +18,11 @@ from popmodel import cache
 from popmodel.errors import FileError
 from popmodel.host.build import LOG, TRACER, BuildError, build, build_tracer, sources
 from popmodel.host.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
-from popmodel.tracer import cost, library
+from popmodel.tracer import library
+from popmodel.tracer import summary as cost
 from popmodel.tracer.commands import Command, Family
 from popmodel.tracer.library import Library, find_or_build
-from popmodel.tracer.source_lines import Place, SourceLines
+from popmodel.tracer.symbols import Place, SourceLines
 
 COPIES = (
     'for word; do case "$last" in -o) echo made >"$word"; chmod +x "$word";; esac; '

@@ -18,7 +18,7 @@ from popmodel import trace as reader
 from popmodel.trace.event import Event
 from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.tracer.merge import merge
-from popmodel.tracer.source_lines import SourceLines
+from popmodel.tracer.symbols import SourceLines
 
 SOURCE = HERE / "programs" / "sites.c"
 

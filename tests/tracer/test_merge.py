@@ -27,11 +27,12 @@ from popmodel.trace.event import Event
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, Loss, losses
 from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.part import Part
-from popmodel.tracer import conversion, messages, spool, trace_text
+from popmodel.tracer import conversion, messages, trace_text
 from popmodel.tracer import merge as merge_module
+from popmodel.tracer import temporary as spool
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import HEADER, RECORD, Construct, Kind
-from popmodel.tracer.source_lines import Place
+from popmodel.tracer.symbols import Place
 
 
 @contextmanager

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.tracer import messages
-from popmodel.tracer.ends import POSTED, RECEIVED, SENT
-from popmodel.tracer.messages import Matcher
-from popmodel.tracer.spool import Spool
+from popmodel.tracer.messages import POSTED, RECEIVED, SENT, Matcher
+from popmodel.tracer.temporary import Spool
 
 
 @contextmanager

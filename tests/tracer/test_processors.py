@@ -13,7 +13,7 @@ from tracer.traced import Run
 from popmodel import trace as reader
 from popmodel.trace.event import Event
 from popmodel.tracer.merge import merge
-from popmodel.tracer.processors import parse, sharing
+from popmodel.tracer.meta import parse, sharing
 
 BETWEEN = 2_000_000
 """What passes between the times that are told and those that are counted, ns."""

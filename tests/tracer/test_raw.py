@@ -15,11 +15,10 @@ from tracer.plan import Plan
 from popmodel.errors import TraceError
 from popmodel.trace import read as read_trace
 from popmodel.trace.losses import LIMITED, describe, losses
-from popmodel.tracer import calls as calls_module
 from popmodel.tracer import raw
-from popmodel.tracer.calls import known_calls
+from popmodel.tracer import records as calls_module
 from popmodel.tracer.merge import merge
-from popmodel.tracer.records import HEADER, RECORD, Kind
+from popmodel.tracer.records import HEADER, RECORD, Kind, known_calls
 
 
 @pytest.fixture

@@ -8,9 +8,17 @@ import struct
 from popmodel.host.build import sources
 from popmodel.trace.paraver.numbers import MPI_CALLS, MPI_TYPES, NUMBERS
 from popmodel.tracer import records
-from popmodel.tracer.calls import INCOMPLETE, known_calls
-from popmodel.tracer.openings import _KINDS
-from popmodel.tracer.records import HEADER, RECORD, Construct, Guard, Kind, Left
+from popmodel.tracer.records import (
+    _KINDS,
+    HEADER,
+    INCOMPLETE,
+    RECORD,
+    Construct,
+    Guard,
+    Kind,
+    Left,
+    known_calls,
+)
 
 FOLDER = sources() / "tracer"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from patience import GENEROUS
 
 from popmodel.errors import FileError, UsageError
-from popmodel.tracer import script
+from popmodel.tracer import run as script
 from popmodel.tracer.commands import Command
 from popmodel.tracer.environment import Settings
 

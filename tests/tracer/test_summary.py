@@ -12,10 +12,9 @@ from popmodel.api.trace import traced
 from popmodel.report.trace import VIEWS
 from popmodel.trace import read
 from popmodel.trace.processors import crowding
-from popmodel.tracer.cost import CALL, Cost, Costs
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import Guard, Kind
-from popmodel.tracer.summary import held_up, not_seen, overhead
+from popmodel.tracer.summary import CALL, Cost, Costs, held_up, not_seen, overhead
 
 
 @pytest.fixture

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from popmodel.host.toolchain import find_compiler
-from popmodel.tracer import demangle as demangling
-from popmodel.tracer.demangle import demangle
+from popmodel.tracer import symbols as demangling
 from popmodel.tracer.identities import Functions
 from popmodel.tracer.meta import Function, Meta
-from popmodel.tracer.source_lines import Place
-from popmodel.tracer.symbols import read_symbols
+from popmodel.tracer.symbols import Place, demangle, read_symbols
 
 SOURCE = """\
 static __attribute__((noinline)) int hidden(int x) { return x * 3; }

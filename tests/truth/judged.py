@@ -20,9 +20,9 @@ from popmodel.measurements.measurement import Measurement
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate
-from popmodel.prediction.validity import assess
-from popmodel.splits.candidate import estimated
+from popmodel.prediction.prediction import assess
 from popmodel.splits.choice import Choice
+from popmodel.splits.splits import estimated
 from popmodel.validation.predicted import metrics_of_new_run, of_new_run
 from truth.given import observables, write
 from truth.measured import TruthRun

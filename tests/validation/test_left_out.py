@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.measurements.measurement import Measurement
 from popmodel.model.run.placement import ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate

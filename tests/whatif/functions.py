@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from popmodel.whatif.breakpoints import Tangent
-from popmodel.whatif.planes import Plane
+from popmodel.whatif.piecewise_linear import Plane, Tangent
 
 
 @dataclass

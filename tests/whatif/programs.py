@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from popmodel.network.network import Network
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 
 @st.composite

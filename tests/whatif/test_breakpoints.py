@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from whatif.functions import Lines
 
-from popmodel.whatif.breakpoints import Tangent, pieces
+from popmodel.whatif.piecewise_linear import Tangent, pieces
 
 # Of slopes that are whole numbers, as counts of latencies are.
 LINES = st.lists(

@@ -13,14 +13,14 @@ from popmodel.errors import UsageError
 from popmodel.network.network import Network
 from popmodel.simulator import from_trace
 from popmodel.simulator import replay as carry_out
-from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.program import ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace import read
 from popmodel.trace.focus import focused
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.whatif.dependence import dependence
 from popmodel.whatif.paraver_events import write_path
 from popmodel.whatif.path_tables import critical_times
+from popmodel.whatif.region_gains import dependence
 from popmodel.whatif.regions import regions_of
 
 LATENT = Network(latency=2e-6, bandwidth=1e9)

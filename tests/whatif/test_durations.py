@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from popmodel.whatif.durations import Durations, durations
+from popmodel.whatif.region_gains import Durations, durations
 
 
 def test_ranks_are_counted_by_their_time() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial import HalfspaceIntersection
 
-from popmodel.whatif.envelope import Envelope, Plane, above
+from popmodel.whatif.piecewise_linear import Envelope, Plane, above
 
 UNIT = (0.0, 1.0)
 

@@ -18,13 +18,11 @@ from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import NONE_UNEVEN, Op, Program
+from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace import read
-from popmodel.whatif.breakpoints import Pieces, pieces
-from popmodel.whatif.evaluate import OverGap, OverLatency, Runtimes, moved
-from popmodel.whatif.runtime_planes import runtime_planes
+from popmodel.whatif.piecewise_linear import Pieces, pieces
+from popmodel.whatif.runtime_planes import OverGap, OverLatency, Runtimes, moved, runtime_planes
 
 OWN = ("bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mix.4", "mixnbc.4", "mixpers.4")
 SHARED = ("epoch_4proc", "lu.S.4", "mg.S.4")

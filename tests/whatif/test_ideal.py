@@ -14,11 +14,10 @@ from popmodel.network.point_to_point import SizeClass
 from popmodel.network.speeds import parse_speeds
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op, at_once
+from popmodel.simulator.program import Op, ProgramBuilder, at_once
 from popmodel.trace import read
 from popmodel.trace.focus import focused
-from popmodel.whatif.ideal import balanced, scenarios
+from popmodel.whatif.region_gains import balanced, scenarios
 
 MS = 1e-3
 SLOW = Network(latency=1 * MS, bandwidth=1e6)

@@ -8,9 +8,8 @@ from oracle.script import Script
 from whatif.paths import Step, path_of
 
 from popmodel.simulator import from_trace
-from popmodel.simulator.build import ProgramBuilder
 from popmodel.simulator.path import Part
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.whatif.path_tables import Stay, critical_times, path_tables, stays
 from popmodel.whatif.regions import LAST, Regions, regions_of
 

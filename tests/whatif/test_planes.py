@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from whatif.functions import Hull
 
-from popmodel.whatif.planes import Plane, planes
+from popmodel.whatif.piecewise_linear import Plane, planes
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 

@@ -10,8 +10,7 @@ import pytest
 import popmodel
 from popmodel.errors import UsageError
 from popmodel.simulator import from_trace
-from popmodel.whatif.region_speeds import at_speeds, parse_region_speeds
-from popmodel.whatif.regions import regions_of
+from popmodel.whatif.regions import at_speeds, parse_region_speeds, regions_of
 
 TRACE = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from oracle.script import Script
 
 from popmodel.simulator import from_trace
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.trace import read
 from popmodel.trace.focus import focused
 from popmodel.trace.paraver.labels import Labels

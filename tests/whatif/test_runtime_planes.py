@@ -16,8 +16,7 @@ from popmodel.simulator import from_trace
 from popmodel.simulator.program import NONE_UNEVEN
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace.focus import focused
-from popmodel.whatif.evaluate import Runtimes, moved
-from popmodel.whatif.runtime_planes import runtime_planes
+from popmodel.whatif.runtime_planes import Runtimes, moved, runtime_planes
 
 DATA = Path(__file__).parent.parent / "data"
 OWN = sorted(path.name for path in DATA.glob("*.prv.gz"))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from whatif.functions import Lines
 
-from popmodel.whatif.breakpoints import pieces
-from popmodel.whatif.tolerance import reaches
+from popmodel.whatif.piecewise_linear import pieces
+from popmodel.whatif.runtime_planes import reaches
 
 THREE = Lines([(1, 0), (0.5, 1), (-1, 2)])
 

@@ -7,10 +7,9 @@ import pytest
 
 from popmodel.network.network import Network
 from popmodel.simulator import replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
+from popmodel.whatif.region_gains import worth_of
 from popmodel.whatif.regions import LAST, regions_of
-from popmodel.whatif.worth import worth_of
 
 MS = 1e-3
 

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.bench.calibration.intervals import CLIPPED, quantities
+from popmodel.bench.calibration.intervals import CLIPPED, median, of_results, quantities
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import median, of_results
 from popmodel.network.collectives import OPERATIONS, Message
 from popmodel.network.point_to_point import SizeClass, by_size
 

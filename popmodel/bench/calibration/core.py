@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 
 from popmodel.bench.calibration import rows
-from popmodel.bench.calibration.intervals import quantities
+from popmodel.bench.calibration.intervals import (
+    Series,
+    median,
+    of_groups,
+    of_results,
+    p10,
+    quantities,
+)
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
 from popmodel.bench.samples import Result
 from popmodel.machine.parameter import OPERATIONS
 

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import quantile
-from popmodel.bench.calibration.intervals import LEVEL
+from popmodel.bench.calibration.intervals import LEVEL, p10
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import p10
 from popmodel.bench.samples import Result
 from popmodel.machine.parameters import LEAST_OVERLAP
 from popmodel.units import plural

@@ -20,14 +20,22 @@ from numpy.typing import NDArray
 
 from popmodel.arrays import quantiles
 from popmodel.bench.calibration import remote
-from popmodel.bench.calibration.fits import aligned, fitted, of_fit
-from popmodel.bench.calibration.intervals import quantities
+from popmodel.bench.calibration.intervals import (
+    Series,
+    aligned,
+    fitted,
+    median,
+    of_fit,
+    of_groups,
+    of_results,
+    p10,
+    quantities,
+)
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10
-from popmodel.bench.memory_jobs import BEYOND_CACHE, MIB
+from popmodel.bench.jobs import BEYOND_CACHE, MIB
 from popmodel.bench.samples import Result
 from popmodel.machine.parameter import DISTANCES
-from popmodel.machine.topology import last_level_bytes
+from popmodel.machine.quantity import last_level_bytes
 from popmodel.units import format_size
 from popmodel.values import dataclass
 

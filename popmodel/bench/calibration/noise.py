@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.bench.calibration.intervals import p10
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import p10
 from popmodel.bench.samples import Result
-from popmodel.host.system_files import AFFINITY, parse_cpu_list
+from popmodel.host.hardware import AFFINITY, parse_cpu_list
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "core": (

@@ -16,20 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.bench.calibration.fits import aligned, fitted
-from popmodel.bench.calibration.intervals import quantities
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import (
+from popmodel.bench.calibration.intervals import (
     Series,
     Statistic,
+    aligned,
+    fitted,
     median,
     of_groups,
     of_results,
     p10,
+    quantities,
     scaled,
 )
+from popmodel.bench.calibration.measured import Measured
 from popmodel.bench.samples import Result
-from popmodel.machine.constructs import COPYING
+from popmodel.machine.parameter import COPYING
 
 Array = NDArray[np.float64]
 

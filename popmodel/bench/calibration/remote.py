@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from popmodel.bench.calibration.intervals import quantities
+from popmodel.bench.calibration.intervals import Series, of_groups, of_results, p10, quantities
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import Series, of_groups, of_results, p10
 from popmodel.bench.samples import Result
 
 

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import quantiles
-from popmodel.bench.calibration.intervals import LEVEL
+from popmodel.bench.calibration.intervals import LEVEL, median, p10
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import median, p10
 from popmodel.bench.samples import Result
 
 Array = NDArray[np.float64]

@@ -10,10 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.bench.calibration.intervals import quantities
+from popmodel.bench.calibration.intervals import (
+    Series,
+    median,
+    of_groups,
+    of_results,
+    p10,
+    quantities,
+    spread,
+)
 from popmodel.bench.calibration.measured import Measured
 from popmodel.bench.calibration.point_to_point import TIERS
-from popmodel.bench.calibration.series import Series, median, of_groups, of_results, p10, spread
 from popmodel.bench.samples import Result
 
 _OUTERMOST = tuple(reversed(TIERS))

@@ -17,8 +17,8 @@ from popmodel.efficiency.advice import computation, processes, threads
 from popmodel.efficiency.advice.costs import Cost, costs, efficiency
 from popmodel.efficiency.advice.doubts import doubts
 from popmodel.efficiency.advice.remark import Loss, Remark, percent
+from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING
-from popmodel.efficiency.workers import apart
 from popmodel.trace.caveats import ENOUGH, FEW, MEASURABLE
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass

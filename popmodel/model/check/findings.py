@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from popmodel.arrays import distinct
 from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression
-from popmodel.machine.constructs import CONSTRUCTS
+from popmodel.machine.parameter import CONSTRUCTS
 from popmodel.model.check.constraints import Condition, Outcome, Possible
 from popmodel.model.check.dimensions import Clash, Dimensions
 from popmodel.model.grammar.reading import OPEN, SignatureError

@@ -22,7 +22,7 @@ from popmodel.model.run.course import AVERAGED, Course, closed_form, computation
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.tree import Tree
 from popmodel.model.uncertainty import nominal
-from popmodel.simulator.charges import Charges
+from popmodel.simulator.costs import Charges
 from popmodel.simulator.engine import ends
 from popmodel.simulator.program import Program
 from popmodel.values import dataclass

@@ -34,7 +34,7 @@ from popmodel.model.run.operations import Inside, NotUnrolled
 from popmodel.model.run.point import Point
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
-from popmodel.simulator.charges import Charges
+from popmodel.simulator.costs import Charges
 from popmodel.simulator.program import Collectives, Messages, Op, Program
 from popmodel.values import dataclass
 

@@ -17,8 +17,7 @@ from popmodel.model.run.call_list import Exchanged, Plan
 from popmodel.model.run.messages import ELSEWHERE, NOWHERE, ON_NODE, TIERS, Messages
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
-from popmodel.simulator.charges import Charges
-from popmodel.simulator.core import core, costs
+from popmodel.simulator.costs import Charges, core, costs
 from popmodel.simulator.program import Collectives, Op, Program
 from popmodel.simulator.program import Messages as Sent
 from popmodel.values import dataclass

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.values import dataclass
 
 Cores = NDArray[np.int64]

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.model.run.placement import MOST_PROCESSES, Allocation
 
 Possible = Callable[[int, int], bool]

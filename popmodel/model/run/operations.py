@@ -20,9 +20,8 @@ from popmodel.model.run.uneven import Uneven
 from popmodel.model.terms import message
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.charges import Charges, rules
-from popmodel.simulator.program import Op, Program, amounts
+from popmodel.simulator.costs import Charges, rules
+from popmodel.simulator.program import Op, Program, ProgramBuilder, amounts
 from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]

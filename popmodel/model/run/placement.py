@@ -18,7 +18,7 @@ from collections import Counter
 
 from popmodel.errors import UsageError
 from popmodel.machine.parameter import DISTANCES
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.model.run import layout
 from popmodel.units import plural
 from popmodel.values import dataclass

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.terms import FAMILY
-from popmodel.prediction.validity import EXTRAPOLATED, OUTSIDE
+from popmodel.prediction.prediction import EXTRAPOLATED, OUTSIDE
 from popmodel.report.blocks import Cell, Row, Table
 from popmodel.report.figures import percent
 from popmodel.report.heading import application

@@ -13,7 +13,7 @@ from popmodel.report.html.section import Section
 from popmodel.report.names import run_names
 from popmodel.shell import join
 from popmodel.timeline.formulas import AGGREGATES, ESTIMATE, families_of
-from popmodel.timeline.kinds import KINDS
+from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.sums import BY
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 Each operation needs those that its process has waited for, so that a rank does one thing after the
 other. Bursts are whole nanoseconds; those of a process are off by less than one in all. GOAL
 has no collectives: they are written as the messages that SimGrid SMPI sends
-(`popmodel.simulator.exchanges`). It has no modes of sending, nodes or communicators either, and a
+(`popmodel.simulator.expand_collectives`). It has no modes of sending, nodes or communicators
+either, and a
 rank ends when all its messages have been sent, also those that nobody waits for.
 """
 
@@ -11,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.formats.tags import clear_tags
-from popmodel.simulator.laid_out import lay_out
 from popmodel.simulator.program import Op, Program
 
 

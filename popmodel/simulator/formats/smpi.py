@@ -2,7 +2,8 @@
 
 One file holds the actions of all processes. Computing is written in flop at `FLOPS` per second, so
 that a nanosecond is one flop. SMPI's replay knows collectives of all processes that block: others
-are written as the messages that it would send for them (`popmodel.simulator.exchanges`). Sends that
+are written as the messages that it would send for them
+(`popmodel.simulator.expand_collectives`). Sends that
 nobody waits for are waited for at the end, as SMPI does.
 """
 
@@ -13,8 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from popmodel.simulator.algorithms import carry_out
+from popmodel.simulator.expand_collectives import Amounts, lay_out, uneven_amounts
 from popmodel.simulator.formats.tags import clear_tags
-from popmodel.simulator.laid_out import Amounts, lay_out, uneven_amounts
 from popmodel.simulator.program import COLLECTIVES, Op, Program
 
 FLOPS = 1e9

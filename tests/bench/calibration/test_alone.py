@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from popmodel.bench.calibration import noise
-from popmodel.bench.calibration.alone import left_alone
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import Measured, left_alone
 from popmodel.bench.samples import Launch, Result
 
 OWN, SHARED = 0.3e-9, 0.6e-9

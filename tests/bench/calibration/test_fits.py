@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from popmodel.bench.calibration.fits import aligned, fitted, of_fit
-from popmodel.bench.calibration.intervals import quantities
-from popmodel.bench.calibration.series import Series
+from popmodel.bench.calibration.intervals import Series, aligned, fitted, of_fit, quantities
 
 
 def test_points_of_a_fit_are_of_the_same_launches() -> None:

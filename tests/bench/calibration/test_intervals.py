@@ -18,9 +18,8 @@ from popmodel.bench.calibration import (
     noise,
     point_to_point,
 )
-from popmodel.bench.calibration.intervals import CalibrationError, quantities
+from popmodel.bench.calibration.intervals import CalibrationError, Series, quantities
 from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.calibration.series import Series
 from popmodel.bench.samples import Launch, Result
 
 SIZES = (0, 8, 1024, 4096, 16384, 65536, 262144)

@@ -25,8 +25,7 @@ from popmodel.network import collectives
 from popmodel.network.network import PRESETS
 from popmodel.prediction.predict import predict
 from popmodel.simulator import replay
-from popmodel.simulator.build import ProgramBuilder
-from popmodel.simulator.program import Op
+from popmodel.simulator.program import Op, ProgramBuilder
 
 
 def with_openmp(**seconds: float) -> Profile:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from popmodel import shell
 from popmodel.errors import PopmodelError
-from popmodel.machine.topology import Topology
+from popmodel.machine.quantity import Topology
 from popmodel.model.run.launch import launch_line, mpirun_line
 from popmodel.model.run.placement import Allocation, Placement, place
 from popmodel.model.signatures import from_text

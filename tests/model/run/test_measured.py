@@ -21,7 +21,7 @@ from popmodel.model.run.placement import place
 from popmodel.model.run.teams import Teams
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import interval, nominal
-from popmodel.prediction.elasticity import elasticities
+from popmodel.prediction.causes import elasticities
 from popmodel.prediction.predict import predict
 
 SIZES = (8, 512, 65536)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
-from popmodel.machine.topology import Cache, Topology
+from popmodel.machine.quantity import Cache, Topology
 from popmodel.model import signatures as signature
 from popmodel.model.run.grid import best_grid, divisors
 from popmodel.model.run.placement import Allocation, ImpossibleSplit, place, remarks

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from popmodel.errors import FileError, UsageError
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
-from popmodel.simulator.build import ProgramBuilder
+from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.formats import goal, smpi, write
 from popmodel.simulator.formats.tags import clear_tags
-from popmodel.simulator.laid_out import lay_out
-from popmodel.simulator.program import Op, Program
+from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.trace import read
 
 DATA = Path(__file__).parents[2] / "data"
