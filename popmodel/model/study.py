@@ -57,7 +57,7 @@ from popmodel.units import format_size, plural
 
 RUN_TO_RUN = "run to run"
 """What the scores of the noise between runs are called."""
-_GROWTH = {"reference_processes", "growth_exponent"}
+_GROWTH = ("reference_processes", "growth_exponent")
 
 
 class Values(Protocol):
@@ -334,7 +334,7 @@ class Study:
     def _at(self, placement: Placement, drawn: Values, cv: Value) -> Value:
         """A spread at this number of processes."""
         given = {
-            name: drawn[f"imbalance.{name}"] for name in _GROWTH & self.signature.imbalance.keys()
+            name: drawn[f"imbalance.{name}"] for name in _GROWTH if name in self.signature.imbalance
         }
         return imbalance.spread_at(
             cv,

@@ -125,5 +125,6 @@ def test_locks_taken_before_the_recording_are_not_summed(
     run: Run, build: Build, compiler: str
 ) -> None:
     run.start(build(compiler, "waits_before", "-pthread"))
-    taken, waits, waited, _ = sums(run.process(), "LOCKS")
-    assert (taken, waits, waited) == (1, 0, 0)
+    taken, _, waited, _ = sums(run.process(), "LOCKS")
+    assert taken == 1  # of two: that before the recording lasted 100 ms
+    assert waited < 50_000_000
