@@ -19,8 +19,6 @@
  *
  * One operation of the others is a row. The loops are those of a compiler without instructions of a
  * special processor: vectors of 16 bytes, a turn for each. */
-#define _POSIX_C_SOURCE 200809L
-
 #include <stdlib.h>
 
 #include "clock.h"
