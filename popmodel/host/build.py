@@ -275,7 +275,7 @@ def _compile(
     # The ISO modes of GCC would keep a * b + c two instructions; NVIDIA's compiler lacks the flag.
     contract = [] if compiler.openmp == "-mp" else ["-ffp-contract=fast"]
     return [
-        *("-std=c11", compiler.openmp, *contract, "-O2"),
+        *("-std=c11", "-D_POSIX_C_SOURCE=200809L", compiler.openmp, *contract, "-O2"),
         *_words("CFLAGS", environment),
         *(str(where / name) for name in SOURCES[program]),
         *_words("LDFLAGS", environment),
