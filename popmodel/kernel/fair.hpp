@@ -59,7 +59,9 @@ class Fair {
         const int64_t route = find(transfer.sender, transfer.receiver);
         const double latency = route < 0 ? 0.0 : routes_.latency[route];
         flow.route = route;
-        agenda_.begin(transfer.ready + (transfer.time - transfer.busy) + latency, x, transfer);
+        // What has no bytes, but a header, shares nothing: it is there after its time alone.
+        const double shared = transfer.bytes > 0 ? transfer.busy : 0.0;
+        agenda_.begin(transfer.ready + (transfer.time - shared) + latency, x, transfer);
     }
 
     bool next(std::vector<Arrival> &arrivals) {

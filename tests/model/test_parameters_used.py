@@ -82,7 +82,9 @@ def used(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     for key in ("b1", "bsat", "q"):
         del by_cores["memory"][key]
     del by_cores["core"]["overlap"]  # a word for all levels goes first
-    for document in (MACHINE, by_cores):
+    no_caches = copy.deepcopy(MACHINE)
+    no_caches["topology"]["caches"] = []
+    for document in (MACHINE, by_cores, no_caches):
         known = profiles.from_document(document)
         machine = replace(known, document=Read(dict(document), "", seen))
         for processes, threads in SPLITS:

@@ -256,7 +256,7 @@ class Replay:
         start = max(m.sent, m.posted or 0.0) if rendezvous else m.sent
         if self.links is not None and self.links.shared(m):
             self.pending.append((start, m))
-        elif m.row in self.ways:
+        elif m.row in self.ways and self.bytes[m.row] > 0:
             transfer = self.costs["transfer"][m.row] - self.costs["busy"][m.row]
             self.pending.append((start + transfer, m))
         else:

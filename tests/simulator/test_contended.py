@@ -164,6 +164,15 @@ def test_more_links_than_messages_change_nothing(
         assert replay(placed, many).end == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
+def test_a_message_without_bytes_takes_the_time_of_its_header() -> None:
+    builder = ProgramBuilder(2, nodes=[0, 1])
+    message = builder.message(0, 1, 0)
+    builder.do(0, Op.SEND, message)
+    builder.do(1, Op.RECEIVE, message)
+    network = PRESETS["smpi"].with_(latency=0.0, bandwidth=1e9, output_links=1, sharing="fair")
+    assert replay(builder.build(), network).end[1] == pytest.approx(16e-9)
+
+
 @pytest.mark.parametrize("name", ["cg.S.2", "comd.4", "mix.4", "mixnbc.4", "mixpers.4"])
 @pytest.mark.parametrize("reading", ["dimemas", "algorithm"])
 def test_without_limits_a_real_run_ends_as_without_contention(
