@@ -18,7 +18,7 @@ STATEMENTS = {
     "report": 8775,
     "model": 8550,
     "trace": 5350,
-    "extraction": 3750,
+    "signature": 3750,
     "api": 3500,
     "bench": 3200,
     "tracer": 3150,
@@ -27,17 +27,17 @@ STATEMENTS = {
     "efficiency": 2100,
     "structure": 1900,
     "patterns": 1625,
-    "fitting": 1625,
+    "fit": 1625,
     "host": 1400,
     "(top)": 1275,
     "calibration": 1250,
-    "measurements": 1150,
+    "runs": 1150,
     "network": 1100,
     "whatif": 1075,
     "machine": 1025,
     "validation": 1025,
     "timeline": 975,
-    "campaign": 875,
+    "study": 875,
     "phases": 825,
     "projection": 775,
     "splits": 650,
@@ -46,7 +46,7 @@ STATEMENTS = {
     "formulas": 425,
     "kernel": 25,
 }
-MOST_FILES = 708
+MOST_FILES = 690
 MOST_CLASS_NAMES_BORNE_TWICE = 138
 MOST_FILE_NAMES_BORNE_TWICE = 111
 REPEATED = {"kinds", "terms", "families"}

@@ -30,7 +30,6 @@ from popmodel.calibration.values import Learnt, learnt_values
 from popmodel.calibration.written import text_of
 from popmodel.errors import FileError, UsageError
 from popmodel.machine.profile import Profile
-from popmodel.measurements.measurement import Measurement
 from popmodel.model import signatures
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature import files
@@ -38,6 +37,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.plain import document
 from popmodel.prediction.prediction import subject
 from popmodel.report.calibrate import VIEWS
+from popmodel.runs.measurement import Measurement
 from popmodel.trace.part import Window
 from popmodel.units import plural
 from popmodel.validation.left_out import oversubscribed

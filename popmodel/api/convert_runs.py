@@ -10,9 +10,9 @@ from popmodel.api.focus import Asked
 from popmodel.api.inputs import TraceLike
 from popmodel.api.measured import read_runs
 from popmodel.api.results import save_text
-from popmodel.measurements.files import read_file
-from popmodel.measurements.written import Form
 from popmodel.plain import plain
+from popmodel.runs.files import read_file
+from popmodel.runs.written import Form
 from popmodel.units import plural
 from popmodel.values import dataclass
 

@@ -19,14 +19,14 @@ from popmodel.api.inputs import (
 )
 from popmodel.api.results import Result, save_text
 from popmodel.errors import UsageError, did_you_mean
-from popmodel.extraction.against import Agreement, against
-from popmodel.extraction.assumed import SCALES
-from popmodel.extraction.extracted import Extracted, Run
-from popmodel.extraction.extracted import signature_from as extracted
 from popmodel.model import signatures
 from popmodel.plain import document
 from popmodel.report.agreement import VIEWS as AGREEMENT
 from popmodel.report.extraction import VIEWS
+from popmodel.signature.assumed_scaling import SCALES
+from popmodel.signature.compare_replay import Agreement, against
+from popmodel.signature.from_runs import Extracted, Run
+from popmodel.signature.from_runs import signature_from as extracted
 from popmodel.trace.focus import focused
 from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import plural
@@ -63,8 +63,8 @@ class Found(Result):
         save_text(path, self.text, signatures.load)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/extraction/1``, without provenance."""
-        return document("popmodel/extraction/1", path=self.path, **self.extracted.to_dict())
+        """Return the document, schema ``popmodel/signature/1``, without provenance."""
+        return document("popmodel/signature/1", path=self.path, **self.extracted.to_dict())
 
     def _views(self) -> Views:
         return VIEWS

@@ -9,11 +9,11 @@ from popmodel.api.focus import Asked
 from popmodel.api.inputs import TraceLike, path_of, several, trace_of
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
-from popmodel.measurements.checks import checked
-from popmodel.measurements.files import is_table, read_file
-from popmodel.measurements.measurement import Measurement, from_run
-from popmodel.measurements.rows import RunTimes
-from popmodel.measurements.sources import numbers_of, split
+from popmodel.runs.checks import checked
+from popmodel.runs.files import is_table, read_file
+from popmodel.runs.measurement import Measurement, from_run
+from popmodel.runs.rows import RunTimes
+from popmodel.runs.sources import numbers_of, split
 from popmodel.structure.same_program import difference
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM

@@ -13,21 +13,21 @@ from popmodel.api.results import Result
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Comparable, Mode, Scaling, evaluate_all, scale
 from popmodel.errors import PopmodelError, UsageError, did_you_mean
-from popmodel.measurements.measurement import require_plausible
 from popmodel.projection.completed import completed
 from popmodel.projection.forms import LAWS
 from popmodel.projection.project import Projection
 from popmodel.projection.project import project as carry
 from popmodel.report.names import run_names
 from popmodel.report.project import views
+from popmodel.runs.measurement import require_plausible
 from popmodel.trace.part import Window
 from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Evaluation
-    from popmodel.measurements.measurement import Measurement
     from popmodel.report.views import Views
+    from popmodel.runs.measurement import Measurement
 
 AUTO = "auto"
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from popmodel.api.measured import MeasuredRuns
     from popmodel.efficiency.family import Evaluation
     from popmodel.efficiency.scaling import Scaling
-    from popmodel.measurements.measurement import Measurement
     from popmodel.projection.fit import Fitted
     from popmodel.projection.project import Line, Projection, Row
+    from popmodel.runs.measurement import Measurement
 
 CONFIDENCE = 0.9
 """Of the intervals."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.extraction.meeting_places import met
 from popmodel.phases.timeline import ACTIVITIES, Timeline, timeline
 from popmodel.plain import document
+from popmodel.signature.collectives import met
 from popmodel.structure.nest import Leaf
 from popmodel.trace.focus import find
 

@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Any
 from popmodel import provenance, shell
 from popmodel.api.inputs import profile_of, signature_of
 from popmodel.api.study_document import RESULT, result, role_of
-from popmodel.campaign import found, machine, manifest, runs, scripts
-from popmodel.campaign.found import Extract, Extracted
-from popmodel.campaign.manifest import Manifest, carried_out, is_done, opened
-from popmodel.campaign.plan import LEAST, Run, left_out
-from popmodel.campaign.request import CHANGEABLE, Prepared, Request, prepared
-from popmodel.campaign.traced import command_of, trace_of, words_of
 from popmodel.document_schemas import check
 from popmodel.documents import parse_json, read_text
 from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.files import write_text
 from popmodel.model.signature import files as signatures
 from popmodel.plain import document
+from popmodel.study import found, machine, manifest, runs, scripts
+from popmodel.study.found import Extract, Extracted
+from popmodel.study.manifest import Manifest, carried_out, is_done, opened
+from popmodel.study.plan import LEAST, Run, left_out
+from popmodel.study.request import CHANGEABLE, Prepared, Request, prepared
+from popmodel.study.traced import command_of, trace_of, words_of
 from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.bench.suite import Progress
-    from popmodel.campaign.runs import Tell
+    from popmodel.study.runs import Tell
     from popmodel.tracer.library import Library
 
 SUFFIX = ".study"

@@ -13,15 +13,15 @@ from popmodel.api.inputs import trace_of as trace_of_path
 from popmodel.api.predict import Prediction, predict
 from popmodel.api.sweep import Sweep, sweep
 from popmodel.api.validate import Validation, validate
-from popmodel.campaign import found, machine, runs
-from popmodel.campaign.manifest import Manifest
-from popmodel.campaign.plan import Run
-from popmodel.campaign.request import Prepared, Request
-from popmodel.campaign.traced import trace_of
 from popmodel.efficiency.measure import analyse
 from popmodel.machine.profile import Profile
-from popmodel.measurements.measurement import from_run
 from popmodel.plain import plain
+from popmodel.runs.measurement import from_run
+from popmodel.study import found, machine, runs
+from popmodel.study.manifest import Manifest
+from popmodel.study.plan import Run
+from popmodel.study.request import Prepared, Request
+from popmodel.study.traced import trace_of
 
 RESULT, SWEEP, VALIDATION = "study.json", "sweep.json", "validation.json"
 

@@ -23,15 +23,15 @@ from popmodel.api.results import Result
 from popmodel.documents import parse_json, read_text
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
-from popmodel.measurements.files import is_table
-from popmodel.measurements.measurement import Measurement
-from popmodel.measurements.rows import RunTimes
-from popmodel.measurements.sources import split
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.plain import document
 from popmodel.prediction.prediction import MAIN_FAMILY, Prediction
 from popmodel.report.validate import views
+from popmodel.runs.files import is_table
+from popmodel.runs.measurement import Measurement
+from popmodel.runs.rows import RunTimes
+from popmodel.runs.sources import split
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import plural

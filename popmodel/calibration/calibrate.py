@@ -15,9 +15,9 @@ from popmodel.calibration.suspects import Suspect, robust
 from popmodel.calibration.terms import Term, with_terms
 from popmodel.calibration.threads import one_thread
 from popmodel.machine.profile import Profile
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
+from popmodel.runs.measurement import Measurement
 from popmodel.values import dataclass
 
 

@@ -15,11 +15,11 @@ from typing import TypeAlias
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
+from popmodel.runs.measurement import Measurement
 
 FACTOR = 1000.0
 """How far from the guess a constant may be: the ends of its 90 % interval."""

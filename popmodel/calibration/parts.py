@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.expressions.elementary import numbers
-from popmodel.measurements.measurement import Measurement
-from popmodel.measurements.variation import LEAST, LOSS
 from popmodel.model.run.observe import Modelled
 from popmodel.prediction.prediction import MAIN_FAMILY
+from popmodel.runs.measurement import Measurement
+from popmodel.runs.variation import LEAST, LOSS
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]

@@ -15,7 +15,6 @@ from popmodel.errors import FileError, PopmodelError
 from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.measurements.measurement import Measurement
 from popmodel.model import chance, drift
 from popmodel.model.calibration import RESIDUAL, Calibration, Drift
 from popmodel.model.form import divided, where
@@ -26,6 +25,7 @@ from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import FIRST, Draws, deviation_of, score_bounds
+from popmodel.runs.measurement import Measurement
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]

@@ -154,11 +154,11 @@ def command(
     run again.
     """
     from popmodel.api import study as api
-    from popmodel.campaign.request import Request
     from popmodel.cli.output import target as goal_of
     from popmodel.cli.study_run import carry_out, write_script
     from popmodel.report.study import PLAN
     from popmodel.shell import plain
+    from popmodel.study.request import Request
 
     goal = goal_of(ctx.obj, None, format, force=force)
     if cores is None:

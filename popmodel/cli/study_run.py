@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from popmodel.api.study import Watch
     from popmodel.bench.suite import Progress
-    from popmodel.campaign.request import Request
     from popmodel.cli.output import Target
     from popmodel.cli.progress import Line
+    from popmodel.study.request import Request
 
 
 def carry_out(request: Request, folder: Path, goal: Target, *, force: bool) -> None:
     """Carry a study out, or go on with it, and show what came of it."""
     from popmodel.api.study import study
-    from popmodel.campaign.extract import extract
     from popmodel.cli.progress import Line
     from popmodel.report.study import VIEWS
     from popmodel.signals import as_exits
+    from popmodel.study.extract import extract
 
     line = Line()
     with _kept_when_interrupted(folder, line), as_exits():
@@ -32,10 +32,10 @@ def carry_out(request: Request, folder: Path, goal: Target, *, force: bool) -> N
 def write_script(request: Request, folder: Path, *, force: bool) -> bool:
     """Write the runs as a job; False if that was done before."""
     from popmodel.api.study import job
-    from popmodel.campaign.scripts import submit
     from popmodel.cli.progress import Line
     from popmodel.cli.streams import remark, write_out
     from popmodel.shell import visible
+    from popmodel.study.scripts import submit
 
     line = Line()
     path = job(request, folder, _watch(line), force=force)
@@ -67,9 +67,9 @@ def _watch(line: Line) -> Watch:
 @contextmanager
 def _kept_when_interrupted(folder: Path, line: Line) -> Iterator[None]:
     """Say how to go on when the user or the batch system ends the study."""
-    from popmodel.campaign.manifest import MANIFEST
     from popmodel.cli.streams import remark
     from popmodel.errors import FileError, UsageError
+    from popmodel.study.manifest import MANIFEST
 
     try:
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from popmodel.measurements.measurement import Measurement
+from popmodel.runs.measurement import Measurement
 
 _NEEDED = (
     "useful_sum",

@@ -8,7 +8,7 @@ import numpy as np
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING, Mode, against, of_masters
-from popmodel.fitting.samples import Array
+from popmodel.fit.samples import Array
 from popmodel.projection.factors import rebuilt
 
 RUNTIME = ("", "runtime")

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from popmodel.efficiency.scaling import Mode
-from popmodel.fitting.samples import Array
+from popmodel.fit.samples import Array
 from popmodel.values import dataclass
 
 Kind = Literal["balance", "waiting", "transfer", "regions", "amount", "steady", "runtime"]

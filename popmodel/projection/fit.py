@@ -9,9 +9,9 @@ from dataclasses import field
 import numpy as np
 
 from popmodel.efficiency.scaling import Mode
-from popmodel.fitting.least_squares import fit_two
-from popmodel.fitting.samples import Array
-from popmodel.fitting.spread import ASSUMED_DRIFT
+from popmodel.fit.intervals import ASSUMED_DRIFT
+from popmodel.fit.least_squares import fit_two
+from popmodel.fit.samples import Array
 from popmodel.projection.factors import Factor, point_errors
 from popmodel.projection.forms import (
     ANCHORED,

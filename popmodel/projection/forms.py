@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from popmodel.fitting.samples import Array
+from popmodel.fit.samples import Array
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.values import dataclass
 

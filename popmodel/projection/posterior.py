@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from popmodel.fitting.samples import Array
+from popmodel.fit.samples import Array
 from popmodel.projection.forms import Form
 from popmodel.values import dataclass
 

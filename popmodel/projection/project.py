@@ -11,14 +11,14 @@ import numpy as np
 
 from popmodel.efficiency.scaling import Mode
 from popmodel.errors import UsageError
-from popmodel.fitting.baselines import baselines
-from popmodel.fitting.samples import Array, Sample
-from popmodel.measurements.measurement import Measurement
+from popmodel.fit.baselines import baselines
+from popmodel.fit.samples import Array, Sample
 from popmodel.projection.completed import completed
 from popmodel.projection.evaluation import metrics_of
 from popmodel.projection.factors import FACTORS, chosen, measured
 from popmodel.projection.fit import Fitted, fit
 from popmodel.projection.forms import Axis
+from popmodel.runs.measurement import Measurement
 from popmodel.units import plural
 from popmodel.values import dataclass
 

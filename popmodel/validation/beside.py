@@ -1,4 +1,4 @@
-"""Plain extrapolations of the same runs, which a model has to beat (`popmodel.fitting.baselines`).
+"""Plain extrapolations of the same runs, which a model has to beat (`popmodel.fit.baselines`).
 
 They see the runs that the model was fitted to. Where none are known, each split is extrapolated
 from all others that were measured, which is more than the model has seen.
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.fitting.baselines import BASELINES, baselines
-from popmodel.fitting.samples import Sample
+from popmodel.fit.baselines import BASELINES, baselines
+from popmodel.fit.samples import Sample
 from popmodel.plain import fields_of
 from popmodel.validation.repeats import Split
 from popmodel.validation.training import Training

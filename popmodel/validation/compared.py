@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from popmodel.measurements.measurement import Measurement
+from popmodel.runs.measurement import Measurement
 from popmodel.validation import training
 from popmodel.validation.comparison import Paired, by_machine, paired, rows_of
 from popmodel.validation.decision import Decision, decisions

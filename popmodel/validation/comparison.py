@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.errors import UsageError
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import fields_of
+from popmodel.runs.measurement import Measurement
 from popmodel.validation.predicted import Predicted
 from popmodel.validation.training import Region
 from popmodel.values import dataclass

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.terms.openmp import NO_SPEEDUP
 from popmodel.plain import fields_of
+from popmodel.runs.measurement import Measurement
 from popmodel.units import plural
 from popmodel.validation.repeats import Runs, Split
 from popmodel.values import dataclass

@@ -13,9 +13,9 @@ from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.terms import USEFUL
 from popmodel.machine.quantity import END
-from popmodel.measurements import variation
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import INSIDE, SCHEMA, Prediction
+from popmodel.runs import variation
 from popmodel.shapes import Items, Named, Optional, Plain, Real, Shape, Table, Text, Whole
 from popmodel.values import dataclass
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.machine.profile import Profile
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.calibration import Calibration
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.signature.program import Signature
@@ -16,6 +15,7 @@ from popmodel.model.study import Study
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.prediction.predict import predict
 from popmodel.prediction.prediction import Prediction
+from popmodel.runs.measurement import Measurement
 from popmodel.splits import choice
 from popmodel.splits.choice import Choice
 from popmodel.splits.splits import evaluate, judge

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.calibration import Calibration
+from popmodel.runs.measurement import Measurement
 from popmodel.values import dataclass
 
 CALIBRATION = "calibration"

@@ -41,7 +41,7 @@ from truth.judged import (  # noqa: E402
     recovered,
 )
 
-from popmodel.fitting.baselines import BASELINES  # noqa: E402
+from popmodel.fit.baselines import BASELINES  # noqa: E402
 
 METHODS = (CALIBRATED, AS_WRITTEN, *BASELINES)
 

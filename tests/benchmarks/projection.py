@@ -23,8 +23,8 @@ from benchmarks.scaling import Case, made, names  # noqa: E402
 from truth import FAMILIES, truth  # noqa: E402
 
 import popmodel  # noqa: E402
-from popmodel.measurements.measurement import Measurement  # noqa: E402
 from popmodel.projection.project import Row, project  # noqa: E402
+from popmodel.runs.measurement import Measurement  # noqa: E402
 
 SEEDS = range(20)
 FARTHER = (2, 4)

@@ -25,8 +25,8 @@ from synthetic import Network, Program, programs, run  # noqa: E402
 
 import popmodel  # noqa: E402
 from popmodel.errors import PopmodelError  # noqa: E402
-from popmodel.fitting.baselines import baselines  # noqa: E402
-from popmodel.fitting.samples import Sample  # noqa: E402
+from popmodel.fit.baselines import baselines  # noqa: E402
+from popmodel.fit.samples import Sample  # noqa: E402
 
 SHARED = Path(os.environ.get("POPMODEL_SHARED", ROOT.parent / "shared" / "traces"))
 MACHINE = "sandybridge-fdr"

@@ -13,13 +13,13 @@ from popmodel.calibration.fit import Fit, fit, noise_of, relevant
 from popmodel.calibration.setting import Chosen, Setting, setting
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machine.profile import Profile
-from popmodel.measurements.measurement import Measurement
 from popmodel.model import signatures
 from popmodel.model.calibration import Calibration
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
 from popmodel.prediction.prediction import MAIN_FAMILY
+from popmodel.runs.measurement import Measurement
 
 MACHINE = flat()
 SPLITS = ((1, 1), (4, 1), (2, 4), (8, 1), (1, 8), (16, 2))

@@ -12,10 +12,10 @@ from calibration.small import MACHINE, SPLITS, runs
 
 import popmodel
 from popmodel.machine.quantity import Quantity
-from popmodel.measurements.measurement import Measurement
 from popmodel.model import signatures
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import END, score_bounds, spread
+from popmodel.runs.measurement import Measurement
 
 BOUNDED = """
 schema = "popmodel/signature/1"

@@ -16,7 +16,7 @@ from truth.judged import binomial
 from popmodel.calibration.fit import Fit, Linear, evidence, fit, linear, noise_of, solved
 from popmodel.calibration.setting import OWN
 from popmodel.machine.quantity import END
-from popmodel.measurements.measurement import Measurement
+from popmodel.runs.measurement import Measurement
 
 DRAWS = 30
 

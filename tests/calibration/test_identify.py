@@ -12,7 +12,7 @@ from calibration.small import BODY, CONSTANTS, MACHINE, fitted, program, runs
 from popmodel.calibration.fit import Fit
 from popmodel.calibration.identify import Identifiability, Tie, identifiability
 from popmodel.machine.profile import Profile
-from popmodel.measurements.measurement import Measurement
+from popmodel.runs.measurement import Measurement
 
 WIDE = 8.0
 """Factor to either side: far more than laws leave open."""

@@ -12,12 +12,12 @@ from model.demo import flat, machine
 from popmodel.calibration.calibrate import Calibrated, calibrate
 from popmodel.calibration.learnt import moved
 from popmodel.machine.quantity import END, Quantity
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.calibration import TRUSTED
 from popmodel.model.laws import LOOPS
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate, drawn_only, estimate, nominal, spread
 from popmodel.prediction.predict import predict
+from popmodel.runs.measurement import Measurement
 
 
 def made(seed: int = 2) -> list[Measurement]:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from popmodel.calibration.fit import Fit, linear, log_runtimes, solved
 from popmodel.calibration.left_out import left_out, sizes_left_out
-from popmodel.measurements.measurement import Measurement
+from popmodel.runs.measurement import Measurement
 
 
 def given_runs(seed: int = 3) -> list[Measurement]:

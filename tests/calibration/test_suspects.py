@@ -13,9 +13,9 @@ from truth.judged import binomial
 from popmodel.calibration.fit import Fit, fit, noise_of
 from popmodel.calibration.learnt import learnt
 from popmodel.calibration.suspects import Suspect, robust
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate, estimate
+from popmodel.runs.measurement import Measurement
 
 DRAWS = 12
 FACTOR = 2.0

@@ -106,7 +106,7 @@ RARE = {
     ),
     "popmodel/runs/1": r"runs\[\]\.caveats\[\]",
     "popmodel/info/1": r"(counters|caveats|threads|warnings)\[\].*|user_regions\..*",
-    "popmodel/extraction/1": r"caveats\[\]|laws\[\]\.(notes\[\]|rejected\[\].*)",
+    "popmodel/signature/1": r"caveats\[\]|laws\[\]\.(notes\[\]|rejected\[\].*)",
     "popmodel/agreement/1": r"(caveats|notes)\[\]",
     "popmodel/signature-check/1": r"(caveats|mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.special import ndtr
 
-from popmodel.measurements.measurement import Measurement
+from popmodel.runs.measurement import Measurement
 
 Truth = Callable[[int], Mapping[str, float]]
 """By processes: 1/load balance, 1/serialisation, 1/transfer, and core seconds of the work."""

@@ -14,9 +14,9 @@ from popmodel import project
 from popmodel.api.project import Projected
 from popmodel.document_schemas import check
 from popmodel.errors import UsageError
-from popmodel.measurements.measurement import Measurement
 from popmodel.projection.forms import LAWS
 from popmodel.projection.project import project as carried
+from popmodel.runs.measurement import Measurement
 
 RUNTIME = ("", "runtime")
 

@@ -13,9 +13,9 @@ import popmodel
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.scaling import Mode
-from popmodel.measurements.measurement import Measurement, from_run
 from popmodel.projection.completed import completed
 from popmodel.projection.factors import FACTORS, chosen, measured, point_errors, rebuilt
+from popmodel.runs.measurement import Measurement, from_run
 
 from .series import of_times
 

@@ -10,8 +10,8 @@ import pytest
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
-from popmodel.measurements.measurement import Measurement
 from popmodel.projection.project import DERIVED, Projection, Row, project
+from popmodel.runs.measurement import Measurement
 
 from .series import Truth, drawn, measured, of_times, powers
 

@@ -12,15 +12,15 @@ import popmodel
 from popmodel.calibration.calibrate import Calibrated, calibrate
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import Observables
-from popmodel.fitting.baselines import BASELINES
-from popmodel.fitting.samples import END, Sample
+from popmodel.fit.baselines import BASELINES
+from popmodel.fit.samples import END, Sample
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import assess
+from popmodel.runs.measurement import Measurement
 from popmodel.splits.choice import Choice
 from popmodel.splits.splits import estimated
 from popmodel.validation.predicted import metrics_of_new_run, of_new_run

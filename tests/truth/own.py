@@ -16,11 +16,11 @@ import numpy as np
 import popmodel
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machine.profile import Profile
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
 from popmodel.prediction.prediction import MAIN_FAMILY
+from popmodel.runs.measurement import Measurement
 from truth.drawn import Stated
 from truth.given import write
 from truth.truths import Truth, truth

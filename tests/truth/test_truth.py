@@ -10,10 +10,10 @@ import pytest
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import Observables
-from popmodel.measurements.table import read_table
 from popmodel.model.run.placement import place
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
+from popmodel.runs.table import read_table
 from popmodel.splits.splits import evaluate
 from truth import FAMILIES, Truth, memory, truth
 from truth.given import observables, table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.uncertainty import Estimate
+from popmodel.runs.measurement import Measurement
 from popmodel.validation.comparison import Row
 from popmodel.validation.predicted import Predicted
 from popmodel.validation.training import Region

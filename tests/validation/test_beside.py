@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.fitting.baselines import BASELINES, baselines
-from popmodel.fitting.samples import Sample
+from popmodel.fit.baselines import BASELINES, baselines
+from popmodel.fit.samples import Sample
 from popmodel.validation.beside import MODEL, beside
 from popmodel.validation.comparison import compare
 from popmodel.validation.repeats import Split, splits

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from popmodel.machine import profile
-from popmodel.measurements.measurement import Measurement
 from popmodel.model import signatures
 from popmodel.model.calibration import Calibration
 from popmodel.model.run.placement import WHOLE
+from popmodel.runs.measurement import Measurement
 from popmodel.validation import subject
 from popmodel.validation.compared import compared
 from popmodel.validation.comparison import rows_of

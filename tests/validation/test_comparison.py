@@ -13,10 +13,10 @@ import pytest
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
-from popmodel.measurements.measurement import Measurement, from_run
 from popmodel.model import signatures as signature
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.predict import predict
+from popmodel.runs.measurement import Measurement, from_run
 from popmodel.trace import read
 from popmodel.trace.part import Part
 from popmodel.validation.comparison import Row, compare

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from popmodel.machine import profile
-from popmodel.measurements.measurement import Measurement
 from popmodel.model import signatures
 from popmodel.model.run.placement import WHOLE
+from popmodel.runs.measurement import Measurement
 from popmodel.splits.choice import Choice
 from popmodel.validation import subject
 from popmodel.validation.comparison import Placed, by_machine, paired, rows_of

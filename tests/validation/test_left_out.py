@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.machine.quantity import Topology
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.run.placement import ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate
+from popmodel.runs.measurement import Measurement
 from popmodel.validation.comparison import compare
 from popmodel.validation.left_out import LeftOut, of_runs, oversubscribed, suspicious
 from popmodel.validation.predicted import Predicted

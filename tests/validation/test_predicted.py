@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from popmodel.machine.profile import Profile, load
-from popmodel.measurements.variation import LEAST, LOSS, of_loss
 from popmodel.model import signatures
 from popmodel.model.calibration import Calibration
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
 from popmodel.prediction.predict import predict
+from popmodel.runs.variation import LEAST, LOSS, of_loss
 from popmodel.validation.predicted import (
     from_document,
     from_prediction,

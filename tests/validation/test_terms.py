@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from popmodel.measurements.measurement import Measurement
+from popmodel.runs.measurement import Measurement
 from popmodel.validation.comparison import paired, rows_of
 from popmodel.validation.predicted import Predicted
 from popmodel.validation.repeats import splits

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.measurements.measurement import Measurement
 from popmodel.model.uncertainty import Estimate
+from popmodel.runs.measurement import Measurement
 from popmodel.validation.comparison import compare
 from popmodel.validation.left_out import LeftOut
 from popmodel.validation.predicted import Predicted

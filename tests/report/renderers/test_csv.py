@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.documents import csv_text
-from popmodel.measurements.files import read_file
 from popmodel.report.renderers.csv import render
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.text import clean
 from popmodel.report.views import Record, Views
+from popmodel.runs.files import read_file
 
 STAMP = {"popmodel": "1", "time": "T", "host": "H", "command": "C", "inputs": []}
 

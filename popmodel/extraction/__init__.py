@@ -1,5 +1,0 @@
-"""From traces to a signature: what repeats, what it costs, and by which laws it grows."""
-
-from popmodel.extraction.extracted import Extracted, Run, signature_from
-
-__all__ = ["Extracted", "Run", "signature_from"]

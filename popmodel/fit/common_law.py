@@ -1,0 +1,202 @@
+"""One law for the parts of a program that grow alike, and laws of their own for the others.
+
+Fitted one by one, many small parts would each follow the noise of the runs: coefficients are not
+negative, so that what happens to be slow in the larger run grows for ever, what happens to be fast
+does not shrink any faster, and the sum is too large. What makes a run slow makes all of its parts
+slow, so that the errors of laws that were fitted apart do not cancel either. The law of the sum has
+neither fault: parts share its constants but for their own size, unless their points contradict it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from popmodel.fit.formula import FIT, TRACE, Constant
+from popmodel.fit.law import Law, law
+from popmodel.fit.samples import END, UNKNOWN_ERROR, Sample
+from popmodel.values import dataclass
+
+SMALL = 0.005
+"""Share of the sum below which a part has no say in laws."""
+_CONTRADICTS = 3.0  # standard deviations
+_LAWLESS = 0.15  # error of a law, from which there is none
+_UNSTATED = 0.05  # relative error of a part that nobody stated: between runs and within
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Parts that grow alike."""
+
+    law: Law  # Of their sum
+    sizes: Mapping[int, Constant]  # By part, its value at the reference of the law
+
+
+def pooled(
+    parts: Sequence[Sequence[Sample]],
+    hints: Sequence[str] = (),
+    between: float | None = None,
+) -> tuple[Pool, ...]:
+    """Find out which parts of a program grow alike, and by which laws.
+
+    Parts that agree with the first hint come first, then those that agree with the law of what is
+    left, and so on; a part that agrees with none has a law of its own. Parts below `SMALL` that
+    agree with no other follow the first law. Parts that follow no law at all, but whose sum does,
+    are taken together; if that does not, they have the hinted law and the values of the first run.
+    """
+    if not parts:
+        raise ValueError("a pool needs at least one part")
+    runs = [(one.processes, one.threads, dict(one.parameters)) for one in parts[0]]
+    for part in parts:
+        if [(one.processes, one.threads, dict(one.parameters)) for one in part] != runs:
+            raise ValueError("parts must have values of the same runs, in the same order")
+    parts = [[_with_runs(one, between) for one in part] for part in parts]
+    values = np.array([[one.value for one in part] for part in parts])
+    some = np.flatnonzero(values.sum(axis=1) > 0).tolist()
+    shares = values.max(axis=1) / max(float(values.sum(axis=0).max()), 1e-300)
+    large = [i for i in some if shares[i] >= SMALL] or some
+    pools: list[tuple[Law, list[int]]] = []
+    left = set(large)
+    while left:
+        members, found = _alike(parts, sorted(left), hints, between, first=not pools)
+        pools.append((found, members))
+        left -= set(members)
+    pools, united = _united(parts, pools, hints, between)
+    for i in sorted(set(some) - set(large)):
+        agreeing = [members for found, members in pools if _excess(parts[i], found) <= 1]
+        (agreeing[0] if agreeing else pools[0][1]).append(i)
+    return tuple(
+        Pool(
+            found,
+            {i: _size(parts[i][:1] if i in united else parts[i], found) for i in sorted(members)},
+        )
+        for found, members in pools
+    )
+
+
+def _united(
+    parts: Sequence[Sequence[Sample]],
+    pools: list[tuple[Law, list[int]]],
+    hints: Sequence[str],
+    between: float | None,
+) -> tuple[list[tuple[Law, list[int]]], set[int]]:
+    """Unite pools that follow no law but together: what one lacks in a run another one has.
+
+    Parts are not always told apart in the same way in all runs. Then only their sum means the same
+    in all of them; their own sizes are known from the first run. If even the sum follows no law,
+    nothing is known of their growth but the hint.
+    """
+    lawless = [one for one in pools if one[0].error is not None and one[0].error > _LAWLESS]
+    members = sorted(i for _, each in lawless for i in each if parts[i][0].value > 0)
+    if not members:
+        return pools, set()
+    values = np.array([[one.value for one in parts[i]] for i in members]).sum(axis=0)
+    summed = _summed(parts[members[0]], values, between)
+    found = law(summed, hints=hints)
+    if found.error is None or found.error > _LAWLESS:
+        off = _LAWLESS if found.error is None else found.error
+        first = replace(summed[0], relative_error=min(off, 1.0))
+        kept = law([first], hints=hints)
+        # a rough law of what grows with the size of the problem is nearer than none
+        if off > min(1.0, _misfit(summed, kept) / 2):
+            note = f"runs contradict each other by {100 * off:.0f} %: the first is kept"
+            found = replace(kept, notes=(note, *kept.notes))
+    others = [(one, [i for i in each if i not in members]) for one, each in pools]
+    return [*((one, each) for one, each in others if each), (found, members)], set(members)
+
+
+def _alike(
+    parts: Sequence[Sequence[Sample]],
+    left: Sequence[int],
+    hints: Sequence[str],
+    between: float | None,
+    *,
+    first: bool,
+) -> tuple[list[int], Law]:
+    """Parts that agree with the law of their sum, and that law."""
+    members = list(left)
+    if first and hints:
+        agreeing = [i for i in left if _excess(parts[i], _hinted(parts[i], hints)) <= 1]
+        members = agreeing or members
+    while True:
+        values = np.array([[one.value for one in parts[i]] for i in members]).sum(axis=0)
+        found = law(_summed(parts[members[0]], values, between), hints=hints)
+        against = {i: excess for i in members if (excess := _excess(parts[i], found)) > 1}
+        if not against or len(members) == 1:
+            return members, found
+        # one after the other: without the worst the sum is another
+        members.remove(max(against, key=lambda i: against[i]))
+
+
+def _hinted(part: Sequence[Sample], hints: Sequence[str]) -> Law:
+    """The first hinted form through one point of a part."""
+    there = [one for one in part if one.value > 0]
+    return law(there[-1:], forms=hints[:1], hints=hints[:1])
+
+
+def _with_runs(one: Sample, between: float | None) -> Sample:
+    """A value of a part with the error by which runs differ, too."""
+    stated = _UNSTATED if one.relative_error is None else one.relative_error
+    error = math.hypot(stated, UNKNOWN_ERROR if between is None else between)
+    return replace(one, relative_error=error)
+
+
+def _summed(
+    like: Sequence[Sample], values: np.typing.NDArray[np.float64], between: float | None
+) -> list[Sample]:
+    return [
+        replace(one, value=float(value), relative_error=between)
+        for one, value in zip(like, values, strict=True)
+        if value > 0
+    ]
+
+
+def _ratios(part: Sequence[Sample], found: Law) -> tuple[list[float], list[float]]:
+    """Logarithms of the values over those of the law, relative to its reference, and errors."""
+    home = found.constants["a"].value
+    logs: list[float] = []
+    errors: list[float] = []
+    for one in part:
+        if one.value > 0:
+            there = found.at(one.processes, one.threads, one.parameters).value
+            logs.append(math.log(one.value / there * home))
+            errors.append(one.relative_error or UNKNOWN_ERROR)
+    return logs, errors
+
+
+def _excess(part: Sequence[Sample], found: Law) -> float:
+    """By how much a part grows otherwise than the law; above 1 more than its errors allow."""
+    logs, errors = map(np.array, _ratios(part, found))
+    if len(logs) < 2:
+        return 0.0
+    weights = errors**-2.0
+    mean = float(logs @ weights / weights.sum())
+    misfit = float((logs - mean) ** 2 @ weights)
+    return misfit / (_CONTRADICTS**2 * (len(logs) - 1))
+
+
+def _misfit(part: Sequence[Sample], found: Law) -> float:
+    """How far off a law is at the worst point, as a logarithm."""
+    points = [(one, found.at(one.processes, one.threads, one.parameters)) for one in part]
+    return max(abs(math.log(one.value / there.value)) for one, there in points)
+
+
+def _size(part: Sequence[Sample], found: Law) -> Constant:
+    """A part's value at the reference, from all runs that have it."""
+    logs, errors = map(np.array, _ratios(part, found))
+    weights = errors**-2.0
+    mean = float(logs @ weights / weights.sum())
+    spread = math.sqrt(float((logs - mean) ** 2 @ weights) / max(len(logs) - 1, 1))
+    half = END * max(spread, 1.0) / math.sqrt(float(weights.sum()))
+    # where a law hardly holds, a run that was not measured is as far off as those left out are
+    half = math.hypot(half, END * found.discrepancy)
+    return Constant(
+        math.exp(mean),
+        math.exp(mean - half),
+        math.exp(mean + half),
+        FIT if len(logs) > 1 else TRACE,
+        found.constants["a"].meaning,
+    )

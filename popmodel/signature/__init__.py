@@ -1,0 +1,5 @@
+"""From traces to a signature: what repeats, what it costs, and by which laws it grows."""
+
+from popmodel.signature.from_runs import Extracted, Run, signature_from
+
+__all__ = ["Extracted", "Run", "signature_from"]

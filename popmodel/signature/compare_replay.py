@@ -1,0 +1,326 @@
+"""Two programs side by side: do they do the same, in the same order, and in the same time?
+
+One is that of a signature at some P and T, the other that of a trace. Where both have the same
+operations in the same order, every burst of one has its counterpart in the other, and times are
+compared phase by phase; else what is exchanged is compared as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.measure import analyse, before_replay
+from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, unknown_families
+from popmodel.machine import profile
+from popmodel.model.run.placement import Allocation
+from popmodel.model.whole import whole
+from popmodel.network.network import PRESETS
+from popmodel.simulator import from_trace, replay
+from popmodel.simulator.program import COLLECTIVES, Op, unmodelled_calls
+from popmodel.trace.part import Part
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from popmodel.efficiency.observables import Observables
+    from popmodel.machine.profile import Profile
+    from popmodel.model.signature.program import Signature
+    from popmodel.model.whole import Whole
+    from popmodel.simulator import Program
+    from popmodel.trace import Trace
+
+
+_NAMES = {
+    Op.SEND: "a blocking send to rank {partner} of {size} B",
+    Op.ISEND: "a nonblocking send to rank {partner} of {size} B",
+    Op.RECEIVE: "a blocking receive from rank {partner} of {size} B",
+    Op.POST: "a nonblocking receive from rank {partner} of {size} B",
+    Op.WAIT_RECEIVE: "waiting for {size} B from rank {partner}",
+    Op.WAIT_SEND: "waiting for the send of {size} B to rank {partner}",
+}
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """What processes exchange by one kind of operation."""
+
+    name: str  # ``messages``, or the collective
+    count: int  # Messages of all processes, or collectives
+    # Of all messages; of collectives what the largest member sends and receives in each, summed.
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first operation of a process that differs."""
+
+    rank: int  # The process
+    number: int  # Which of its operations, from 1
+    # What each program does there; ``nothing more`` behind its last operation.
+    mine: str
+    other: str
+
+
+def exchanged(program: Program) -> tuple[Exchanged, ...]:
+    """Sum up what is exchanged: messages, then collectives by name; those in use only."""
+    messages, collectives = _used(program)
+    found = []
+    if len(messages):
+        size = int(program.messages.size[messages].sum())
+        found.append(Exchanged("messages", len(messages), size))
+    kinds = program.collectives.kind[collectives]
+    volume = (program.collectives.sent + program.collectives.received)[collectives]
+    for kind in np.unique(kinds).tolist():
+        mine = kinds == kind
+        found.append(Exchanged(COLLECTIVES[kind], int(mine.sum()), int(volume[mine].sum())))
+    return tuple(found)
+
+
+def _used(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of messages and collectives that operations are about."""
+    is_message = program.kind < Op.COLLECTIVE
+    is_send = is_message & ((program.kind == Op.SEND) | (program.kind == Op.ISEND))
+    return (
+        np.unique(program.target[is_send]).astype(np.int64),
+        np.unique(program.target[~is_message]).astype(np.int64),
+    )
+
+
+def steps(program: Program) -> NDArray[np.int64]:
+    """What each operation does, as rows of (operation, partner or members, bytes or kind).
+
+    A wait for a send stands for the send: no network makes an isend's wait longer. Waits in a row
+    are in order of these numbers: which of several requests is completed first does not matter.
+    """
+    kind = program.kind.astype(np.int64)
+    target = program.target.astype(np.int64)
+    found = np.empty((len(kind), 3), dtype=np.int64)
+    found[:, 0] = kind
+    of_message = kind < Op.COLLECTIVE
+    rows = target[of_message]
+    sends = np.isin(kind[of_message], (Op.SEND, Op.ISEND, Op.WAIT_SEND))
+    messages = program.messages
+    found[of_message, 1] = np.where(sends, messages.receiver[rows], messages.sender[rows])
+    found[of_message, 2] = messages.size[rows]
+    rows = target[~of_message]
+    found[~of_message, 1] = program.collectives.members[rows]
+    found[~of_message, 2] = program.collectives.kind[rows]
+    waits = np.isin(kind, (Op.WAIT_RECEIVE, Op.WAIT_SEND))
+    first = np.zeros(len(kind) + 1, dtype=bool)
+    first[program.offsets] = True
+    row = np.cumsum(~waits | ~np.append(False, waits[:-1]) | first[:-1])
+    return found[np.lexsort((found[:, 2], found[:, 1], found[:, 0], row))]
+
+
+def differences(mine: Program, other: Program) -> tuple[Difference, ...]:
+    """Return the first operation of each process that differs; empty if all are the same."""
+    one, two = steps(mine), steps(other)
+    found = []
+    for rank in range(min(mine.sequences, other.sequences)):
+        a = one[mine.offsets[rank] : mine.offsets[rank + 1]]
+        b = two[other.offsets[rank] : other.offsets[rank + 1]]
+        both = min(len(a), len(b))
+        unlike = np.flatnonzero((a[:both] != b[:both]).any(axis=1))
+        if len(unlike) or len(a) != len(b):
+            at = int(unlike[0]) if len(unlike) else both
+            found.append(Difference(rank, at + 1, _said(a[at : at + 1]), _said(b[at : at + 1])))
+    return tuple(found)
+
+
+def _said(step: NDArray[np.int64]) -> str:
+    for kind, partner, size in step.tolist():
+        if kind >= Op.COLLECTIVE:
+            waits = "waiting for " if kind == Op.WAIT_COLLECTIVE else ""
+            return f"{waits}{COLLECTIVES[size]} of {partner} processes"
+        return _NAMES[Op(kind)].format(partner=partner, size=size)
+    return "nothing more"
+
+
+# A signature beside a trace: phase by phase, message by message, and what both take.
+#
+# The signature is carried out as a whole at the processes and threads of the trace and replayed on
+# the ideal network, as the trace is: what differs is what the signature says wrong, not what the
+# network costs.
+
+
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A quantity of both."""
+
+    name: str  # What it is
+    # Of the signature, and of the trace.
+    signature: float
+    trace: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON types."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What a signature and a trace have in common."""
+
+    runtime: Pair  # Of the replays on the ideal network, s
+    metrics: Mapping[str, tuple[Pair, ...]]  # Efficiencies of these replays by family
+    phases: tuple[Pair, ...]  # Computing of all processes before each call, by its name, s
+    # Messages and collectives by kind, and their bytes.
+    counts: tuple[Pair, ...]
+    bytes: tuple[Pair, ...]
+    # The first operation of each process that differs; empty where all are the same.
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]  # What the replays do not say
+    caveats: tuple[str, ...]  # What of the trace neither replay contains
+
+    @property
+    def worst(self) -> float:
+        """By how much it is off, the most: the runtime relatively, efficiencies in points."""
+        relative = abs(self.runtime.signature / self.runtime.trace - 1)
+        pairs = [pair for pairs in self.metrics.values() for pair in pairs]
+        return max(relative, *(abs(one.signature - one.trace) for one in pairs), 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON types."""
+        return {
+            "runtime": self.runtime.to_dict(),
+            "metrics": {
+                family: [pair.to_dict() for pair in pairs] for family, pairs in self.metrics.items()
+            },
+            "phases": [pair.to_dict() for pair in self.phases],
+            "counts": [pair.to_dict() for pair in self.counts],
+            "bytes": [pair.to_dict() for pair in self.bytes],
+            "differences": [dict(vars(one)) for one in self.differences],
+            "same_operations": not self.differences,
+            "worst": self.worst,
+            "notes": list(self.notes),
+            "caveats": list(self.caveats),
+        }
+
+
+def against(
+    signature: Signature,
+    trace: Trace,
+    settings: Mapping[str, float] | None = None,
+    machine: Profile | None = None,
+    seed: int = 0,
+) -> Agreement:
+    """Compare a signature with a trace."""
+    processes, threads = trace.processes, int(max(trace.threads))
+    made = _made(signature, processes, threads, settings, machine, seed)
+    traced = from_trace(trace)
+    measured = (
+        analyse(trace, part=Part(from_start=True)).observables
+        if trace.timed
+        else before_replay(trace)
+    )
+    mine, theirs = _replayed(made.program, made.observed), _replayed(traced, measured)
+    unknown = {**unknown_families(made.observed), **unknown_families(measured)}
+    # where regions are, the family of MPI knows masters only, and a signature no single thread
+    both = [name for name in FAMILIES[::-1] if name not in unknown][:1]
+    found = differences(made.program, traced)
+    return Agreement(
+        Pair("runtime", mine.runtime, theirs.runtime),
+        {name: _metrics(name, mine, theirs) for name in both},
+        _phases(made.program, traced, same=not found),
+        _pairs(made.program, traced, "count"),
+        _pairs(made.program, traced, "bytes"),
+        found,
+        tuple(why for why in dict.fromkeys(unknown.values()) if why != NO_REGIONS),
+        tuple(unmodelled_calls(traced.unmodelled)),
+    )
+
+
+def carried_out(signature: Signature, processes: int, threads: int) -> Program:
+    """Return what every process of a signature does, whatever machine it is on."""
+    return _made(signature, processes, threads, None, None, 0).program
+
+
+def _made(
+    signature: Signature,
+    processes: int,
+    threads: int,
+    settings: Mapping[str, float] | None,
+    machine: Profile | None,
+    seed: int,
+) -> Whole:
+    known = machine or _preset(threads)
+    room = Allocation(nodes=_nodes(known, processes, threads))
+    return whole(signature, known, processes, threads, settings, seed, allocation=room)
+
+
+def _preset(threads: int) -> Profile:
+    """The machine where nobody names one: its nodes have room for any team of threads."""
+    known = profile.load(profile.DEFAULT_PRESET)
+    cores = max(known.topology.cores_per_node, threads)
+    return replace(known, topology=replace(known.topology, cores_per_node=cores))
+
+
+def _nodes(machine: Profile, processes: int, threads: int) -> int:
+    """As many nodes as it takes: where processes are matters to no ideal network."""
+    cores = machine.topology.cores_per_node
+    per_node = max(cores // threads, 1)
+    return -(-processes // per_node)
+
+
+def _replayed(program: Program, observed: Observables) -> Observables:
+    execution = replay(program, PRESETS["ideal"])
+    return of_execution(observed, execution, execution)
+
+
+def _metrics(family: str, mine: Observables, theirs: Observables) -> tuple[Pair, ...]:
+    one = load_families()[family]
+    values = [one.evaluate(run.aggregates(), run.absent).values for run in (mine, theirs)]
+    return tuple(
+        Pair(name, float(values[0][name]), float(values[1][name]))
+        for name in values[0]
+        if name in values[1]
+    )
+
+
+def _pairs(mine: Program, theirs: Program, what: str) -> tuple[Pair, ...]:
+    one = {each.name: float(getattr(each, what)) for each in exchanged(mine)}
+    two = {each.name: float(getattr(each, what)) for each in exchanged(theirs)}
+    return tuple(Pair(name, one.get(name, 0.0), two.get(name, 0.0)) for name in {**two, **one})
+
+
+def _phases(mine: Program, theirs: Program, *, same: bool) -> tuple[Pair, ...]:
+    """Computing of all processes before each kind of call, and behind the last one.
+
+    Where all operations are the same calls are told apart by name, else by what they do.
+    """
+    if same:
+        code = theirs.call_code[theirs.call].astype(np.int64)
+        names, codes = theirs.call_name, (code, code)
+    else:
+        names = ("point to point", *COLLECTIVES)
+        codes = (_kinds(mine), _kinds(theirs))
+    before = [
+        np.bincount(code, program.burst.astype(np.float64), len(names)) / _NS
+        for program, code in zip((mine, theirs), codes, strict=True)
+    ]
+    rows = np.flatnonzero((before[0] > 0) | (before[1] > 0))
+    found = [
+        Pair(f"before {names[row]}", float(before[0][row]), float(before[1][row]))
+        for row in rows.tolist()
+    ]
+    ends = [float(program.tail.sum()) / _NS for program in (mine, theirs)]
+    return (*found, Pair("behind the last call", *ends))
+
+
+def _kinds(program: Program) -> NDArray[np.int64]:
+    """What each operation does: 0 for messages, else 1 and the kind of its collective."""
+    of_collective = program.kind >= Op.COLLECTIVE
+    kinds = np.zeros(program.operations, dtype=np.int64)
+    rows = program.target[of_collective]
+    kinds[of_collective] = 1 + program.collectives.kind[rows].astype(np.int64)
+    return kinds

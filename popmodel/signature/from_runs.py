@@ -1,0 +1,330 @@
+"""What a program asks of its number of processes, from runs that it refused.
+
+A refusal says one thing: not so many. Programs refuse for few reasons, and those that agree with
+every run, made or refused, are all asked for: who takes a number that a program refuses loses more
+than who leaves one out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.expressions import parse
+from popmodel.model.signatures import from_text
+from popmodel.signature.align_runs import beside, require_names
+from popmodel.signature.assumed_scaling import amounts, exponents, let
+from popmodel.signature.block_distribution import dealt, largest
+from popmodel.signature.collectives import met
+from popmodel.signature.compare_replay import carried_out
+from popmodel.signature.document import Draft, rendered
+from popmodel.signature.imbalance import grown, imbalance, unequal
+from popmodel.signature.laws import fitted
+from popmodel.signature.layout import laid_out
+from popmodel.signature.loops import whole_iterations
+from popmodel.signature.outline import Repeat, walk
+from popmodel.signature.phase_times import instructed
+from popmodel.signature.recorded_times import Fidelity, figures, kept
+from popmodel.signature.toml import Noted, number
+from popmodel.simulator.program import unmodelled_calls
+from popmodel.structure.find import find
+from popmodel.trace.caveats import devices
+from popmodel.trace.formats import FORMATS
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from popmodel.signature.assumed_scaling import Amount, Key
+    from popmodel.signature.outline import Outline
+    from popmodel.trace import Trace
+
+
+_USUAL = (
+    "is_square(P)",
+    "log2(P) == floor(log2(P))",
+    "P % 2 == 0",
+    "P % 3 == 0",
+    "P > 1",
+)
+"""Conditions of programs on squares, powers of two, pairs and planes of processes."""
+
+
+@dataclass(frozen=True)
+class Required:
+    """What is asked of runs."""
+
+    conditions: tuple[str, ...]  # As ``limits.require`` of a signature has them
+    note: str  # One line, for users
+
+
+def required(
+    made: Sequence[Mapping[str, float]], refused: Sequence[Mapping[str, float]]
+) -> Required | None:
+    """Find the conditions that hold for all runs that were made, and for none that was refused."""
+    taken = {one["P"] for one in made}
+    refused = [one for one in refused if one["P"] not in taken]
+    if not refused:
+        return None
+    agreeing = [
+        one
+        for one in _conditions(made)
+        if all(_holds(one, run) for run in made) and not any(_holds(one, run) for run in refused)
+    ]
+    numbers = sorted({int(one["P"]) for one in refused})
+    places = ", ".join(map(str, numbers))
+    if not agreeing:
+        only = tuple(f"P != {one}" for one in numbers)
+        return Required(only, f"P = {places} was refused, for no usual reason: others may be, too")
+    asked = " and ".join(agreeing)
+    return Required(tuple(agreeing), f"P = {places} was refused: {asked} is asked of others")
+
+
+def _conditions(made: Sequence[Mapping[str, float]]) -> Iterator[str]:
+    yield from _USUAL
+    for name in made[0]:
+        if name not in ("P", "T"):
+            yield f"{name} % P == 0"
+
+
+def _holds(condition: str, run: Mapping[str, float]) -> bool:
+    return bool(np.all(parse(condition).evaluate(run)))
+
+
+# The signature of a run that was traced.
+
+
+_NOTEWORTHY = 0.02
+"""By how much a replay of the signature may be off before it is said."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was traced."""
+
+    trace: Trace  # The trace, or the part of it that is meant
+    parameters: Mapping[str, float] = field(default_factory=dict)  # Problem parameters of the run
+    # Which part of the run the trace is, in words; None for the program as a whole.
+    part: str | None = None
+
+    @property
+    def threads(self) -> int:
+        """Threads of a process; the most if they differ."""
+        return int(max(self.trace.threads))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what it is as JSON types."""
+        return {
+            "trace": self.trace.path,
+            "processes": self.trace.processes,
+            "threads": self.threads,
+            "part": self.part,
+            "parameters": dict(self.parameters),
+        }
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A signature, and what it rests on."""
+
+    name: str  # Of the application
+    text: str  # The signature as TOML
+    # What it was found in, that on the most cores first: its times and messages are kept.
+    runs: tuple[Run, ...]
+    outline: Outline  # Its program
+    fidelity: Fidelity  # What of its times is kept, and what its replay gives
+    amounts: Mapping[Key, Amount]  # What was found, with where it comes from
+    notes: tuple[str, ...]  # What could not be known or is not as it was traced, one line each
+    # Laws of several runs: what they are of, form, origin and error.
+    laws: tuple[dict[str, Any], ...] = ()
+    # What of the runs is not in the signature: to be known before anything else.
+    caveats: Sequence[str] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was found as JSON types."""
+        return {
+            "application": self.name,
+            "caveats": list(self.caveats),
+            "runs": [run.to_dict() for run in self.runs],
+            "loops": sum(isinstance(node, Repeat) for node in walk(self.outline.body)),
+            "phases": [self._phase(point) for point in range(len(self.outline.points))],
+            "constants": [
+                one.to_dict() for amount in self.amounts.values() for one in amount.constants
+            ],
+            "laws": [dict(law) for law in self.laws],
+            "replay": {
+                "traced": self.fidelity.traced.to_dict(),
+                "written": self.fidelity.written.to_dict(),
+                "recorded": len(self.fidelity.recorded),
+            },
+            "notes": list(self.notes),
+            "signature": self.text,
+        }
+
+    def _phase(self, point: int) -> dict[str, Any]:
+        one, amount = self.fidelity.descriptions[point], self.amounts["seconds", point]
+        counted = self.amounts.get(("instructions", point))
+        return {
+            "label": self.outline.labels[point],
+            "parallel": self.outline.teams[point] is not None,
+            "seconds": one.mean,
+            "low": one.low,
+            "high": one.high,
+            "executions": one.executions,
+            "total": self.outline.points[point].total,
+            "persistent_cv": one.persistent_cv,
+            "transient_cv": one.transient_cv,
+            "formula": str(amount.formula),
+            "instructions": None if counted is None else str(counted.formula),
+            "recorded": point in self.fidelity.recorded,
+        }
+
+
+def signature_from(
+    runs: Sequence[Run | Trace],
+    *,
+    name: str | None = None,
+    scaling: str = "strong",
+    made: Sequence[Mapping[str, float]] = (),
+    refused: Sequence[Mapping[str, float]] = (),
+) -> Extracted:
+    """Find the signature of a program that was traced."""
+    every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
+    trace, threads = every[0].trace, every[0].threads
+    for run in every[1:]:
+        require_names(trace, run.trace)
+    structure = whole_iterations(met(find(trace)))
+    outline, changed = laid_out(structure, trace, every[0].parameters)
+    sized = replace(structure.program, messages=changed.program.messages)
+    fidelity = kept(structure.program, sized, structure.events, outline.points)
+    processes = structure.program.processes
+    found = amounts(outline, fidelity.descriptions, processes, scaling)
+    notes = [*devices(trace), *structure.notes, *outline.notes]
+    laws: tuple[dict[str, Any], ...] = ()
+    factors = let(outline, processes, threads, scaling)
+    if len(every) > 1:
+        besides = [beside(run.trace, run.parameters, trace, structure, outline) for run in every]
+        fit = fitted(outline, fidelity.descriptions, besides, found, scaling)
+        found, laws, factors = dict(fit.amounts), fit.laws, dict(fit.let)
+        notes += fit.notes
+        uneven = [one.unequal for one in besides]
+        shares = [one.dealt for one in besides]
+    else:
+        found |= exponents(outline)
+        uneven = [unequal(structure, threads, every[0].parameters)]
+        shares = [dealt(structure, every[0].parameters)]
+    block = largest(shares, has_grid=outline.grid is not None)
+    if block is not None:
+        notes.append(block.note)
+        if block.without is not None:
+            uneven[0] = unequal(structure, threads, every[0].parameters, block.without)
+    differing, growth = grown(fidelity.descriptions, uneven)
+    found |= differing.amounts
+    laws += differing.laws
+    notes += differing.notes
+    at_first = _values(factors, found, every[0])
+    found |= instructed(outline, fidelity.descriptions, found, threads, at_first)
+    asked = required([*map(_values_of, every), *made], refused)
+    notes += [asked.note] if asked else []
+    lacking = [find(run.trace).program.unmodelled for run in every]
+    unmodelled = next((calls for calls in lacking if calls), "")
+    caveats = unmodelled_calls(unmodelled)
+    called = name or _name_of(trace.path)
+    draft = Draft(
+        name=called,
+        omitted={"not_modelled": unmodelled} if unmodelled else {},
+        head=_head(called, every, fidelity, (*caveats, *notes)),
+        params={key: number(value) for key, value in every[0].parameters.items()},
+        let=factors,
+        limits={"require": Noted([*asked.conditions], "refused runs")} if asked else {},
+        decomp=_decomp(outline),
+        imbalance=imbalance(growth, block),
+        amounts=found,
+        processes=processes,
+    )
+    # what the file says is replayed, not what it was made of: lists may differ from the trace
+    signature = from_text(rendered(draft, outline, fidelity))
+    fidelity = replace(fidelity, written=figures(carried_out(signature, processes, threads)))
+    if fidelity.written.off(fidelity.traced) > _NOTEWORTHY:
+        notes.append(_beside_the_trace(fidelity))
+    draft = replace(draft, head=_head(called, every, fidelity, (*caveats, *notes)))
+    text = rendered(draft, outline, fidelity)
+    return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws, caveats)
+
+
+def _values(let: Mapping[str, Any], found: Mapping[Key, Amount], run: Run) -> dict[str, float]:
+    """Values of what ``let`` defines, with the P, T and parameters of a run."""
+    values = {one.name: one.value for amount in found.values() for one in amount.constants}
+    values |= _values_of(run)
+    left = {name: parse(str(getattr(one, "value", one))) for name, one in let.items()}
+    while left:
+        ready = {name: one for name, one in left.items() if one.names.isdisjoint(left)}
+        values |= {name: float(one.evaluate(values)) for name, one in ready.items()}
+        left = {name: one for name, one in left.items() if name not in ready}
+    return values
+
+
+def _values_of(run: Run) -> dict[str, float]:
+    """P, T and parameters of a run."""
+    return {"P": float(run.trace.processes), "T": float(run.threads), **run.parameters}
+
+
+def _beside_the_trace(fidelity: Fidelity) -> str:
+    runtime = fidelity.written.runtime / fidelity.traced.runtime - 1
+    parallel = 100 * (fidelity.written.parallel - fidelity.traced.parallel)
+    return (
+        f"the signature does not replay as the trace does: runtime {100 * runtime:+.1f} %, "
+        f"parallel efficiency {parallel:+.1f} points; popmodel signature check --against "
+        "shows where"
+    )
+
+
+def _decomp(outline: Outline) -> dict[str, Any]:
+    """The grid on which lists of calls hold."""
+    grid = outline.grid
+    if grid is None:
+        return {}
+    note = "cells are not known: as many per process along each dimension, to choose grids by"
+    return {"global": Noted(grid.cells, note), "grid": "auto", "periodic": list(grid.periodic)}
+
+
+def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """The run on the most cores first: what is kept of one is nearest to what is predicted."""
+    return tuple(sorted(runs, key=lambda run: -run.trace.processes * run.threads))
+
+
+def _name_of(path: str) -> str:
+    name = PurePath(path).name.removesuffix(".gz")
+    for suffix in (suffix for form in FORMATS for suffix in form.suffixes):
+        if name.endswith(suffix):
+            return name.removesuffix(suffix) or "app"
+    return name or "app"
+
+
+def _head(
+    name: str, runs: Sequence[Run], fidelity: Fidelity, notes: Sequence[str]
+) -> tuple[str, ...]:
+    traced, written = fidelity.traced, fidelity.written
+    recorded, phases = len(fidelity.recorded), plural(len(fidelity.descriptions), "phase")
+    files = "; ".join(_said(run) for run in runs)
+    return (
+        f"Signature of {name}, found by popmodel in {files}.",
+        f"Replayed on the ideal network, the {'first ' if len(runs) > 1 else ''}trace takes "
+        f"{traced.runtime:.6g} s and this file {written.runtime:.6g} s; parallel efficiency "
+        f"{traced.parallel:.3f} and {written.parallel:.3f}. Recorded times are kept of {recorded} "
+        f"of {phases}.",
+        *(f"Note: {note}." for note in notes),
+    )
+
+
+def _said(run: Run) -> str:
+    size = plural(run.trace.processes, "process", "processes")
+    size += f" x {plural(run.threads, 'thread')}" if run.threads > 1 else ""
+    values = "".join(f", {name}={value:g}" for name, value in run.parameters.items())
+    part = "" if run.part is None else f"; {run.part}"
+    return f"{PurePath(run.trace.path).name} ({size}{values}{part})"

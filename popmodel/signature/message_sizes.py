@@ -1,0 +1,388 @@
+"""Sizes of messages in several runs: formulas of grids and parameters that give them, or laws."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field, replace
+from fractions import Fraction
+from itertools import product as every
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from popmodel.expressions import parse
+from popmodel.fit.counts import exact_law
+from popmodel.fit.formula import FIT
+from popmodel.fit.law import law
+from popmodel.fit.samples import Sample
+from popmodel.fit.terms import product
+from popmodel.signature.align_runs import along, extents_like
+from popmodel.signature.assumed_scaling import PARTS, SCALARS, Amount, Constant, paths, row_at
+from popmodel.signature.collectives import messages_of
+from popmodel.signature.law_notes import Fitted, exactly, told
+from popmodel.signature.outline import Calls, Meeting
+from popmodel.signature.toml import number
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from popmodel.signature.align_runs import Axes, Beside, Sent
+    from popmodel.signature.assumed_scaling import Key
+    from popmodel.signature.outline import Outline
+    from popmodel.signature.scaling_lists import Grid
+
+
+# Whether runs divide a matrix into rows and columns of blocks, as their messages show.
+#
+# On powers of two of processes a grid of two dimensions grows in steps: rows and columns double in
+# turns. What goes with a row of the matrix stays then, and halves with the next doubling, which no
+# smooth law of P does. Messages have exact sizes: one that stays and halves in turns tells.
+
+
+SIDES = ("2**floor(log2(P)/2)", "2**ceiling(log2(P)/2)")
+"""Rows and columns of a grid of P processes, for powers of two."""
+_FEWEST = 3
+_ROUNDED = 0.002
+"""Relative difference of sizes that are whole numbers of cells of the same part."""
+
+
+def likely_forms(runs: Sequence[Beside], shared: str) -> tuple[str, ...]:
+    """Return the forms that the work of a process likely has."""
+    sizes = {run.processes: float(run.sent.size.max(initial=0)) for run in runs}
+    processes = np.array(sorted(sizes))
+    alike = all((run.parameters, run.threads) == (runs[0].parameters, 1) for run in runs)
+    if len(sizes) < _FEWEST or not alike or (processes & (processes - 1)).any():
+        return (shared,)
+    values = np.array([sizes[one] for one in processes.tolist()])
+    if not any(_goes_with(side, processes, values) for side in SIDES):
+        return (shared,)
+    return (shared, *(f"{shared} + 1/{side}" for side in SIDES))
+
+
+def _goes_with(side: str, processes: NDArray[np.int64], sizes: NDArray[np.float64]) -> bool:
+    whole = sizes * np.asarray(parse(side).evaluate({"P": processes.astype(np.float64)}))
+    steps = np.diff(sizes)
+    return bool(
+        sizes.min() > 0
+        and np.ptp(whole) <= _ROUNDED * whole.max()
+        and (steps == 0).any()
+        and (steps < 0).any()
+    )
+
+
+# Laws of what several runs send: exact where one formula gives all runs, else with intervals.
+
+
+_SAME = 1e-6
+"""Relative difference of numbers that are the same."""
+_FAR = 1024.0
+_OF_RUN = re.compile(r"P\d*|T")
+_LAWLESS = 0.3
+"""Error of a law, from which there is none."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """An amount, None where there is no law, what is told of it, and what it leaves open."""
+
+    amount: Amount | None
+    law: dict[str, Any] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+def sized(outline: Outline, runs: Sequence[Beside], assumed: Mapping[Key, Amount]) -> Fitted:
+    """Find how sizes and numbers of messages go with P, T and parameters, and those of
+    collectives.
+    """
+    every, notes = moved(outline, runs)
+    groups: dict[Any, list[Moved]] = {}
+    for one in every:
+        known = [(*each.configuration.items(), each.value) for each in one.samples]
+        groups.setdefault((tuple(known), one.likely), []).append(one)
+    amounts: dict[Key, Amount] = {}
+    laws: list[dict[str, Any]] = []
+    for members in groups.values():
+        first = members[0]
+        alike = len(members) - 1
+        what = f"{first.what} and {alike} alike" if alike else first.what
+        found = _found(first, what, f"b{len(laws) + 1}")
+        laws += [found.law] if found.law else []
+        notes += [f"{what}: {note}" for note in found.notes]
+        for one in members:
+            amounts[one.key] = found.amount or Amount(
+                assumed[one.key].formula if one.key in assumed else first.samples[0].value,
+                note="as in the first run; others follow no law",
+            )
+    return Fitted(amounts, {}, tuple(laws), tuple(notes))
+
+
+def _found(one: Moved, what: str, name: str) -> _Found:
+    values = [sample.value for sample in one.samples]
+    if max(values) - min(values) <= _SAME * max(values):
+        return _Found(Amount(_plain(values[0]), note="the same in all runs"))
+    exact = exact_law(one.samples, likely=one.likely, rounded=one.unit == "B")
+    if exact is not None:
+        sure = exact.is_likely or not _is_of_run(exact.text) or exact.checks > 1
+        if exact.origin == FIT and sure and _stays_above_0(exact.text, one.samples):
+            return _Found(
+                Amount(exact.text, note="fit: exact in all runs"),
+                {**exactly(what, exact, len(one.samples)), "unit": one.unit},
+                exact.notes,
+            )
+    samples = [
+        replace(sample, relative_error=max(sample.relative_error or 0.0, UNEVEN))
+        for sample in one.samples
+    ]
+    found = law(samples, hints=one.likely[:1])
+    off = found.error if found.error is not None else 0.0
+    if off > _LAWLESS or not found.constants:
+        return _Found(None, notes=(f"runs differ by {100 * off:.0f} % from any law",))
+    constants = tuple(
+        Constant(
+            f"{name}_{key}", of.value, of.low, of.high, one.unit if key == "a" else "1",
+            of.origin, f"{what}, {of.meaning}",
+        )
+        for key, of in found.constants.items()
+    )  # fmt: skip
+    amount = Amount(found.text(f"{name}_"), constants, note=f"{found.origin}: {found.form}")
+    return _Found(amount, told(what, one.unit, found, None), found.notes)
+
+
+def _is_of_run(formula: str) -> bool:
+    """Whether it names P, T or an extent of the grid, not parameters of the problem alone."""
+    return any(_OF_RUN.fullmatch(name) for name in parse(formula).names)
+
+
+def _stays_above_0(formula: str, samples: Sequence[Sample]) -> bool:
+    """Whether a formula has no value below 0 far beyond the runs."""
+    expression = parse(formula)
+    return all(
+        float(expression.evaluate({**one.configuration, name: value * _FAR})) >= 0
+        for one in samples
+        for name, value in one.configuration.items()
+    )
+
+
+def _plain(value: float) -> float:
+    return int(value) if value == int(value) else number(value)
+
+
+# What several runs send: sizes of the rows of lists, of collectives, and numbers of messages.
+
+
+UNEVEN = 0.01
+"""Relative error of sizes that are not all alike."""
+_HIGHEST = 3
+"""Power of a parameter of the problem in a size."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A size, or a number of messages, in all runs that have it."""
+
+    key: Key  # Its amount
+    # What it is, for people, and its unit.
+    what: str
+    unit: str
+    # Of the runs, the first one first; extents of their grids are parameters, where it goes with
+    # these.
+    samples: tuple[Sample, ...]
+    likely: tuple[str, ...]  # Formulas that it is likely to go with, the likeliest first
+
+
+def moved(outline: Outline, runs: Sequence[Beside]) -> tuple[list[Moved], list[str]]:
+    """Return what runs move, and where they differ in how many messages that takes."""
+    found, notes = _of_neighbours(outline, runs)
+    return [*found, *_of_meetings(outline, runs), *_of_lists(outline, runs)], notes
+
+
+def _of_neighbours(outline: Outline, runs: Sequence[Beside]) -> tuple[list[Moved], list[str]]:
+    """Sizes of the rows that hold on a grid."""
+    grid = outline.grid
+    lists = [(path, one) for path, one in paths(outline.body) if isinstance(one, Calls)]
+    on_grid = [(path, one) for path, one in lists if one.moves is not None]
+    if grid is None or not on_grid:
+        return [], []
+    kinds = {_axes(move) for _, one in on_grid for move in (one.moves or {}).values()}
+    places = sorted({place for _, one in on_grid for place in one.places})
+    dims = [_dims_of(grid, run, places, kinds, is_first=run is runs[0]) for run in runs]
+    found: list[Moved] = []
+    notes: list[str] = []
+    for path, node in on_grid:
+        there = [
+            (run, own, run.sent.at(node.places)) for run, own in zip(runs, dims, strict=True) if own
+        ]
+        notes += _contradictions(node, [(run, own) for run, own, _ in there])
+        # both ends of a message have the same size: all rows of a list have laws, or none
+        for rows in (_rows(node, path, grid, there), _rows_alike(node, path, runs)):
+            if all(len(one.samples) > 1 for one in rows):
+                found += rows
+                break
+    return found, notes
+
+
+def _dims_of(
+    grid: Grid, run: Beside, places: Sequence[int], kinds: set[Axes], *, is_first: bool
+) -> tuple[int, ...] | None:
+    if is_first:
+        return grid.dims
+    return extents_like(grid, run.sent.at(places), run.processes, kinds)
+
+
+def _axes(move: Sequence[int]) -> Axes:
+    return tuple(bool(step) for step in move)
+
+
+def _rows(
+    node: Calls,
+    path: tuple[int, ...],
+    grid: Grid,
+    runs: Sequence[tuple[Beside, tuple[int, ...], Sent]],
+) -> list[Moved]:
+    """Sizes of the rows of a list, in the order of sizes along the same dimensions."""
+    kinds: dict[Axes, list[NDArray[np.int64]]] = {}
+    found = []
+    for row, move in (node.moves or {}).items():
+        size, axes = row_at(node.rows, row).get("bytes", 0), _axes(move)
+        if not isinstance(size, int) or not size:
+            continue
+        if axes not in kinds:
+            kinds[axes] = [
+                sent.size[(along(dims, grid.periodic, sent) == np.array(axes)).all(axis=1)]
+                for _, dims, sent in runs
+            ]
+        samples = [
+            run.sample(value, error, {f"P{axis}": float(one) for axis, one in enumerate(dims)})
+            for (run, dims, _), sizes in zip(runs, kinds[axes], strict=True)
+            for value, error in _like(size, kinds[axes][0], sizes)
+        ]
+        sides = [f"P{axis}" for axis, step in enumerate(axes) if not step]
+        likely = _likely([dict.fromkeys(sides, -1)], runs[0][0].parameters)
+        key = ("bytes", (*path, *row))
+        ways = " and ".join(f"P{axis}" for axis, step in enumerate(axes) if step)
+        what = f"bytes along {ways} of {node.name}"
+        found.append(Moved(key, what, "B", tuple(samples), likely))
+    return found
+
+
+def _rows_alike(node: Calls, path: tuple[int, ...], runs: Sequence[Beside]) -> list[Moved]:
+    """Sizes of the rows of a list whatever way they go, where every run has a single one."""
+    sizes = [(run, np.unique(run.sent.at(node.places).size)) for run in runs]
+    if len(sizes[0][1]) != 1:
+        return []
+    samples = tuple(run.sample(float(one[0]), 0.0) for run, one in sizes if len(one) == 1)
+    likely = _likely([{}, {"P": -1}, {"P": Fraction(-1, 2)}], runs[0].parameters)
+    return [
+        Moved(("bytes", (*path, *row)), f"bytes of {node.name}", "B", samples, likely)
+        for row in node.moves or {}
+        if row_at(node.rows, row).get("bytes") == samples[0].value
+    ]
+
+
+def _like(
+    size: int, first: NDArray[np.int64], other: NDArray[np.int64]
+) -> list[tuple[float, float]]:
+    """What a size of the first run is in another, and its relative error; none if it is not there.
+
+    Where both have as many different sizes, they are taken in order; else as the means do.
+    """
+    if not other.sum() or not first.sum():
+        return []
+    mine, theirs = np.unique(first), np.unique(other)
+    if len(mine) == len(theirs) and size in mine:
+        return [(float(theirs[int(np.searchsorted(mine, size))]), 0.0)]
+    return [(size * float(other.mean()) / float(first.mean()), UNEVEN)]
+
+
+def _contradictions(node: Calls, runs: Sequence[tuple[Beside, tuple[int, ...]]]) -> list[str]:
+    """Say where the rows of a list give other numbers of messages than runs have."""
+    notes = []
+    base = _messages(node, runs[0][0]) - messages_of(node.rows, runs[0][1])
+    for run, dims in runs[1:]:
+        counted, given = _messages(node, run), messages_of(node.rows, dims)
+        if abs(counted - given - base) > 0.5:
+            notes.append(
+                f"{node.name}: {counted:.6g} messages with P = {run.processes}, where the calls "
+                f"of the first run make {given:.6g}"
+            )
+    return notes
+
+
+def _messages(node: Calls, run: Beside) -> float:
+    """Messages in an execution."""
+    there = list(node.places)
+    return float(run.totals.messages[there].sum()) / run.often(there)
+
+
+def _of_meetings(outline: Outline, runs: Sequence[Beside]) -> list[Moved]:
+    """Sizes of collectives."""
+    found = []
+    for path, node in paths(outline.body):
+        if not isinstance(node, Meeting) or node.op == "barrier":
+            continue
+        base = runs[0].met.get((node.place, node.op), 0.0)
+        there = [(run, run.met.get((node.place, node.op))) for run in runs]
+        samples = [
+            run.sample(node.bytes * (value / base if base else 1.0), 0.0)
+            for run, value in there
+            if value is not None
+        ]
+        part = PARTS.get(node.op, "1")
+        stays = [{}, {"P": -1}, {"P": -2}]
+        if part != "1" and node.bytes > SCALARS:
+            stays.insert(0, {"P": -2 if part.endswith("2") else -1})
+        likely = _likely(stays, runs[0].parameters)
+        found.append(Moved(("bytes", path), f"bytes of {node.name}", "B", tuple(samples), likely))
+    return [one for one in found if len(one.samples) > 1]
+
+
+def _of_lists(outline: Outline, runs: Sequence[Beside]) -> list[Moved]:
+    """Messages of a process, and their size, in lists that hold for one number of processes."""
+    found = []
+    for path, node in paths(outline.body):
+        if not isinstance(node, Calls) or node.moves is not None or not node.offsets:
+            continue
+        some = [(run, run.sent.at(node.places).size) for run in runs]
+        each = [
+            run.sample(len(sizes) / (run.often(node.places) * run.processes), 0.0)
+            for run, sizes in some
+            if len(sizes)
+        ]
+        mean = [
+            run.sample(float(sizes.mean()), 0.0 if np.ptp(sizes) == 0 else UNEVEN)
+            for run, sizes in some
+            if len(sizes)
+        ]
+        of_face = _likely([{"P": Fraction(-1, 2)}, {"P": -1}, {"P": -2}], runs[0].parameters)
+        for what, label, unit, samples, likely in (
+            ("messages", "messages of a process in", "1", each, ("P - 1", "log2(P)", "1 - 1/P")),
+            ("size", "bytes of a message in", "B", mean, of_face),
+        ):
+            key = (f"scaled {what}", path)
+            found.append(Moved(key, f"{label} {node.name}", unit, tuple(samples), likely))
+    return [one for one in found if len(one.samples) > 1]
+
+
+def _likely(
+    shapes: Sequence[Mapping[str, int | Fraction]], parameters: Mapping[str, float]
+) -> tuple[str, ...]:
+    """Texts of products of shapes and powers of the parameters, those of few parameters first."""
+    names = list(parameters)
+    powers = sorted(
+        (one for one in every(range(_HIGHEST + 1), repeat=len(names)) if sum(one) <= _HIGHEST),
+        key=sum,
+    )
+    texts = [
+        product(
+            {
+                name: (Fraction(power), 0)
+                for name, power in {**shape, **dict(zip(names, one, strict=True))}.items()
+            }
+        ).text
+        for one in powers
+        for shape in shapes
+    ]
+    return tuple(dict.fromkeys(texts))

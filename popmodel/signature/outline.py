@@ -1,0 +1,103 @@
+"""The program of a run in outline: what repeats, what is computed, who exchanges what.
+
+It says the same as the items of a signature, but refers to what was measured where these have
+values: runs of several sizes are laid beside each other as outlines.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import TypeAlias
+
+    from popmodel.signature.computing import Computing
+    from popmodel.signature.scaling_lists import Grid
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A loop."""
+
+    name: str  # In the signature
+    count: int  # Iterations
+    body: tuple[Node, ...]  # What is repeated
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something computed."""
+
+    name: str  # In the signature
+    point: int  # Which of the outline's points
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Point-to-point calls."""
+
+    name: str  # In the signature
+    # As in a signature, but a row ``compute`` has the number of its ``point``.
+    rows: tuple[dict[str, Any], ...]
+    # How many are sent by all processes in one execution, and of how many bytes together.
+    messages: float
+    bytes: float
+    exact: bool = True  # Whether every execution does exactly this
+    places: tuple[int, ...] = ()  # Where
+    # By how much ranks of receivers are above those of senders, modulo P, most bytes first.
+    offsets: tuple[int, ...] = ()
+    # For each row with partners, by where it stands, the step in the grid to its partner; None
+    # where rows hold for the traced number of processes only.
+    moves: Mapping[tuple[int, ...], tuple[int, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A collective."""
+
+    # In the signature.
+    name: str
+    op: str
+    bytes: float  # Of a process
+    comm: str  # ``world`` or the colour of the rank
+    root: int  # Rank in its communicator, or -1
+    place: int = -1  # Where
+
+
+Node: TypeAlias = "Repeat | Work | Calls | Meeting"
+
+
+@dataclass(frozen=True)
+class Team:
+    """What the threads of a process do in a parallel region."""
+
+    useful: float  # Time of the average thread in user code in one execution, s
+    imbalance: float  # By how much the busiest thread exceeds it, as a fraction
+    overhead: float  # The rest of the time of the master in the region, without its calls of MPI, s
+    # How much of the time that threads neither compute nor are in MPI they are in barriers,
+    # critical sections and locks, as a fraction.
+    synchronisation: float
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The program of a run."""
+
+    body: tuple[Node, ...]  # In order
+    points: tuple[Computing, ...]  # What was measured of each `Work` and each row that computes
+    labels: tuple[str, ...]  # What each of them is, in words
+    names: tuple[str, ...]  # What each of them is called in formulas
+    teams: tuple[Team | None, ...]  # For each of them, if it is a parallel region
+    notes: tuple[str, ...] = ()  # What is not as it was traced
+    grid: Grid | None = None  # Of the processes, if lists of calls hold on one
+
+
+def walk(body: tuple[Node, ...]) -> Iterator[Node]:
+    """All nodes, loops before what is in them."""
+    for node in body:
+        yield node
+        if isinstance(node, Repeat):
+            yield from walk(node.body)

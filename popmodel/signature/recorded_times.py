@@ -1,0 +1,310 @@
+"""How the times of one thing differ over processes and executions, in few numbers.
+
+A phase takes ``d[p, k]`` on process p at execution k. What is kept of it, from the least on:
+
+- the mean;
+- ``by_rank``: the mean of each process over that of all, which lasts (persistent imbalance);
+- ``quantiles``: how executions of a process differ from its mean (transient imbalance), as the
+  means of equal parts of the sorted relative times: heavy tails stay, in the last of them;
+- the recorded times, where the runtime depends on which processes are slow at once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from popmodel.network.network import PRESETS
+from popmodel.signature.computing import Timing, retimed
+from popmodel.simulator import replay
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from popmodel.signature.computing import Computing
+    from popmodel.simulator import Program
+    from popmodel.structure.events import Events
+
+
+PARTS = (2, 3, 5, 9, 17, 33, 65)
+"""Numbers of quantiles that are tried, the fewest first."""
+_KEPT = 0.02  # of the expected excess of the slowest process that quantiles may lose
+_STEADY = 0.003  # coefficient of variation that no quantiles are asked to keep
+_SLIGHT = 1e-4  # share of the time of a program times coefficient of variation: not written below
+_FEW = (6.3138, 2.9200, 2.3534)
+_NORMAL = 1.6448536269514715  # 5 % of a normal distribution lie above
+
+
+@dataclass(frozen=True)
+class Description:
+    """The times of a thing."""
+
+    mean: float  # Mean of all times that there are, s
+    # 90 % interval of the mean, from how executions differ; None where there is one execution.
+    low: float | None
+    high: float | None
+    executions: int  # Of the process with the most of them
+    # Mean time of each process over that of all; empty where they hardly differ.
+    by_rank: tuple[float, ...]
+    # Relative times of the executions of a process; empty where they hardly differ.
+    quantiles: tuple[float, ...]
+    # Coefficients of variation of both.
+    persistent_cv: float
+    transient_cv: float
+
+
+def describe(times: NDArray[np.float64], share: float = 1.0) -> Description:
+    """Describe times of processes and executions."""
+    there = np.isfinite(times)
+    count = there.sum(axis=1)
+    total = np.where(there, times, 0.0).sum(axis=1)
+    # A process that never executes it takes no time for it: the mean is over all of them.
+    turns = int(count.max(initial=0))
+    each = total / max(turns, 1)
+    mean = float(each.mean()) if len(each) else 0.0
+    if not mean > 0:
+        return Description(0.0, None, None, turns, (), (), 0.0, 0.0)
+    relative = _relative(times, there, count, total)
+    cv = float(relative.std()) if relative.size else 0.0
+    persistent = math.sqrt(max(float((each / mean).var()) - cv**2 / max(turns, 1), 0.0))
+    low, high = _interval(times, there, mean, turns)
+    return Description(
+        mean,
+        low,
+        high,
+        turns,
+        tuple((each / mean).tolist()) if share * float((each / mean).std()) > _SLIGHT else (),
+        quantiles(relative, len(times), _most(share * cv)) if share * cv > _SLIGHT else (),
+        persistent,
+        cv,
+    )
+
+
+def apart(times: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return the quantiles of how processes differ in an execution, of what all share left out.
+
+    Where executions are slow on many processes at once, these wait for nobody: drawn for each
+    process on its own, the same times would make the slowest of many wait for each other.
+    """
+    there = np.isfinite(times)
+    known = np.where(there, times, 0.0)
+    count = there.sum(axis=0)
+    of_turn = np.divide(known.sum(axis=0), count, out=np.zeros(times.shape[1]), where=count > 0)
+    level = np.where(there & (of_turn > 0), times / np.where(of_turn > 0, of_turn, 1.0), np.nan)
+    of_rank = np.array([np.nanmean(row) if np.isfinite(row).any() else 1.0 for row in level])
+    own = level / np.where(of_rank > 0, of_rank, 1.0)[:, None]
+    relative = own[np.isfinite(own)]
+    return quantiles(relative, len(times)) if relative.size and relative.std() > 0 else ()
+
+
+def _relative(
+    times: NDArray[np.float64],
+    there: NDArray[np.bool_],
+    count: NDArray[np.int64],
+    total: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Times of every execution over the mean of its process, of those that have several."""
+    several = (count > 1) & (total > 0)
+    own = np.divide(total, count, out=np.ones_like(total), where=several)
+    return (times / own[:, None])[several][there[several]]
+
+
+def _interval(
+    times: NDArray[np.float64], there: NDArray[np.bool_], mean: float, turns: int
+) -> tuple[float | None, float | None]:
+    """90 % of the mean over executions: those of all processes at once may be slow together."""
+    if turns < 2:
+        return None, None
+    of_turn = np.where(there, times, 0.0).sum(axis=0) / len(times)
+    half = _student(turns - 1) * float(of_turn.std(ddof=1)) / math.sqrt(turns)
+    return max(mean - half, 0.0), mean + half
+
+
+def _student(freedom: int) -> float:
+    """95 % quantile of Student's distribution: exact for few, its series in 1/freedom beyond.
+
+    Abramowitz & Stegun, 26.7.5; within 0.5 % from four degrees on.
+    """
+    if freedom <= len(_FEW):
+        return _FEW[freedom - 1]
+    z, n = _NORMAL, float(freedom)
+    return z + (z**3 + z) / (4 * n) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
+
+
+def _most(varying: float) -> int:
+    """Return how many quantiles are worth it: each step of ten in what varies doubles them."""
+    return PARTS[min(max(round(2 * math.log10(varying / _SLIGHT)), 0), len(PARTS) - 1)]
+
+
+def quantiles(
+    relative: NDArray[np.float64], processes: int, most: int = PARTS[-1]
+) -> tuple[float, ...]:
+    """Return the fewest values that keep how slow the slowest of some processes is."""
+    ordered = np.sort(relative)
+    goal = _slowest(ordered, processes)
+    for parts in PARTS:
+        if parts >= min(len(ordered), most):
+            break
+        found = _parts(ordered, parts)
+        if abs(_slowest(found, processes) - goal) <= _KEPT * max(goal - 1, _STEADY):
+            return tuple(found.tolist())
+    return tuple(_parts(ordered, min(most, len(ordered))).tolist())
+
+
+def _parts(ordered: NDArray[np.float64], parts: int) -> NDArray[np.float64]:
+    """Means of equal parts of sorted values; a value between two parts belongs to both."""
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])
+    edges = np.interp(np.linspace(0, len(ordered), parts + 1), np.arange(len(sums)), sums)
+    return np.asarray(np.diff(edges) * parts / len(ordered), dtype=np.float64)
+
+
+def _slowest(ordered: NDArray[np.float64], processes: int) -> float:
+    """Expected largest of so many independent draws from sorted values."""
+    n = len(ordered)
+    below = (np.arange(n + 1) / n) ** max(processes, 2)
+    return float(ordered @ np.diff(below))
+
+
+def drawn(
+    description: Description, there: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return times as the description has them: a draw, float64[P, n]; nan where there is none."""
+    processes, turns = there.shape
+    count = there.sum(axis=1)
+    of_rank = np.array(description.by_rank or np.ones(processes))
+    own = description.mean * of_rank * description.executions / np.maximum(count, 1)
+    found = np.repeat(own[:, None], turns, axis=1)
+    if description.quantiles:
+        values = np.array(description.quantiles)
+        for rank in np.flatnonzero(count > 1):
+            # every value as often as its share, so that the sum stays what it is
+            where = np.flatnonzero(there[rank])
+            pool = values[(np.arange(len(where)) * len(values) // len(where))]
+            found[rank, where] *= rng.permutation(pool) / pool.mean()
+    return np.where(there, found, np.nan)
+
+
+# Which times of a run its signature has to keep, so that its replay takes as long.
+#
+# Means by process keep the work of everybody, quantiles how often somebody is late. Neither keeps
+# who
+# is late together, and on what the runtime depends is found out by trying: the program with the
+# times
+# as they would be written is replayed on the ideal network, beside the program with those that were
+# traced. As few points as will do, those that vary most first, keep their recorded times.
+
+
+GOAL = 0.005
+"""By how much runtime (relative) and efficiencies (points) of the written times may be off."""
+_SEEDS = (1, 2)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of a replay on the ideal network."""
+
+    runtime: float  # Seconds
+    # Mean over largest computing of a process, and that over the runtime; 1 for an empty run.
+    load_balance: float
+    communication: float
+
+    @property
+    def parallel(self) -> float:
+        """Their product: the parallel efficiency."""
+        return self.load_balance * self.communication
+
+    def to_dict(self) -> dict[str, float]:
+        """Return them by the names that metrics have."""
+        return {
+            "runtime": self.runtime,
+            "parallel_efficiency": self.parallel,
+            "load_balance": self.load_balance,
+            "communication_efficiency": self.communication,
+        }
+
+    def off(self, other: Figures) -> float:
+        """By how much they are off what another replay found, the most of all."""
+        relative = abs(self.runtime / other.runtime - 1) if other.runtime else 0.0
+        return max(
+            relative,
+            abs(self.load_balance - other.load_balance),
+            abs(self.communication - other.communication),
+            abs(self.parallel - other.parallel),
+        )
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """What of the times is kept, and what that gives."""
+
+    descriptions: tuple[Description, ...]  # Of each point
+    recorded: frozenset[int]  # Points whose recorded times are kept
+    # Of the program as traced, and as it is written.
+    traced: Figures
+    written: Figures
+
+
+def figures(program: Program) -> Figures:
+    """Replay a program on the ideal network."""
+    execution = replay(program, PRESETS["ideal"])
+    compute, runtime = execution.compute, execution.runtime
+    longest = float(compute.max(initial=0.0))
+    if not longest or not runtime:
+        return Figures(runtime, 1.0, 1.0)
+    return Figures(runtime, float(compute.mean()) / longest, longest / runtime)
+
+
+def kept(
+    traced: Program, program: Program, events: Events, points: Sequence[Computing]
+) -> Fidelity:
+    """Choose what to keep of the times of a program."""
+    all_of_them = sum(point.total for point in points) or 1.0
+    descriptions = tuple(describe(point.seconds, point.total / all_of_them) for point in points)
+    goal = figures(traced)
+
+    def found(recorded: Collection[int], seed: int) -> Figures:
+        rng = np.random.default_rng(seed)
+        chosen = [
+            (point, point.seconds if number in recorded else drawn(one, point.there, rng))
+            for number, (point, one) in enumerate(zip(points, descriptions, strict=True))
+        ]
+        times = Timing.of(len(events), program.sequences, chosen)
+        return figures(retimed(program, events, times))
+
+    def off(recorded: Collection[int]) -> float:
+        return max(found(recorded, seed).off(goal) for seed in _SEEDS)
+
+    varying = _by_variation(points, descriptions)
+    least, most = 0, len(varying)
+    if off(()) > GOAL:
+        least = 1
+        while least < most:  # the fewest that will do, if more are never worse
+            middle = (least + most) // 2
+            if off(varying[:middle]) <= GOAL:
+                most = middle
+            else:
+                least = middle + 1
+    recorded = frozenset(varying[:least])
+    return Fidelity(descriptions, recorded, goal, found(recorded, _SEEDS[0]))
+
+
+def _by_variation(points: Sequence[Computing], descriptions: Sequence[Description]) -> list[int]:
+    """Points whose times vary, by how many seconds they are beside their means."""
+    beside = np.zeros(len(points))
+    for number, (point, one) in enumerate(zip(points, descriptions, strict=True)):
+        if one.transient_cv > 0:
+            own = _means(point.seconds)
+            beside[number] = float(np.nansum(np.abs(point.seconds - own[:, None])))
+    order = np.argsort(-beside, kind="stable")
+    return [int(number) for number in order if beside[number] > 0]
+
+
+def _means(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    there = np.isfinite(seconds)
+    total = np.where(there, seconds, 0.0).sum(axis=1)
+    return np.asarray(total / np.maximum(there.sum(axis=1), 1), dtype=np.float64)

@@ -1,0 +1,79 @@
+"""What is wrong with measured runs as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from popmodel.runs.checks import checked
+from popmodel.runs.measurement import Measurement
+
+RUN = Measurement("a.csv", 4, 2, 1.2345678, {}, parameters={"N": 64.0}, line=2)
+
+
+def test_runs_that_differ_are_all_kept() -> None:
+    runs = (RUN, replace(RUN, runtime=1.3, line=3), replace(RUN, processes=8, source="b.csv"))
+    assert checked(runs).runs == runs
+    assert checked(runs).warnings == ()
+
+
+def test_a_run_that_another_file_holds_too_counts_once() -> None:
+    copy = replace(RUN, source="copy.prv", line=None)
+    found = checked([RUN, copy, replace(copy, source="third.csv")])
+    assert found.runs == (RUN,)
+    assert found.warnings == ("copy.prv is the run of a.csv:2: counted once; so are 1 more",)
+
+
+def test_equal_times_of_few_digits_in_two_files_are_two_runs() -> None:
+    coarse = replace(RUN, runtime=1.25)
+    runs = (coarse, replace(coarse, source="b.csv"))
+    assert checked(runs).runs == runs
+    assert checked(runs).warnings == ()
+
+
+def test_equal_rows_of_one_table_are_repeats_that_are_named() -> None:
+    runs = (RUN, replace(RUN, line=5), replace(RUN, line=6))
+    found = checked(runs)
+    assert found.runs == runs
+    assert found.warnings == (
+        "2 runs equal another of the same file, first a.csv:5: taken for repeats; delete what "
+        "is a copy",
+    )
+
+
+def test_times_that_differ_as_units_do_are_named() -> None:
+    other = replace(RUN, source="ms.csv", runtime=1000 * RUN.runtime)
+    assert checked([RUN, other]).warnings == (
+        "4 x 2 takes 1.23 s in a.csv and 1235 s in ms.csv: check the units",
+    )
+
+
+def test_times_that_differ_as_problem_sizes_do_are_named() -> None:
+    runs = [
+        replace(RUN, processes=processes, source=source, runtime=factor * RUN.runtime)
+        for processes in (4, 8)
+        for source, factor in (("a.csv", 1.0), ("large.csv", 4.0 * processes))
+    ]
+    assert checked(runs).warnings == (
+        "8 x 2 takes 1.23 s in a.csv:2 and 39.5 s in large.csv:2 (1 other split as well): is one "
+        "of another problem size (say so: FILE:NAME=VALUE, or a column), or was it disturbed?",
+    )
+
+
+def test_a_run_that_takes_twice_as_long_is_left_to_the_fit() -> None:
+    assert checked([RUN, replace(RUN, line=3, runtime=2.2 * RUN.runtime)]).warnings == ()
+
+
+def test_a_parameter_that_some_files_leave_open_is_named() -> None:
+    other = Measurement("b.prv", 8, 1, 1.0, {})
+    found = checked([RUN, other, replace(other, source="c.prv", runtime=2.0)])
+    assert found.warnings == (
+        "N is given for some runs, and not for b.prv and 1 more: b.prv:N=VALUE sets it",
+    )
+
+
+def test_a_parameter_that_is_set_for_all_is_no_gap() -> None:
+    assert checked([RUN, Measurement("b.prv", 8, 1, 1.0, {})], ["N"]).warnings == ()
+
+
+def test_an_empty_cell_of_a_table_is_no_gap() -> None:
+    assert checked([RUN, replace(RUN, parameters={}, line=3)]).warnings == ()

@@ -1,0 +1,169 @@
+"""Measured runs written as tables, and read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from popmodel.api.measured import read_runs
+from popmodel.errors import UsageError
+from popmodel.runs.files import read_file
+from popmodel.runs.measurement import Measurement
+from popmodel.runs.written import FORMATS, form_of
+
+HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
+RUN = Measurement("a.csv", 4, 2, 1.5, {}, parameters={"N": 64.0})
+
+
+def known(run: Measurement) -> dict[str, Any]:
+    """What every format keeps of a run."""
+    return {
+        "size": (run.processes, run.threads),
+        "runtime": run.runtime,
+        "parameters": dict(run.parameters),
+        "metrics": {name: dict(values) for name, values in run.metrics.items() if values},
+        "digest": run.digest,
+        "aggregates": {
+            name: value
+            for name, value in run.aggregates.items()
+            if name not in ("processes", "threads", "runtime")
+        },
+    }
+
+
+def again(folder: Path, runs: Sequence[Measurement], suffix: str) -> list[Measurement]:
+    path = folder / f"runs{suffix}"
+    form = form_of(path)
+    assert form is not None
+    path.write_text(form.write(runs, {"command": "none"}).text)
+    return list(read_file(path).runs)
+
+
+def in_order(runs: Sequence[Measurement]) -> list[dict[str, Any]]:
+    """Runs as they are kept, those of a point together, as Extra-P holds them."""
+    points: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+    for run in runs:
+        key = (run.processes, run.threads, *sorted(run.parameters.items()))
+        points.setdefault(key, []).append(known(run))
+    return [one for same in points.values() for one in same]
+
+
+RUNS = st.lists(
+    st.builds(
+        lambda p, t, seconds, n, efficiency: Measurement(
+            "x",
+            p,
+            t,
+            seconds,
+            {"hybrid-additive": {"parallel_efficiency": efficiency}, "mpi": {"load_balance": 0.5}},
+            parameters={"N": n, "steps": 10.0},
+        ),
+        st.integers(1, 10**6),
+        st.integers(1, 999),
+        st.floats(1e-6, 1e6),
+        st.floats(1e-3, 1e9),
+        st.floats(0, 1),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@given(runs=RUNS)
+def test_runs_are_read_as_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, runs: list[Measurement]
+) -> None:
+    found = again(tmp_path_factory.mktemp("t"), runs, suffix)
+    assert in_order(found) == in_order(runs)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_traced_run_keeps_what_its_metrics_are_computed_from(tmp_path: Path, suffix: str) -> None:
+    [run] = read_runs(f"{HYBRID}:N=64").runs
+    assert [known(one) for one in again(tmp_path, [run], suffix)] == [known(run)]
+
+
+def test_a_document_keeps_caveats_and_the_part_that_was_measured(tmp_path: Path) -> None:
+    [run] = read_runs(HYBRID).runs
+    assert run.window is not None
+    disturbed = replace(run, disturbed=True)
+    [found] = again(tmp_path, [disturbed], ".json")
+    assert found.window == replace(run.window, caveats=())
+    assert (found.caveats, found.disturbed) == (run.caveats, True)
+    document = json.loads((tmp_path / "runs.json").read_text())
+    assert document["schema"] == "popmodel/runs/1"
+    assert document["provenance"] == {"command": "none"}
+    assert document["runs"][0]["source"] == str(HYBRID)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+def test_what_is_not_known_of_a_run_stays_open(tmp_path: Path, suffix: str) -> None:
+    runs = [RUN, replace(RUN, parameters={}, metrics={"mpi": {"load_balance": 0.5}})]
+    found = again(tmp_path, runs, suffix)
+    assert [known(run) for run in found] == [known(run) for run in runs]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".txt", ".extrap.json"])
+def test_points_of_extra_p_have_all_parameters(tmp_path: Path, suffix: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        again(tmp_path, [RUN, replace(RUN, source="b.prv", parameters={})], suffix)
+    problem = "b.prv: N is not known, and points of Extra-P have all parameters"
+    assert caught.value.message == problem
+    assert caught.value.hint == "say it, as b.prv:N=VALUE, or write .csv or .json"
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".extrap.json"])
+def test_metrics_that_not_all_runs_have_are_left_out_of_points(tmp_path: Path, suffix: str) -> None:
+    other = replace(RUN, processes=8, metrics={"mpi": {"load_balance": 0.5}})
+    assert FORMATS[suffix].write([RUN, other], {}).notes == (
+        "1 of 2 metrics are not known of all runs: left out",
+    )
+    assert [run.metrics for run in again(tmp_path, [RUN, other], suffix)] == [{}, {}]
+
+
+def test_text_is_what_extra_p_reads() -> None:
+    runs = [RUN, replace(RUN, runtime=1.25), replace(RUN, processes=8, runtime=1.0)]
+    written = FORMATS[".txt"].write(runs, {})
+    assert written.text == (
+        "PARAMETER processes threads N\nPOINTS ( 4 2 64 ) ( 8 2 64 )\n\n"
+        "REGION main\nMETRIC runtime\nDATA 1.5 1.25\nDATA 1.0\n"
+    )
+    assert written.notes == ()
+
+
+def parameters(*names: str) -> Mapping[str, float]:
+    return dict.fromkeys(names, 2.0)
+
+
+def test_text_has_limits_that_are_said() -> None:
+    many = replace(RUN, parameters=parameters("a", "b", "c"))
+    assert FORMATS[".txt"].write([many], {}).notes == (
+        "Extra-P reads 4 parameters from text at most, these are 5: write .jsonl for it",
+    )
+    with pytest.raises(UsageError, match="has no names with blanks, such as 'grid size'"):
+        FORMATS[".txt"].write([replace(RUN, parameters=parameters("grid size"))], {})
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("a.CSV", "CSV"),
+        ("a.json", "popmodel/runs/1"),
+        ("a.extrap.json", "Extra-P JSON"),
+        ("a.jsonl", "Extra-P JSON lines"),
+        ("a.txt", "Extra-P text"),
+        ("a.ti.txt", None),
+        ("a.prv", None),
+    ],
+)
+def test_the_name_of_a_file_tells_the_format(name: str, form: str | None) -> None:
+    found = form_of(name)
+    assert (None if found is None else found.name) == form

@@ -1,0 +1,116 @@
+"""Instructions of several runs, and times as instructions times seconds per instruction."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from model.demo import machine
+from synthetic import Counters, Program, Rank, run
+from synthetic.program import Steps
+
+from popmodel.efficiency.measure import analyse
+from popmodel.model.signatures import from_text
+from popmodel.model.study import Study
+from popmodel.signature import signature_from
+from popmodel.signature.from_runs import Extracted
+from popmodel.signature.law_notes import Factor
+from popmodel.trace import Trace
+
+WORK, AGAIN, STEPS = 0.2, 0.002, 6
+
+
+def solver(
+    processes: int, threads: int = 1, pace: Callable[[int], float] = lambda _: 1.0
+) -> Program:
+    """Work that is divided, work that every process does again, and a pace that goes with P."""
+
+    def body(me: Rank) -> Steps:
+        divided = WORK / processes / threads
+        for _ in range(STEPS):
+            yield me.iteration()
+            # as many instructions in another time: fewer of them in a cycle
+            slow = pace(processes)
+            if threads > 1:
+                yield me.region("sweep", divided)
+            else:
+                yield me.compute(divided * slow, "sweep", ipc=1.5 / slow)
+            yield me.compute(AGAIN, "again")
+            yield me.collective("Allreduce", 8)
+        yield me.iteration()
+
+    return Program(processes, body, threads)
+
+
+def traces(folder: Path, programs: Sequence[Program], transient: float = 0.0) -> list[Trace]:
+    return [
+        run(one, counters=Counters(), transient=transient, seed=number).read(
+            folder, f"{number}.prv"
+        )
+        for number, one in enumerate(programs)
+    ]
+
+
+def modelled(found: Extracted, processes: int, threads: int = 1) -> tuple[float, float]:
+    """Instructions of all processes, and useful time of an average one, s."""
+    study = Study(from_text(found.text), machine(), {}, 0, 0)
+    done = study.run(study.admit(processes, threads), study.sources())
+    useful = done.modelled.aggregates["useful_mean"]
+    return processes * float(done.work.instructions), float(useful)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_instructions_of_all_runs_are_those_of_their_traces(threads: int, tmp_path: Path) -> None:
+    made = traces(tmp_path, [solver(p, threads) for p in (2, 4, 8)])
+    found = signature_from(made)
+    for trace, processes in zip(made, (2, 4, 8), strict=True):
+        counted = analyse(trace).observables.aggregates()["instructions_sum"]
+        assert modelled(found, processes, threads)[0] == pytest.approx(counted, rel=0.005)
+
+
+def test_what_every_process_does_again_is_seen_through_noise(tmp_path: Path) -> None:
+    found = signature_from(traces(tmp_path, [solver(p) for p in (2, 4, 8)], transient=0.05))
+    instructions, useful = modelled(found, 64)
+    assert useful == pytest.approx(STEPS * (WORK / 64 + AGAIN), rel=0.04)
+    # 3e9 instructions in a second, from what is not disturbed
+    assert instructions == pytest.approx(64 * 3e9 * STEPS * (WORK / 64 + AGAIN), rel=0.02)
+
+
+def test_a_pace_that_goes_with_processes_has_a_law(tmp_path: Path) -> None:
+    def pace(processes: int) -> float:
+        return 1 + 0.1 * processes / 8
+
+    found = signature_from(traces(tmp_path, [solver(p, pace=pace) for p in (2, 4, 8, 16)]))
+    truth = STEPS * (WORK / 32 * pace(32) + AGAIN)
+    assert modelled(found, 32)[1] == pytest.approx(truth, rel=0.03)
+
+
+def test_two_runs_are_told_apart_by_their_instructions(tmp_path: Path) -> None:
+    found = signature_from(traces(tmp_path, [solver(p) for p in (2, 4)], transient=0.05))
+    assert modelled(found, 32)[1] == pytest.approx(STEPS * (WORK / 32 + AGAIN), rel=0.06)
+
+
+def test_laws_of_instructions_are_told_and_written(tmp_path: Path) -> None:
+    found = signature_from(traces(tmp_path, [solver(p) for p in (2, 4, 8)]))
+    laws = {law["of"].partition(" before")[0]: law for law in found.laws}
+    assert laws["instructions"]["form"] == "1/P + 1"
+    assert laws["seconds per instruction"]["form"] == "1"
+    assert "work_instructions" in tomllib.loads(found.text)["let"]
+
+
+def test_runs_without_counters_among_others_say_nothing_of_instructions(tmp_path: Path) -> None:
+    counted = traces(tmp_path, [solver(8)])
+    plain = run(solver(4), seed=1).read(tmp_path, "plain.prv")
+    found = signature_from([*counted, plain])
+    assert "work_instructions" not in found.text
+    truth = analyse(counted[0]).observables.aggregates()["instructions_sum"]
+    assert modelled(found, 8)[0] == pytest.approx(truth, rel=0.01)
+
+
+def test_the_size_of_a_phase_is_that_of_the_runs_that_have_it() -> None:
+    factor = Factor({}, (), (4.0, 2.0, 1.0), "", ())
+    value, low, high = factor.size([8.0, 4.0, 0.0])
+    assert value == pytest.approx(2.0)
+    assert low < 2.0 < high

@@ -1,0 +1,157 @@
+"""What runs with several numbers of threads tell: memory that saturates, overheads, imbalance."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic import Program, Rank, run
+from synthetic.program import Steps
+
+from popmodel.expressions import parse
+from popmodel.model.signatures import from_text
+from popmodel.signature import signature_from
+from popmodel.signature.compare_replay import against
+from popmodel.signature.from_runs import Extracted
+
+ALONE, PLAIN, SHARPNESS = 0.4, 0.1, 3.0
+
+
+def slower(active: int, demand: float) -> float:
+    """How much longer work takes when so many cores share a memory."""
+    return (1 - demand**SHARPNESS + (active * demand) ** SHARPNESS) ** (1 / SHARPNESS)
+
+
+def sweeps(
+    processes: int,
+    threads: int,
+    demand: float = 0.0,
+    serial: float = 0.0,
+    uneven: float = 0.0,
+) -> Program:
+    """A loop whose memory saturates, one that only computes, and a sum over all processes."""
+
+    def body(me: Rank) -> Steps:
+        cores = processes * threads
+        full = ALONE / cores * slower(cores, demand) + serial
+        more = uneven * (1 - 1 / threads)
+        each = [1 + more * (t == 0) - more / max(threads - 1, 1) * (t > 0) for t in range(threads)]
+        for _ in range(6):
+            yield me.iteration()
+            yield me.region("sweep", [full] * threads)
+            yield me.region("sums", [PLAIN / cores * one for one in each])
+            yield me.collective("Allreduce", 8)
+        yield me.iteration()
+
+    return Program(processes, body, threads)
+
+
+def extracted(folder: Path, programs: Sequence[Program], noise: float = 0.005) -> Extracted:
+    return signature_from(
+        [
+            run(one, transient=noise, seed=number).read(folder, f"{number}.prv")
+            for number, one in enumerate(programs)
+        ]
+    )
+
+
+def names(found: Extracted, processes: int, threads: int, **others: float) -> dict[str, float]:
+    """Values of the constants, and of what ``let`` defines, at a split."""
+    text = tomllib.loads(found.text)
+    values: dict[str, float] = {k: float(v["value"]) for k, v in text["constants"].items()}
+    values |= {"P": float(processes), "T": float(threads), **others}
+    left: Mapping[str, Any] = text["let"]
+    for name in sorted(left, key=lambda one: one != "active_cores"):
+        values[name] = float(parse(str(left[name])).evaluate(values))
+    return values
+
+
+def region(found: Extracted, name: str) -> Mapping[str, Any]:
+    loop = next(one for one in tomllib.loads(found.text)["program"] if "loop" in one)
+    return next(
+        one["parallel"]
+        for one in loop["body"]
+        if "parallel" in one and one["parallel"]["name"] == name
+    )
+
+
+def value(found: Extracted, name: str, key: str, *split: int, **others: float) -> float:
+    formula = str(region(found, name)[key])
+    return float(parse(formula).evaluate(names(found, *split, **others)))
+
+
+@pytest.mark.parametrize("demand", [0.15, 0.3])
+def test_memory_that_saturates_is_found_with_its_demand(demand: float, tmp_path: Path) -> None:
+    found = extracted(tmp_path, [sweeps(2, t, demand) for t in (1, 2, 4, 8)])
+    one = tomllib.loads(found.text)["constants"]["share2_d"]
+    assert one["origin"] == "fit"
+    assert one["low"] <= demand <= one["high"]
+    for cores in (2, 16, 64):
+        truth = ALONE / cores * slower(cores, demand)
+        got = value(found, "sweep", "seconds", 2, cores // 2, node_cores=64.0)
+        assert got == pytest.approx(truth, rel=0.1)
+        plain = value(found, "sums", "seconds", 2, cores // 2)
+        assert plain == pytest.approx(PLAIN / cores, rel=0.05)
+
+
+def test_all_splits_of_a_node_have_the_same_memory(tmp_path: Path) -> None:
+    found = extracted(tmp_path, [sweeps(2, t, 0.3) for t in (1, 2, 4, 8)])
+    times = [value(found, "sweep", "seconds", 16 // t, t) for t in (1, 4, 16)]
+    assert times == pytest.approx([times[0]] * 3)
+
+
+def test_a_serial_part_is_no_memory(tmp_path: Path) -> None:
+    found = extracted(tmp_path, [sweeps(2, t, serial=0.02) for t in (1, 2, 4, 8)])
+    assert "node_cores" not in tomllib.loads(found.text)["constants"]
+    assert value(found, "sweep", "seconds", 2, 32) == pytest.approx(ALONE / 64 + 0.02, rel=0.1)
+
+
+def test_two_numbers_of_cores_do_not_tell_a_memory(tmp_path: Path) -> None:
+    found = extracted(tmp_path, [sweeps(2, t, 0.3) for t in (4, 8)])
+    assert "node_cores" not in tomllib.loads(found.text)["constants"]
+
+
+def test_the_imbalance_of_threads_goes_with_their_number(tmp_path: Path) -> None:
+    runs = [sweeps(2, t, uneven=0.2) for t in (1, 2, 4, 8)]
+    found = extracted(tmp_path, runs, noise=0.0)
+    assert value(found, "sums", "thread_imbalance", 2, 1) == pytest.approx(0.0, abs=1e-9)
+    assert value(found, "sums", "thread_imbalance", 2, 16) == pytest.approx(0.1875, rel=0.05)
+
+
+def test_overheads_of_regions_are_a_law_of_threads(tmp_path: Path) -> None:
+    found = extracted(tmp_path, [sweeps(2, t) for t in (1, 2, 4)])
+    (law,) = (one for one in found.laws if one["of"] == "overheads of parallel regions")
+    assert law["unit"] == "s"
+    assert "overhead" in str(region(found, "sweep")["overhead"])
+
+
+def test_runs_of_the_same_threads_keep_what_was_measured(tmp_path: Path) -> None:
+    found = extracted(tmp_path, [sweeps(p, 2) for p in (2, 4)])
+    assert isinstance(region(found, "sweep")["overhead"], float)
+
+
+def test_the_signature_replays_each_of_its_runs(tmp_path: Path) -> None:
+    runs = [sweeps(2, t, 0.3) for t in (1, 2, 4, 8)]
+    signature = from_text(extracted(tmp_path, runs).text)
+    for number, one in enumerate(runs):
+        trace = run(one, transient=0.005, seed=number).read(tmp_path, f"again{number}.prv")
+        assert against(signature, trace).worst < 0.03
+
+
+def test_one_run_is_not_sure_that_threads_divide_work(tmp_path: Path) -> None:
+    text = tomllib.loads(extracted(tmp_path, [sweeps(2, 2)]).text)
+    one = text["constants"]["divides"]
+    assert (one["value"], one["low"], one["high"], one["origin"]) == (1, 0.85, 1.15, "assumed")
+    assert text["let"]["share"] == "(2/T)**divides*(2/P)**grows"
+
+
+def test_one_run_without_regions_has_no_exponent_of_threads(tmp_path: Path) -> None:
+    def body(me: Rank) -> Steps:
+        yield me.compute(0.1, "work")
+        yield me.collective("Barrier")
+
+    text = tomllib.loads(extracted(tmp_path, [Program(2, body)]).text)
+    assert "divides" not in text["constants"]

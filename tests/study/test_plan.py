@@ -1,0 +1,145 @@
+"""Plans of small runs: few, along every axis, one of them to be predicted from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from popmodel.errors import UsageError
+from popmodel.study.plan import Run, expected, left_out, named_runs, plan
+
+SIZES = st.dictionaries(
+    st.sampled_from(["N", "steps"]),
+    st.lists(st.integers(1, 1000), min_size=1, max_size=3, unique=True),
+    max_size=2,
+)
+
+
+def names(*runs: Run) -> list[str]:
+    return [run.name for run in runs]
+
+
+def test_two_cores_have_a_run_of_each_kind() -> None:
+    assert names(*plan(2, {})) == ["1x1", "2x1", "1x2"]
+
+
+def test_many_cores_have_a_handful_of_runs_along_both_axes_and_between() -> None:
+    assert names(*plan(64, {})) == [
+        *("1x1", "64x1", "1x64"),
+        *("16x4", "4x1", "16x1", "1x4", "1x16"),
+    ]
+
+
+def test_other_sizes_have_one_run_on_one_core_and_one_on_all() -> None:
+    found = names(*plan(4, {"N": (100.0, 200.0)}))
+    assert found[3:5] == ["1x1-N=200", "4x1-N=200"]
+    assert all(name.endswith("-N=100") for name in found if name not in found[3:5])
+
+
+@given(cores=st.integers(1, 300), sizes=SIZES, processes=st.booleans(), threads=st.booleans())
+def test_every_run_fits_and_is_planned_once(
+    cores: int, sizes: dict[str, list[float]], processes: bool, threads: bool
+) -> None:
+    runs = plan(cores, sizes, processes=processes, threads=threads)
+    assert len(set(runs)) == len(runs)
+    assert all(1 <= run.cores <= cores for run in runs)
+    assert runs[0].cores == 1
+    further = sum(len(values) - 1 for values in sizes.values())
+    assert len(runs) <= 8 + 2 * further
+    tried = {pair for run in runs for pair in run.settings}
+    assert tried == {(name, value) for name, values in sizes.items() for value in values}
+    assert processes or all(run.processes == 1 for run in runs)
+    assert threads or all(run.threads == 1 for run in runs)
+
+
+@given(cores=st.integers(3, 300), sizes=SIZES)
+def test_the_run_left_out_is_one_whose_kind_others_show(
+    cores: int, sizes: dict[str, list[float]]
+) -> None:
+    runs = plan(cores, sizes)
+    out = left_out(runs)
+    assert out in runs
+    others = [run for run in runs if run != out]
+    assert out.processes in {run.processes for run in others}
+    assert out.threads in {run.threads for run in others}
+    like = [run.values for run in others if run.processes > 1 or out.processes == 1]
+    for name, value in out.settings:
+        there = {values[name] for values in like}
+        assert value in there or len(there) > 1
+
+
+@pytest.mark.parametrize(
+    ("cores", "sizes", "name"),
+    [
+        (2, (), "1x1"),
+        (2, (64.0, 96.0), "1x1-N=96"),  # messages of the other size are seen in one run only
+        (2, (64.0, 96.0, 128.0), "2x1-N=128"),
+        (4, (64.0, 96.0), "2x2-N=64"),
+        (64, (), "16x4"),
+    ],
+)
+def test_the_largest_such_run_is_left_out(cores: int, sizes: tuple[float, ...], name: str) -> None:
+    out = left_out(plan(cores, {"N": sizes} if sizes else {}))
+    assert out is not None
+    assert out.name == name
+
+
+def test_of_two_runs_the_larger_shows_more() -> None:
+    runs = [Run(1, 1), Run(2, 1)]
+    assert left_out(runs) == Run(1, 1)
+    assert left_out(runs[:1]) is None
+
+
+def test_runs_can_be_named() -> None:
+    found = named_runs("1x1, 4x2", {"N": (64.0, 96.0)})
+    assert names(*found) == ["1x1-N=64", "4x2-N=64", "1x1-N=96", "4x2-N=96"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1x1,2", "--runs 1x1,2: '2' must be PROCESSESxTHREADS"),
+        ("0x1,2x1", "--runs 0x1,2x1: '0x1' must be PROCESSESxTHREADS"),
+        ("2x1,2x1", "--runs 2x1,2x1: a study needs two runs: one to learn from, one to predict"),
+    ],
+)
+def test_wrong_names_are_told(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as told:
+        named_runs(text, {})
+    assert told.value.message == message
+
+
+SMALL, LARGE, HUGE = ((("N", size),) for size in (100.0, 200.0, 400.0))
+
+
+def test_a_run_takes_at_most_as_long_as_one_of_its_size_on_fewer_cores() -> None:
+    assert expected(Run(2, 1), {}) is None
+    assert expected(Run(4, 1), {Run(1, 1): 8.0, Run(2, 1): 5.0}) == 8.0
+
+
+def test_a_larger_problem_takes_longer_in_proportion_or_by_the_law_of_two_sizes() -> None:
+    one = {Run(1, 1, SMALL): 1.0}
+    assert expected(Run(1, 1, LARGE), one) == 2.0
+    two = {**one, Run(1, 1, LARGE): 8.0}
+    assert expected(Run(1, 1, HUGE), two) == pytest.approx(64.0)
+
+
+@pytest.mark.parametrize(
+    ("cores", "admits", "expected"),
+    [
+        (2, lambda run: run.processes == 1, ["1x1", "1x2"]),
+        (16, lambda run: run.processes in (1, 4, 9, 16), ["1x1", "16x1", "1x16", "4x2", "4x1"]),
+        (6, lambda run: run.processes % 3 == 0, ["3x1", "6x1", "3x2"]),
+        (8, lambda run: run.processes > 1 and run.threads == 1, ["2x1", "8x1", "4x1"]),
+        (4, lambda run: False, []),  # noqa: ARG005
+    ],
+)
+def test_only_what_the_program_takes_is_planned(
+    cores: int, admits: Callable[[Run], bool], expected: list[str]
+) -> None:
+    found = plan(cores, {}, admits=admits)
+    assert names(*found)[: len(expected)] == expected
+    assert all(admits(run) and run.cores <= cores for run in found)
