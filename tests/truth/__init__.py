@@ -22,7 +22,10 @@ Families, to be reported separately:
 - ``hard``: two to four of: a penalty of the node boundary, a penalty of teams on two sockets, a
   root whose work grows with P, traffic that falls as blocks come to fit a cache, a clock that falls
   with busy cores, and a serial part in every parallel region; memory and imbalance as in
-  ``moderate``.
+  ``moderate``;
+- ``irregular``: imbalance that grows with sqrt(P), work in tasks that nobody divides further, a
+  phase of rank 0 that grows with P, traffic that falls as blocks come to fit a cache, and an
+  adapter that the processes of a node slow down; the signature names none of them.
 """
 
 from truth.machine import Machine

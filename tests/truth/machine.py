@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from truth import memory
 from truth.drawn import Stated, between, stated
 
-NODES = 64
+NODES = 256
 SOCKETS = 2
 OPENMP_THREADS = (1, 2, 4, 8, 16, 32)
 

@@ -101,7 +101,11 @@ class Program:
             "[imbalance]",
             f"persistent_cv = {self.persistent.toml()}",
             f"transient_cv = {self.transient.toml()}",
-            f"reference_processes = {self.reference}\ngrowth_exponent = {self.growth.value:.3g}",
+            *(
+                [f"reference_processes = {self.reference}\ngrowth_exponent = {said:.3g}"]
+                if (said := self.growth.value)
+                else []  # nobody knows that it grows
+            ),
             '[[program]]\nloop = { name = "step", count = "steps" }',
         ]
         for i in range(len(self.loops)):
@@ -145,6 +149,8 @@ def draw(rng: np.random.Generator, machine: Machine, family: str) -> Program:
     reference = machine.cores
     growth = rng.uniform(0.0, 0.4)
     said = float(np.clip(growth + rng.normal(0, 0.08), 0, 0.5))
+    if family == "irregular":
+        growth, said = 0.5, 0.0
     return Program(
         dimensions,
         cells,

@@ -104,7 +104,7 @@ class Happened:
     factors : array of shape (P,)
         Sum over all steps of the relative work of each process.
     paused : array of shape (P,)
-        Seconds for which processes were stopped.
+        Seconds for which processes were stopped, or did what the others waited for.
     """
 
     runtime: float
@@ -124,6 +124,8 @@ def step(machine: Machine, program: Program, terms: Terms, size: Size) -> Step:
     extents = [size.cells / count for count in grid]
     mine = math.prod(extents) * program.depth
     trip = round(math.prod(extents[: program.shared]))
+    if terms.tasks:
+        trip = min(trip, max(round(tasks(machine, terms) / size.processes), 1))
     kept = 0.0
     if terms.cache:
         fits = terms.nodes_to_fit * machine.cores
@@ -148,6 +150,11 @@ def step(machine: Machine, program: Program, terms: Terms, size: Size) -> Step:
     serial = program.serial.true * plane / machine.frequency(masters * (2 if per_node > 1 else 1))
     overhead = machine.overhead(size.threads) * len(program.loops)
     return Step(serial, useful, overhead * (2 if spans and terms.socket else 1))
+
+
+def tasks(machine: Machine, terms: Terms) -> int:
+    """Tasks of all processes."""
+    return round(terms.tasks * 16 * machine.cores)
 
 
 def _active(machine: Machine, per_node: int, threads: int) -> int:
@@ -209,7 +216,9 @@ def exchange(
             )
             latency = np.maximum(latency, alpha)
             adapter += np.bincount(node[far], minlength=len(adapter)) * size_of
+    others = min(size.processes, machine.cores // size.threads) - 1
     shared = adapter[node] * machine.adapter.true * (1 + terms.crossing)
+    shared *= 1 + terms.adapter * others / (machine.cores - 1)
     seconds = latency + np.maximum(port, np.where(latency > 0, shared, 0.0))
     lines = np.array(partners) if partners else own[None]
     return Exchange(lines, seconds, largest > machine.eager)
@@ -250,6 +259,8 @@ def simulate(
     own = _mean_one(1 + program.persistent.true * growth * persistent.standard_normal(processes))
     cv = program.transient.true * growth
     drawn = _transient(transient, (size.steps, processes), cv, terms.shape)
+    if terms.tasks:
+        own *= processes * _shares(tasks(machine, terms), processes)
     factors = own * drawn
     computing = noise.computing * (factors * (one.wall - one.overhead) + one.overhead)
     paused = np.zeros(processes)
@@ -265,6 +276,8 @@ def simulate(
     costs = np.array([beside.seconds * with_messages, np.zeros(processes)])
     summed = np.array([[meeting(machine, size) * with_messages], [0.0]])
     collective = np.array([[terms.collective * unit * doubled * with_messages], [0.0]])
+    phase = terms.phase * unit * rooted
+    paused[0] += phase * size.steps * noise.computing
     root = np.array([terms.root * unit * rooted * with_messages, 0.0])
     now = np.zeros((2, processes))
     for number in range(size.steps):
@@ -276,6 +289,9 @@ def simulate(
             others = np.maximum(others, now)
         now = np.maximum(now, others + costs)
         now[:, 0] += root
+        if phase:
+            now[:, 0] += phase * noise.computing
+            now[:] = now.max(axis=1, keepdims=True)
         if terms.collective:
             if terms.meets:
                 now[:] = now.max(axis=1, keepdims=True)

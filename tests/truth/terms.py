@@ -8,8 +8,9 @@ import numpy as np
 
 from truth.drawn import between
 
-FAMILIES = ("shared", "moderate", "hard")
+FAMILIES = ("shared", "moderate", "hard", "irregular")
 HARD = ("boundary", "socket", "root", "cache", "clock", "serial")
+IRREGULAR = ("cache", "tasks", "phase", "adapter")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,13 @@ class Terms:
         Part of the clock that is lost with all cores busy, beyond what was measured.
     serial : float
         Part of the work of each parallel region that the master does alone.
+    tasks : float
+        Tasks of all processes, which nobody divides further, for each core of sixteen nodes.
+    phase : float
+        Share of a phase of rank 0 in every step, for which all others wait, at twice the cores of
+        a node; grows with P.
+    adapter : float
+        By how much a byte takes longer through the adapter when all cores of a node send.
     """
 
     collective: float = 0.0
@@ -56,11 +64,14 @@ class Terms:
     nodes_to_fit: float = 1.0
     clock: float = 0.0
     serial: float = 0.0
+    tasks: float = 0.0
+    phase: float = 0.0
+    adapter: float = 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the terms that there are."""
-        among = [one.name for one in fields(self) if one.name in ("collective", *HARD)]
+        among = [one.name for one in fields(self) if one.name in ("collective", *HARD, *IRREGULAR)]
         return tuple(name for name in among if getattr(self, name) > 0)
 
 
@@ -72,6 +83,15 @@ def draw(rng: np.random.Generator, family: str) -> Terms:
     if family == "moderate":
         return Terms(
             collective=between(rng, 0.005, 0.03), meets=bool(rng.random() < 0.5), shape=shape
+        )
+    if family == "irregular":
+        return Terms(
+            shape=shape,
+            cache=rng.uniform(0.2, 0.5),
+            nodes_to_fit=between(rng, 1.0, 8.0),
+            tasks=between(rng, 1.5, 8.0),
+            phase=between(rng, 0.002, 0.01),
+            adapter=rng.uniform(0.5, 3.0),
         )
     chosen = rng.choice(HARD, size=int(rng.integers(2, 5)), replace=False)
     drawn = {

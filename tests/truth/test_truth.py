@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -238,3 +239,17 @@ def test_tables_are_read(metrics: bool, tmp_path: Path) -> None:
         assert one_read.metrics.get(MAIN, {}) == (
             pytest.approx(run.metrics[MAIN], rel=1e-6) if metrics else {}
         )
+
+
+def test_irregular_truths_have_what_their_signatures_do_not_name() -> None:
+    one = truth("irregular", 1)
+    plain = replace(one, terms=replace(one.terms, phase=0.0, tasks=0.0))
+    many = 16 * one.machine.cores
+    share = [
+        found.expected(many, 1).metrics[MAIN]["process_load_balance"] for found in (plain, one)
+    ]
+
+    assert one.program.growth.true == 0.5
+    assert "growth_exponent" not in one.signature
+    assert one.terms.names == ("cache", "tasks", "phase", "adapter")
+    assert share[1] < share[0] - 0.05
