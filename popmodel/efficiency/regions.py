@@ -54,23 +54,12 @@ def measure_regions(
     waits: Instants,
 ) -> RegionTimes:
     """Measure the parallel regions of a run."""
-    synchronising = waiting_in(trace, running, in_calls)
-    in_locks = alone(locked(trace), [running, in_calls])
-    in_mpi_only = alone([in_calls], [running])
-    bounds = np.asarray(trace.process_offsets, dtype=np.int64)
-    parallel, label, names = found.on_master, found.label, found.names
-    process = part_of(bounds, parallel.location)
-    threads = np.diff(bounds)[process]
-
-    sums = np.zeros((len(names), len(_COLUMNS)))
-    for block in _blocks(threads):
-        columns = _instances(
-            parallel, block, bounds[process[block]], threads[block],
-            running, apart, in_mpi_only, synchronising, in_locks, waits, found.in_function,
-        )  # fmt: skip
+    label, names = found.label, found.names
+    sums = np.zeros((len(names), len(COLUMNS)))
+    for block, columns in region_instances(trace, running, in_calls, found, apart, waits):
         np.add.at(sums, label[block], columns)
-    total = dict(zip(_COLUMNS, sums.sum(axis=0).tolist(), strict=True))
-    all_threads = float(bounds[-1]) * _NS
+    total = dict(zip(COLUMNS, sums.sum(axis=0).tolist(), strict=True))
+    all_threads = float(trace.locations) * _NS
     return RegionTimes(
         imbalance=total["imbalance"] / all_threads,
         synchronisation=total["synchronisation"] / all_threads,
@@ -82,16 +71,39 @@ def measure_regions(
     )
 
 
+def region_instances(
+    trace: Trace,
+    running: Intervals,
+    in_calls: Intervals,
+    found: ParallelRegions,
+    apart: Intervals,
+    waits: Instants,
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Rows of `ParallelRegions.on_master` block by block, and their columns `COLUMNS`, ns."""
+    synchronising = waiting_in(trace, running, in_calls)
+    in_locks = alone(locked(trace), [running, in_calls])
+    in_mpi_only = alone([in_calls], [running])
+    bounds = np.asarray(trace.process_offsets, dtype=np.int64)
+    process = part_of(bounds, found.on_master.location)
+    threads = np.diff(bounds)[process]
+    for block in _blocks(threads):
+        yield block, _instances(
+            found.on_master, block, bounds[process[block]], threads[block],
+            running, apart, in_mpi_only, synchronising, in_locks, waits, found.in_function,
+        )  # fmt: skip
+
+
 def waiting_in(trace: Trace, running: Intervals, in_calls: Intervals) -> Intervals:
     """When threads wait in barriers, critical sections and locks, by states or events."""
     shown = trace.records.in_state(SYNCHRONISING)
     return alone([shown, *synchronisation(trace)], [running, in_calls])
 
 
-_COLUMNS = (
+COLUMNS = (
     "wall", "thread_time", "useful", "mean_useful", "max_useful", "imbalance", "synchronisation",
     "locks", "scheduling", "mpi", "idle_imbalance", "idle_scheduling",
 )  # fmt: skip
+"""Of an instance: its wall time, and thread times; `imbalance` is times threads."""
 
 
 def _instances(
@@ -107,7 +119,7 @@ def _instances(
     waits: Instants,
     outlined: Intervals,
 ) -> NDArray[np.float64]:
-    """Columns `_COLUMNS` of the region instances of a block, ns; imbalance is times threads."""
+    """Columns `COLUMNS` of the region instances of a block, ns."""
     starts = np.cumsum(threads) - threads
     thread = np.arange(threads.sum()) - np.repeat(starts, threads)
     location = np.repeat(first, threads) + thread
@@ -145,7 +157,7 @@ def _instances(
         "idle_imbalance": np.add.reduceat(np.where(team, idle, 0), starts) - shared,
         "idle_scheduling": shared,
     }
-    return np.stack([columns[name] for name in _COLUMNS], axis=1).astype(np.float64)
+    return np.stack([columns[name] for name in COLUMNS], axis=1).astype(np.float64)
 
 
 def _blocks(threads: NDArray[np.int64]) -> Iterator[slice]:
@@ -164,7 +176,7 @@ def _by_cost(
 ) -> tuple[Region, ...]:
     regions = []
     for name, values, count in zip(names, sums.tolist(), counts.tolist(), strict=True):
-        column = dict(zip(_COLUMNS, values, strict=True))
+        column = dict(zip(COLUMNS, values, strict=True))
         busiest = column["max_useful"]
         regions.append(
             Region(
