@@ -24,10 +24,10 @@ from popmodel.api.measured import read_runs
 from popmodel.api.results import Result, save_text
 from popmodel.calibration.calibrate import Calibrated
 from popmodel.calibration.calibrate import calibrate as calibrated
-from popmodel.calibration.guessed import guessed
+from popmodel.calibration.initial_values import initial_values
 from popmodel.calibration.next_run import NextRun, next_runs
-from popmodel.calibration.values import Learnt, learnt_values
-from popmodel.calibration.written import text_of
+from popmodel.calibration.posterior import Learnt, learnt_values
+from popmodel.calibration.signature_text import text_of
 from popmodel.errors import FileError, UsageError
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures
@@ -192,7 +192,7 @@ def calibrate(
     able, left_out = _able(filled, profile, allocation)
     warnings = [*measured.warnings, *left_out, *_disturbed(able)]
     _check(able, signature, left_out, warnings)
-    set_ = guessed(set_, profile, able, defaults, allocation)
+    set_ = initial_values(set_, profile, able, defaults, allocation)
     found = calibrated(set_, profile, able, defaults, allocation)
     found = replace(found, before=signature)
     asked = _targets(targets, able, profile, allocation)

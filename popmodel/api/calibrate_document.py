@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from popmodel.calibration.calibrate import Calibrated
-from popmodel.calibration.left_out import LeftOut
+from popmodel.calibration.cross_validation import LeftOut
 from popmodel.calibration.next_run import NextRun
-from popmodel.calibration.parts import RUNTIME
-from popmodel.calibration.values import Learnt, Value
+from popmodel.calibration.observables import RUNTIME
+from popmodel.calibration.posterior import Learnt, Value
 from popmodel.machine.quantity import END
 from popmodel.model.residual import RESIDUALS
 from popmodel.model.symbols import label
@@ -41,14 +41,14 @@ def sizes_of(found: Calibrated) -> dict[str, Any] | None:
 def _each(found: Calibrated, some: Sequence[LeftOut]) -> list[dict[str, Any]]:
     if not some:
         return []
-    setting = found.fit.setting
-    nothing = np.zeros((1, len(setting.names)))
-    before = [float(one[RUNTIME][0]) for one in setting.modelled(nothing)]
+    problem = found.fit.problem
+    nothing = np.zeros((1, len(problem.names)))
+    before = [float(one[RUNTIME][0]) for one in problem.modelled(nothing)]
     return [_left_out(found, one, before[one.configuration]) for one in some]
 
 
 def _left_out(found: Calibrated, one: LeftOut, before: float) -> dict[str, Any]:
-    configuration = found.fit.setting.configurations[one.configuration]
+    configuration = found.fit.problem.configurations[one.configuration]
     middle = median(one.measured)
     reach = math.exp(END * one.deviation)
     low, high = one.value / reach, one.value * reach
@@ -171,7 +171,7 @@ def terms_of(found: Calibrated, values: Sequence[Learnt]) -> list[dict[str, Any]
 def suspects_of(found: Calibrated) -> list[dict[str, Any]]:
     """Runs that do not fit the others."""
     suspects = []
-    for one in found.suspects:
+    for one in found.outliers:
         run = found.runs[one.run]
         suspects.append(
             {

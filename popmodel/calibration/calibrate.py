@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from popmodel.calibration.cross_validation import LeftOut, left_out, sizes_left_out
 from popmodel.calibration.fit import Fit, noise_of, relevant
-from popmodel.calibration.identify import Identifiability, identifiability
-from popmodel.calibration.learnt import learnt
-from popmodel.calibration.left_out import LeftOut, left_out, sizes_left_out
-from popmodel.calibration.setting import setting
-from popmodel.calibration.suspects import Suspect, robust
-from popmodel.calibration.terms import Term, with_terms
+from popmodel.calibration.identifiability import Identifiability, identifiability
+from popmodel.calibration.outliers import Outlier, robust
+from popmodel.calibration.posterior import calibrated_signature
+from popmodel.calibration.problem import problem
+from popmodel.calibration.term_selection import Term, with_terms
 from popmodel.calibration.threads import one_thread
 from popmodel.machine.profile import Profile
 from popmodel.model.run.placement import WHOLE, Allocation
@@ -30,7 +30,7 @@ class Calibrated:
     profile: Profile  # The machine of the runs
     runs: tuple[Measurement, ...]  # The runs
     fit: Fit  # The scores behind it
-    suspects: tuple[Suspect, ...]  # Runs that do not fit the others
+    outliers: tuple[Outlier, ...]  # Runs that do not fit the others
     terms: tuple[Term, ...]  # Residual terms that the runs might have asked for
     left_out: tuple[LeftOut, ...]  # Every configuration foretold from the others
     # Every configuration foretold from those with other parameters; empty if all have the same.
@@ -46,19 +46,19 @@ def calibrate(
     allocation: Allocation = WHOLE,
 ) -> Calibrated:
     """Calibrate a signature."""
-    first = setting(signature, profile, runs, settings or {}, allocation)
+    first = problem(signature, profile, runs, settings or {}, allocation)
     first = first.replayed(np.zeros(len(first.names)))
     noise = noise_of(first)
     with one_thread():
-        found, suspects = robust(relevant(first, noise), noise)
+        found, outliers = robust(relevant(first, noise), noise)
         found, terms = with_terms(found)
         return Calibrated(
-            learnt(found),
+            calibrated_signature(found),
             signature,
             profile,
             tuple(runs),
             found,
-            suspects,
+            outliers,
             terms,
             tuple(left_out(found)),
             tuple(sizes_left_out(found)),

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.calibration.parts import RUNTIME
-from popmodel.calibration.setting import OWN, WILD, Configuration, Setting
+from popmodel.calibration.observables import RUNTIME
+from popmodel.calibration.problem import OWN, WILD, Configuration, Problem
 from popmodel.model.drift import ACTIVE, SIZE, THREADS
 from popmodel.values import dataclass
 
@@ -62,7 +62,7 @@ class Linear:
 class Fit:
     """The scores that runs have left."""
 
-    setting: Setting  # With replays at these scores
+    problem: Problem  # With replays at these scores
     means: Array  # float64[n]: Scores
     covariance: Array  # float64[n, n]: What is left open
     noise: float  # Standard deviation of the logarithm of a runtime from run to run
@@ -77,39 +77,39 @@ class Fit:
 
         float64[configurations] and float64[configurations, names].
         """
-        logs, slopes = log_runtimes(self, self.setting.configurations)
+        logs, slopes = log_runtimes(self, self.problem.configurations)
         return np.exp(logs), slopes
 
 
 def log_runtimes(found: Fit, configurations: Sequence[Configuration]) -> tuple[Array, Array]:
     """Return the logarithm of the runtime of configurations, and its slopes along the scores."""
     count = len(found.means)
-    steps = _steps(found.setting, found.means)
+    steps = _steps(found.problem, found.means)
     points = found.means + np.concatenate([np.zeros((1, count)), np.diag(steps)])
-    values = [one[RUNTIME] for one in found.setting.modelled(points, configurations)]
+    values = [one[RUNTIME] for one in found.problem.modelled(points, configurations)]
     logs = np.log(np.array(values).reshape(len(configurations), count + 1))
     return logs[:, 0], (logs[:, 1:] - logs[:, :1]) / steps
 
 
-def _steps(setting: Setting, means: Array) -> Array:
+def _steps(problem: Problem, means: Array) -> Array:
     """Steps of the scores for derivatives, away from the largest that they may be."""
-    return np.where(means + _STEP > setting.bounds[1], -_STEP, _STEP)
+    return np.where(means + _STEP > problem.bounds[1], -_STEP, _STEP)
 
 
-def linear(setting: Setting, means: Array, noise: float) -> Linear:
+def linear(problem: Problem, means: Array, noise: float) -> Linear:
     """Compare runs with the model near some scores.
 
     Times of the runtime and of what is computed are compared by their logarithm, losses, which may
     be nothing, as parts of the runtime.
     """
-    steps = _steps(setting, means)
+    steps = _steps(problem, means)
     points = means + np.concatenate([np.zeros((1, len(means))), np.diag(steps)])
     rows, gaps, slopes, units, wholes = [], [], [], [], []
-    for configuration, values in zip(setting.configurations, setting.modelled(points), strict=True):
+    for configuration, values in zip(problem.configurations, problem.modelled(points), strict=True):
         for number in configuration.runs:
-            runtime = setting.runs[number].runtime
-            longer = setting.longer(number, points)
-            for part in setting.parts[number]:
+            runtime = problem.runs[number].runtime
+            longer = problem.longer(number, points)
+            for part in problem.parts[number]:
                 modelled = values[part.name] * longer
                 if part.absolute == 0:  # the runtime and useful time: never 0
                     deviation, whole = noise * part.relative, 1.0
@@ -123,7 +123,7 @@ def linear(setting: Setting, means: Array, noise: float) -> Linear:
                     gap = (part.seconds - modelled[0]) / runtime
                     slope = (modelled[1:] - modelled[0]) / (steps * runtime)
                     whole = float(modelled[0]) / runtime
-                deviation *= WILD / noise if number in setting.in_part else 1.0
+                deviation *= WILD / noise if number in problem.in_part else 1.0
                 rows.append(number)
                 units.append(deviation)
                 gaps.append(gap / deviation)
@@ -177,32 +177,32 @@ def _evidences(at: Linear, means: Array, prior: Array, scales: Array) -> list[fl
     ]
 
 
-def fit(setting: Setting, noise: float, start: Array | None = None) -> Fit:
+def fit(problem: Problem, noise: float, start: Array | None = None) -> Fit:
     """Find the most likely scores, and how large the errors are that each run has for itself."""
-    means = np.clip(np.zeros(len(setting.names)) if start is None else start, *setting.bounds)
-    at = linear(setting, means, noise)
+    means = np.clip(np.zeros(len(problem.names)) if start is None else start, *problem.bounds)
+    at = linear(problem, means, noise)
     for number in range(_ROUNDS):
         if number < _SIZED:
-            setting, at, means = sized(setting, at, means)
-        aim, _covariance = solved(at, means, setting.prior, setting.bounds)
+            problem, at, means = sized(problem, at, means)
+        aim, _covariance = solved(at, means, problem.prior, problem.bounds)
         step = np.clip(aim - means, -_LONGEST, _LONGEST)
         means = means + step
-        at = linear(setting, means, noise)
+        at = linear(problem, means, noise)
         if np.abs(step).max(initial=0.0) < _DONE:
             break
-    _, covariance = solved(at, means, setting.prior, setting.bounds)
-    total = evidence(at, means, setting.prior) + _likely(setting.sizes)
-    return Fit(setting, means, covariance, noise, at, total)
+    _, covariance = solved(at, means, problem.prior, problem.bounds)
+    total = evidence(at, means, problem.prior) + _likely(problem.sizes)
+    return Fit(problem, means, covariance, noise, at, total)
 
 
-def relevant(setting: Setting, noise: float) -> Setting:
-    """Return a setting without the names on which what was measured hardly depends.
+def relevant(problem: Problem, noise: float) -> Problem:
+    """Return a problem without the names on which what was measured hardly depends.
 
     Residual terms stay: what the runs cannot tell may be there all the same.
     """
-    at = linear(setting, np.zeros(len(setting.names)), noise)
-    moves = np.abs(at.slope).max(axis=0, initial=0.0) * np.maximum(setting.prior, 1.0)
-    return setting.with_names((moves > _MOVES) | setting.positive)
+    at = linear(problem, np.zeros(len(problem.names)), noise)
+    moves = np.abs(at.slope).max(axis=0, initial=0.0) * np.maximum(problem.prior, 1.0)
+    return problem.with_names((moves > _MOVES) | problem.positive)
 
 
 @dataclass(frozen=True)
@@ -235,37 +235,37 @@ def _likely(sizes: Mapping[str, float]) -> float:
     return sum(_SIZES[kind].logarithm(size) for kind, size in sizes.items())
 
 
-def sized(setting: Setting, at: Linear, means: Array) -> tuple[Setting, Linear, Array]:
+def sized(problem: Problem, at: Linear, means: Array) -> tuple[Problem, Linear, Array]:
     """Choose the sizes of what runs have for themselves by the evidence, one after the other."""
     for _ in range(_ROUNDS_OF_SIZES):
         for kind, size in _SIZES.items():
-            if kind not in setting.sizes:
+            if kind not in problem.sizes:
                 continue
-            columns = setting.of_size(kind)
+            columns = problem.of_size(kind)
             scales = np.where(columns, np.array(size.factors)[:, None], 1.0)
-            found = _evidences(at, means, setting.prior, scales)
+            found = _evidences(at, means, problem.prior, scales)
             _, best = max(
-                (one + size.logarithm(setting.sizes[kind] * factor), factor)
+                (one + size.logarithm(problem.sizes[kind] * factor), factor)
                 for one, factor in zip(found, size.factors, strict=True)
             )
             scale = np.where(columns, best, 1.0)
             at, means = replace(at, slope=at.slope * scale), means / scale
-            setting = setting.with_size(kind, setting.sizes[kind] * best)
-    return setting, at, means
+            problem = problem.with_size(kind, problem.sizes[kind] * best)
+    return problem, at, means
 
 
 _SIZED = 4  # rounds in which the sizes are looked at
 _MOVES = 0.05  # of what a run varies by: a score that moves nothing by more is not looked at
 
 
-def noise_of(setting: Setting) -> float:
+def noise_of(problem: Problem) -> float:
     """Return how much runtimes vary from run to run, as repeats tell, or else as is usual.
 
     A standard deviation of the logarithm. Four repeats' worth of what is usual are added.
     """
     squares, count = _USUAL**2 * _AS_GOOD_AS, float(_AS_GOOD_AS)
-    for one in setting.configurations:
-        logs = np.log([setting.runs[number].runtime for number in one.runs])
+    for one in problem.configurations:
+        logs = np.log([problem.runs[number].runtime for number in one.runs])
         middle = float(np.median(logs))
         # of several, one may be far off: the median is not moved by it
         near = np.abs(logs - middle) < _FAR

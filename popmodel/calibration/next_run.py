@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.calibration.fit import Fit, log_runtimes
-from popmodel.calibration.setting import Configuration
+from popmodel.calibration.problem import Configuration
 from popmodel.errors import PopmodelError
 from popmodel.model.laws import LOOPS
 from popmodel.values import dataclass
@@ -75,14 +75,14 @@ def next_runs(
 
 def _own(found: Fit) -> float:
     """Variance of the logarithm of a runtime that a split has for itself: mostly that of loops."""
-    return LOOPS.own * (found.setting.own * LOOPS.spread) ** 2
+    return LOOPS.own * (found.problem.own * LOOPS.spread) ** 2
 
 
 def _at(
     found: Fit, settings: Mapping[str, float], processes: int, threads: int
 ) -> Configuration | None:
     """Return a split as a configuration without runs; None where it is not possible."""
-    first = found.setting.configurations[0].study
+    first = found.problem.configurations[0].study
     study = first.with_settings(settings)
     try:
         placement = study.admit(processes, threads)
@@ -95,16 +95,16 @@ def _candidates(
     found: Fit, targets: set[tuple[int, ...]], settings: Mapping[str, float]
 ) -> Iterator[Configuration]:
     """Runs that may be measured next: of no more cores than a few times those of before."""
-    setting = found.setting
+    problem = found.problem
     measured = {
         (one.placement.processes, one.placement.threads, *sorted(one.study.values.items()))
-        for one in setting.configurations
+        for one in problem.configurations
     }
-    cores = max(one.placement.processes * one.placement.threads for one in setting.configurations)
-    topology = setting.profile.topology
+    cores = max(one.placement.processes * one.placement.threads for one in problem.configurations)
+    topology = problem.profile.topology
     most = min(_FARTHER * cores, topology.nodes * topology.cores_per_node)
-    every = {tuple(sorted(one.study.values.items())) for one in setting.configurations}
-    asked = {**setting.configurations[0].study.values, **settings}
+    every = {tuple(sorted(one.study.values.items())) for one in problem.configurations}
+    asked = {**problem.configurations[0].study.values, **settings}
     for values in sorted(every | {tuple(sorted(asked.items()))}):
         for processes, threads in _splits(most):
             if (processes, threads, *values) in measured or (processes, threads) in targets:

@@ -10,7 +10,7 @@ import numpy as np
 from model.demo import flat
 
 from popmodel.calibration.fit import Fit, fit, noise_of, relevant
-from popmodel.calibration.setting import Chosen, Setting, setting
+from popmodel.calibration.problem import Chosen, Problem, problem
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures
@@ -111,9 +111,9 @@ def runs(
 
 def ready(
     signature: Signature, given: Sequence[Measurement], profile: Profile = MACHINE
-) -> Setting:
+) -> Problem:
     """Runs beside the model, ready for a fit."""
-    first = setting(signature, profile, given, {})
+    first = problem(signature, profile, given, {})
     return relevant(first, noise_of(first))
 
 

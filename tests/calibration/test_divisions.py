@@ -9,8 +9,8 @@ import pytest
 from calibration.small import BODY, MACHINE, runs, text
 
 from popmodel.calibration.calibrate import Calibrated, calibrate
-from popmodel.calibration.values import learnt_values
-from popmodel.calibration.written import text_of
+from popmodel.calibration.posterior import learnt_values
+from popmodel.calibration.signature_text import text_of
 from popmodel.model import chance, signatures
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import estimate

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from truth.judged import binomial
 
 from popmodel.calibration.fit import Fit, Linear, evidence, fit, linear, noise_of, solved
-from popmodel.calibration.setting import OWN
+from popmodel.calibration.problem import OWN
 from popmodel.machine.quantity import END
 from popmodel.runs.measurement import Measurement
 
@@ -33,7 +33,7 @@ def scores_of(constants: dict[str, float]) -> dict[str, float]:
 def standard(found: Fit, true: dict[str, float]) -> list[float]:
     """By how many of its deviations each score is off."""
     deviations = np.sqrt(np.diag(found.covariance))
-    numbers = {name: number for number, name in enumerate(found.setting.names)}
+    numbers = {name: number for number, name in enumerate(found.problem.names)}
     return [
         float((found.means[numbers[name]] - value) / deviations[numbers[name]])
         for name, value in true.items()
@@ -86,15 +86,15 @@ def given_fit(seed: int = 1, metrics: bool = True) -> Fit:
 
 def misfit(found: Fit, scores: np.ndarray) -> np.ndarray:
     """Standardised differences of the runs, and of the scores from what was known before."""
-    at = linear(found.setting, scores, found.noise)
+    at = linear(found.problem, scores, found.noise)
     # in the deviations of the fit: what is modelled changes them a little
-    return np.concatenate([at.gap * at.unit / found.linear.unit, scores / found.setting.prior])
+    return np.concatenate([at.gap * at.unit / found.linear.unit, scores / found.problem.prior])
 
 
 @pytest.mark.long
 def test_the_most_likely_scores_are_those_of_another_solver() -> None:
     found = given_fit()
-    ends = np.where(found.setting.positive, 0.0, -np.inf)
+    ends = np.where(found.problem.positive, 0.0, -np.inf)
     there = scipy.optimize.least_squares(
         lambda scores: misfit(found, scores),
         np.maximum(found.means, ends + 1e-9) * 0.8,
@@ -116,7 +116,7 @@ def test_the_covariance_is_the_inverse_of_the_curvature() -> None:
         above, below = found.means.copy(), found.means.copy()
         above[number] += 0.02
         # a term takes time or none: there is no slope below 0
-        below[number] -= min(score, 0.02) if found.setting.positive[number] else 0.02
+        below[number] -= min(score, 0.02) if found.problem.positive[number] else 0.02
         gap = misfit(found, above) - misfit(found, below)
         slopes[:, number] = gap / (above - below)[number]
     expected = np.linalg.inv(slopes.T @ slopes)
@@ -191,33 +191,33 @@ def test_errors_of_laws_are_as_large_as_the_runs_say() -> None:
     wild = {f"law.loops of {p} x {t}": 4.0 * (-1) ** k for k, (p, t) in enumerate(SPLITS)}
     loud = fitted(program(), runs(program(), true, errors=wild | {"law.loops": 0}, metrics=True))
 
-    assert loud.setting.own > 2 * quiet.setting.own
+    assert loud.problem.own > 2 * quiet.problem.own
 
 
 def test_sizes_act_on_the_scores_that_have_them() -> None:
-    setting = given_fit().setting
-    own = [name for name, has in zip(setting.names, setting.of_size(OWN), strict=True) if has]
-    assert own == [name for name in setting.names if name.startswith("law.loops of ")]
-    larger = setting.with_size(OWN, 3.0)
-    one = np.zeros((1, len(setting.names)))
-    one[0, setting.names.index("law.loops of 1 x 1")] = 0.2
-    three = one * 3 / setting.own
-    there, here = setting.modelled(three)[0], larger.modelled(one)[0]
+    problem = given_fit().problem
+    own = [name for name, has in zip(problem.names, problem.of_size(OWN), strict=True) if has]
+    assert own == [name for name in problem.names if name.startswith("law.loops of ")]
+    larger = problem.with_size(OWN, 3.0)
+    one = np.zeros((1, len(problem.names)))
+    one[0, problem.names.index("law.loops of 1 x 1")] = 0.2
+    three = one * 3 / problem.own
+    there, here = problem.modelled(three)[0], larger.modelled(one)[0]
     assert here["useful"] == pytest.approx(there["useful"])
 
 
 def test_a_fit_begins_where_it_is_told_and_ends_at_the_same_scores() -> None:
     found = given_fit()
-    again = fit(found.setting, found.noise, start=found.means + 0.5)
+    again = fit(found.problem, found.noise, start=found.means + 0.5)
     gap = np.abs(again.means - found.means) / np.sqrt(np.diag(found.covariance))
     assert gap.max() < 0.1
 
 
 def test_names_on_which_no_run_depends_are_not_looked_at() -> None:
     alone = runs(program(), {}, ((1, 1), (1, 1), (1, 2)))
-    setting = ready(program(), alone)
-    assert "constants.size" not in setting.names
-    assert "constants.rate" in setting.names
+    problem = ready(program(), alone)
+    assert "constants.size" not in problem.names
+    assert "constants.rate" in problem.names
 
 
 def repeated(*runtimes: float) -> list[Measurement]:

@@ -11,7 +11,7 @@ from calibration.small import BODY, drawn, fitted, program, runs
 
 from popmodel.calibration.fit import Fit, linear, log_runtimes, solved
 from popmodel.calibration.next_run import NextRun, next_runs
-from popmodel.calibration.setting import Configuration
+from popmodel.calibration.problem import Configuration
 from popmodel.model.laws import LOOPS
 from popmodel.model.signature.program import Signature
 
@@ -56,7 +56,7 @@ def test_what_the_program_does_not_allow_is_not_proposed() -> None:
 
 
 def test_it_costs_its_cores_for_its_runtime(given_fit: Fit, proposed: tuple[NextRun, ...]) -> None:
-    study = given_fit.setting.configurations[0].study
+    study = given_fit.problem.configurations[0].study
     for one in proposed:
         at = Configuration(study, study.admit(one.processes, one.threads), ())
         (log,), _ = log_runtimes(given_fit, [at])
@@ -75,22 +75,22 @@ def test_they_are_in_the_order_of_what_they_bring(proposed: tuple[NextRun, ...])
 def test_an_answer_becomes_as_much_narrower_as_was_said(
     given_fit: Fit, proposed: tuple[NextRun, ...]
 ) -> None:
-    setting, study = given_fit.setting, given_fit.setting.configurations[0].study
+    problem, study = given_fit.problem, given_fit.problem.configurations[0].study
     asked = Configuration(study, study.admit(*TARGET), ())
     before, after = [], []
     for one in proposed:
-        (run,) = runs(setting.signature, {}, ((one.processes, one.threads),))
+        (run,) = runs(problem.signature, {}, ((one.processes, one.threads),))
         more = replace(
-            setting,
-            runs=(*setting.runs, run),
-            parts=(*setting.parts, setting.parts[0]),
+            problem,
+            runs=(*problem.runs, run),
+            parts=(*problem.parts, problem.parts[0]),
             configurations=(
-                *setting.configurations,
+                *problem.configurations,
                 Configuration(study, study.admit(one.processes, one.threads), (len(SPLITS),)),
             ),
         )
         # besides, the new run has for itself what its loops err by alone
-        own = LOOPS.spread * setting.own * math.sqrt(LOOPS.own)
+        own = LOOPS.spread * problem.own * math.sqrt(LOOPS.own)
         at = linear(more, given_fit.means, given_fit.noise)
         new = at.run == len(SPLITS)
         at = at.blurred(new, math.hypot(given_fit.noise, own) / given_fit.noise)

@@ -347,7 +347,7 @@ def poisoned(one: Truth, folder: Path, before: Calibrated) -> Poisoned:
     end = undisturbed.high if gap > 0 else undisturbed.low
     reach = math.inf if end is None else abs(math.log(end / undisturbed.value))
     return Poisoned(
-        [each.run for each in after.suspects] == [where], len(before.suspects), abs(gap) / reach
+        [each.run for each in after.outliers] == [where], len(before.outliers), abs(gap) / reach
     )
 
 

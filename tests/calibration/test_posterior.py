@@ -10,7 +10,7 @@ from calibration.small import CONSTANTS, MACHINE, SPLITS, drawn, program, runs
 from model.demo import flat, machine
 
 from popmodel.calibration.calibrate import Calibrated, calibrate
-from popmodel.calibration.learnt import moved
+from popmodel.calibration.posterior import moved
 from popmodel.machine.quantity import END, Quantity
 from popmodel.model.calibration import TRUSTED
 from popmodel.model.laws import LOOPS
@@ -68,7 +68,7 @@ def test_constants_have_the_values_and_intervals_that_were_learnt(found: Calibra
     assert known is not None
     scores, deviations = found.fit.means, np.sqrt(np.diag(found.fit.covariance))
     for name, before in found.before.constants.items():
-        number = found.fit.setting.names.index(f"constants.{name}")
+        number = found.fit.problem.names.index(f"constants.{name}")
         after = found.signature.constants[name]
         ends = scores[number] + END * deviations[number] * np.array([-1.0, 0.0, 1.0])
         assert [after.low, after.value, after.high] == pytest.approx(list(spread(before, ends)))
@@ -80,7 +80,7 @@ def test_constants_have_the_values_and_intervals_that_were_learnt(found: Calibra
 def test_correlations_are_those_of_the_fit(found: Calibrated) -> None:
     known = found.signature.calibration
     assert known is not None
-    numbers = [found.fit.setting.names.index(name) for name in known.names]
+    numbers = [found.fit.problem.names.index(name) for name in known.names]
     expected = found.fit.covariance[np.ix_(numbers, numbers)]
     scale = np.sqrt(np.diag(expected))
     np.testing.assert_allclose(
@@ -180,7 +180,7 @@ def test_runs_that_name_a_parameter_or_leave_it_are_of_one_configuration() -> No
     named = replace(first[0], parameters={"N": 1e6})
     found = calibrate(program(), MACHINE, [*first, named])
     assert len(found.left_out) == len(SPLITS)
-    assert found.fit.setting.configurations[0].runs == (0, len(first))
+    assert found.fit.problem.configurations[0].runs == (0, len(first))
 
 
 def test_a_quantity_moves_along_its_own_distribution() -> None:

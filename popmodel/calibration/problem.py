@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.calibration.lacking import Lacking, lacking
-from popmodel.calibration.parts import Part, modelled, parts_of
+from popmodel.calibration.missing_terms import Lacking, lacking
+from popmodel.calibration.observables import Part, modelled, parts_of
 from popmodel.errors import FileError, PopmodelError
 from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
@@ -78,7 +78,7 @@ class Configuration:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Problem:
     """All that a calibration rests on."""
 
     # Program and machine before the calibration.
@@ -98,7 +98,7 @@ class Setting:
     own: float = 1.0
     # Runs that something may have disturbed: all of their times are longer by one more factor,
     # whose logarithm has a score of its own.
-    suspects: tuple[int, ...] = ()
+    outliers: tuple[int, ...] = ()
     in_part: tuple[int, ...] = ()  # Those of them of which not even the shares of the time count
 
     @property
@@ -156,19 +156,19 @@ class Setting:
             found.append(modelled(run.modelled, list(dict.fromkeys(names)), len(points)))
         return found
 
-    def with_suspect(self, number: int, *, in_part: bool) -> Setting:
-        """Return the setting in which something may have disturbed one more run, or parts of it."""
+    def with_outlier(self, number: int, *, in_part: bool) -> Problem:
+        """Return the problem in which something may have disturbed one more run, or parts of it."""
         return replace(
             self,
             names=(*self.names, f"{DISTURBED}[{number}]"),
             prior=np.append(self.prior, WILD),
-            suspects=(*self.suspects, number),
+            outliers=(*self.outliers, number),
             in_part=(*self.in_part, number) if in_part else self.in_part,
         )
 
     def longer(self, number: int, points: Array) -> Array:
         """Return by what factor something disturbed a run, at some scores."""
-        if number not in self.suspects:
+        if number not in self.outliers:
             return np.ones(len(points))
         found: Array = np.exp(points[:, self.names.index(f"{DISTURBED}[{number}]")])
         return found
@@ -183,22 +183,22 @@ class Setting:
         within = f"{LOOPS.path} of " if kind == OWN else f"{RESIDUAL}{kind}["
         return np.array([within in name for name in self.names])
 
-    def with_size(self, kind: str, size: float) -> Setting:
-        """Return the setting with errors of another size."""
+    def with_size(self, kind: str, size: float) -> Problem:
+        """Return the problem with errors of another size."""
         if kind == OWN:
             return replace(self, own=size)
         return replace(
             self, drifts={**self.drifts, kind: replace(self.drifts[kind], deviation=size)}
         )
 
-    def with_names(self, kept: NDArray[np.bool_]) -> Setting:
-        """Return the setting with some of the names; the others stay at their score of 0."""
+    def with_names(self, kept: NDArray[np.bool_]) -> Problem:
+        """Return the problem with some of the names; the others stay at their score of 0."""
         names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
         units = {name: unit for name, unit in self.residuals.items() if name in names}
         return replace(self, names=names, prior=self.prior[kept], residuals=units)
 
-    def replayed(self, means: Array) -> Setting:
-        """Return the setting with replays at some scores."""
+    def replayed(self, means: Array) -> Problem:
+        """Return the problem with replays at some scores."""
         count = len(self.names)
         known = replace(self.law, means=means, root=np.zeros((count, count)))
         return replace(
@@ -215,13 +215,13 @@ _DRIFT = 0.03  # over a doubling, to begin with
 _SAME_PLACE = 0.1  # doublings
 
 
-def setting(
+def problem(
     signature: Signature,
     profile: Profile,
     runs: Sequence[Measurement],
     settings: Mapping[str, float],
     allocation: Allocation = WHOLE,
-) -> Setting:
+) -> Problem:
     """Put measured runs beside the model, ready to be fitted."""
     plain = replace(signature, calibration=None)
     configurations: dict[tuple[object, ...], Configuration] = {}
@@ -249,7 +249,7 @@ def _of(
     profile: Profile,
     runs: Sequence[Measurement],
     configurations: tuple[Configuration, ...],
-) -> Setting:
+) -> Problem:
     """Name all that the runs of these configurations depend on."""
     best = [one.study.run(one.placement, one.study.sources(draws=0)) for one in configurations]
     along = [
@@ -259,7 +259,7 @@ def _of(
     drifts = _drifts(along)
     names = (*_names(configurations, terms), *_doublings(along, drifts))
     deviations = [_deviation(name, configurations[0].study, terms) for name in names]
-    return Setting(
+    return Problem(
         signature,
         profile,
         tuple(runs),

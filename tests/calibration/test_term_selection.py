@@ -9,7 +9,7 @@ import pytest
 from calibration.small import drawn, fitted, program, runs
 
 from popmodel.calibration.fit import Fit
-from popmodel.calibration.terms import Term, with_terms
+from popmodel.calibration.term_selection import Term, with_terms
 from popmodel.machine.quantity import END
 
 LOG = "residual.log_processes"
@@ -68,7 +68,7 @@ def test_every_term_that_runs_may_tell_is_told_of(
     missing: list[Offered], complete: list[Offered]
 ) -> None:
     for found, terms in (*missing, *complete):
-        assert sorted(one.name for one in terms) == sorted(found.setting.residuals)
+        assert sorted(one.name for one in terms) == sorted(found.problem.residuals)
         assert all(one.is_taken == (one.gain >= 1) for one in terms)
 
 
@@ -79,8 +79,8 @@ def test_its_amplitude_is_inside_of_its_interval(missing: list[Offered]) -> None
     amplitude = (large - small) / 50 / math.log2(8)
     held = []
     for found, _ in missing:
-        number = found.setting.names.index(LOG)
-        unit = found.setting.residuals[LOG]
+        number = found.problem.names.index(LOG)
+        unit = found.problem.residuals[LOG]
         deviation = math.sqrt(found.covariance[number, number]) * unit
         value = found.means[number] * unit
         assert value == pytest.approx(amplitude, rel=0.3)
@@ -91,7 +91,7 @@ def test_its_amplitude_is_inside_of_its_interval(missing: list[Offered]) -> None
 
 def test_a_term_that_is_not_taken_may_be_there_all_the_same(complete: list[Offered]) -> None:
     for found, _ in complete:
-        for name in found.setting.residuals:
-            number = found.setting.names.index(name)
+        for name in found.problem.residuals:
+            number = found.problem.names.index(name)
             assert found.means[number] >= 0
             assert found.covariance[number, number] > 0

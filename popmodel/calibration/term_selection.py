@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from popmodel.calibration.cross_validation import left_out
 from popmodel.calibration.fit import Fit, fit
-from popmodel.calibration.lacking import POSSIBLE
-from popmodel.calibration.left_out import left_out
-from popmodel.calibration.setting import Setting
+from popmodel.calibration.missing_terms import POSSIBLE
+from popmodel.calibration.problem import Problem
 from popmodel.values import dataclass
 
 _GAIN = 1.0
@@ -39,22 +39,22 @@ def with_terms(found: Fit) -> tuple[Fit, tuple[Term, ...]]:
             others = (Term(name, is_taken=False, gain=gain) for name, gain in gains.items())
             return found, (*taken, *others)
         taken.append(Term(best, is_taken=True, gain=gains[best]))
-        setting = _taken(found.setting, best)
-        found = fit(setting, found.noise, found.means)
+        problem = _taken(found.problem, best)
+        found = fit(problem, found.noise, found.means)
 
 
 def _gains(found: Fit, taken: set[str]) -> dict[str, float]:
     """What taking each of the other terms would gain."""
-    setting = found.setting
+    problem = found.problem
     before = sum(one.density for one in left_out(found))
     return {
-        name: sum(one.density for one in left_out(found, _taken(setting, name).prior)) - before
-        for name in setting.residuals
+        name: sum(one.density for one in left_out(found, _taken(problem, name).prior)) - before
+        for name in problem.residuals
         if name not in taken
     }
 
 
-def _taken(setting: Setting, name: str) -> Setting:
-    prior = setting.prior.copy()
-    prior[setting.names.index(name)] /= POSSIBLE
-    return replace(setting, prior=prior)
+def _taken(problem: Problem, name: str) -> Problem:
+    prior = problem.prior.copy()
+    prior[problem.names.index(name)] /= POSSIBLE
+    return replace(problem, prior=prior)

@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from popmodel.calibration.fit import Fit, evidence, fit
-from popmodel.calibration.parts import RUNTIME
-from popmodel.calibration.setting import WILD, Setting
+from popmodel.calibration.observables import RUNTIME
+from popmodel.calibration.problem import WILD, Problem
 from popmodel.values import dataclass
 
 _RARE = 0.1
@@ -31,7 +31,7 @@ _TRIED = 2
 
 
 @dataclass(frozen=True)
-class Suspect:
+class Outlier:
     """A run that does not fit the others."""
 
     run: int  # Its number
@@ -39,14 +39,14 @@ class Suspect:
     factor: float  # Its runtime over what the other runs say of it
 
 
-def robust(setting: Setting, noise: float) -> tuple[Fit, tuple[Suspect, ...]]:
+def robust(problem: Problem, noise: float) -> tuple[Fit, tuple[Outlier, ...]]:
     """Fit runs of which some may have been disturbed.
 
     At most a third of the runs are suspected: of more nobody can tell which are the good ones.
     """
-    best = fit(setting, noise)
-    suspects: list[Suspect] = []
-    for _ in range(len(setting.runs) // 3):
+    best = fit(problem, noise)
+    outliers: list[Outlier] = []
+    for _ in range(len(problem.runs) // 3):
         start = np.append(best.means, 0.0)
         trials = [fit(one, noise, start) for one in _likely(best)]
         found = max(trials, key=lambda one: one.evidence, default=None)
@@ -55,18 +55,18 @@ def robust(setting: Setting, noise: float) -> tuple[Fit, tuple[Suspect, ...]]:
         odds = found.evidence - best.evidence + _ODDS
         if odds < math.log(_PROBABLE / (1 - _PROBABLE)):
             break
-        suspects.append(Suspect(found.setting.suspects[-1], 1 / (1 + math.exp(-odds)), 1.0))
+        outliers.append(Outlier(found.problem.outliers[-1], 1 / (1 + math.exp(-odds)), 1.0))
         best = found
-    return best, tuple(replace(one, factor=_factor(best, one.run)) for one in suspects)
+    return best, tuple(replace(one, factor=_factor(best, one.run)) for one in outliers)
 
 
-def _likely(found: Fit) -> list[Setting]:
+def _likely(found: Fit) -> list[Problem]:
     """Suspicions that would help most, as far as a linear model tells: of runs and of parts."""
-    at, setting = found.linear, found.setting
-    means, prior = np.append(found.means, 0.0), np.append(setting.prior, WILD)
+    at, problem = found.linear, found.problem
+    means, prior = np.append(found.means, 0.0), np.append(problem.prior, WILD)
     gains = {}
-    for number in range(len(setting.runs)):
-        if number in setting.suspects:
+    for number in range(len(problem.runs)):
+        if number in problem.outliers:
             continue
         mine = at.run == number
         longer = replace(at, slope=np.column_stack([at.slope, np.where(mine, at.whole, 0.0)]))
@@ -74,15 +74,15 @@ def _likely(found: Fit) -> list[Setting]:
         gains[number, True] = evidence(longer.blurred(mine, WILD / found.noise), means, prior)
     enough = found.evidence - _ODDS - _FAR
     best = sorted((key for key in gains if gains[key] > enough), key=lambda key: -gains[key])
-    return [setting.with_suspect(number, in_part=in_part) for number, in_part in best[:_TRIED]]
+    return [problem.with_outlier(number, in_part=in_part) for number, in_part in best[:_TRIED]]
 
 
 def _factor(found: Fit, number: int) -> float:
     """Measured runtime of a run over that which the others say."""
-    setting = found.setting
+    problem = found.problem
     for one, values in zip(
-        setting.configurations, setting.modelled(found.means[None]), strict=True
+        problem.configurations, problem.modelled(found.means[None]), strict=True
     ):
         if number in one.runs:
-            return setting.runs[number].runtime / float(values[RUNTIME][0])
+            return problem.runs[number].runtime / float(values[RUNTIME][0])
     raise AssertionError("every run has a configuration")

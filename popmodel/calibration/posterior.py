@@ -1,17 +1,19 @@
-"""What a calibration says of each input in its own unit: before the runs, and after them."""
+"""A fit as a signature that predictions take: constants with new values, and what ties them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from popmodel.calibration.fit import Fit
 from popmodel.machine.quantity import END, Quantity
 from popmodel.machine.register import find
 from popmodel.model import chance
-from popmodel.model.calibration import CHANCE, RESIDUAL, Calibration
+from popmodel.model.calibration import CHANCE, RESIDUAL, Calibration, root_of
 from popmodel.model.drift import MEANINGS
 from popmodel.model.form import own_deviation
 from popmodel.model.laws import LAWS
@@ -25,6 +27,73 @@ OF_ONE = " of "
 """What stands in the name of a score between a law and the split whose own error it is."""
 PROGRAM = ("params", "constants", "imbalance")
 """Tables of a signature with numbers that runs may calibrate."""
+
+Array = NDArray[np.float64]
+
+_UNTOUCHED = 0.02  # of a score: what is moved and narrowed by less was not learnt
+
+
+def calibrated_signature(found: Fit) -> Signature:
+    """Return the signature that runs have calibrated.
+
+    Its constants have the values and intervals that the runs left, so that a reader sees them; what
+    is known of the machine and of the laws, and how all depends on each other, is beside them.
+    """
+    problem = found.problem
+    kept = _taught(found)
+    names = tuple(problem.names[number] for number in kept)
+    covariance = found.covariance[np.ix_(kept, kept)]
+    means = found.means[kept].copy()
+    deviations = np.sqrt(np.diag(covariance))
+    signature, scale = problem.signature, np.ones(len(names))
+    tables = {"params": signature.params, "constants": signature.constants}
+    tables["imbalance"] = signature.imbalance
+    for number, name in enumerate(names):
+        table, _, key = name.partition(".")
+        if key in tables.get(table, ()):
+            one = moved(tables[table][key], means[number], deviations[number])
+            tables[table] = {**tables[table], key: one}
+            means[number], scale[number] = 0.0, 1 / deviations[number]
+    known = Calibration(
+        problem.profile.name,
+        problem.profile.digest,
+        names,
+        means,
+        root_of(covariance * np.outer(scale, scale)),
+        problem.own,
+        found.noise,
+        {name: unit for name, unit in problem.residuals.items() if name in names},
+        problem.drifts,
+        problem.hull,
+        {run.digest: run.place for run in problem.runs},
+    )
+    return replace(
+        signature,
+        params=tables["params"],
+        constants=tables["constants"],
+        imbalance=tables["imbalance"],
+        calibration=known,
+    )
+
+
+def moved(quantity: Quantity, mean: float, deviation: float) -> Quantity:
+    """Return a quantity at another score, with the interval that the deviation of it leaves."""
+    ends = mean + END * deviation * np.array([0.0, -1.0, 1.0])
+    value, low, high = (float(one) for one in spread(quantity, ends))
+    return replace(quantity, value=value, low=low, high=high, origin="fit")
+
+
+def _taught(found: Fit) -> list[int]:
+    """Numbers of the names that runs tell something of, and of times that may be missing."""
+    relative = found.means / found.problem.prior
+    narrowed = np.sqrt(np.diag(found.covariance)) / found.problem.prior
+    return [
+        number
+        for number in range(len(relative) - len(found.problem.outliers))
+        if found.problem.positive[number]
+        or abs(relative[number]) > _UNTOUCHED
+        or narrowed[number] < 1 - _UNTOUCHED
+    ]
 
 
 @dataclass(frozen=True)
@@ -56,7 +125,7 @@ def learnt_values(found: Fit, signature: Signature) -> tuple[Learnt, ...]:
     """Return every input that a calibrated signature knows more of than before."""
     known = signature.calibration
     assert known is not None
-    quantities = found.setting.configurations[0].study.quantities
+    quantities = found.problem.configurations[0].study.quantities
     groups: dict[str, list[Quantity]] = {}
     for path, one in quantities.items():
         if one.is_uncertain:
@@ -64,7 +133,7 @@ def learnt_values(found: Fit, signature: Signature) -> tuple[Learnt, ...]:
     return tuple(
         _learnt(name, float(known.means[number]), float(known.deviations[number]), known, groups)
         if name.partition(".")[0] not in PROGRAM
-        else _of_program(name, found.setting.signature, signature)
+        else _of_program(name, found.problem.signature, signature)
         for number, name in enumerate(known.names)
     )
 

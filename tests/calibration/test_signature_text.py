@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from popmodel.calibration.values import Learnt, Value
-from popmodel.calibration.written import text_of
+from popmodel.calibration.posterior import Learnt, Value
+from popmodel.calibration.signature_text import text_of
 from popmodel.machine.profile import Profile, load
 from popmodel.machine.quantity import Quantity
 from popmodel.model import signatures

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from popmodel.calibration.values import PROGRAM, Learnt, Value
+from popmodel.calibration.posterior import PROGRAM, Learnt, Value
 from popmodel.machine.quantity import FIELDS, Quantity
 from popmodel.model.calibration import Calibration, packed
 from popmodel.model.signature.program import SET, Signature

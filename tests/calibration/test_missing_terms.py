@@ -8,7 +8,7 @@ import pytest
 from calibration.small import program
 from model.demo import machine
 
-from popmodel.calibration.lacking import POSSIBLE, Lacking, lacking
+from popmodel.calibration.missing_terms import POSSIBLE, Lacking, lacking
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.residual import RESIDUALS
 from popmodel.model.study import Study

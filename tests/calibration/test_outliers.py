@@ -11,8 +11,8 @@ from calibration.small import MACHINE, SPLITS, drawn, program, ready, runs
 from truth.judged import binomial
 
 from popmodel.calibration.fit import Fit, fit, noise_of
-from popmodel.calibration.learnt import learnt
-from popmodel.calibration.suspects import Suspect, robust
+from popmodel.calibration.outliers import Outlier, robust
+from popmodel.calibration.posterior import calibrated_signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate, estimate
 from popmodel.runs.measurement import Measurement
@@ -28,7 +28,7 @@ def given_runs(seed: int, metrics: bool = True) -> list[Measurement]:
     return runs(program(), drawn(rng, program()), rng=rng, errors=law, metrics=metrics)
 
 
-def robustly(made: Sequence[Measurement]) -> tuple[Fit, tuple[Suspect, ...]]:
+def robustly(made: Sequence[Measurement]) -> tuple[Fit, tuple[Outlier, ...]]:
     one = ready(program(), made)
     return robust(one, noise_of(one))
 
@@ -42,18 +42,18 @@ def poisoned(made: Sequence[Measurement], number: int, factor: float = FACTOR) -
 
 
 @pytest.fixture(scope="module")
-def clean() -> list[tuple[Fit, tuple[Suspect, ...]]]:
+def clean() -> list[tuple[Fit, tuple[Outlier, ...]]]:
     return [robustly(given_runs(seed)) for seed in range(DRAWS)]
 
 
 @pytest.fixture(scope="module")
-def disturbed() -> list[tuple[Fit, tuple[Suspect, ...]]]:
+def disturbed() -> list[tuple[Fit, tuple[Outlier, ...]]]:
     return [robustly(poisoned(given_runs(seed), seed % 6)) for seed in range(DRAWS)]
 
 
 @pytest.mark.long
 def test_a_run_that_took_twice_as_long_is_named(
-    disturbed: list[tuple[Fit, tuple[Suspect, ...]]],
+    disturbed: list[tuple[Fit, tuple[Outlier, ...]]],
 ) -> None:
     named = [[one.run for one in found[1]] == [seed % 6] for seed, found in enumerate(disturbed)]
     assert binomial(named)[1] >= 0.8
@@ -62,17 +62,17 @@ def test_a_run_that_took_twice_as_long_is_named(
 
 @pytest.mark.long
 def test_its_factor_and_its_probability_are_told(
-    disturbed: list[tuple[Fit, tuple[Suspect, ...]]],
+    disturbed: list[tuple[Fit, tuple[Outlier, ...]]],
 ) -> None:
-    found = [one for _, suspects in disturbed for one in suspects]
+    found = [one for _, outliers in disturbed for one in outliers]
     assert np.median([one.factor for one in found]) == pytest.approx(FACTOR, rel=0.1)
     assert all(1 / 3 <= one.probability <= 1 for one in found)
 
 
 @pytest.mark.long
 def test_it_moves_the_answer_by_less_than_its_interval(
-    clean: list[tuple[Fit, tuple[Suspect, ...]]],
-    disturbed: list[tuple[Fit, tuple[Suspect, ...]]],
+    clean: list[tuple[Fit, tuple[Outlier, ...]]],
+    disturbed: list[tuple[Fit, tuple[Outlier, ...]]],
 ) -> None:
     moved = []
     for (before, _), (after, _) in zip(clean, disturbed, strict=True):
@@ -85,13 +85,13 @@ def test_it_moves_the_answer_by_less_than_its_interval(
 
 def foretold(found: Fit) -> Estimate:
     """A run that nobody made."""
-    study = Study(learnt(found), MACHINE, {}, 200, 0)
+    study = Study(calibrated_signature(found), MACHINE, {}, 200, 0)
     return estimate(study.run(study.admit(16, 4), study.sources()).modelled.runtime)
 
 
 @pytest.mark.long
-def test_good_runs_are_hardly_ever_named(clean: list[tuple[Fit, tuple[Suspect, ...]]]) -> None:
-    assert np.mean([len(suspects) > 0 for _, suspects in clean]) <= 0.1
+def test_good_runs_are_hardly_ever_named(clean: list[tuple[Fit, tuple[Outlier, ...]]]) -> None:
+    assert np.mean([len(outliers) > 0 for _, outliers in clean]) <= 0.1
 
 
 def test_no_more_than_a_third_of_the_runs_are_suspected() -> None:
@@ -100,20 +100,20 @@ def test_no_more_than_a_third_of_the_runs_are_suspected() -> None:
         replace(run, runtime=run.runtime * float(np.exp(1.5 * rng.standard_normal())))
         for run in given_runs(0)
     ]
-    _, suspects = robustly(wild)
-    assert len(suspects) <= len(wild) // 3
+    _, outliers = robustly(wild)
+    assert len(outliers) <= len(wild) // 3
 
 
 def test_of_two_runs_none_is_suspected() -> None:
     made = given_runs(0)[:2]
-    _, suspects = robustly([made[0], replace(made[1], runtime=made[1].runtime * 5)])
-    assert suspects == ()
+    _, outliers = robustly([made[0], replace(made[1], runtime=made[1].runtime * 5)])
+    assert outliers == ()
 
 
 def test_runs_that_nothing_disturbed_are_fitted_as_they_are(
-    clean: list[tuple[Fit, tuple[Suspect, ...]]],
+    clean: list[tuple[Fit, tuple[Outlier, ...]]],
 ) -> None:
     one = ready(program(), given_runs(1))
-    found, suspects = clean[1]
-    assert suspects == ()
+    found, outliers = clean[1]
+    assert outliers == ()
     np.testing.assert_array_equal(found.means, fit(one, noise_of(one)).means)

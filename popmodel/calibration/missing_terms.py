@@ -1,6 +1,6 @@
 """How large the times may be that a signature lacks, before anything was measured of the program.
 
-A term that has a shape in some of the runs is as large as these allow (`popmodel.calibration.terms`
+A term that has a shape in some of the runs is as large as these allow (`term_selection`
 asks them). One that none of them has (no team of theirs spans two memory domains, all were on one
 node) may be there all the same: nothing speaks against it, and it grows where nobody measured.
 """

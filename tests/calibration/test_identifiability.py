@@ -10,7 +10,7 @@ import pytest
 from calibration.small import BODY, CONSTANTS, MACHINE, fitted, program, runs
 
 from popmodel.calibration.fit import Fit
-from popmodel.calibration.identify import Identifiability, Tie, identifiability
+from popmodel.calibration.identifiability import Identifiability, Tie, identifiability
 from popmodel.machine.profile import Profile
 from popmodel.runs.measurement import Measurement
 
@@ -98,18 +98,18 @@ def test_inputs_are_those_that_all_splits_have() -> None:
     names = [one.name for one in found.inputs]
     assert names == [
         name
-        for name in fit.setting.names
+        for name in fit.problem.names
         if name.startswith(("constants.", "law.")) and " of " not in name
     ]
 
 
 def test_the_condition_is_that_of_what_the_runs_tell() -> None:
     _, found = told(BODY, **CONSTANTS)
-    at, prior = found.linear, found.setting.prior
+    at, prior = found.linear, found.problem.prior
     rng = np.random.default_rng(0)
     found = replace(found, linear=replace(at, slope=rng.normal(size=at.slope.shape)))
     listed = [one.name for one in identifiability(found).inputs]
-    columns = [found.setting.names.index(name) for name in listed]
+    columns = [found.problem.names.index(name) for name in listed]
     others = np.setdiff1d(np.arange(len(prior)), columns)
     open_ = found.linear.slope[:, others] * prior[others]
     scaled = found.linear.slope[:, columns] * prior[columns]

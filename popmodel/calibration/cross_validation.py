@@ -28,7 +28,7 @@ _LARGEST = 1e3
 class LeftOut:
     """A configuration foretold from the others."""
 
-    configuration: int  # Its number in `popmodel.calibration.setting.Setting`
+    configuration: int  # Its number in `popmodel.calibration.problem.Problem`
     measured: tuple[float, ...]  # Runtimes of its runs, s
     value: float  # Runtime, s, as the other configurations have it
     deviation: float  # Standard deviation of the logarithm of a new run
@@ -42,43 +42,43 @@ class LeftOut:
 
 def left_out(found: Fit, prior: Array | None = None) -> list[LeftOut]:
     """Foretell every configuration from the others."""
-    alone = [[number] for number in range(len(found.setting.configurations))]
-    return _without(found, alone, found.setting.prior if prior is None else prior)
+    alone = [[number] for number in range(len(found.problem.configurations))]
+    return _without(found, alone, found.problem.prior if prior is None else prior)
 
 
 def sizes_left_out(found: Fit) -> list[LeftOut]:
     """Foretell the configurations of all parameters from those of other parameters."""
     groups: dict[tuple[tuple[str, float], ...], list[int]] = {}
-    for number, one in enumerate(found.setting.configurations):
+    for number, one in enumerate(found.problem.configurations):
         groups.setdefault(tuple(sorted(one.study.values.items())), []).append(number)
-    return _without(found, list(groups.values()), found.setting.prior) if len(groups) > 1 else []
+    return _without(found, list(groups.values()), found.problem.prior) if len(groups) > 1 else []
 
 
 def _without(found: Fit, groups: Sequence[Sequence[int]], prior: Array) -> list[LeftOut]:
     """Foretell groups of configurations, each from the others."""
     results = []
     for group in groups:
-        runs = [run for number in group for run in found.setting.configurations[number].runs]
+        runs = [run for number in group for run in found.problem.configurations[number].runs]
         others = found.linear.only(~np.isin(found.linear.run, runs))
-        scores, covariance = solved(others, found.means, prior, found.setting.bounds)
+        scores, covariance = solved(others, found.means, prior, found.problem.bounds)
         results += _foretold(found, group, scores, covariance)
     return results
 
 
 def _foretold(found: Fit, group: Sequence[int], scores: Array, covariance: Array) -> list[LeftOut]:
     """Say of some configurations what these scores do."""
-    setting, at = found.setting, found.linear
+    problem, at = found.problem, found.linear
     runtimes, slopes = found.runtimes
     moved = scores - found.means
     results = []
     for number in group:
-        one = setting.configurations[number]
+        one = problem.configurations[number]
         mine = np.isin(at.run, one.runs)
         value = runtimes[number] * math.exp(float(slopes[number] @ moved))
         variance = float(slopes[number] @ covariance @ slopes[number]) + found.noise**2
         gap = at.gap[mine] - at.slope[mine] @ moved
         within = at.slope[mine] @ covariance @ at.slope[mine].T + np.eye(int(mine.sum()))
-        measured = tuple(setting.runs[run].runtime for run in one.runs)
+        measured = tuple(problem.runs[run].runtime for run in one.runs)
         density = _density(gap, within) - float(np.log(at.unit[mine]).sum())
         results.append(LeftOut(number, measured, value, math.sqrt(variance), density))
     return results

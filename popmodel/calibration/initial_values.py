@@ -32,7 +32,7 @@ _TABLE = "constants."
 Runtime: TypeAlias = Callable[[Mapping[str, float]], float]
 
 
-def guessed(
+def initial_values(
     signature: Signature,
     profile: Profile,
     runs: Sequence[Measurement],

@@ -10,8 +10,8 @@ import pytest
 from calibration.small import CONSTANTS, SPLITS, drawn, fitted, program, runs
 from scipy import stats
 
+from popmodel.calibration.cross_validation import left_out, sizes_left_out
 from popmodel.calibration.fit import Fit, linear, log_runtimes, solved
-from popmodel.calibration.left_out import left_out, sizes_left_out
 from popmodel.runs.measurement import Measurement
 
 
@@ -29,7 +29,7 @@ def found() -> Fit:
 def test_every_configuration_is_foretold_once(found: Fit) -> None:
     results = left_out(found)
     assert [one.configuration for one in results] == list(range(len(SPLITS)))
-    measured = [run.runtime for run in found.setting.runs]
+    measured = [run.runtime for run in found.problem.runs]
     assert [one.measured for one in results] == [(one,) for one in measured]
     for one in results:
         assert one.errors == (math.log(one.measured[0] / one.value),)
@@ -37,16 +37,16 @@ def test_every_configuration_is_foretold_once(found: Fit) -> None:
 
 @pytest.mark.parametrize("number", range(len(SPLITS)))
 def test_it_is_what_a_fit_without_its_runs_says(found: Fit, number: int) -> None:
-    setting = found.setting
-    asked = setting.configurations[number]
+    problem = found.problem
+    asked = problem.configurations[number]
     there = replace(
-        setting, configurations=tuple(one for one in setting.configurations if one is not asked)
+        problem, configurations=tuple(one for one in problem.configurations if one is not asked)
     )
     means = found.means
     for _ in range(8):
         at = linear(there, means, found.noise)
-        means, covariance = solved(at, means, setting.prior, setting.bounds)
-    refitted = replace(found, setting=there, means=means, covariance=covariance, linear=at)
+        means, covariance = solved(at, means, problem.prior, problem.bounds)
+    refitted = replace(found, problem=there, means=means, covariance=covariance, linear=at)
     (log,), (slope,) = log_runtimes(refitted, [asked])
     deviation = math.sqrt(float(slope @ covariance @ slope) + found.noise**2)
     said = left_out(found)[number]
@@ -56,13 +56,13 @@ def test_it_is_what_a_fit_without_its_runs_says(found: Fit, number: int) -> None
 
 
 def test_in_a_linear_model_it_is_exactly_that(found: Fit) -> None:
-    at, means, setting = found.linear, found.means, found.setting
+    at, means, problem = found.linear, found.means, found.problem
     said = left_out(found)
     runtimes, slopes = found.runtimes
-    for one, configuration in zip(said, setting.configurations, strict=True):
+    for one, configuration in zip(said, problem.configurations, strict=True):
         # runs that vary without end are not there
         nothing = at.blurred(np.isin(at.run, configuration.runs), 1e9)
-        scores, covariance = solved(nothing, means, setting.prior, setting.bounds)
+        scores, covariance = solved(nothing, means, problem.prior, problem.bounds)
         slope = slopes[one.configuration]
         value = runtimes[one.configuration] * math.exp(float(slope @ (scores - means)))
         assert one.value == pytest.approx(value)
@@ -71,11 +71,11 @@ def test_in_a_linear_model_it_is_exactly_that(found: Fit) -> None:
 
 
 def test_density_is_that_of_the_normal_distribution(found: Fit) -> None:
-    at, means, setting = found.linear, found.means, found.setting
-    for one, configuration in zip(left_out(found), setting.configurations, strict=True):
+    at, means, problem = found.linear, found.means, found.problem
+    for one, configuration in zip(left_out(found), problem.configurations, strict=True):
         mine = np.isin(at.run, configuration.runs)
-        precision = np.diag(setting.prior**-2.0) + at.slope[~mine].T @ at.slope[~mine]
-        scores, _ = solved(at.only(~mine), means, setting.prior, setting.bounds)
+        precision = np.diag(problem.prior**-2.0) + at.slope[~mine].T @ at.slope[~mine]
+        scores, _ = solved(at.only(~mine), means, problem.prior, problem.bounds)
         gap = at.gap[mine] - at.slope[mine] @ (scores - means)
         inside = at.slope[mine] @ np.linalg.inv(precision) @ at.slope[mine].T + np.eye(mine.sum())
         density = stats.multivariate_normal.logpdf(gap, cov=inside)
@@ -84,7 +84,7 @@ def test_density_is_that_of_the_normal_distribution(found: Fit) -> None:
 
 
 def test_another_prior_is_one_in_which_less_is_known(found: Fit) -> None:
-    wide = left_out(found, found.setting.prior * 3)
+    wide = left_out(found, found.problem.prior * 3)
     for one, other in zip(left_out(found), wide, strict=True):
         assert other.deviation > one.deviation
 
@@ -103,11 +103,11 @@ def test_a_fit_to_all_is_nearer_than_what_is_foretold(found: Fit) -> None:
     runtimes, _ = found.runtimes
     inside = [
         abs(math.log(run.runtime / one))
-        for run, one in zip(found.setting.runs, runtimes, strict=True)
+        for run, one in zip(found.problem.runs, runtimes, strict=True)
     ]
     outside = [abs(one.errors[0]) for one in left_out(found)]
     assert np.mean(inside) < np.mean(outside)
-    assert linear(found.setting, found.means, found.noise).gap == pytest.approx(found.linear.gap)
+    assert linear(found.problem, found.means, found.noise).gap == pytest.approx(found.linear.gap)
 
 
 def of_two_sizes(exponent: float) -> Fit:
@@ -141,15 +141,15 @@ def test_a_law_of_the_size_that_is_wrong_shows_where_sizes_are_left_out_only() -
 
 def test_a_size_that_is_left_out_is_what_a_fit_without_it_says() -> None:
     one = of_two_sizes(1.0)
-    setting = one.setting
-    group = [n for n, each in enumerate(setting.configurations) if each.study.values["N"] == 4e6]
-    kept = tuple(each for n, each in enumerate(setting.configurations) if n not in group)
-    there, means = replace(setting, configurations=kept), one.means
+    problem = one.problem
+    group = [n for n, each in enumerate(problem.configurations) if each.study.values["N"] == 4e6]
+    kept = tuple(each for n, each in enumerate(problem.configurations) if n not in group)
+    there, means = replace(problem, configurations=kept), one.means
     for _ in range(8):
         at = linear(there, means, one.noise)
-        means, covariance = solved(at, means, setting.prior, setting.bounds)
-    refitted = replace(one, setting=there, means=means, covariance=covariance, linear=at)
-    logs, _ = log_runtimes(refitted, [setting.configurations[n] for n in group])
+        means, covariance = solved(at, means, problem.prior, problem.bounds)
+    refitted = replace(one, problem=there, means=means, covariance=covariance, linear=at)
+    logs, _ = log_runtimes(refitted, [problem.configurations[n] for n in group])
     said = {each.configuration: each for each in sizes_left_out(one)}
     for number, log in zip(group, logs, strict=True):
         assert abs(math.log(said[number].value) - log) < 0.2 * said[number].deviation

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.calibration.fit import Fit, solved
-from popmodel.calibration.setting import DISTURBED
-from popmodel.calibration.values import OF_ONE
+from popmodel.calibration.posterior import OF_ONE
+from popmodel.calibration.problem import DISTURBED
 from popmodel.machine.quantity import END
 from popmodel.model.calibration import CHANCE, RESIDUAL
 from popmodel.values import dataclass
@@ -73,11 +73,11 @@ class Identifiability:
 
 def identifiability(found: Fit) -> Identifiability:
     """Tell what runs have identified."""
-    setting = found.setting
-    prior = setting.prior
+    problem = found.problem
+    prior = problem.prior
     common = [
         number
-        for number, name in enumerate(setting.names)
+        for number, name in enumerate(problem.names)
         if OF_ONE not in name and not name.startswith((RESIDUAL, CHANCE, DISTURBED))
     ]
     relative = np.sqrt(np.diag(found.covariance)) / prior
@@ -86,11 +86,11 @@ def identifiability(found: Fit) -> Identifiability:
     tied = {name for one in ties for name in one.names}
     inputs = tuple(
         Identified(
-            setting.names[number],
+            problem.names[number],
             float(1 - relative[number]),
             float(found.means[number]),
             bool(abs(found.means[number]) > _BOUND * END),
-            bool(setting.names[number] in tied and relative[number] > _OPEN),
+            bool(problem.names[number] in tied and relative[number] > _OPEN),
         )
         for number in common
     )
@@ -117,7 +117,7 @@ def _ties(found: Fit, common: list[int], told: Array) -> list[Tie]:
 
 def _tie(found: Fit, numbers: NDArray[np.int64], told: Array) -> Tie | None:
     """What is known of inputs whose columns are parallel; None if each is known alone."""
-    prior = found.setting.prior[numbers]
+    prior = found.problem.prior[numbers]
     covariance = found.covariance[np.ix_(numbers, numbers)] / np.outer(prior, prior)
     deviations = np.sqrt(np.diag(covariance))
     seen = np.linalg.svd(told, full_matrices=False)[2][0]
@@ -130,12 +130,12 @@ def _tie(found: Fit, numbers: NDArray[np.int64], told: Array) -> Tie | None:
         kind = "product"
     else:
         kind = "ratio" if len(prior) == 2 else "combination"
-    return Tie(tuple(found.setting.names[one] for one in numbers), kind, float(strongest))
+    return Tie(tuple(found.problem.names[one] for one in numbers), kind, float(strongest))
 
 
 def _told(found: Fit, common: list[int]) -> Array:
     """What the runs tell of inputs, in what was known before; the other scores being open."""
-    at, prior = found.linear, found.setting.prior
+    at, prior = found.linear, found.problem.prior
     others = np.setdiff1d(np.arange(len(prior)), common)
     open_ = at.slope[:, others] * prior[others]
     noise = open_ @ open_.T + np.eye(len(at.gap))
@@ -157,21 +157,21 @@ def _condition(told: Array) -> float:
 
 def _moved(found: Fit, common: list[int]) -> tuple[tuple[str, float], ...]:
     """Inputs without whose earlier interval the runtime of the largest run would be another."""
-    setting, at = found.setting, found.linear
+    problem, at = found.problem, found.linear
     _, slopes = found.runtimes
-    sizes = [one.placement.processes * one.placement.threads for one in setting.configurations]
+    sizes = [one.placement.processes * one.placement.threads for one in problem.configurations]
     largest = int(np.argmax(sizes))
     slope = slopes[largest]
     spread = float(np.sqrt(slope @ found.covariance @ slope))
-    with_all, _ = solved(at, found.means, setting.prior, setting.bounds)
+    with_all, _ = solved(at, found.means, problem.prior, problem.bounds)
     moved = []
     for number in common:
-        prior = setting.prior.copy()
+        prior = problem.prior.copy()
         prior[number] *= _WEAKER
-        without, _ = solved(at, found.means, prior, setting.bounds)
+        without, _ = solved(at, found.means, prior, problem.bounds)
         change = float(slope @ (with_all - without))
         if abs(change) > max(_MOVED * spread, _NOTHING):
-            moved.append((setting.names[number], float(np.expm1(change))))
+            moved.append((problem.names[number], float(np.expm1(change))))
     return tuple(sorted(moved, key=lambda one: -abs(one[1])))
 
 
