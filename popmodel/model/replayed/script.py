@@ -66,7 +66,7 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class Listed:
-    """Computation of an item that processes share unevenly, in one of its executions."""
+    """Computation of an item that processes share unevenly, in one or some of its executions."""
 
     place: Place  # Of the item
     seconds: float  # Of an average process, s
@@ -75,6 +75,7 @@ class Listed:
     transient: float
     parts: tuple[Uneven, ...]  # How it differs
     memory: Memory = Memory()  # Of all of it
+    executions: int = 1  # Of a loop that communicates nothing: how many are in it
 
     @property
     def is_known(self) -> bool:
@@ -225,19 +226,20 @@ def _parts(shared: _Shared, nodes: tuple[Node, ...], around: Place) -> tuple[Par
     return tuple(_part(shared, node, (*around, index)) for index, node in enumerate(nodes))
 
 
-def _leaves(node: Node) -> Iterator[tuple[Item, Work]]:
-    """Return the items without a body in a node, with their work in one execution of it."""
+def _leaves(node: Node) -> Iterator[tuple[Item, Work, float]]:
+    """Return the items without a body in a node: their work and executions in one of it."""
     if not node.inside:
-        yield node.item, node.work
+        yield node.item, node.work, 1.0
     for inner in node.inside:
-        for item, work in inner.leaves():
-            yield item, work.times(node.item.repeats)
+        for item, work, executions in _leaves(inner):
+            repeats = node.item.repeats
+            yield item, work.times(repeats), executions * nominal(repeats)
 
 
 def _own(shared: _Shared, node: Node) -> Own:
     """Computation in items with a spread of their own, in one execution of a node."""
     found = Own()
-    for item, work in _leaves(node):
+    for item, work, _ in _leaves(node):
         if item.own_spread and not item.uneven(shared.point):
             seconds = nominal(computation(work))
             found = found.plus(Own(1.0, *_spreads(item, shared.common)).times(seconds))
@@ -246,11 +248,12 @@ def _own(shared: _Shared, node: Node) -> Own:
 
 def _listed(shared: _Shared, node: Node, place: Place) -> Iterator[Listed]:
     """Computation in items of which more is known than a spread, in one execution of a node."""
-    for index, (item, work) in enumerate(_leaves(node)):
+    for index, (item, work, executions) in enumerate(_leaves(node)):
         if parts := item.uneven(shared.point):
             seconds = nominal(computation(work))
-            spreads = _spreads(item, shared.common)
-            yield Listed((*place, index), seconds, *spreads, parts, _memory(shared, item, work))
+            spreads, turns = _spreads(item, shared.common), max(round(executions), 1)
+            memory = _memory(shared, item, work)
+            yield Listed((*place, index), seconds, *spreads, parts, memory, turns)
 
 
 def _spreads(item: Item, common: Common) -> tuple[float, float]:
@@ -281,7 +284,7 @@ def _part(shared: _Shared, node: Node, place: Place) -> Part:
     own = _own(shared, node)
     rest = work - own.work - sum(one.seconds for one in listed)
     memory = Memory()
-    for leaf, done in _leaves(node) if shared.has_memory else ():
+    for leaf, done, _ in _leaves(node) if shared.has_memory else ():
         if not leaf.uneven(shared.point):
             memory = memory.plus(_memory(shared, leaf, done))
     compute = Compute(rest, nominal(node.work.overhead), own, listed, memory)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +12,31 @@ from popmodel.model.run.uneven import Uneven
 Array = NDArray[np.float64]
 
 
-def dealt(values: Sequence[Array], processes: int, stream: Sequence[int]) -> Iterator[Array]:
-    """Deal out factors, execution by execution, without an end.
+class _Decks:
+    """Deals out factors, execution by execution.
 
     Every process takes the values of a part in an order of its own until none is left, and then
     again: after as many executions as there are values it has done all of them once, so that its
-    whole work is exact.
+    whole work is exact. Parts with as many values share a deck.
     """
-    sizes = sorted({one.size for one in values})
-    groups = [[row for row, one in enumerate(values) if one.size == size] for size in sizes]
-    decks = [
-        _deck(np.stack([values[row] for row in rows]), processes, [*stream, size])
-        for size, rows in zip(sizes, groups, strict=True)
-    ]
-    for _ in count():
-        found = np.empty((len(values), processes))
-        for rows, deck in zip(groups, decks, strict=True):
-            found[rows] = next(deck)
-        yield found
+
+    def __init__(self, values: Sequence[Array], processes: int, stream: Sequence[int]) -> None:
+        sizes = sorted({one.size for one in values})
+        self._shape = len(values), processes
+        self._decks = []
+        for size in sizes:
+            rows = [row for row, one in enumerate(values) if one.size == size]
+            many = np.stack([values[row] for row in rows])
+            self._decks.append((rows, many, _deck(many, processes, [*stream, size])))
+
+    def mean(self, times: int) -> Array:
+        """Return the mean of the next executions: a deck that is dealt out whole has its own."""
+        found = np.empty(self._shape)
+        for rows, values, deck in self._decks:
+            whole, rest = divmod(times, values.shape[1])
+            total = sum((next(deck) for _ in range(rest)), np.zeros((len(rows), self._shape[1])))
+            found[rows] = (whole * values.sum(axis=1, keepdims=True) + total) / times
+        return found
 
 
 def _deck(values: Array, processes: int, stream: Sequence[int]) -> Iterator[Array]:
@@ -56,17 +62,18 @@ class Factors:
             if one.turns is not None and row not in self._sequence
         ]
         turns = [parts[row].turns for row in self._drawn]
-        self._deck = dealt([one for one in turns if one is not None], processes, stream)
+        self._decks = _Decks([one for one in turns if one is not None], processes, stream)
         self._execution = 0
 
-    def next(self, lasting: Array, turns: Array) -> Array:
-        """Return the factors of the next execution, those of known processes left out."""
+    def next(self, lasting: Array, turns: Array, times: int = 1) -> Array:
+        """Return the mean factors of the next executions, those of known processes left out."""
         base = np.where(self._known, 1.0, 1.0 + lasting)
         # where processes are known, they vary in proportion to what they have to do
         found: Array = np.maximum(base + turns, 0.0)
         if self._drawn:
-            found[self._drawn] = np.maximum(base[self._drawn], 0.0) * next(self._deck)
+            found[self._drawn] = np.maximum(base[self._drawn], 0.0) * self._decks.mean(times)
         for row, sequence in self._sequence.items():
-            found[row] = sequence[:, self._execution % sequence.shape[1]]
-        self._execution += 1
+            passed = (self._execution + np.arange(times)) % sequence.shape[1]
+            found[row] = sequence[:, passed].mean(axis=1)
+        self._execution += times
         return found

@@ -264,7 +264,8 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         return mine
 
     def of_listed(one: Listed, step: int) -> Array:
-        drawn = shares[one.place].next(lasting(one.persistent) - 1, one.transient * turns[step])
+        several, transient = shares[one.place], one.transient * turns[step]
+        drawn = several.next(lasting(one.persistent) - 1, transient, one.executions)
         levels = [
             part.share * (1.0 if part.ranks is None else part.ranks) * factor
             for part, factor in zip(one.parts, drawn, strict=True)
