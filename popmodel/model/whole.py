@@ -79,14 +79,14 @@ def whole(
                 f"{total:,.0f} operations of all processes, more than the {MOST_OPERATIONS:,} that "
                 "are carried out as a whole"
             )
-        made = carry_out(outline(_with_end(script), {}), spread, seed).program
+        carried = carry_out(outline(_with_end(script), {}), spread, seed)
     except NotUnrolled as error:
         raise UsageError(
             f"{signature.name} at P={processes} T={threads} cannot be replayed as a whole: {error}",
             "popmodel predict replays a part of it; or set fewer steps",
         ) from None
-    made = replace(made, notes=tuple(_notes(tree)), unmodelled=signature.not_modelled)
-    return Whole(made, placement, _observed(made, tree, placement))
+    made = replace(carried.program, notes=tuple(_notes(tree)), unmodelled=signature.not_modelled)
+    return Whole(made, placement, _observed(made, carried.computed, tree, placement))
 
 
 def _with_end(script: Script) -> Script:
@@ -107,12 +107,14 @@ def _notes(tree: Tree) -> list[str]:
     ]
 
 
-def _observed(program: Program, tree: Tree, placement: Placement) -> Observables:
+def _observed(
+    program: Program, working: NDArray[np.float64], tree: Tree, placement: Placement
+) -> Observables:
     """Divide the computation of each process among its threads, as the average process does."""
     work, threads = tree.total, placement.threads
     computed = program.compute() / _NS
-    grows, overhead = nominal(computation(work)), nominal(work.overhead)
-    factor = np.maximum(computed - overhead, 0.0) / grows if grows else np.zeros(computed.size)
+    grows, overhead = nominal(computation(work)), np.maximum(computed - working, 0.0)
+    factor = working / grows if grows else np.zeros(computed.size)
     serial, share, busiest, awaiting = (
         nominal(one) * factor for one in (work.serial, work.share, work.stretched, work.awaiting)
     )
@@ -141,13 +143,13 @@ def _observed(program: Program, tree: Tree, placement: Placement) -> Observables
         has_openmp=has_openmp,
         openmp_imbalance=uneven,
         openmp_synchronisation=synchronising,
-        openmp_scheduling=overhead + uneven - synchronising,
+        openmp_scheduling=float(overhead.mean()) + uneven - synchronising,
         openmp_mpi=0.0,
     )
 
 
 def _regions(
-    busiest: NDArray[np.float64], overhead: float, *, has_openmp: bool
+    busiest: NDArray[np.float64], overhead: NDArray[np.float64], *, has_openmp: bool
 ) -> NDArray[np.float64]:
     """Wall time of the master in parallel regions, s."""
     return busiest + overhead if has_openmp else np.zeros(busiest.size)

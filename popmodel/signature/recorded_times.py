@@ -36,6 +36,7 @@ PARTS = (2, 3, 5, 9, 17, 33, 65)
 _KEPT = 0.02  # of the expected excess of the slowest process that quantiles may lose
 _STEADY = 0.003  # coefficient of variation that no quantiles are asked to keep
 _SLIGHT = 1e-4  # share of the time of a program times coefficient of variation: not written below
+_MANY = 2  # times all values: executions of which those that are no whole time hardly count
 _FEW = (6.3138, 2.9200, 2.3534)
 _NORMAL = 1.6448536269514715  # 5 % of a normal distribution lie above
 
@@ -79,7 +80,7 @@ def describe(times: NDArray[np.float64], share: float = 1.0) -> Description:
         high,
         turns,
         tuple((each / mean).tolist()) if share * float((each / mean).std()) > _SLIGHT else (),
-        quantiles(relative, len(times), _most(share * cv)) if share * cv > _SLIGHT else (),
+        quantiles(relative, len(times), turns, _most(share * cv)) if share * cv > _SLIGHT else (),
         persistent,
         cv,
     )
@@ -99,7 +100,8 @@ def apart(times: NDArray[np.float64]) -> tuple[float, ...]:
     of_rank = np.array([np.nanmean(row) if np.isfinite(row).any() else 1.0 for row in level])
     own = level / np.where(of_rank > 0, of_rank, 1.0)[:, None]
     relative = own[np.isfinite(own)]
-    return quantiles(relative, len(times)) if relative.size and relative.std() > 0 else ()
+    varies = relative.size and relative.std() > 0
+    return quantiles(relative, len(times), times.shape[1]) if varies else ()
 
 
 def _relative(
@@ -142,18 +144,24 @@ def _most(varying: float) -> int:
 
 
 def quantiles(
-    relative: NDArray[np.float64], processes: int, most: int = PARTS[-1]
+    relative: NDArray[np.float64], processes: int, turns: int, most: int = PARTS[-1]
 ) -> tuple[float, ...]:
-    """Return the fewest values that keep how slow the slowest of some processes is."""
+    """Return the fewest values that keep how slow the slowest of some processes is.
+
+    A process takes each of them once before it takes one again: where their number divides its
+    executions, it computes as long in all of them together as it did.
+    """
     ordered = np.sort(relative)
     goal = _slowest(ordered, processes)
-    for parts in PARTS:
-        if parts >= min(len(ordered), most):
-            break
+    most = min(most, turns, len(ordered))
+    numbers = [parts for parts in range(2, most + 1) if turns % parts == 0]
+    if turns > _MANY * PARTS[-1]:
+        numbers = [parts for parts in PARTS if parts <= most]
+    for parts in numbers or [parts for parts in PARTS if parts < most]:
         found = _parts(ordered, parts)
         if abs(_slowest(found, processes) - goal) <= _KEPT * max(goal - 1, _STEADY):
             return tuple(found.tolist())
-    return tuple(_parts(ordered, min(most, len(ordered))).tolist())
+    return tuple(_parts(ordered, max(numbers, default=most)).tolist())
 
 
 def _parts(ordered: NDArray[np.float64], parts: int) -> NDArray[np.float64]:
@@ -270,7 +278,10 @@ def kept(
     def found(recorded: Collection[int], seed: int) -> Figures:
         rng = np.random.default_rng(seed)
         chosen = [
-            (point, point.seconds if number in recorded else drawn(one, point.there, rng))
+            (
+                point,
+                point.seconds if number in recorded else drawn(one, point.there, rng),
+            )
             for number, (point, one) in enumerate(zip(points, descriptions, strict=True))
         ]
         times = Timing.of(len(events), program.sequences, chosen)

@@ -69,6 +69,24 @@ def test_a_program_without_messages_is_computation_alone() -> None:
     assert made.tail == pytest.approx([2e6] * 3)
 
 
+APART = """
+[[program]]
+loop = { count = 6 }
+[[program.body]]
+serial = { name = "a", trip = 1, seconds = 1e-3, quantiles = [0, 0, 3] }
+[[program]]
+parallel = { name = "b", trip = "T", seconds = 1e-3, overhead = 2e-3, by_rank = [1, 2, 1, 0] }
+[[program]]
+collective = { op = "barrier" }
+"""
+
+
+def test_executions_between_messages_draw_a_factor_each_and_overhead_goes_with_the_work() -> None:
+    """Six of three values are all of them twice; what was measured as overhead is as unequal."""
+    made = whole_program(program(APART), machine(), 4, 1)
+    assert made.compute() / 1e9 == pytest.approx(6e-3 + 3e-3 * np.array([1, 2, 1, 0]))
+
+
 def test_several_senders_of_a_process_send_all_of_its_bytes() -> None:
     many = program(STEPS.replace("bytes = 1000", 'bytes = 1000, comm_threads = "T"'))
     for threads in (1, 4):

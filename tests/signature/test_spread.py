@@ -53,7 +53,7 @@ def test_the_interval_holds_the_true_mean_in_nine_of_ten_runs():
 def test_quantiles_keep_the_slowest_of_a_step(processes):
     relative = rng.lognormal(0, 0.5, 4000)
     relative /= relative.mean()
-    few = np.array(quantiles(relative, processes))
+    few = np.array(quantiles(relative, processes, 4000))
     assert len(few) in PARTS
     drawn_max = [
         rng.choice(each, (20_000, processes)).max(axis=1).mean() for each in (relative, few)
@@ -66,7 +66,7 @@ def test_heavy_tails_stay():
     relative = np.ones(1000)
     relative[::100] = 50.0
     relative /= relative.mean()
-    few = np.array(quantiles(relative, 16))
+    few = np.array(quantiles(relative, 16, 1000))
     assert few[-1] > 20
 
 
@@ -78,6 +78,11 @@ def test_draws_keep_the_total_of_each_process(processes, turns, cv, seed):
     found = drawn(describe(times), np.isfinite(times), one)
     assert np.nansum(found, axis=1) == pytest.approx(np.nansum(times, axis=1), rel=0.02)
     assert (np.isfinite(found) == np.isfinite(times)).all()
+
+
+def test_as_many_values_as_divide_the_executions_of_a_process() -> None:
+    relative = np.concatenate([np.full(17, 0.5), [9.5]])  # of two processes, nine times each
+    assert len(quantiles(relative, 2, 9)) in (3, 9)
 
 
 def test_what_all_processes_share_is_no_difference_between_them() -> None:

@@ -190,6 +190,11 @@ class Item(Table):
         """
         return ()
 
+    @property
+    def measured_overhead(self) -> Amount:
+        """Overhead of an execution that was measured with its work: processes differ as in that."""
+        return 0.0
+
     def crowding(self, point: Point) -> Value:  # noqa: ARG002
         """Return the part of its computation that other processes of a memory domain cost, s."""
         return 0.0

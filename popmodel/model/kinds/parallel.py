@@ -232,7 +232,7 @@ class Parallel(Varied):
         waiting = sum(
             time for construct, time in entered.items() if construct in openmp.SYNCHRONISING
         )
-        measured = 0.0 if self.overhead is None else self.overhead
+        measured = self.measured_overhead
         more = inside + self.costs.taking_over(point, iterations / point.team)
         if self.shared_writes is not None:
             more = more + self.shared_writes.time(point)
@@ -247,6 +247,11 @@ class Parallel(Varied):
             # nobody counts the instructions of what is given in seconds
             instructions=0.0 if self.critical is None else None,
         ).plus(self.costs.total(iterations))
+
+    @property
+    def measured_overhead(self) -> Amount:
+        """Overhead of an execution that was measured with its work."""
+        return 0.0 if self.overhead is None else self.overhead
 
     def crowding(self, point: Point) -> Value:
         """Return the part of its computation that other processes of a memory domain cost, s."""

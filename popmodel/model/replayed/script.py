@@ -76,6 +76,7 @@ class Listed:
     parts: tuple[Uneven, ...]  # How it differs
     memory: Memory = Memory()  # Of all of it
     executions: int = 1  # Of a loop that communicates nothing: how many are in it
+    overhead: float = 0.0  # Beside the work of an average process, and as unequal, s
 
     @property
     def is_known(self) -> bool:
@@ -253,7 +254,8 @@ def _listed(shared: _Shared, node: Node, place: Place) -> Iterator[Listed]:
             seconds = nominal(computation(work))
             spreads, turns = _spreads(item, shared.common), max(round(executions), 1)
             memory = _memory(shared, item, work)
-            yield Listed((*place, index), seconds, *spreads, parts, memory, turns)
+            overhead = executions * nominal(item.measured_overhead)
+            yield Listed((*place, index), seconds, *spreads, parts, memory, turns, overhead)
 
 
 def _spreads(item: Item, common: Common) -> tuple[float, float]:
@@ -287,7 +289,8 @@ def _part(shared: _Shared, node: Node, place: Place) -> Part:
     for leaf, done, _ in _leaves(node) if shared.has_memory else ():
         if not leaf.uneven(shared.point):
             memory = memory.plus(_memory(shared, leaf, done))
-    compute = Compute(rest, nominal(node.work.overhead), own, listed, memory)
+    overhead = nominal(node.work.overhead) - sum(one.overhead for one in listed)
+    compute = Compute(rest, overhead, own, listed, memory)
     if not item.communicates:
         return Part(place, every, compute)
     build = OperationsBuilder(shared.point.messages)

@@ -263,15 +263,16 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         mine: Array = np.maximum(ranks + one.turns * turns[step], 0.0)
         return mine
 
-    def of_listed(one: Listed, step: int) -> Array:
+    def of_listed(one: Listed, step: int) -> tuple[Array, Array]:
+        """What processes compute, and their overhead beside it."""
         several, transient = shares[one.place], one.transient * turns[step]
         drawn = several.next(lasting(one.persistent) - 1, transient, one.executions)
         levels = [
             part.share * (1.0 if part.ranks is None else part.ranks) * factor
             for part, factor in zip(one.parts, drawn, strict=True)
         ]
-        mine: Array = one.seconds * _NS * np.sum(levels, axis=0)
-        return mine
+        level = _NS * np.sum(levels, axis=0)
+        return one.seconds * level, one.overhead * level
 
     # items and communications draw from streams of their own, as loops do
     uneven = {one.place: one.parts for one in many}
@@ -294,7 +295,10 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
     ):
         common = [(step, work * factors[step]) for step, work in steps.items()]
         others = [(step, of_own(one, step)) for step, one in owned.items()]
-        others += [(step, of_listed(item, step)) for step, item in known]
+        for step, item in known:
+            mine, beside = of_listed(item, step)
+            others.append((step, mine))
+            pending += beside
         for step, mine in others:
             in_step[step] += mine
         for step, mine in (*common, *others):
