@@ -19,7 +19,7 @@ END = 1.6448536269514715
 """Quantile of 95 % of the standard normal distribution."""
 SMALLEST_ERROR = 1e-6
 """Relative; a value without error, such as a count, is taken as known to this."""
-UNKNOWN_ERROR = 0.03
+UNKNOWN_ERROR = 0.02
 """Relative error of a value whose error nobody stated: what runs on a quiet machine repeat to."""
 
 
@@ -105,13 +105,23 @@ class Points:
         """Names of what differs between points."""
         return tuple(name for name, column in self.configurations.items() if np.ptp(column) > 0)
 
+    @property
+    def middle(self) -> int:
+        """The point next to the middle on logarithmic scales; of two, the one with more P."""
+        columns = np.log(np.array([*self.configurations.values()]).T)
+        spread = np.ptp(columns, axis=0)
+        middle = (columns.max(axis=0) + columns.min(axis=0)) / 2
+        apart = (columns - middle) / np.where(spread > 0, spread, 1)
+        distance = np.round((apart**2).sum(axis=1), 9)
+        return int(np.lexsort((-columns[:, 1], -columns[:, 0], distance))[0])
+
     def known_at(self, name: str) -> str:
         """Say where all points are of what does not differ between them."""
         return f"known at {name} = {self.configurations[name][0]:g} only"
 
 
 _STATED_FREEDOM = 4  # degrees of freedom that a stated error is worth
-_UNKNOWN_FREEDOM = 1  # and `UNKNOWN_ERROR`
+_UNKNOWN_FREEDOM = 2  # and `UNKNOWN_ERROR`
 _APART = 3.0  # standard deviations
 _FAR_APART = 0.2  # of the values, where no error is known
 

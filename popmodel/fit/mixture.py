@@ -1,0 +1,268 @@
+"""What a few points leave open: an average over all forms that a law may have.
+
+A form is one term or a share of each of two, times a level. The level has a flat prior in its
+logarithm and is integrated out, as is the scale of the errors, whose prior is the stated one (a
+scaled inverse chi-square, so that the likelihood of points is Student's). Shares are on a grid of
+their own for each form, refined where the points tell them. The weight of a form is its prior times
+its evidence: the density of the points, each foretold from those before, whatever their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from popmodel.fit.candidates import Form
+from popmodel.fit.samples import END, Array, Points
+from popmodel.values import dataclass
+
+DRIFT = 0.03
+"""Standard deviation of the exponent, beyond the points, of what no form has."""
+ASSUMED_DRIFT = 0.15
+"""Half of the interval of the exponent of a variable that was never varied: assumed; work per
+process as P**-0.85 to P**-1.15, a factor of 1.23 at four times the processes."""
+_LOGITS = 6.0  # of shares: from 1/400
+_EVEN = 0.5  # of the prior of shares is even in the share, the rest in its logit
+_SHARES = 31
+_TOLD = 14.0  # of the logarithm of the posterior below the best, from where shares are negligible
+_REFINEMENTS = 5
+_KEPT = 1e-5  # of the largest weight: atoms that are left out of quantiles
+_NODES = (np.arange(15) + 0.5) / 15
+_AT_ONCE = 2_000_000  # numbers, to bound memory
+_COARSE = 7
+_MOST_FORMS = 400
+
+
+class Evidence(NamedTuple):
+    """What points say of curves of known shape; arrays of the shape of the curves but the last."""
+
+    level: Array  # Logarithm of the level that fits best
+    misfit: Array  # Sum of squares of the residuals over the errors of the points
+    density: Array  # Logarithm of the density of the points, up to a constant that all share
+    left_out: Array  # By point: residual from the level of the others
+    without: Array  # By point: logarithm of the density of the others
+
+
+def posterior(
+    curves: Array, logs: Array, errors: Array, freedom: float, *, leveled: bool = False
+) -> Evidence:
+    """Weigh curves, logarithms of a law but for its level, by points (last axis).
+
+    ``leveled`` curves have their level. What is not finite cannot be.
+    """
+    weights = errors**-2.0
+    part = weights / weights.sum()
+    count = len(logs) if leveled else len(logs) - 1
+    with np.errstate(invalid="ignore", over="ignore"):
+        gaps = logs - curves
+        level = np.zeros(gaps.shape[:-1]) if leveled else gaps @ part
+        residual = gaps - level[..., None]
+        misfit = residual**2 @ weights
+        able = np.isfinite(misfit)
+        misfit = np.where(able, misfit, np.inf)
+        residual = np.where(able[..., None], residual, np.inf)
+        rest = np.ones_like(part) if leveled else np.maximum(1 - part, 1e-12)
+        others = np.maximum(misfit[..., None] - weights * residual**2 / rest, 0.0)
+        others = np.where(able[..., None], others, np.inf)
+
+    def density(squares: Array, number: int) -> Array:
+        found: Array = -(freedom + number) / 2 * np.log1p(squares / freedom)
+        return found
+
+    return Evidence(
+        np.where(able, level, 0.0), misfit, density(misfit, count), residual / rest,
+        density(others, count - 1),
+    )  # fmt: skip
+
+
+def total(logs: Array, axis: int = -1) -> Array:
+    """Logarithm of the sum of numbers given by their logarithms."""
+    most = logs.max(axis=axis, keepdims=True)
+    most = np.where(np.isfinite(most), most, 0.0)
+    with np.errstate(divide="ignore"):
+        found: Array = np.log(np.exp(logs - most).sum(axis=axis)) + most.squeeze(axis)
+    return found
+
+
+def weighted_quantiles(values: Array, weights: Array, at: Sequence[float]) -> Array:
+    """Quantiles of atoms with weights."""
+    order = np.argsort(values)
+    below = np.cumsum(weights[order]) - weights[order] / 2
+    found: Array = np.interp(np.asarray(at) * weights.sum(), below, values[order])
+    return found
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """All forms that were tried, by how likely the points make them."""
+
+    points: Points
+    forms: tuple[Form, ...]
+    reference: Mapping[str, float]  # Where terms are 1
+    weights: Array  # By form; together 1
+    # By form and share.
+    shares: Array
+    parts: Array  # Weights; together those of the form
+    levels: Array  # Logarithms of the value at the reference
+    misfits: Array
+    # By form.
+    errors: Array  # Root mean square of what it is off at points left out; as a logarithm
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the scale of errors."""
+        return self.points.freedom + len(self.points) - 1
+
+    def curves(self, configurations: Mapping[str, Any], forms: Any = slice(None)) -> Array:
+        """Logarithms of the law at configurations, by form, share and configuration."""
+        chosen = np.arange(len(self.forms))[forms]
+        first, second = _columns([self.forms[i] for i in chosen], configurations, self.reference)
+        return _curves(first, second, self.shares[chosen]) + self.levels[chosen][..., None]
+
+    def scatter(self) -> Array:
+        """Standard deviation of the logarithm of the value of each form and share."""
+        precision = float((self.points.errors**-2.0).sum())
+        finite = np.where(np.isfinite(self.misfits), self.misfits, 0.0)
+        found: Array = np.sqrt((self.points.freedom + finite) / self.freedom / precision)
+        return found
+
+    def drift(self, configurations: Mapping[str, Any]) -> Array:
+        """Standard deviation, beyond the points, of the logarithm of what no form has."""
+        points = self.points
+        far = [
+            (DRIFT if name in points.varied else ASSUMED_DRIFT / END)
+            * np.log(np.maximum(np.maximum(value / column.max(), column.min() / value), 1.0))
+            for name, column in points.configurations.items()
+            if name in configurations
+            for value in (np.asarray(configurations[name], dtype=np.float64),)
+        ]
+        found: Array = np.sqrt(np.sum(np.square(far), axis=0))
+        return found
+
+    def quantiles(
+        self, configurations: Mapping[str, Any], at: Sequence[float] = (0.05, 0.5, 0.95)
+    ) -> Array:
+        """Quantiles of the logarithm of the value at configurations, shape (k, quantiles)."""
+        from scipy.special import stdtrit
+
+        able = np.flatnonzero(self.weights > _KEPT * self.weights.max())
+        curves = self.curves(configurations, able)
+        parts, scatter = self.parts[able], self.scatter()[able]
+        drift = np.broadcast_to(self.drift(configurations), curves.shape[2:])
+        nodes = stdtrit(self.freedom, _NODES)
+        found = []
+        for place in range(curves.shape[2]):
+            likely = (parts > _KEPT * parts.max()) & np.isfinite(curves[..., place])
+            width = np.hypot(scatter[likely], drift[place])
+            values = curves[..., place][likely][:, None] + width[:, None] * nodes
+            weights = np.repeat(parts[likely] / len(nodes), len(nodes))
+            found.append(weighted_quantiles(values.ravel(), weights, at))
+        return np.array(found)
+
+
+def mixture(points: Points, forms: Sequence[Form], reference: Mapping[str, float]) -> Mixture:
+    """Weigh forms by points; those that have no value above 0 at some point are left out."""
+    first, second = _columns(forms, points.configurations, reference)
+    with np.errstate(invalid="ignore"):
+        able = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
+        able &= (first + second > 0).all(axis=1) & (first >= 0).all(axis=1)
+        able &= (second >= 0).all(axis=1)
+    kept = np.flatnonzero(able)
+    if not len(kept):
+        raise ValueError("no form has a value above 0 at all samples")
+    logs, prior = np.log(points.values), np.array([form.prior for form in forms])
+    if len(kept) > _MOST_FORMS:
+        coarse = np.broadcast_to(_grid(_COARSE), (len(kept), _COARSE))
+        rough = _by_shares(first[kept], second[kept], coarse, logs, points)
+        score = rough.density.max(axis=1) + prior[kept]
+        kept = np.sort(kept[np.argsort(-score, kind="stable")[:_MOST_FORMS]])
+    first, second, prior = first[kept], second[kept], prior[kept]
+    single = np.array([len(forms[i].terms) == 1 for i in kept])
+    logits = np.tile(np.linspace(-_LOGITS, _LOGITS, _SHARES), (len(kept), 1))
+    found = _by_shares(first, second, _shares(logits, single), logs, points)
+    for _ in range(_REFINEMENTS):
+        near = found.density > found.density.max(axis=1, keepdims=True) - _TOLD
+        rows = np.flatnonzero((near.sum(axis=1) < _SHARES // 3) & ~single & near.any(axis=1))
+        if not len(rows):
+            break
+        low = np.maximum(near[rows].argmax(axis=1) - 1, 0)
+        high = np.minimum(_SHARES - near[rows, ::-1].argmax(axis=1), _SHARES - 1)
+        at = np.arange(len(rows))
+        ends = logits[rows][at, low], logits[rows][at, high]
+        logits[rows] = np.linspace(*ends, _SHARES, axis=1)
+        finer = _by_shares(first[rows], second[rows], _shares(logits[rows], False), logs, points)
+        for own, new in zip(found, finer, strict=True):
+            own[rows] = new
+    shares = _shares(logits, single)
+    at_share = _log_prior(logits, single)
+    joint = found.density + at_share
+    evidence = total(joint)
+    score = np.where(np.isfinite(evidence), prior + evidence, -np.inf)
+    weights = np.exp(score - score.max())
+    weights /= weights.sum()
+    with np.errstate(invalid="ignore", over="ignore"):
+        given = found.without + at_share[..., None]
+        given = np.exp(given - total(given, 1)[:, None])
+        off = np.where(given > 0, given * found.left_out, 0.0).sum(axis=1)
+        part = points.errors**-2.0
+        errors = np.sqrt(off**2 @ part / part.sum())
+        parts = np.nan_to_num(np.exp(joint - evidence[:, None]) * weights[:, None])
+    return Mixture(
+        points, tuple(forms[i] for i in kept), reference, weights, shares, parts,
+        found.level, found.misfit, np.where(np.isfinite(errors), errors, np.inf),
+    )  # fmt: skip
+
+
+def _columns(
+    forms: Sequence[Form], configurations: Mapping[str, Any], reference: Mapping[str, float]
+) -> tuple[Array, Array]:
+    """First and second terms of forms over those at the reference, shape (forms, points)."""
+    tables: dict[str, Array] = {}
+    with np.errstate(all="ignore"):
+        for term in {term.text: term for form in forms for term in form.terms}.values():
+            tables[term.text] = np.atleast_1d(term.at(configurations)) / term.at(reference)
+    return (
+        np.array([tables[form.terms[0].text] for form in forms]),
+        np.array([tables[form.terms[-1].text] for form in forms]),
+    )
+
+
+def _curves(first: Array, second: Array, shares: Array) -> Array:
+    at = shares[..., None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Array = np.log((1 - at) * first[:, None, :] + at * second[:, None, :])
+    return found
+
+
+def _by_shares(first: Array, second: Array, shares: Array, logs: Array, points: Points) -> Evidence:
+    step = max(_AT_ONCE // (shares.shape[1] * len(logs)), 1)
+    found = [
+        posterior(
+            _curves(first[i : i + step], second[i : i + step], shares[i : i + step]),
+            logs, points.errors, points.freedom,
+        )
+        for i in range(0, len(first), step)
+    ]  # fmt: skip
+    return Evidence(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _grid(count: int) -> Array:
+    return 1 / (1 + np.exp(-np.linspace(-_LOGITS, _LOGITS, count)))
+
+
+def _shares(logits: Array, single: Any) -> Array:
+    """Shares of the second term; 0 for forms of one."""
+    found: Array = np.where(np.atleast_1d(single)[:, None], 0.0, 1 / (1 + np.exp(-logits)))
+    return found
+
+
+def _log_prior(logits: Array, single: Array) -> Array:
+    """Logarithm of the prior of each share of a grid; of forms of one term all in the first."""
+    width = np.gradient(logits, axis=1)
+    share = 1 / (1 + np.exp(-logits))
+    prior = np.log(width * (_EVEN * share * (1 - share) + (1 - _EVEN) / (2 * _LOGITS)))
+    alone = np.where(np.arange(logits.shape[1]) == 0, 0.0, -np.inf)
+    found: Array = np.where(single[:, None], alone, prior)
+    return found
