@@ -74,6 +74,8 @@ APART = """
 loop = { count = 6 }
 [[program.body]]
 serial = { name = "a", trip = 1, seconds = 1e-3, quantiles = [0, 0, 3] }
+[[program.body]]
+serial = { name = "c", trip = 1, seconds = 1e-3, every = 2, by_rank = [1, 0, 0, 0] }
 [[program]]
 parallel = { name = "b", trip = "T", seconds = 1e-3, overhead = 2e-3, by_rank = [1, 2, 1, 0] }
 [[program]]
@@ -84,7 +86,9 @@ collective = { op = "barrier" }
 def test_executions_between_messages_draw_a_factor_each_and_overhead_goes_with_the_work() -> None:
     """Six of three values are all of them twice; what was measured as overhead is as unequal."""
     made = whole_program(program(APART), machine(), 4, 1)
-    assert made.compute() / 1e9 == pytest.approx(6e-3 + 3e-3 * np.array([1, 2, 1, 0]))
+    assert made.compute() / 1e9 == pytest.approx(
+        6e-3 + 3e-3 * np.array([1, 2, 1, 0]) + 3e-3 * np.array([4, 0, 0, 0])
+    )
 
 
 def test_several_senders_of_a_process_send_all_of_its_bytes() -> None:

@@ -232,9 +232,9 @@ def _leaves(node: Node) -> Iterator[tuple[Item, Work, float]]:
     if not node.inside:
         yield node.item, node.work, 1.0
     for inner in node.inside:
+        times = node.item.repeats / inner.item.every
         for item, work, executions in _leaves(inner):
-            repeats = node.item.repeats
-            yield item, work.times(repeats), executions * nominal(repeats)
+            yield item, work.times(times), executions * nominal(times)
 
 
 def _own(shared: _Shared, node: Node) -> Own:
