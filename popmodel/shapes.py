@@ -292,8 +292,9 @@ class _Unknown(ShapeError):
         self.near = near
 
     def inside(self, step: str) -> ShapeError:
-        near = None if self.near is None else f"{step}.{self.near}"
-        return _Unknown(f"{step}.{self.path}", near)
+        dot = "" if self.path.startswith("[") else "."
+        near = None if self.near is None else f"{step}{dot}{self.near}"
+        return _Unknown(f"{step}{dot}{self.path}", near)
 
 
 def _entry(name: str, item: Any, shape: Shape) -> Any:

@@ -16,9 +16,9 @@ FILES = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
 
 STATEMENTS = {
     "report": 8775,
-    "model": 8550,
+    "model": 8650,
     "trace": 5350,
-    "signature": 3750,
+    "signature": 3775,
     "api": 3500,
     "bench": 3200,
     "tracer": 3150,
@@ -46,7 +46,7 @@ STATEMENTS = {
     "formulas": 425,
     "kernel": 25,
 }
-MOST_FILES = 690
+MOST_FILES = 695
 MOST_CLASS_NAMES_BORNE_TWICE = 138
 MOST_FILE_NAMES_BORNE_TWICE = 111
 REPEATED = {"kinds", "terms", "families"}

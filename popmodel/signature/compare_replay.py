@@ -240,9 +240,14 @@ def against(
     )
 
 
-def carried_out(signature: Signature, processes: int, threads: int) -> Program:
+def carried_out(
+    signature: Signature,
+    processes: int,
+    threads: int,
+    settings: Mapping[str, float] | None = None,
+) -> Program:
     """Return what every process of a signature does, whatever machine it is on."""
-    return _made(signature, processes, threads, None, None, 0).program
+    return _made(signature, processes, threads, settings, None, 0).program
 
 
 def _made(

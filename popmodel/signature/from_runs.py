@@ -21,6 +21,7 @@ from popmodel.signature.assumed_scaling import amounts, exponents, let
 from popmodel.signature.block_distribution import dealt, largest
 from popmodel.signature.collectives import met
 from popmodel.signature.compare_replay import carried_out
+from popmodel.signature.cross_validation import learnt_from
 from popmodel.signature.document import Draft, rendered
 from popmodel.signature.imbalance import grown, imbalance, unequal
 from popmodel.signature.laws import fitted
@@ -40,6 +41,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from popmodel.model.signature.program import Signature
     from popmodel.signature.assumed_scaling import Amount, Key
     from popmodel.signature.outline import Outline
     from popmodel.trace import Trace
@@ -192,8 +194,9 @@ def signature_from(
     scaling: str = "strong",
     made: Sequence[Mapping[str, float]] = (),
     refused: Sequence[Mapping[str, float]] = (),
+    keeps_runs: bool = True,
 ) -> Extracted:
-    """Find the signature of a program that was traced."""
+    """Find the signature of a program that was traced, and test it on runs that are left out."""
     every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     trace, threads = every[0].trace, every[0].threads
     for run in every[1:]:
@@ -252,6 +255,14 @@ def signature_from(
     fidelity = replace(fidelity, written=figures(carried_out(signature, processes, threads)))
     if fidelity.written.off(fidelity.traced) > _NOTEWORTHY:
         notes.append(_beside_the_trace(fidelity))
+    if keeps_runs:
+
+        def without(kept: Sequence[Run]) -> Signature:
+            return from_text(signature_from(kept, scaling=scaling, keeps_runs=False).text)
+
+        structures = [find(run.trace) for run in every]
+        learnt = learnt_from(every, structures, signature, without)
+        draft = replace(draft, learnt=learnt.entries() if learnt.runs else {})
     draft = replace(draft, head=_head(called, every, fidelity, (*caveats, *notes)))
     text = rendered(draft, outline, fidelity)
     return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws, caveats)

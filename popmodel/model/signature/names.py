@@ -125,6 +125,11 @@ def check_requirements(
                 f"{signature.name} cannot run with {split}: it requires {condition.text}"
             )
 
+    if threads > 1 and signature.learnt is not None and not signature.learnt.openmp:
+        raise ImpossibleSplit(
+            f"{signature.name} cannot run with {plural(threads, 'thread')}: none of the runs that "
+            "it was learnt from has a parallel region"
+        )
     given = {"P": float(processes), "T": float(threads), **params}
     values = derived(signature, given, _evaluate_for(signature), extents=None)
     # those on the extents last: without the others there may be no grid

@@ -14,6 +14,7 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model.calibration import Calibration
 from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
+from popmodel.model.signature.learnt_runs import LearntRuns
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
@@ -86,6 +87,7 @@ class Signature:
     # What measured runs have taught of it; None if it was not calibrated.
     calibration: Calibration | None = None
     command: tuple[str, ...] = ()  # The program and its arguments, with placeholders
+    learnt: LearntRuns | None = None  # The runs that it was learnt from; None if no runs were
 
     def started(self, processes: int, threads: int, settings: Mapping[str, float]) -> str:
         """The program with its arguments, as a shell takes it."""

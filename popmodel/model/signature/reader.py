@@ -25,6 +25,7 @@ from popmodel.model.grammar.reading import UNREADABLE, Part, SignatureError
 from popmodel.model.grammar.toml_lines import Path, line_of
 from popmodel.model.recorded import decode
 from popmodel.model.signature.calibrated import calibration
+from popmodel.model.signature.learnt_runs import learnt_runs
 from popmodel.model.signature.program import (
     EXTENTS,
     MAX_DIMENSIONS,
@@ -90,8 +91,10 @@ class SignatureReader(ProgramReader):
         before = (name, self.path, is_bundled, params, constants, let, limits, grid, imbalance)
         inputs = {"params": params, "constants": constants, "imbalance": imbalance}
         known = self.section(document, "calibration", partial(calibration, self, inputs), None)
+        runs = self.section(document, "learnt", partial(learnt_runs, self, params), None)
         units = {**units, **more}
-        return Signature(*before, program, units, first_touch, unknown, omitted, known, command)
+        after = (first_touch, unknown, omitted, known, command, runs)
+        return Signature(*before, program, units, *after)
 
     def section(
         self,
@@ -101,7 +104,7 @@ class SignatureReader(ProgramReader):
         instead: Part,
     ) -> Part:
         """Read a table of the document; note why, and go on without it, if it is beyond that."""
-        if name == "calibration" and name not in document:
+        if name in ("calibration", "learnt") and name not in document:
             return instead  # all of its keys have to be there, if it is
 
         def checked() -> Part:

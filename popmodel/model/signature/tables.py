@@ -42,6 +42,12 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
             "none",
             "table: what measured runs have taught; popmodel calibrate writes it",
         ),
+        Key(
+            "learnt",
+            "",
+            "none",
+            "table: the runs that it was learnt from; popmodel signature from writes it",
+        ),
     ),
     "app": (
         Key("name", "", None, "name of the application"),
@@ -156,6 +162,23 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
             "value of constants",
         ),
         Key("tied", "", None, "correlations of the scores, packed text"),
+    ),
+    "learnt": (
+        Key(
+            "openmp",
+            "",
+            None,
+            "whether a run had parallel regions; without, more than one thread is refused",
+        ),
+        Key(
+            "runs",
+            "",
+            None,
+            "list of tables: P, T and parameters of each run; runtime as measured, s; waited, the "
+            "share of the time that threads waited for CPUs; replays on the ideal network: ideal, "
+            "of its trace, written, of this file, s; left_out, that of a signature learnt without "
+            "the run, over ideal",
+        ),
     ),
 }
 _INSIDE: tuple[type[Table], ...] = tuple(
