@@ -7,7 +7,7 @@ study, so that a command that was ended goes on where it stopped.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +19,18 @@ from popmodel.documents import parse_json, read_text
 from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.files import write_text
 from popmodel.model.signature import files as signatures
-from popmodel.plain import document
-from popmodel.study import found, machine, manifest, runs, scripts
-from popmodel.study.found import Extract, Extracted
-from popmodel.study.manifest import Manifest, carried_out, is_done, opened
-from popmodel.study.plan import LEAST, Run, left_out
+from popmodel.plain import document, plain
+from popmodel.study import checks, executor, learning, machine, manifest, scripts
+from popmodel.study.executor import command_of, done_runs, step_of, suited, words_of
+from popmodel.study.manifest import Manifest, Step, carried_out, is_done, opened
+from popmodel.study.plan import Run, left_out
 from popmodel.study.request import CHANGEABLE, Prepared, Request, prepared
-from popmodel.study.traced import command_of, trace_of, words_of
 from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.bench.suite import Progress
-    from popmodel.study.runs import Tell
+    from popmodel.study.executor import Tell
     from popmodel.tracer.library import Library
 
 SUFFIX = ".study"
@@ -55,7 +54,7 @@ def default_folder(request: Request) -> Path:
 def plan(request: Request, folder: Path) -> dict[str, Any]:
     """Return what would be done, ``popmodel/study-plan/1``, without doing any of it."""
     about = prepared(request)
-    out = left_out(about.runs)
+    out = left_out(list(dict.fromkeys(run.configuration for run in about.runs)))
     return document(
         "popmodel/study-plan/1",
         folder=folder,
@@ -81,31 +80,32 @@ def plan(request: Request, folder: Path) -> dict[str, Any]:
 def study(
     request: Request,
     folder: Path,
-    extract: Extract,
     watch: Watch,
     *,
+    patience: float | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Carry a study out, or go on with it."""
+    """Carry a study out, or go on with it; with patience, s, wait for a quiet machine first."""
     about = prepared(request)
     _check_given(request)
     with manifest.held(folder):
-        state = opened(
-            folder, request.to_dict(), _inputs(request, about), changeable=CHANGEABLE, force=force
-        )
+        state = _opened(folder, request, about, force=force)
         if scripts.is_there(folder):
             state = scripts.collected(state, about, watch.tell)
         else:
-            state = runs.make(
+
+            def look() -> tuple[Sequence[Path], Mapping[str, Any]]:
+                return (), vars(checks.look(patience, watch.tell))
+
+            state = executor.make(
                 state,
-                about.words,
-                about.command,
-                about.runs,
+                about,
                 lambda: watch.building(about.command),
                 request.budget,
                 watch.tell,
+                lambda state: carried_out(state, "load", "cat /proc/loadavg", look),
             )
-        return _concluded(state, request, about, extract, watch)
+        return _concluded(state, request, about, watch)
 
 
 def job(request: Request, folder: Path, watch: Watch, *, force: bool = False) -> Path | None:
@@ -113,9 +113,7 @@ def job(request: Request, folder: Path, watch: Watch, *, force: bool = False) ->
     about = prepared(request)
     _check_given(request)
     with manifest.held(folder):
-        opened(
-            folder, request.to_dict(), _inputs(request, about), changeable=CHANGEABLE, force=force
-        )
+        _opened(folder, request, about, force=force)
         if scripts.is_there(folder) and not force:
             return None
         measure = request.machine is None
@@ -123,22 +121,30 @@ def job(request: Request, folder: Path, watch: Watch, *, force: bool = False) ->
         return scripts.write(folder, about, library, request.budget, measure=measure)
 
 
-def _concluded(
-    state: Manifest, request: Request, about: Prepared, extract: Extract, watch: Watch
-) -> dict[str, Any]:
+def _opened(folder: Path, request: Request, about: Prepared, *, force: bool) -> Manifest:
+    """Begin a study or go on; the program and its signature must not change meanwhile."""
+    given = [] if request.signature is None else [Path(request.signature)]
+    inputs = [about.program, *(path for path in given if path.is_file())]
+    return opened(folder, request.to_dict(), inputs, changeable=CHANGEABLE, force=force)
+
+
+def _concluded(state: Manifest, request: Request, about: Prepared, watch: Watch) -> dict[str, Any]:
     """What follows from the runs: signature, machine, splits, validation."""
     folder = state.folder
-    made = tuple(runs.done_runs(state, about.runs))
-    out = left_out(made)
-    if len(made) < LEAST or out is None:
+    made = suited(about.words, done_runs(state, about.runs))
+    if not made:
         raise PopmodelError(
-            f"{folder}: {len(made)} run is too few: one to learn from, one to predict",
-            "name the runs with --runs 1x1,2x1, or give sizes of the problem with --set",
+            f"{folder}: no run that says anything of the program was made",
+            "name other runs with --runs 1x1,2x1",
         )
-    learnt = [run for run in made if run != out]
-    state = _signature(state, request, about, learnt, extract, watch)
+    out = left_out(list(dict.fromkeys(run.configuration for run in made)))
+    others = {run: step for run, step in made.items() if run.configuration != out}
+    if out is not None and request.signature is None:
+        path = folder / learning.CHECK
+        state = _signature(state, "check", path, request, about, others, watch)
+    state = _signature(state, "signature", folder / learning.SIGNATURE, request, about, made, watch)
     state = _profile(state, request, watch)
-    rests = _rests(state, request, made, learnt)
+    rests = _rests(state, request, made)
     path = folder / RESULT
     if is_done(state, "result") and state.steps["result"].facts == rests:
         return _document(path)
@@ -146,8 +152,8 @@ def _concluded(
 
     def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
         documents.update(result(state, request, about, made, out))
-        for name, one in documents.items():
-            _keep(folder / name, one)
+        for name, content in documents.items():
+            _keep(folder / name, content)
         return [folder / name for name in documents], rests
 
     carried_out(state, "result", f"popmodel study -o {shell.quote(str(folder))} ...", work)
@@ -170,30 +176,23 @@ def _check_given(request: Request) -> None:
                 )
 
 
-def _inputs(request: Request, about: Prepared) -> list[Path]:
-    """Files that must not change while a study goes on."""
-    given = [request.machine, request.target_machine, request.signature]
-    named = [Path(name) for name in given if name is not None and Path(name).is_file()]
-    return [about.program, *named]
-
-
 def _signature(
     state: Manifest,
+    step: str,
+    path: Path,
     request: Request,
     about: Prepared,
-    learnt: Sequence[Run],
-    extract: Extract,
+    runs: Mapping[Run, Step],
     watch: Watch,
 ) -> Manifest:
-    """The signature: given, or found in the traces of all runs but one."""
-    folder = state.folder
+    """A signature: given, or found in the traces of some runs."""
+    learnt = learning.learnt_from(runs)
     names = [run.name for run in learnt]
-    path = folder / found.SIGNATURE
     rests = {} if request.signature is not None else _contents(state, learnt)
-    before = state.steps.get("signature")
+    before = state.steps.get(step)
     if before is not None and before.state == manifest.DONE and path.exists():
         is_current = before.facts["runs"] == names and before.facts.get("contents") == rests
-        if not is_done(state, "signature"):
+        if not is_done(state, step):
             watch.tell(
                 f"{path} was changed by hand: it is used as it is"
                 + ("" if is_current else "; its runs changed since (without it, it is found anew)")
@@ -206,28 +205,29 @@ def _signature(
             return state
         if is_current:
             return state
-    traces = {trace_of(folder, run): run for run in learnt}
-    if request.signature is not None:
-        source = request.signature
-        command = shell.join(["popmodel", "signature", "check", str(folder / found.SIGNATURE)])
+    source = request.signature
+    if source is not None:
+        command = shell.join(["popmodel", "signature", "check", str(path)])
     else:
-        source, command = None, found.command(folder, traces)
-        watch.tell(f"finding the signature in {plural(len(traces), 'trace')}")
+        command = learning.command(path, state.folder, learnt)
+        purpose = "" if step == "signature" else " without the runs to predict"
+        watch.tell(f"finding the signature in {plural(len(learnt), 'trace')}{purpose}")
 
     def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
+        notes: tuple[str, ...] = ()
         if source is None:
-            values = {path: dict(run.settings) for path, run in traces.items()}
-            made, refused = runs.tried(state, about.runs, about.cores)
-            one = extract(values, about.name, made, refused)
+            made, refused = executor.tried(state, about.runs, about.cores)
+            text, notes = learning.signature_of_runs(
+                state.folder, learnt, about.name, made, refused
+            )
         else:
             signature_of(source)  # a wrong one is refused before it is copied
-            one = Extracted(signatures.read(source)[2])
-        path = found.write(folder, one, about.own_words)
+            text = signatures.read(source)[2]
+        learning.write(path, text, about.own_words)
         signature_of(path)
-        notes = {"given": source, "notes": one.notes}
-        return [path], {"runs": names, "contents": rests, **notes}
+        return [path], {"runs": names, "contents": rests, "given": source, "notes": notes}
 
-    return carried_out(state, "signature", command, work)
+    return carried_out(state, step, command, work)
 
 
 def _profile(state: Manifest, request: Request, watch: Watch) -> Manifest:
@@ -239,10 +239,15 @@ def _profile(state: Manifest, request: Request, watch: Watch) -> Manifest:
         watch.tell("measuring this machine, about a minute (--machine FILE: use a profile)")
 
     def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
-        if scripts.is_there(state.folder):
-            machine.of_samples(path)
-            return [path], {"failures": []}
-        failures = machine.measure(path, watch.measuring)
+        failures: Sequence[str] = ()
+        try:
+            if scripts.is_there(state.folder):
+                machine.of_samples(path)
+            else:
+                failures = machine.measure(path, watch.measuring)
+        except PopmodelError as error:
+            machine.unknown(path)
+            failures = [f"{error.message}: all of the machine but its shape is assumed, and wide"]
         for failure in failures:
             watch.tell(f"warning: {failure}")
         return [path], {"failures": failures}
@@ -250,24 +255,24 @@ def _profile(state: Manifest, request: Request, watch: Watch) -> Manifest:
     return carried_out(state, "machine", shell.join(machine.command(path)), work)
 
 
-def _rests(
-    state: Manifest, request: Request, made: Sequence[Run], learnt: Sequence[Run]
-) -> dict[str, Any]:
+def _rests(state: Manifest, request: Request, made: Mapping[Run, Step]) -> dict[str, Any]:
     """What a result rests on: another one is made where any of it has changed."""
-    paths = [state.folder / found.SIGNATURE]
-    paths += [state.folder / machine.PROFILE] if request.machine is None else []
+    names = (learning.SIGNATURE, learning.CHECK, machine.PROFILE)
+    given = (name for name in (request.machine, request.target_machine) if name is not None)
+    paths = [
+        path for path in (*map(state.folder.joinpath, names), *map(Path, given)) if path.is_file()
+    ]
     return {
         "popmodel": provenance.collect(()).popmodel,
         "files": [provenance.describe_input(path).head_sha256 for path in paths],
         "contents": _contents(state, made),
-        "learnt": [run.name for run in learnt],
-        "budget": request.budget,
+        "request": plain(request.to_dict()),
     }
 
 
-def _contents(state: Manifest, some: Sequence[Run]) -> dict[str, list[str]]:
+def _contents(state: Manifest, some: Iterable[Run]) -> dict[str, list[str]]:
     """What the files of some runs hold."""
-    return manifest.contents(state, map(runs.step_of, some))
+    return manifest.contents(state, map(step_of, some))
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -277,9 +282,9 @@ def _document(path: Path) -> dict[str, Any]:
     return kept
 
 
-def _keep(path: Path, one: Mapping[str, Any]) -> None:
+def _keep(path: Path, content: Mapping[str, Any]) -> None:
     try:
-        text = json.dumps(one, indent=1, allow_nan=False)
+        text = json.dumps(content, indent=1, allow_nan=False)
         write_text(path, f"{text}\n", read=_document)
     except OSError as error:
         raise manifest.unwritable(path, error) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,80 +10,211 @@ from typing import Any
 
 from popmodel import provenance, shell
 from popmodel.api.inputs import profile_of, signature_of
-from popmodel.api.inputs import trace_of as trace_of_path
-from popmodel.api.predict import Prediction, predict
+from popmodel.api.predict import predict
 from popmodel.api.sweep import Sweep, sweep
 from popmodel.api.validate import Validation, validate
-from popmodel.efficiency.measure import analyse
-from popmodel.machine.profile import Profile
+from popmodel.errors import PopmodelError
+from popmodel.machine.profile import MissingQuantity, Profile
+from popmodel.model.signature.program import Signature
 from popmodel.plain import plain
-from popmodel.runs.measurement import from_run
-from popmodel.study import found, machine, runs
-from popmodel.study.manifest import Manifest
+from popmodel.study import checks, executor, learning, machine
+from popmodel.study.executor import step_of, trace_of, undisturbed
+from popmodel.study.manifest import Manifest, Step
 from popmodel.study.plan import Run
+from popmodel.study.recommendation import Answer, ModelledSplit, answers, nearest, times_of
 from popmodel.study.request import Prepared, Request
-from popmodel.study.traced import trace_of
 
 RESULT, SWEEP, VALIDATION = "study.json", "sweep.json", "validation.json"
 
 
 def result(
-    state: Manifest, request: Request, about: Prepared, made: Sequence[Run], out: Run
+    state: Manifest,
+    request: Request,
+    about: Prepared,
+    made: Mapping[Run, Step],
+    out: Run | None,
 ) -> dict[str, Any]:
     """The documents of a study, by the names of their files."""
     folder = state.folder
-    here = profile_of(request.machine or folder / machine.PROFILE)
-    there = machine.target(here, request.cores, folder / machine.TARGET)
-    if request.target_machine is not None:
-        given = profile_of(request.target_machine)
-        there = machine.Target(given, machine.word(given))
-    signature = signature_of(folder / found.SIGNATURE)
+    signature = signature_of(folder / learning.SIGNATURE)
     if signature.command == (f"./{signature.name}",):  # found anew or written by hand without it
         signature = replace(signature, command=about.own_words)
-    swept = sweep(signature, there.profile, request.cores, request.target)
-    checked = validate(
-        signature,
-        trace_of(folder, out),
-        machine=here,
-        settings=dict(out.settings),
-        all_runs=True,
-    )
+    here = profile_of(request.machine or folder / machine.PROFILE)
+    try:
+        there = _target(request, here, folder)
+        swept = sweep(signature, there.profile, request.cores, request.target)
+    except MissingQuantity as error:
+        here = machine.unknown(folder / machine.UNKNOWN)
+        assumed = f"all of the machine but its shape, because {error.message}"
+        there = replace(_target(request, here, folder), assumed=assumed)
+        swept = sweep(signature, there.profile, request.cores, request.target)
+    checked = _checked(folder, request, made, out, here)
+    one = checked.to_dict()["splits"][0] if isinstance(checked, Validation) else None
+    compared = checked if isinstance(checked, str) else None if one is None else one["runtime"]
+    doubts = checks.doubts(made, out, compared)
+    table = _answers(swept, signature, here, made, out, compared)
     documents: dict[str, Any] = {
-        SWEEP: _stamped(swept.to_dict(), _sweep_command(folder, request, there)),
-        VALIDATION: _stamped(checked.to_dict(), _validate_command(folder, out, here)),
+        SWEEP: _stamped(swept.to_dict(), _sweep_command(folder, request, there))
     }
+    if out is not None and isinstance(checked, Validation):
+        command = _validate_command(folder, request, made, out, here)
+        documents[VALIDATION] = _stamped(checked.to_dict(), command)
     told = _told(state, request, about, made, out)
-    told |= _judged(swept, checked, there, request)
-    told["commands"] = _commands(state, made, there, here, out, request)
+    told |= {
+        "doubts": doubts,
+        "validation": None
+        if one is None
+        else {
+            **{key: one[key] for key in ("processes", "threads", "parameters", "runtime")},
+            "verdict": documents[VALIDATION]["verdict"],
+        },
+        "machine": {"path": there.file, "assumed": there.assumed},
+        "splits": [_row(answer) for answer in table],
+        "recommended": _recommended(swept, there, request, table),
+        "commands": _commands(state, request, made, there, here, out),
+    }
     documents[RESULT] = {**swept.to_dict(), "study": plain(told)}
     return documents
 
 
+def _target(request: Request, here: Profile, folder: Path) -> machine.Target:
+    if request.target_machine is not None:
+        given = profile_of(request.target_machine)
+        return machine.Target(given, machine.word(given))
+    return machine.target(here, request.cores, folder / machine.TARGET)
+
+
+def _checked(
+    folder: Path, request: Request, made: Mapping[Run, Step], out: Run | None, here: Profile
+) -> Validation | str | None:
+    """The configuration that was left out beside its prediction; a text says why there is none."""
+    if out is None:
+        return None
+    try:
+        return validate(
+            folder / (learning.SIGNATURE if request.signature else learning.CHECK),
+            [trace_of(folder, run) for run in repeats_of(made, out)],
+            machine=here,
+            settings=dict(out.settings),
+            all_runs=True,
+        )
+    except PopmodelError as error:
+        return error.message
+
+
+def repeats_of(made: Mapping[Run, Step], configuration: Run) -> list[Run]:
+    """The repeats of a configuration that tell how long it takes."""
+    return [run for run in undisturbed(made) if run.configuration == configuration]
+
+
+def _answers(
+    swept: Sweep,
+    signature: Signature,
+    here: Profile,
+    made: Mapping[Run, Step],
+    out: Run | None,
+    compared: Mapping[str, Any] | str | None,
+) -> list[Answer]:
+    """All splits, anchored at the runs."""
+    times = times_of(made)
+    names = [name for name, _ in next(iter(times)).settings]
+    splits = [
+        ModelledSplit(
+            one.placement.cores,
+            Run(*one.split, tuple((name, swept.settings[name]) for name in names)),
+            one.runtime.value,
+            one.draws,
+        )
+        for one in swept.candidates
+    ]
+    anchors = dict.fromkeys(nearest(split.run, times) for split in splits)
+    modelled = {
+        run: predict(signature, here, run.processes, run.threads, dict(run.settings)).runtime.value
+        for run in anchors
+    }
+    missed = 0.0
+    if isinstance(compared, Mapping) and out is not None:
+        missed = abs(math.log(compared["predicted"]) - times[out].log)
+    return answers(splits, times, modelled, missed)
+
+
+def _row(answer: Answer) -> dict[str, Any]:
+    return {
+        "cores": answer.cores,
+        "processes": answer.run.processes,
+        "threads": answer.run.threads,
+        "runtime": {"value": answer.value, "low": answer.low, "high": answer.high},
+        "plain": answer.plain,
+        "anchor": answer.anchor.name,
+        "tied": answer.tied,
+    }
+
+
+def _recommended(
+    swept: Sweep, there: machine.Target, request: Request, table: Sequence[Answer]
+) -> list[dict[str, Any]]:
+    """What to take for each number of cores, and what would narrow its interval."""
+    launches = {(one["processes"], one["threads"]): one for one in swept.to_dict()["candidates"]}
+    found = []
+    for cores in dict.fromkeys(answer.cores for answer in table):
+        of_cores = [answer for answer in table if answer.cores == cores]
+        taken = min(of_cores, key=lambda answer: answer.value)
+        split = taken.run.processes, taken.run.threads
+        one = predict(swept.signature, there.profile, *split, request.target)
+        found.append(
+            {
+                **{key: value for key, value in _row(taken).items() if key != "tied"},
+                "equal": [
+                    [answer.run.processes, answer.run.threads]
+                    for answer in of_cores
+                    if answer.tied and answer is not taken
+                ],
+                "launch": launches[split]["launch"],
+                "launch_mpirun": launches[split]["launch_mpirun"],
+                "doubtful": one.doubtful,
+                "measure": one.measure,
+                "sources": {
+                    name: one.inputs[name].source or "the traces"
+                    for name in one.doubtful
+                    if name.startswith("constants.") and name in one.inputs
+                },
+            }
+        )
+    return found
+
+
 def _told(
-    state: Manifest, request: Request, about: Prepared, made: Sequence[Run], out: Run
+    state: Manifest,
+    request: Request,
+    about: Prepared,
+    made: Mapping[Run, Step],
+    out: Run | None,
 ) -> dict[str, Any]:
     """What was done, for the document."""
     folder = state.folder
-    signature = state.steps["signature"]
+    signature, load = state.steps["signature"], state.steps.get("load")
     return {
         "folder": folder,
         "program": about.name,
         "words": request.command,
+        "load": None if load is None else load.facts,
         "runs": [
             {
                 "name": run.name,
                 **run.to_dict(),
                 "role": role_of(run, out),
-                "seconds": state.steps[runs.step_of(run)].facts["seconds"],
-                **_measured(trace_of(folder, run)),
+                "seconds": step.facts["seconds"],
+                "runtime": step.facts["runtime"],
+                "waited": step.facts["waited"],
+                "disturbed": step.facts["waited"] > executor.DISTURBED,
                 "trace": trace_of(folder, run),
             }
-            for run in made
+            for run, step in made.items()
         ],
         "budget": request.budget,
         "not_run": _not_run(state, about, made),
         "signature": {
-            "path": folder / found.SIGNATURE,
+            "path": folder / learning.SIGNATURE,
             "given": signature.facts["given"],
             "notes": signature.facts["notes"],
         },
@@ -90,96 +222,54 @@ def _told(
     }
 
 
-def _not_run(state: Manifest, about: Prepared, made: Sequence[Run]) -> list[dict[str, str]]:
-    """Runs that were planned and not made, and why."""
-    facts = state.steps[runs.step_of(made[0])].facts
-    able = runs.suited(about.runs, about.words, facts)
-
-    def why(run: Run) -> str:
-        if run not in able:
-            return "no OpenMP in the program"
-        failed = runs.failure(state, run)
-        return "the budget" if failed is None else failed.removeprefix(f"run {run.split} ")
-
-    return [{"name": run.name, "why": why(run)} for run in about.runs if run not in made]
-
-
-def _measured(path: Path) -> dict[str, Any]:
-    """What a trace says of its run: how long it took, and whether it had the cores for itself."""
-    run = analyse(trace_of_path(path))
-    one = from_run(run)
-    return {"runtime": one.runtime, "disturbed": one.disturbed, "waited": run.evidence.waited}
-
-
-def _judged(
-    swept: Sweep, checked: Validation, there: machine.Target, request: Request
-) -> dict[str, Any]:
-    """What to think of the recommendation: the run that was left out, and what is uncertain."""
-    (compared,) = checked.to_dict()["splits"]
-    recommended = []
-    for choice in swept.choices:
-        taken = choice.taken
-        one = predict(swept.signature, there.profile, *taken.split, request.target)
-        recommended.append(
-            {
-                "cores": choice.cores,
-                "processes": taken.split[0],
-                "threads": taken.split[1],
-                "runtime": taken.runtime,
-                "doubtful": one.doubtful,
-                "measure": one.measure,
-                "sources": _sources(one),
-            }
-        )
-    return {
-        "validation": {
-            "processes": compared["processes"],
-            "threads": compared["threads"],
-            "parameters": compared["parameters"],
-            "runtime": compared["runtime"],
-            "verdict": checked.to_dict()["verdict"],
-        },
-        "machine": {"path": there.file, "assumed": there.assumed},
-        "recommended": recommended,
-    }
-
-
-def _sources(one: Prediction) -> dict[str, str]:
-    """What the constants of the signature that are uncertain were found in."""
-    return {
-        name: one.inputs[name].source or "the traces"
-        for name in one.doubtful
-        if name.startswith("constants.") and name in one.inputs
-    }
+def _not_run(state: Manifest, about: Prepared, made: Mapping[Run, Step]) -> list[dict[str, str]]:
+    """Configurations that were planned and are not used, and why."""
+    single = executor.without_threads(about.words, executor.done_runs(state, about.runs))
+    known = {run.configuration for run in made}
+    found = []
+    for run in dict.fromkeys(run.configuration for run in about.runs):
+        if run in known:
+            continue
+        failed = executor.failure(state, run)
+        if single is not None and run.threads > 1:
+            why = single
+        else:
+            why = "the budget" if failed is None else failed.removeprefix(f"run {run.split} ")
+        found.append({"name": run.name, "why": why})
+    return found
 
 
 def _commands(
     state: Manifest,
-    made: Sequence[Run],
+    request: Request,
+    made: Mapping[Run, Step],
     there: machine.Target,
     here: Profile,
-    out: Run,
-    request: Request,
+    out: Run | None,
 ) -> list[dict[str, str]]:
     """What does each step by itself, in order."""
-    steps = [runs.step_of(run) for run in made]
-    steps += [name for name in ("machine", "signature") if name in state.steps]
-    done = [{"step": name, "command": state.steps[name].command} for name in steps]
-    return [
-        *done,
-        {"step": "sweep", "command": _sweep_command(state.folder, request, there)},
-        {"step": "validation", "command": _validate_command(state.folder, out, here)},
-    ]
+    steps = [step_of(run) for run in made if run.repeat == 1]
+    steps += [name for name in ("machine", "check", "signature") if name in state.steps]
+    found = [{"step": name, "command": state.steps[name].command} for name in steps]
+    found.append({"step": "sweep", "command": _sweep_command(state.folder, request, there)})
+    if out is not None:
+        command = _validate_command(state.folder, request, made, out, here)
+        found.append({"step": "validation", "command": command})
+    return found
 
 
 def _sweep_command(folder: Path, request: Request, there: machine.Target) -> str:
-    words = ["popmodel", "sweep", str(folder / found.SIGNATURE), "--machine", there.file]
+    words = ["popmodel", "sweep", str(folder / learning.SIGNATURE), "--machine", there.file]
     words += ["--cores", ",".join(map(str, request.cores))]
     return shell.join([*words, *_set(request.target)])
 
 
-def _validate_command(folder: Path, out: Run, here: Profile) -> str:
-    words = ["popmodel", "validate", str(folder / found.SIGNATURE), str(trace_of(folder, out))]
+def _validate_command(
+    folder: Path, request: Request, made: Mapping[Run, Step], out: Run, here: Profile
+) -> str:
+    signature = folder / (learning.SIGNATURE if request.signature else learning.CHECK)
+    traces = [str(trace_of(folder, run)) for run in repeats_of(made, out)]
+    words = ["popmodel", "validate", str(signature), *traces]
     words += ["--machine", machine.word(here), "--all-runs"]
     return shell.join([*words, *_set(dict(out.settings))])
 
@@ -189,9 +279,9 @@ def _set(values: Mapping[str, float]) -> list[str]:
 
 
 def role_of(run: Run, out: Run | None) -> str:
-    return "predicted" if run == out else "learnt from"
+    return "predicted" if run.configuration == out else "learnt from"
 
 
-def _stamped(one: Mapping[str, Any], command: str) -> dict[str, Any]:
+def _stamped(content: Mapping[str, Any], command: str) -> dict[str, Any]:
     stamp = plain(provenance.collect(()))
-    return {**one, "provenance": {**stamp, "command": command}}
+    return {**content, "provenance": {**stamp, "command": command}}

@@ -78,13 +78,21 @@ def command(
         ),
     ] = None,
     budget: Annotated[
-        str, typer.Option(metavar="TIME", help="Time for all runs together.")
+        str, typer.Option(metavar="TIME", help="Time for all runs together, with their repeats.")
     ] = "5min",
     runs: Annotated[
         str | None,
         typer.Option(
             metavar="PxT[,PxT...]",
             help="The small runs. Default: a handful of splits of the cores of this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Wait until the machine is quiet before the first run, at most so long.",
             show_default=False,
         ),
     ] = None,
@@ -148,10 +156,10 @@ def command(
 ) -> None:
     """Find the best split for a program by a few small runs.
 
-    Runs the program a few times on the cores of this machine, traces it, finds its signature in the
-    traces, measures the machine, predicts every split of the cores that you ask for, and checks the
-    prediction with a run that it left out. An interrupted study goes on when the same command is
-    run again.
+    Runs the program on few cores of this machine, each split several times, traces it, finds its
+    signature in the traces, measures the machine, checks the prediction with a split that it left
+    out, and predicts every split of the cores that you ask for. An interrupted study goes on when
+    the same command is run again.
     """
     from popmodel.api import study as api
     from popmodel.cli.output import target as goal_of
@@ -169,7 +177,7 @@ def command(
         settings=_values(set_ or []),
         at=settings(target or [], "--target"),
         runs=runs,
-        budget=_budget(budget),
+        budget=_time("--budget", budget),
         max_cores=optional_number("--max-cores", max_cores),
         machine=machine,
         target_machine=target_machine,
@@ -180,7 +188,8 @@ def command(
     if dry_run:
         goal.write(api.plan(request, folder), PLAN)
     elif not (request.script and write_script(request, folder, force=force)):
-        carry_out(request, folder, goal, force=force)
+        patience = None if wait is None else _time("--wait", wait)
+        carry_out(request, folder, goal, patience, force=force)
 
 
 def _is_script(text: str | None) -> bool:
@@ -190,15 +199,15 @@ def _is_script(text: str | None) -> bool:
     return text is not None and bool(choice("--script", text, SYSTEMS))
 
 
-def _budget(text: str) -> float:
+def _time(option: str, text: str) -> float:
     from popmodel.units import parse_time
 
     try:
         seconds = parse_time(text)
     except UsageError as error:
-        raise UsageError(f"--budget: {error.message}", error.hint) from None
+        raise UsageError(f"{option}: {error.message}", error.hint) from None
     if not seconds > 0:
-        raise UsageError(f"--budget {text}: must be above 0", "try --budget 5min")
+        raise UsageError(f"{option} {text}: must be above 0", f"try {option} 5min")
     return seconds
 
 

@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from popmodel.study.request import Request
 
 
-def carry_out(request: Request, folder: Path, goal: Target, *, force: bool) -> None:
+def carry_out(
+    request: Request, folder: Path, goal: Target, patience: float | None, *, force: bool
+) -> None:
     """Carry a study out, or go on with it, and show what came of it."""
     from popmodel.api.study import study
     from popmodel.cli.progress import Line
     from popmodel.report.study import VIEWS
     from popmodel.signals import as_exits
-    from popmodel.study.extract import extract
 
     line = Line()
     with _kept_when_interrupted(folder, line), as_exits():
-        document = study(request, folder, extract, _watch(line), force=force)
+        document = study(request, folder, _watch(line), patience=patience, force=force)
     goal.write(document, VIEWS, [folder / "manifest.json"])
 
 

@@ -1,7 +1,8 @@
-"""A study: its small runs, all splits, how good the prediction is, what to take, all commands."""
+"""A study: what to take and how sure that is, all splits, its runs, its check, its commands."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,6 @@ from popmodel.report.blocks import (
     notes,
     texts,
 )
-from popmodel.report.sweep_advice import is_sure
 from popmodel.report.uncertainty import about, main_inputs, measuring, named
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import format_time, plural
@@ -30,58 +30,140 @@ Told = Mapping[str, Any]
 NOTES = 3
 """Notes of the signature that a screen shows."""
 MORE_RUNS = "more runs would narrow it: --runs, --set or a larger --budget"
-_RUN_HEADS = ("run s", "runtime s", "role")
+_RUN_HEADS = ("runs", "runtime s", "spread", "waited", "role")
+_SPLIT_HEADS = ("runtime s", "90 %", "plain rule s", "scaled from")
 
 
 def blocks(document: Document) -> list[Section]:
-    """The runs, all splits, the check, the recommendation, and the commands of the steps."""
+    """Doubts, what to take, all splits; then what they rest on."""
     told = document["study"]
-    first, *splits = sweep.blocks(document)  # what is not modelled comes before the runs
+    first, *_ = sweep.blocks(document)  # what is not modelled comes first
     return [
         first,
-        *runs(told),
-        *splits,
-        check(told),
+        doubts(told),
         *(recommended(one, document) for one in told["recommended"]),
+        splits(told),
+        *runs(told),
+        check(told),
         commands(told),
     ]
+
+
+def doubts(told: Told) -> Section:
+    """Why the answer is not to be trusted yet; nothing if it is."""
+    if not told["doubts"]:
+        return ()
+    return (
+        Note("not to be trusted yet:", Role.WARNING),
+        *notes(told["doubts"], Role.BULLET),
+    )
+
+
+def recommended(one: Told, document: Document) -> Section:
+    """What to take, its interval, what is as good, how to launch it, and what would narrow it."""
+    told = document["study"]
+    taken = f"{one['processes']} x {one['threads']}"
+    facts = [
+        (
+            "fastest as far as known" if told["doubts"] else "recommended",
+            f"{taken} on {plural(one['cores'], 'core')}: {_interval(one['runtime'])}",
+        )
+    ]
+    if one["equal"]:
+        equal = ", ".join(f"{p} x {t}" for p, t in one["equal"])
+        facts.append(("a tie with", f"{equal}: this study cannot tell them apart"))
+    shares = one["doubtful"]
+    section: list[Any] = []
+    if shares:
+        first, measured = main_inputs(shares)
+        source = one["sources"].get(first)
+        facts.append(("to narrow it", named(first, shares[first])))
+        if source is not None:
+            facts.append(("", f"it comes from {source}; {MORE_RUNS}"))
+        if measured is not None:
+            text = f"largest that a benchmark measures: {named(measured, shares[measured])}"
+            facts.append(("", text))
+        section += notes(about(first), Role.REMARK)
+        section += measuring(one["measure"], document["machine"])
+    launch = Command((one["launch"], one["launch_mpirun"]), f"{one['cores']} cores")
+    return (Facts(tuple(facts)), *section, launch)
+
+
+def splits(told: Told) -> Section:
+    """All splits; the plain rule beside the prediction."""
+    taken = [(one["processes"], one["threads"], one["cores"]) for one in told["recommended"]]
+
+    def row(one: Told) -> Row:
+        split = f"{one['processes']} x {one['threads']}"
+        is_taken = (one["processes"], one["threads"], one["cores"]) in taken
+        mark = "*" if is_taken else "=" if one["tied"] else " "
+        time = one["runtime"]
+        interval = f"{time['low']:.3g}..{time['high']:.3g}"
+        figures = (f"{time['value']:.4g}", interval, f"{one['plain']:.4g}", one["anchor"])
+        return Row(f"{mark} {split}", texts(figures))
+
+    values = " ".join(f"{name}={value:g}" for name, value in told["target"].items())
+    cores = ", ".join(dict.fromkeys(str(one["cores"]) for one in told["splits"]))
+    return (
+        Heading(" ".join(filter(None, (f"splits of {cores} cores", values)))),
+        Table(heads(_SPLIT_HEADS), tuple(map(row, told["splits"])), first="  P x T"),
+        Note(
+            "* fastest, = a tie with it; times are those of the run that they are scaled from, by "
+            "the model and by the plain rule: powers of sizes that the runs show, cores in "
+            "proportion",
+            Role.REMARK,
+        ),
+    )
 
 
 def runs(told: Told) -> list[Section]:
     """What was run, and what the signature and the machine are."""
     facts = [("directory", str(told["folder"])), ("signature", _signature(told))]
+    facts.append(("machine", told["machine"]["path"]))
     if told["machine"]["assumed"]:
         facts.append(("assumed", told["machine"]["assumed"]))
+    if told["load"] is not None:
+        used = told["load"]["foreign"] + told["load"]["stolen"]
+        text = f"others used {used:.1f} of {plural(told['load']['cpus'], 'CPU')} before the runs"
+        facts.append(("load", text))
     for number, one in enumerate(told["not_run"]):
         facts.append(("" if number else "not run", f"{one['name']}: {one['why']}"))
-    rows = [Row(_name(run), texts(_figures(run))) for run in told["runs"]]
+    by_name: dict[str, list[Told]] = {}
+    for run in told["runs"]:
+        by_name.setdefault(_name(run), []).append(run)
+    rows = [Row(name, texts(_figures(repeats))) for name, repeats in by_name.items()]
+    title = Title(f"study of {told['program']}", (plural(len(told["runs"]), "run"),))
     return [
-        (
-            Title(f"study of {told['program']}", (plural(len(rows), "run"),)),
-            Facts(tuple(facts)),
-        ),
-        (Table(heads(_RUN_HEADS), tuple(rows), first="P x T"),),
-        _disturbed(told),
+        (title, Facts(tuple(facts))),
+        (Table(heads(_RUN_HEADS), tuple(rows), first="P x T"), *_disturbed(told)),
         _notes(told["signature"]),
     ]
 
 
-def _figures(run: Told) -> tuple[str, str, str]:
-    mark = "!" if run["disturbed"] else ""
-    return f"{run['seconds']:.4g}", f"{run['runtime']:.4g}{mark}", run["role"]
+def _figures(repeats: Sequence[Told]) -> tuple[str, ...]:
+    """What is told of the repeats of a configuration; those that count are the undisturbed ones."""
+    quiet = [run for run in repeats if not run["disturbed"]]
+    mark = "" if quiet else "!"
+    times = [run["runtime"] for run in quiet or repeats]
+    spread = f"{100 * (max(times) / min(times) - 1):.0f} %" if len(times) > 1 else ""
+    count = (
+        f"{len(quiet)} of {len(repeats)}" if 0 < len(quiet) < len(repeats) else f"{len(repeats)}"
+    )
+    waited = statistics.fmean(run["waited"] for run in quiet or repeats)
+    mean = statistics.geometric_mean(times)
+    return count, f"{mean:.4g}{mark}", spread, f"{100 * waited:.0f} %", repeats[0]["role"]
 
 
 def _disturbed(told: Told) -> Section:
-    """The warning for runs that did not have the machine for themselves."""
-    disturbed = [run for run in told["runs"] if run["disturbed"]]
-    if not disturbed:
+    """What the marks of runs mean that did not have the machine for themselves."""
+    if not any(run["disturbed"] for run in told["runs"]):
         return ()
-    waited = ", ".join(f"{100 * run['waited']:.2g} % in {_name(run)}" for run in disturbed)
     return (
         Note(
-            f"threads waited for CPUs (!), of the time that they were ready to run {waited}: "
-            "these times are too long, and so is what is predicted from them; run the study "
-            "again on an idle machine (--force)",
+            "threads waited for CPUs more than 10 % of the time that they were ready to run: such "
+            "runs are left out where others of their kind had the machine for themselves, else "
+            "marked (!), and splits are scaled from their time less the waiting; run the study "
+            "again on a quiet machine (--force --wait 10min)",
             Role.WARNING,
         ),
     )
@@ -103,10 +185,7 @@ def _notes(signature: Told) -> Section:
 
 def _signature(told: Told) -> str:
     path, given = told["signature"]["path"], told["signature"]["given"]
-    if given is not None:
-        return f"{path} (given: {given})"
-    learnt = sum(run["role"] == "learnt from" for run in told["runs"])
-    return f"{path} (found in {plural(learnt, 'trace')})"
+    return f"{path} (given: {given})" if given is not None else f"{path} (found in the traces)"
 
 
 def _name(run: Told) -> str:
@@ -115,16 +194,22 @@ def _name(run: Told) -> str:
 
 
 def check(told: Told) -> Section:
-    """The prediction of the run that was left out."""
+    """The prediction of the configuration that was left out."""
     one = told["validation"]
+    if one is None:
+        return ()
     time = one["runtime"]
     run = _name({**one, "settings": one["parameters"]})
-    inside = {None: "", 0: ", outside the interval", 1: ", inside the interval"}[time["covered"]]
+    inside = ""
+    if time["low"] is not None:
+        is_inside = time["low"] <= time["mean"] <= time["high"]
+        inside = f", {'inside' if is_inside else 'outside'} the interval"
+    then = "" if told["signature"]["given"] is not None else ", then learnt from"
     return (
-        Heading(f"check: {run} was left out and predicted from the others"),
+        Heading(f"check: {run} was left out, predicted from the others{then}"),
         Facts(
             (
-                ("predicted", _interval(time["predicted"], time["low"], time["high"])),
+                ("predicted", _interval({**time, "value": time["predicted"]})),
                 ("measured", format_time(time["mean"])),
                 ("error", f"{100 * time['error']:+.1f} %{inside}"),
             )
@@ -133,40 +218,12 @@ def check(told: Told) -> Section:
     )
 
 
-def recommended(one: Told, document: Document) -> Section:
-    """What to take, its interval, and what would narrow that."""
-    time = one["runtime"]
-    value = _interval(time["value"], time["low"], time["high"])
-    if time["low"] is None and time.get("why"):
-        value = f"{value}; no interval: {time['why']}"
-    split = f"{one['processes']} x {one['threads']} on {plural(one['cores'], 'core')}"
-    choices = [each for each in document["choices"] if each["cores"] == one["cores"]]
-    sure = all(is_sure(choice, document) for choice in choices)
-    facts = (("recommended" if sure else "fastest", f"{split}: {value}"),)
-    shares = one["doubtful"]
-    if not shares:
-        return (Facts(facts),)
-    first, measured = main_inputs(shares)
-    source = one["sources"].get(first)
-    lines = [("to narrow it", named(first, shares[first]))]
-    if source is not None:
-        lines.append(("", f"it comes from {source}; {MORE_RUNS}"))
-    if measured is not None:
-        lines.append(
-            ("", f"largest that a benchmark measures: {named(measured, shares[measured])}")
-        )
-    return (
-        Facts((*facts, *lines)),
-        *notes(about(first), Role.REMARK),
-        *measuring(one["measure"], document["machine"]),
-    )
-
-
-def _interval(value: float, low: float | None, high: float | None) -> str:
-    text = format_time(value)
-    if low is None or high is None:
+def _interval(time: Told) -> str:
+    text = format_time(time["value"])
+    if time["low"] is None or time["high"] is None:
         return text
-    return f"{text} (90 %: {format_time(low, digits=3)} .. {format_time(high, digits=3)})"
+    low, high = (format_time(time[end], digits=3) for end in ("low", "high"))
+    return f"{text} (90 %: {low} .. {high})"
 
 
 def commands(told: Told) -> Section:
@@ -199,6 +256,7 @@ def plan_blocks(document: Document) -> list[Section]:
         ("machine", document["machine"] or "measured, about a minute"),
         ("target", _target(document)),
         ("time", "known after the first run; those that exceed the budget are left out"),
+        ("repeats", "each run three times in turn, then until times stand or the budget is used"),
     ]
     rows = [Row(_name(run), texts((run["role"],))) for run in document["runs"]]
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from popmodel.plain import plain
 from popmodel.study.manifest import unwritable
 from popmodel.values import dataclass
 
-PROFILE, TARGET = "machine.json", "target.json"
+PROFILE, TARGET, UNKNOWN = "machine.json", "target.json", "unknown.json"
 _NETWORK = ("inter", "nic_G")
 """What of a profile tells of messages between nodes."""
 
@@ -45,6 +46,14 @@ def word(profile: Profile) -> str:
 def command(path: Path) -> list[str]:
     """The command that measures this machine by itself."""
     return ["popmodel", "bench", "-o", str(path), "--force"]
+
+
+def unknown(path: Path) -> Profile:
+    """Write a profile of this machine that knows its shape only: all else is assumed, and wide."""
+    name = f"{os.uname().nodename}, not measured"
+    topology = hardware.here().topology()
+    _write(path, {"schema": "popmodel/machine/1", "name": name, "topology": topology})
+    return profiles.load(path)
 
 
 def measure(

@@ -5,7 +5,9 @@
     app.study/
         manifest.json          this
         runs/2x1.prv.gz        a run: its trace (.prv.gz, .pcf, .row) and its output (.log)
-        signature.toml         what the program does, found in the traces
+        runs/2x1.r2.prv.gz     the same a second time
+        check.toml             what the program does, found in all runs but those left out
+        signature.toml         the same, found in all runs
         machine.json           profile of this machine, with its samples beside it
         target.json            profile of the machine that the splits are for
         sweep.json, validation.json, study.json   what came of it
@@ -55,27 +57,40 @@ DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
 
 _OTHER = "choose another directory with -o"
 _FILE = record({"path": Text(), "size": Whole(0), "head_sha256": Text()})
+_LEARNT = Table(
+    {
+        "runs": Items(Text(), 1),
+        "contents": Named(Items(Text())),
+        "given": Optional(Text()),
+        "notes": Items(Text()),
+    },
+    ("runs", "given", "notes"),
+)
 _FACTS = {
     "run": Table(
         {
             "processes": Whole(1),
             "threads": Whole(1),
             "settings": Named(Real()),
+            "repeat": Whole(1),
             "seconds": Real(least=0),
+            "runtime": Real(above=0),
+            "waited": Real(least=0, most=1),
+            "used_threads": Whole(1),
             "has_openmp": Flag(),
             "has_mpi": Flag(),
-            "messages": Whole(0),
         },
-        ("seconds", "has_openmp", "has_mpi"),
+        ("seconds", "runtime", "waited", "used_threads", "has_openmp", "has_mpi"),
     ),
-    "signature": Table(
+    "signature": _LEARNT,
+    "check": _LEARNT,
+    "load": record(
         {
-            "runs": Items(Text(), 1),
-            "contents": Named(Items(Text())),
-            "given": Optional(Text()),
-            "notes": Items(Text()),
-        },
-        ("runs", "given", "notes"),
+            "cpus": Whole(1),
+            "foreign": Real(least=0),
+            "stolen": Real(least=0),
+            "limit": Optional(Real(above=0)),
+        }
     ),
     "machine": record({"failures": Items(Text())}),
 }

@@ -1,10 +1,10 @@
 """Which small runs a study makes: few, on the cores at hand, that tell the most about large ones.
 
 What a run depends on is learnt from runs that differ in it: in the processes P, in the threads T,
-and in every parameter of the program. So there are runs along each of these axes, and one where
-processes and threads are combined. One run is left out of what the signature is made from and
-predicted with it: the largest whose values of P, T and parameters other runs have as well, for a
-model should not be judged by what it has never seen any of.
+and in every parameter of the program. All splits are run at the largest size, which is nearest to
+what is predicted, and the ends of both axes at the smaller ones. Every configuration is run several
+times, in turn, so that what disturbs the machine for a while disturbs all alike. One configuration
+is left out of what the signature is made from, and predicted with it.
 """
 
 from __future__ import annotations
@@ -12,35 +12,55 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from scipy.special import stdtrit
+
 from popmodel.errors import UsageError
-from popmodel.study.command import PROCESSES, THREADS
 from popmodel.values import dataclass
 
+PROCESSES, THREADS = "P", "T"
 LEAST = 2
-"""Runs that a study needs: one to learn from, and one to predict."""
+"""Configurations that a study plans: one to learn from, and one to predict."""
+REPEATS = 3
+"""How often every configuration is run, as far as the budget allows."""
+MOST_REPEATS = 9
+SETTLED = 0.03
+"""Half the 90 % interval of a configuration's mean time, from which it need not be repeated."""
 _MOST_OF_AXIS = 4
 """Numbers of processes, or of threads, that are tried."""
 
-Settings = Mapping[str, float]
+Admits = Callable[["Run"], bool]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A small run."""
+    """A small run; without its number among the repeats it is a configuration."""
 
-    # P, and T of each.
     processes: int
-    threads: int
+    threads: int  # Of each process
     # Values of the parameters, by name in the order of the command line.
     settings: tuple[tuple[str, float], ...] = ()
+    repeat: int = 1  # The how manyth of its configuration it is
 
     @property
     def cores(self) -> int:
         """Threads in all."""
         return self.processes * self.threads
+
+    @property
+    def size(self) -> float:
+        """How large the problem is: the product of its parameters, as far as they are above 0."""
+        return math.prod(value for _, value in self.settings if value > 0)
+
+    @property
+    def configuration(self) -> Run:
+        """The first of its repeats."""
+        return replace(self, repeat=1)
 
     @property
     def split(self) -> str:
@@ -49,9 +69,10 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What its files are called: ``2x1`` or ``2x1-N=96``."""
+        """What its files are called: ``2x1``, ``2x1-N=96``, or ``2x1-N=96.r2`` the second time."""
         values = [f"-{name}={value:.15g}" for name, value in self.settings]
-        return f"{self.processes}x{self.threads}{''.join(values)}"
+        again = f".r{self.repeat}" if self.repeat > 1 else ""
+        return f"{self.processes}x{self.threads}{''.join(values)}{again}"
 
     @property
     def values(self) -> dict[str, float]:
@@ -64,26 +85,26 @@ class Run:
             "processes": self.processes,
             "threads": self.threads,
             "settings": dict(self.settings),
+            "repeat": self.repeat,
         }
 
 
 def plan(
-    cores: int,
-    parameters: Mapping[str, Sequence[float]],
-    *,
-    processes: bool = True,
-    threads: bool = True,
-    admits: Callable[[Run], bool] = lambda _: True,
+    cores: int, parameters: Mapping[str, Sequence[float]], *, admits: Admits = lambda _: True
 ) -> tuple[Run, ...]:
-    """Plan the runs, the most telling first: a smaller budget drops those at the end."""
-    first = tuple((name, values[0]) for name, values in parameters.items())
-    few = next((p for p in range(1, cores + 1) if admits(Run(p, 1, first))), None)
+    """Plan the configurations, the most telling first: a smaller budget drops those at the end."""
+    largest = tuple((name, max(values)) for name, values in parameters.items())
+    smaller = [
+        tuple((name, value if name == changed else most) for name, most in largest)
+        for changed, values in parameters.items()
+        for value in sorted(set(values))[:-1]
+    ]
+    smaller.sort(key=lambda settings: Run(1, 1, settings).size)
+    few = next((p for p in range(1, cores + 1) if admits(Run(p, 1, largest))), None)
     if few is None:
         return ()
-    most = cores if processes else few
-    of_processes = _axis([p for p in range(few, most + 1) if admits(Run(p, 1, first))])
-    most = cores // few if threads else 1
-    of_threads = _axis([t for t in range(1, most + 1) if admits(Run(few, t, first))])
+    of_processes = _axis([p for p in range(few, cores + 1) if admits(Run(p, 1, largest))])
+    of_threads = _axis([t for t in range(1, cores // few + 1) if admits(Run(few, t, largest))])
     ends = [(few, 1), (of_processes[-1], 1), (few, of_threads[-1])]
     # of values that are tried apart as well, so that it can be left out and predicted
     combined = max(
@@ -92,23 +113,19 @@ def plan(
         default=(few, 1),
     )
     between = [*((p, 1) for p in of_processes[1:-1]), *((few, t) for t in of_threads[1:-1])]
-    others = [
-        tuple((name, value if name == changed else start) for name, start in first)
-        for changed, values in parameters.items()
-        for value in values[1:]
-    ]
-    largest = (of_processes[-1], 1) if processes else (few, of_threads[-1])
     runs = [
-        *(Run(*split, first) for split in ends),
-        *(Run(*split, settings) for settings in others for split in ((few, 1), largest)),
-        *(Run(*split, first) for split in (combined, *between)),
+        *(Run(*split, settings) for settings in smaller[:1] for split in ends),
+        *(Run(*split, largest) for split in (*ends, combined)),
+        *(Run(*split, settings) for settings in smaller[1:] for split in ends),
+        *(Run(*split, largest) for split in between),
     ]
     return tuple(run for run in dict.fromkeys(runs) if admits(run))
 
 
 def named_runs(text: str, parameters: Mapping[str, Sequence[float]]) -> tuple[Run, ...]:
-    """Return the runs that a user names, ``1x1,2x1,1x2``, each with all values of the
-    parameters.
+    """Return the runs that a user names, each with all values of the parameters.
+
+    ``1x1,2x1,2x1`` names the last one twice: so often it is run at least.
     """
     splits = []
     for word in text.split(","):
@@ -122,55 +139,122 @@ def named_runs(text: str, parameters: Mapping[str, Sequence[float]]) -> tuple[Ru
     settings = itertools.product(
         *([(name, value) for value in values] for name, values in parameters.items())
     )
-    runs = tuple(dict.fromkeys(Run(*split, one) for one in settings for split in splits))
-    if len(runs) < LEAST:
+    often: Counter[Run] = Counter()
+    runs = []
+    for run in (Run(*split, values) for values in settings for split in splits):
+        often[run] += 1
+        runs.append(replace(run, repeat=often[run]))
+    if len(often) < LEAST:
         raise UsageError(
-            f"--runs {text}: a study needs two runs: one to learn from, one to predict",
+            f"--runs {text}: a study needs two different runs: one to learn from, one to predict",
             "try --runs 1x1,2x1,1x2",
         )
-    return runs
+    return tuple(runs)
 
 
-def left_out(runs: Sequence[Run]) -> Run | None:
-    """Return the run to be predicted from the others; None if there are too few.
+def left_out(configurations: Sequence[Run]) -> Run | None:
+    """Return the configuration to be predicted from the others; None if there is but one.
 
-    The one with most cores, of those with the largest problem, of those without which the others
-    still show what the signature needs: every number of processes and of threads, and, of every
-    parameter, its value or two others (a law then tells), for messages too if the run sends any.
-    Where there is none such, the smallest, as what is larger shows more.
+    That nearest to what the study is for: the largest problem on the most cores, of several cores
+    and of what others show, number of processes, of threads and, of every parameter, the value or
+    two others. Where there is none such, one that leaves another with several processes, since
+    only those have messages.
     """
-    if len(runs) < LEAST:
+    if len(configurations) < LEAST:
         return None
-    able = [one for one in runs if _is_shown(one, [other for other in runs if other != one])]
-    if not able:
-        return min(runs, key=lambda one: one.cores)
-    return max(
-        able,
-        key=lambda one: (
-            one.cores,
-            [value for _, value in one.settings],
-            min(one.processes, one.threads),
-        ),
+
+    def merit(run: Run) -> tuple[Any, ...]:
+        others = [other for other in configurations if other != run]
+        messages = any(other.processes > 1 for other in others)
+        return (run.cores > 1, _is_shown(run, others), messages, run.size, run.cores, run.processes)
+
+    return max(configurations, key=merit)
+
+
+def _is_shown(run: Run, others: Sequence[Run]) -> bool:
+    """Whether others show what a run does, as far as it matters for large runs."""
+    seen = [
+        {value for _, value in column} for column in zip(*(o.settings for o in others), strict=True)
+    ]
+    return (
+        run.processes in {other.processes for other in others}
+        and run.threads in {other.threads for other in others}
+        and all(
+            value in values or len(values) >= LEAST
+            for (_, value), values in zip(run.settings, seen, strict=True)
+        )
     )
+
+
+def next_configuration(
+    planned: Sequence[Run],
+    runtimes: Mapping[Run, Sequence[float]],
+    counts: Mapping[Run, int],
+    ended: Collection[Run],
+) -> Run | None:
+    """Return the configuration to run next, round robin; None when nothing more is to be learnt.
+
+    Parameters
+    ----------
+    planned : sequence of Run
+        Configurations, with the repeats that are wanted in any case.
+    runtimes : mapping of Run to sequence of float
+        Times of the repeats that count, s, by configuration.
+    counts : mapping of Run to int
+        How often each configuration was run.
+    ended : collection of Run
+        Configurations that are not run (again): refused, or too long for the budget.
+    """
+    wanted = Counter(run.configuration for run in planned)
+
+    def is_open(run: Run) -> bool:
+        count = counts.get(run, 0)
+        if run in ended:
+            return False
+        if count < max(wanted[run], REPEATS):
+            return True
+        return count < MOST_REPEATS and half_width(runtimes[run]) > SETTLED
+
+    return min(filter(is_open, wanted), key=lambda run: counts.get(run, 0), default=None)
+
+
+def in_turn(planned: Sequence[Run]) -> list[Run]:
+    """Return all repeats of a plan that are wanted in any case, round robin."""
+    wanted = Counter(run.configuration for run in planned)
+    return [
+        replace(run, repeat=repeat)
+        for repeat in range(1, max(REPEATS, *wanted.values()) + 1)
+        for run in wanted
+        if repeat <= max(REPEATS, wanted[run])
+    ]
+
+
+def half_width(times: Sequence[float]) -> float:
+    """Half the 90 % interval of the mean of repeats, relative, by Student; infinite for one."""
+    if len(times) < LEAST:
+        return math.inf
+    spread = float(np.std(np.log(times), ddof=1))
+    return float(stdtrit(len(times) - 1, 0.95)) * spread / math.sqrt(len(times))
 
 
 def expected(run: Run, timed: Mapping[Run, float]) -> float | None:
     """Return the seconds that a run will take at most; None if no run has been timed.
 
-    A run with as large a problem takes as long as the one on fewest cores. What a larger problem
-    takes follows from two sizes by a power law; from one size in proportion, which is the least.
+    A run of a configuration that was timed takes as long again; one with as large a problem as
+    long as that on fewest cores. What a larger problem takes follows from two sizes by a power law;
+    from one size in proportion, which is the least.
     """
     if not timed:
         return None
-    slowest: dict[tuple[tuple[str, float], ...], float] = {}
-    for one in sorted(timed, key=lambda one: -one.cores):
-        slowest[one.settings] = timed[one]
+    if run.configuration in timed:
+        return timed[run.configuration]
+    slowest = {one.settings: timed[one] for one in sorted(timed, key=lambda one: -one.cores)}
     if run.settings in slowest:
         return slowest[run.settings]
-    size, known = _size(run.settings), sorted((_size(one), t) for one, t in slowest.items())
+    known = sorted((Run(1, 1, settings).size, time) for settings, time in slowest.items())
     (small, least), (large, most) = known[0], known[-1]
     power = math.log(most / least) / math.log(large / small) if large > small and least > 0 else 1.0
-    return float(most * (size / large) ** max(power, 0.0))
+    return float(most * (run.size / large) ** max(power, 0.0))
 
 
 def _axis(able: Sequence[int]) -> list[int]:
@@ -181,22 +265,3 @@ def _axis(able: Sequence[int]) -> list[int]:
         return every
     step = (len(every) - 1) / (_MOST_OF_AXIS - 1)
     return [every[round(k * step)] for k in range(_MOST_OF_AXIS)]
-
-
-def _is_shown(one: Run, others: Sequence[Run]) -> bool:
-    """Whether others show what a run does, as far as it matters for large runs."""
-    if one.processes not in {other.processes for other in others}:
-        return False
-    if one.threads not in {other.threads for other in others}:
-        return False
-    alike = [other for other in others if other.processes > 1 or one.processes == 1]
-    seen = [dict(other.settings) for other in alike]
-    return all(
-        value in (there := {settings[name] for settings in seen}) or len(there) >= LEAST
-        for name, value in one.settings
-    )
-
-
-def _size(settings: Sequence[tuple[str, float]]) -> float:
-    """How large a problem is: the product of its parameters, as far as they are above 0."""
-    return math.prod(value for _, value in settings if value > 0)

@@ -1,31 +1,37 @@
-"""What a user asks of a study, and what follows from it before the first run."""
+"""What a user asks of a study, and what follows from it before the first run.
+
+The command has placeholders for what differs from run to run: ``{P}`` stands for the number of
+processes, ``{T}`` for that of threads, and ``{NAME}`` for a parameter whose values the user gives.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from popmodel import shell
-from popmodel.errors import UsageError
+from popmodel.errors import UsageError, did_you_mean
 from popmodel.host import hardware
 from popmodel.machine import profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import ImpossibleSplit
 from popmodel.model.signature.names import check_requirements, names
 from popmodel.model.signature.program import Signature
-from popmodel.study import command as commands
-from popmodel.study.plan import LEAST, Run, named_runs, plan
+from popmodel.shell import PLACEHOLDER, filled, plain
+from popmodel.study.plan import LEAST, PROCESSES, THREADS, Run, named_runs, plan
 from popmodel.tracer.commands import Command, refuse_as_rank, refuse_untraceable, understand
 from popmodel.units import plural
 from popmodel.values import dataclass
 
 DEFAULT_BUDGET = 300.0
 """Seconds that the runs may take."""
-CHANGEABLE = ("runs", "budget")
-"""What may be asked for anew of a study that has begun: how many runs there are."""
+CHANGEABLE = ("runs", "budget", "cores", "target", "machine", "target-machine")
+"""What may be asked for anew of a study that has begun: all that changes no run that was made."""
+EXAMPLE = "popmodel study --cores 64 -- mpirun -n {P} ./app"
 _IN_A_JOB = ("srun", "-n", "{P}", "-c", "{T}")
 
 
@@ -76,7 +82,8 @@ class Prepared:
     command: Command  # What it starts
     program: Path  # The file of the program
     cores: int  # Cores that a run may use
-    runs: tuple[Run, ...]  # The plan, as long as nothing is known of the program
+    # Configurations, as long as nothing is known of the program, and repeats that the user names.
+    runs: tuple[Run, ...]
 
     @property
     def name(self) -> str:
@@ -98,13 +105,13 @@ def prepared(request: Request) -> Prepared:
     """Check a request, and plan its runs."""
     refuse_as_rank()
     if not request.command:
-        raise UsageError("study: no command given", f"try {commands.EXAMPLE}")
+        raise UsageError("study: no command given", f"try {EXAMPLE}")
     words = request.command
-    command = understand(commands.filled(words, _any(words, request)), os.environ)
+    command = understand(filled(words, _any(words, request)), os.environ)
     if not command.is_launcher and request.script:
         words = (*_IN_A_JOB, *words)
-        command = understand(commands.filled(words, _any(words, request)), os.environ)
-    commands.check(words, tuple(request.settings), starts_ranks=True)
+        command = understand(filled(words, _any(words, request)), os.environ)
+    check_command(words, tuple(request.settings))
     for name in request.at:
         if name not in request.settings:
             raise UsageError(
@@ -114,7 +121,7 @@ def prepared(request: Request) -> Prepared:
     if command.program is None:
         raise UsageError(
             f"{shell.join(command.words)}: no program found that it could start",
-            f"check its path; {commands.EXAMPLE}",
+            f"check its path; {EXAMPLE}",
         )
     refuse_untraceable(command.program)
     cores = request.max_cores or _cores(request.machine)
@@ -171,7 +178,46 @@ def _any(words: Sequence[str], request: Request) -> dict[str, float]:
     """Values that make the words a command that can be looked at, for all that have any."""
     given = {name: values[0] for name, values in request.settings.items()}
     names = dict.fromkeys(("P", "T"), 1.0)
-    unknown = {
-        name: 1.0 for name in commands.names(words) if name not in given and name not in names
-    }
+    unknown = {name: 1.0 for name in placeholders(words) if name not in given and name not in names}
     return {**unknown, **names, **given}
+
+
+# -- the command
+
+
+def check_command(words: Sequence[str], parameters: Collection[str]) -> None:
+    """Make sure that a command says what differs from run to run, and nothing else."""
+    for name in parameters:
+        if name in (PROCESSES, THREADS):
+            what = "processes" if name == PROCESSES else "threads"
+            raise UsageError(
+                f"--set {name}: {{{name}}} is the number of {what}, which the study chooses",
+                "name the runs instead: --runs 1x1,2x1",
+            )
+    known = {PROCESSES, THREADS, *parameters}
+    for name in placeholders(words):
+        if name not in known:
+            near = did_you_mean(name, known, f"give its values: --set {name}=100,200")
+            raise UsageError(f"{{{name}}}: nothing says what it stands for", near)
+    for name in parameters:
+        if not uses(words, name):
+            raise UsageError(
+                f"--set {name}: the command has no {{{name}}}",
+                f"put {{{name}}} where the program takes it: mpirun -n {{P}} ./app {{{name}}}",
+            )
+    if not uses(words, PROCESSES):
+        raise UsageError(
+            f"{' '.join(words)}: the number of processes must be {{P}}", f"try {EXAMPLE}"
+        )
+    for word in words:
+        plain(word, "the command")
+
+
+def uses(words: Sequence[str], name: str) -> bool:
+    """Whether a command has a placeholder of that name."""
+    return name in placeholders(words)
+
+
+def placeholders(words: Sequence[str]) -> list[str]:
+    """Names of the placeholders of a command, in their order."""
+    return list(dict.fromkeys(name for word in words for name in re.findall(PLACEHOLDER, word)))

@@ -19,12 +19,22 @@ from popmodel.bench.measurement import Request as Benchmarks
 from popmodel.errors import PopmodelError
 from popmodel.host import hardware
 from popmodel.machine.parameter import PARTS
+from popmodel.study.executor import (
+    RunFailed,
+    Tell,
+    command_of,
+    done_runs,
+    merged,
+    require_some,
+    step_of,
+    tell_of_loss,
+    trace_of,
+    words_of,
+)
 from popmodel.study.machine import PROFILE
 from popmodel.study.manifest import Manifest, carried_out, is_done, unwritable
-from popmodel.study.plan import Run
+from popmodel.study.plan import Run, in_turn
 from popmodel.study.request import Prepared
-from popmodel.study.runs import Tell, done_runs, require_enough, step_of, tell_of_loss
-from popmodel.study.traced import RunFailed, command_of, merged, trace_of, words_of
 from popmodel.tracer import raw_directory
 from popmodel.tracer import run as script
 from popmodel.tracer.commands import understand
@@ -94,7 +104,7 @@ def write(folder: Path, about: Prepared, library: Library, budget: float, *, mea
         (folder / "runs").mkdir(exist_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from error
-    for run in about.runs:
+    for run in in_turn(about.runs):
         command = understand(words_of(about.words, run, about.command), os.environ)
         job = script.Job(command, nodes=1, ranks=run.processes, threads=run.threads)
         made_for = None if library.mpi is None else library.mpi.name
@@ -135,7 +145,7 @@ def collected(state: Manifest, about: Prepared, tell: Tell) -> Manifest:
     """Merge what the job recorded; runs that failed are noted and left out."""
     missing = []
     failures: dict[Run, RunFailed] = {}
-    for run in about.runs:
+    for run in in_turn(about.runs):
         if is_done(state, step_of(run)):
             continue
         status = _status(state.folder, run)
@@ -152,7 +162,7 @@ def collected(state: Manifest, about: Prepared, tell: Tell) -> Manifest:
             f"{state.folder}: the job has not made {', '.join(missing)} yet",
             f"wait until it has ended; to submit it: {submit(state.folder)}",
         )
-    require_enough(tuple(done_runs(state, about.runs)), failures, len(about.runs), tell)
+    require_some(done_runs(state, about.runs), failures, tell)
     return state
 
 
@@ -182,8 +192,7 @@ def _merged(state: Manifest, about: Prepared, run: Run) -> Manifest:
         folder = target.with_name(f"{run.name}{script.SUFFIX}")
         raws = [path for path in folder.glob("raw-*") if raw_directory.files(path)]
         newest = max(raws, key=lambda path: path.stat().st_mtime, default=folder)
-        found = merged(newest, target, None, [log])
-        return found.files, {**run.to_dict(), "seconds": found.seconds, **found.facts}
+        return merged(newest, run, target, log)
 
     return carried_out(state, step_of(run), command_of(state.folder, own, run), work)
 

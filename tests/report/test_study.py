@@ -6,67 +6,85 @@ from typing import Any
 
 import pytest
 
-from popmodel.report.blocks import Facts, Note
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import screen_text
-from popmodel.report.study import _notes, check, recommended, runs
+from popmodel.report.study import _notes, check, doubts, recommended, runs, splits
 
 RUN = {
     "processes": 2,
     "threads": 1,
     "settings": {"N": 64},
+    "repeat": 1,
     "seconds": 1.2345,
     "role": "learnt from",
+    "runtime": 1.1,
+    "disturbed": False,
+    "waited": 0.001,
 }
-RUN |= {"runtime": 1.1, "disturbed": False, "waited": 0.001}
-TOLD = {
+TIME = {"value": 0.4, "low": 0.3, "high": 0.75}
+SPLIT = {"cores": 64, "processes": 32, "threads": 2, "runtime": TIME, "plain": 0.5}
+SPLIT |= {"anchor": "2x1-N=64"}
+TOLD: dict[str, Any] = {
     "folder": "app.study",
     "program": "app",
-    "runs": [RUN, {**RUN, "processes": 1, "role": "predicted"}],
+    "load": {"cpus": 2, "foreign": 1.25, "stolen": 0.0, "limit": None},
+    "doubts": [],
+    "runs": [
+        RUN,
+        {**RUN, "repeat": 2, "runtime": 1.21},
+        {**RUN, "processes": 1, "role": "predicted"},
+    ],
     "not_run": [{"name": "1x2", "why": "the budget"}],
     "signature": {"path": "app.study/signature.toml", "given": None, "notes": []},
     "machine": {"path": "target.json", "assumed": "the network is that of another machine"},
+    "target": {"N": 128},
+    "splits": [{**SPLIT, "tied": True}, {**SPLIT, "processes": 64, "threads": 1, "tied": True}],
 }
-TIME = {"predicted": 2.0, "low": 1.5, "high": 2.5, "mean": 2.2, "covered": 1, "error": -0.0909}
+COMPARED = {"predicted": 2.0, "low": 1.5, "high": 2.5, "mean": 2.2, "covered": 1}
+COMPARED |= {"error": -0.0909}
 CHECK = {"processes": 1, "threads": 1, "parameters": {"N": 64}, "verdict": ["first", "second"]}
 BEST = {
-    "cores": 64,
-    "processes": 32,
-    "threads": 2,
-    "runtime": {"value": 0.4, "low": 0.3, "high": 0.75},
+    **SPLIT,
+    "equal": [],
+    "launch": "srun ./app",
+    "launch_mpirun": "mpirun ./app",
     "doubtful": {},
     "measure": None,
     "sources": {},
 }
-MACHINE = {"machine": {"preset": False}, "choices": []}
+DOCUMENT: dict[str, Any] = {"machine": {"preset": False}, "study": {**TOLD, "recommended": [BEST]}}
 
 
 def drawn(*sections: Any) -> str:
     return screen_text([*sections], Style(width=80))
 
 
+def words(*sections: Any) -> str:
+    return " ".join(drawn(*sections).split())
+
+
 def test_runs_and_what_was_made_of_them_are_listed() -> None:
     text = drawn(*runs(TOLD))
     assert "study of app" in text
-    assert "app.study/signature.toml (found in 1 trace)" in text
+    assert "app.study/signature.toml (found in the traces)" in text
     assert "assumed    the network is that of another machine" in text
+    assert "load       others used 1.2 of 2 CPUs before the runs" in text
     assert "not run    1x2: the budget" in text
-    assert "2 x 1 N=64  1.234        1.1  learnt from" in text
-    assert "waited" not in text
+    assert "2 x 1 N=64     2      1.154    10 %     0 %  learnt from" in text
+    assert "!" not in text
 
 
-def test_runs_on_a_busy_machine_are_marked() -> None:
-    text = drawn(*runs({**TOLD, "runs": [RUN, {**RUN, "disturbed": True, "waited": 0.0345}]}))
-    assert "1.1!" in text
-    assert "\n ! threads waited for CPUs" in text
-    assert (
-        "threads waited for CPUs (!), of the time that they were ready to run 3.5 % in 2 x 1 N=64: "
-        "these times are too long"
-    ) in " ".join(text.split())
+def test_runs_on_a_busy_machine_are_marked_where_no_other_tells() -> None:
+    busy = {**RUN, "disturbed": True, "waited": 0.345, "runtime": 3.0}
+    text = drawn(*runs({**TOLD, "runs": [RUN, busy]}))
+    assert "2 x 1 N=64  1 of 2        1.1             0 %  learnt from" in text
+    text = drawn(*runs({**TOLD, "runs": [busy, busy]}))
+    assert "2 x 1 N=64     2         3!     0 %    34 %  learnt from" in text
+    assert "\n ! threads waited for CPUs more than 10 % of the time" in text
 
 
 def test_a_signature_that_was_given_is_named() -> None:
-    given = {**TOLD["signature"], "given": "mine.toml"}  # type: ignore[dict-item]
+    given = {**TOLD["signature"], "given": "mine.toml"}
     assert "(given: mine.toml)" in drawn(*runs({**TOLD, "signature": given}))
 
 
@@ -80,43 +98,59 @@ def test_many_notes_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("covered", "said"),
-    [(1, "-9.1 %, inside the interval"), (0, "-9.1 %, outside the interval"), (None, "-9.1 %")],
+    ("mean", "said"),
+    [(2.2, "-9.1 %, inside the interval"), (2.6, "-9.1 %, outside the interval")],
 )
-def test_the_check_says_whether_the_interval_held(covered: int | None, said: str) -> None:
-    text = drawn(check({"validation": {**CHECK, "runtime": {**TIME, "covered": covered}}}))
+def test_the_check_says_whether_the_interval_held(mean: float, said: str) -> None:
+    compared = {**COMPARED, "mean": mean}
+    text = drawn(check({**TOLD, "validation": {**CHECK, "runtime": compared}}))
     assert text.splitlines() == [
-        "check: 1 x 1 N=64 was left out and predicted from the others",
+        "check: 1 x 1 N=64 was left out, predicted from the others, then learnt from",
         "predicted  2.000 s (90 %: 1.50 s .. 2.50 s)",
-        "measured   2.200 s",
+        f"measured   {mean:.3f} s",
         f"error      {said}",
         " second",
     ]
+    assert check({**TOLD, "validation": None}) == ()
 
 
-def test_a_recommendation_has_its_interval() -> None:
-    (facts,) = recommended(BEST, MACHINE)
-    text = "32 x 2 on 64 cores: 400.0 ms (90 %: 300 ms .. 750 ms)"
-    assert facts == Facts((("recommended", text),))
+def test_a_recommendation_has_its_interval_and_its_launch_line() -> None:
+    text = drawn(recommended(BEST, DOCUMENT))
+    assert "recommended  32 x 2 on 64 cores: 400.0 ms (90 %: 300 ms .. 750 ms)" in text
+    assert "mpirun ./app" in text
+    assert "tie" not in text
 
 
-def test_a_recommendation_without_interval_says_why() -> None:
-    none = {"value": 0.4, "low": None, "high": None, "why": "too far outside"}
-    text = drawn(recommended({**BEST, "runtime": none}, MACHINE))
-    assert "400.0 ms; no interval: too far outside" in " ".join(text.split())
+def test_doubts_come_first_and_take_the_certainty_away() -> None:
+    told = {**TOLD, "doubts": ["2 x 1 was predicted as 1 s, and took 2 s"]}
+    assert drawn(doubts(told)).splitlines()[:2] == [
+        " ! not to be trusted yet:",
+        " - 2 x 1 was predicted as 1 s, and took 2 s",
+    ]
+    text = words(recommended(BEST, {**DOCUMENT, "study": told}))
+    assert "fastest as far as known 32 x 2 on 64 cores" in text
+    assert "recommended" not in text
+    assert doubts(TOLD) == ()
+
+
+def test_a_tie_is_called_a_tie() -> None:
+    text = words(recommended({**BEST, "equal": [[64, 1]]}, DOCUMENT))
+    assert "a tie with 64 x 1: this study cannot tell them apart" in text
+    lines = drawn(splits(DOCUMENT["study"])).splitlines()
+    assert lines[0] == "splits of 64 cores N=128"
+    assert [line[:8] for line in lines[2:4]] == ["* 32 x 2", "= 64 x 1"]
 
 
 def test_what_would_narrow_it_is_named_with_its_command() -> None:
     one = {**BEST, "doubtful": {"memory.bsat": 0.82, "law.loops": 0.1}, "measure": "popmodel bench"}
-    section = recommended(one, MACHINE)
-    assert "(memory.bsat), 82 % of the variance" in " ".join(drawn(section).split())
-    assert Note in [type(block) for block in section]
-    assert "popmodel bench" in drawn(section)
+    text = words(recommended(one, DOCUMENT))
+    assert "(memory.bsat), 82 % of the variance" in text
+    assert "popmodel bench" in text
 
 
 def test_a_constant_of_the_signature_is_narrowed_by_more_runs() -> None:
     name = "constants.c7"
     one = {**BEST, "doubtful": {name: 0.6}, "sources": {name: "sweep, 1/(P*T) at P = 2"}}
-    text = " ".join(drawn(recommended(one, MACHINE)).split())
+    text = words(recommended(one, DOCUMENT))
     assert "constant c7 of the application, 60 % of the variance" in text
     assert "it comes from sweep, 1/(P*T) at P = 2; more runs would narrow it: --runs" in text

@@ -14,7 +14,10 @@ from popmodel.study.manifest import MANIFEST, Manifest, carried_out, held, is_do
 
 Work = tuple[Sequence[Path], Mapping[str, Any]]
 ASKED = {"command": ["mpirun", "-n", "{P}", "./app"], "cores": [64], "runs": None, "target": {}}
-FACTS = {"processes": 1, "threads": 1, "seconds": 1.5, "has_openmp": True, "has_mpi": True}
+FACTS = {
+    **{"processes": 1, "threads": 1, "seconds": 1.5, "runtime": 1.0, "waited": 0.0},
+    **{"used_threads": 1, "has_openmp": True, "has_mpi": True},
+}
 
 
 @pytest.fixture

@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
-from popmodel.study.plan import Run, expected, left_out, named_runs, plan
+from popmodel.study.plan import (
+    MOST_REPEATS,
+    REPEATS,
+    Run,
+    expected,
+    half_width,
+    in_turn,
+    left_out,
+    named_runs,
+    next_configuration,
+    plan,
+)
 
 SIZES = st.dictionaries(
     st.sampled_from(["N", "steps"]),
@@ -33,51 +44,54 @@ def test_many_cores_have_a_handful_of_runs_along_both_axes_and_between() -> None
     ]
 
 
-def test_other_sizes_have_one_run_on_one_core_and_one_on_all() -> None:
+def test_the_largest_size_has_all_splits_and_the_smaller_ones_have_the_ends() -> None:
     found = names(*plan(4, {"N": (100.0, 200.0)}))
-    assert found[3:5] == ["1x1-N=200", "4x1-N=200"]
-    assert all(name.endswith("-N=100") for name in found if name not in found[3:5])
+    assert found[:3] == ["1x1-N=100", "4x1-N=100", "1x4-N=100"]
+    assert found[3:] == [f"{name}-N=200" for name in names(*plan(4, {}))]
 
 
-@given(cores=st.integers(1, 300), sizes=SIZES, processes=st.booleans(), threads=st.booleans())
-def test_every_run_fits_and_is_planned_once(
-    cores: int, sizes: dict[str, list[float]], processes: bool, threads: bool
-) -> None:
-    runs = plan(cores, sizes, processes=processes, threads=threads)
+@given(cores=st.integers(1, 300), sizes=SIZES)
+def test_every_run_fits_and_is_planned_once(cores: int, sizes: dict[str, list[float]]) -> None:
+    runs = plan(cores, sizes)
     assert len(set(runs)) == len(runs)
     assert all(1 <= run.cores <= cores for run in runs)
     assert runs[0].cores == 1
     further = sum(len(values) - 1 for values in sizes.values())
-    assert len(runs) <= 8 + 2 * further
+    assert len(runs) <= 8 + 3 * further
     tried = {pair for run in runs for pair in run.settings}
     assert tried == {(name, value) for name, values in sizes.items() for value in values}
-    assert processes or all(run.processes == 1 for run in runs)
-    assert threads or all(run.threads == 1 for run in runs)
+    largest = tuple((name, float(max(values))) for name, values in sizes.items())
+    splits = {(run.processes, run.threads) for run in runs}
+    assert {(run.processes, run.threads) for run in runs if run.settings == largest} == splits
 
 
 @given(cores=st.integers(3, 300), sizes=SIZES)
-def test_the_run_left_out_is_one_whose_kind_others_show(
+def test_the_run_left_out_is_on_several_cores_and_others_show_its_kind(
     cores: int, sizes: dict[str, list[float]]
 ) -> None:
     runs = plan(cores, sizes)
     out = left_out(runs)
     assert out in runs
+    assert out.cores > 1
     others = [run for run in runs if run != out]
-    assert out.processes in {run.processes for run in others}
-    assert out.threads in {run.threads for run in others}
-    like = [run.values for run in others if run.processes > 1 or out.processes == 1]
-    for name, value in out.settings:
-        there = {values[name] for values in like}
-        assert value in there or len(there) > 1
+    assert any(run.processes > 1 for run in others)
+    shown = [
+        run
+        for run in runs
+        if run.cores > 1
+        and any(run.processes == other.processes for other in runs if other != run)
+        and any(run.threads == other.threads for other in runs if other != run)
+    ]
+    assert not shown or out in shown
 
 
 @pytest.mark.parametrize(
     ("cores", "sizes", "name"),
     [
-        (2, (), "1x1"),
-        (2, (64.0, 96.0), "1x1-N=96"),  # messages of the other size are seen in one run only
+        (2, (), "1x2"),  # 2x1 alone shows messages
+        (2, (64.0, 96.0), "2x1-N=96"),
         (2, (64.0, 96.0, 128.0), "2x1-N=128"),
-        (4, (64.0, 96.0), "2x2-N=64"),
+        (4, (64.0, 96.0), "4x1-N=96"),
         (64, (), "16x4"),
     ],
 )
@@ -87,10 +101,49 @@ def test_the_largest_such_run_is_left_out(cores: int, sizes: tuple[float, ...], 
     assert out.name == name
 
 
-def test_of_two_runs_the_larger_shows_more() -> None:
+def test_of_two_runs_the_larger_is_predicted() -> None:
     runs = [Run(1, 1), Run(2, 1)]
-    assert left_out(runs) == Run(1, 1)
+    assert left_out(runs) == Run(2, 1)
     assert left_out(runs[:1]) is None
+
+
+def test_runs_are_made_in_turn_until_their_times_stand() -> None:
+    planned = [Run(1, 1), Run(2, 1), Run(1, 2)]
+    times = {Run(1, 1): [1.0], Run(2, 1): [0.5, 0.9], Run(1, 2): [0.5]}
+    made = []
+    while True:
+        counts = {run: len(some) for run, some in times.items()}
+        run = next_configuration(planned, times, counts, ())
+        if run is None:
+            break
+        made.append(run)
+        # 1x1 repeats well, 2x1 does not, 1x2 not at first
+        time = {Run(1, 1): 1.0, Run(2, 1): 0.5 + 0.4 * (len(times[Run(2, 1)]) % 2)}.get(run, 0.5)
+        times[run].append(time if run != Run(1, 2) or len(times[run]) > 1 else 0.51)
+    assert made[:5] == [Run(1, 1), Run(1, 2), Run(1, 1), Run(2, 1), Run(1, 2)]
+    assert len(times[Run(1, 1)]) == REPEATS
+    assert REPEATS <= len(times[Run(1, 2)]) < MOST_REPEATS
+    assert len(times[Run(2, 1)]) == MOST_REPEATS
+
+
+def test_what_ended_is_not_run_again() -> None:
+    planned = [Run(1, 1), Run(2, 1)]
+    assert next_configuration(planned, {}, {}, {Run(1, 1)}) == Run(2, 1)
+    assert next_configuration(planned, {}, {}, set(planned)) is None
+
+
+def test_the_interval_of_repeats_is_that_of_student() -> None:
+    assert half_width([1.0]) == float("inf")
+    assert half_width([1.0, 1.0, 1.0]) == 0
+    assert half_width([0.99, 1.0, 1.01]) == pytest.approx(2.92 * 0.01 / 3**0.5, rel=1e-3)
+
+
+def test_a_job_makes_all_repeats_in_turn() -> None:
+    planned = named_runs("1x1,2x1,2x1,2x1,2x1", {})
+    found = in_turn(planned)
+    assert names(*found[:4]) == ["1x1", "2x1", "1x1.r2", "2x1.r2"]
+    assert [run.repeat for run in found if run.processes == 2] == [1, 2, 3, 4]
+    assert len(found) == 7
 
 
 def test_runs_can_be_named() -> None:
@@ -98,12 +151,19 @@ def test_runs_can_be_named() -> None:
     assert names(*found) == ["1x1-N=64", "4x2-N=64", "1x1-N=96", "4x2-N=96"]
 
 
+def test_runs_that_are_named_twice_are_made_twice() -> None:
+    assert names(*named_runs("1x1,2x1,1x1", {})) == ["1x1", "2x1", "1x1.r2"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("1x1,2", "--runs 1x1,2: '2' must be PROCESSESxTHREADS"),
         ("0x1,2x1", "--runs 0x1,2x1: '0x1' must be PROCESSESxTHREADS"),
-        ("2x1,2x1", "--runs 2x1,2x1: a study needs two runs: one to learn from, one to predict"),
+        (
+            "2x1,2x1",
+            "--runs 2x1,2x1: a study needs two different runs: one to learn from, one to predict",
+        ),
     ],
 )
 def test_wrong_names_are_told(text: str, message: str) -> None:
@@ -124,6 +184,7 @@ def test_a_larger_problem_takes_longer_in_proportion_or_by_the_law_of_two_sizes(
     one = {Run(1, 1, SMALL): 1.0}
     assert expected(Run(1, 1, LARGE), one) == 2.0
     two = {**one, Run(1, 1, LARGE): 8.0}
+    assert expected(Run(1, 1, LARGE, 3), two) == 8.0
     assert expected(Run(1, 1, HUGE), two) == pytest.approx(64.0)
 
 

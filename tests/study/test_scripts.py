@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from popmodel.study import runs, scripts
+from popmodel.study import executor, scripts
+from popmodel.study.executor import RunFailed, done_runs
 from popmodel.study.manifest import opened
-from popmodel.study.plan import Run
+from popmodel.study.plan import Run, in_turn
 from popmodel.study.request import Prepared
-from popmodel.study.traced import RunFailed, Traced
 from popmodel.tracer.commands import Command
 
 WORDS = ("srun", "-n", "{P}", "./app")
@@ -22,15 +22,16 @@ RUNS = (Run(1, 1), Run(2, 1), Run(4, 1))
 def collected(folder: Path, monkeypatch: pytest.MonkeyPatch, *status: int) -> tuple[Any, list[str]]:
     """What a job leaves behind whose runs ended with some status."""
 
-    def merged(raw: Path, target: Path, seconds: float | None, others: Any) -> Traced:
+    def merged(raw: Path, run: Run, target: Path, log: Path) -> Any:
         assert raw.parent == folder / "runs"
-        assert seconds is None
         target.write_text("a trace")
-        return Traced(1.0, {"has_openmp": False, "has_mpi": True}, (target, *others))
+        facts = {"seconds": 1.0, "runtime": 1.0, "waited": 0.0, "used_threads": 1}
+        return (target, log), {**run.to_dict(), **facts, "has_openmp": False, "has_mpi": True}
 
     monkeypatch.setattr(scripts, "merged", merged)
     (folder / "runs").mkdir()
-    for run, number in zip(RUNS, status, strict=True):
+    for run in in_turn(RUNS):
+        number = status[RUNS.index(run.configuration)]
         (folder / "runs" / f"{run.name}.status").write_text(f"{number}\n")
         (folder / "runs" / f"{run.name}.log").write_text("app: only squares\n\n")
     told: list[str] = []
@@ -42,12 +43,14 @@ def test_a_run_that_failed_in_the_job_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, told = collected(tmp_path, monkeypatch, 0, 3, 0)
-    assert list(runs.done_runs(state, RUNS)) == [RUNS[0], RUNS[2]]
-    assert runs.failure(state, RUNS[1]) == "run 2 x 1 failed in the job: app: only squares"
-    assert told == ["warning: 1 of 3 runs failed (2x1): the study goes on without"]
+    assert [run.name for run in done_runs(state, RUNS)] == [
+        *("1x1", "1x1.r2", "1x1.r3", "4x1", "4x1.r2", "4x1.r3")
+    ]
+    assert executor.failure(state, RUNS[1]) == "run 2 x 1 failed in the job: app: only squares"
+    assert told == ["warning: 3 runs failed (2x1, 2x1.r2, 2x1.r3): the study goes on without"]
 
 
-def test_too_few_runs_of_a_job_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RunFailed, match="run 2 x 1 failed in the job: app: only squares") as error:
-        collected(tmp_path, monkeypatch, 0, 3, 1)
+def test_a_job_without_any_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RunFailed, match="run 1 x 1 failed in the job: app: only squares") as error:
+        collected(tmp_path, monkeypatch, 2, 3, 1)
     assert "submit the job again" in str(error.value.hint)

@@ -8,7 +8,7 @@ from typing import Any
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.section import Section
 from popmodel.report.renderers.html import html
-from popmodel.report.study import check, commands, recommended, runs
+from popmodel.report.study import check, commands, doubts, recommended, runs, splits
 from popmodel.report.views import Document
 
 
@@ -23,7 +23,7 @@ def section(contents: Contents) -> Section | None:
 def _study(document: Document) -> Mapping[str, Any]:
     told = document["study"]
     return {
-        "runs": html(runs(told)),
+        "runs": html([doubts(told), splits(told), *runs(told)]),
         "check": html([check(told)], 4),
         "recommended": html([recommended(one, document) for one in told["recommended"]], 4),
         "commands": html([commands(told)], 4),

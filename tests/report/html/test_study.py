@@ -17,19 +17,32 @@ RUN = {
     "processes": 2,
     "threads": 1,
     "settings": {},
+    "repeat": 1,
     "seconds": 1.25,
     "role": "learnt from",
     "runtime": 1.1,
     "disturbed": False,
     "waited": 0.001,
 }
+SPLIT = {
+    "cores": 16,
+    "processes": 16,
+    "threads": 1,
+    "runtime": {"value": 0.4, "low": 0.3, "high": 0.75},
+    "plain": 0.5,
+    "anchor": "2x1",
+}
 TOLD: dict[str, Any] = {
     "folder": "app.study",
     "program": "app",
+    "load": None,
+    "doubts": ["1 x 1 was predicted as 2 s, and took 2.2 s"],
     "runs": [RUN, {**RUN, "processes": 1, "role": "predicted", "runtime": 2.2}],
     "not_run": [{"name": "1x2", "why": "the budget"}],
     "signature": {"path": "app.study/app.toml", "given": None, "notes": ["no counters"]},
     "machine": {"path": "target.json", "assumed": None},
+    "target": {},
+    "splits": [{**SPLIT, "tied": True}],
     "validation": {
         "processes": 1,
         "threads": 1,
@@ -46,10 +59,10 @@ TOLD: dict[str, Any] = {
     },
     "recommended": [
         {
-            "cores": 16,
-            "processes": 16,
-            "threads": 1,
-            "runtime": {"value": 0.4, "low": 0.3, "high": 0.75},
+            **SPLIT,
+            "equal": [[8, 2]],
+            "launch": "srun ./app",
+            "launch_mpirun": "mpirun ./app",
             "doubtful": {},
             "measure": None,
             "sources": {},
@@ -74,9 +87,11 @@ def test_runs_check_and_recommendation_are_told(document: Document) -> None:
         "study of app",
         "1x2: the budget",
         "no counters",
-        "check: 1 x 1 was left out and predicted from the others",
+        "not to be trusted yet",
+        "check: 1 x 1 was left out, predicted from the others, then learnt from",
         "-9.0 %, inside the interval",
         "16 x 1 on 16 cores: 400.0 ms (90 %: 300 ms .. 750 ms)",
+        "8 x 2: this study cannot tell them apart",
     ):
         assert told in text
 

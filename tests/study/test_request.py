@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from popmodel.errors import UsageError
-from popmodel.study.command import check, filled, names, uses
+from popmodel.shell import filled
+from popmodel.study.request import check_command, placeholders, uses
 
 COMMAND = ("mpirun", "-n", "{P}", "./app", "--size={N}", "x{N}y{T}")
 
 
 def test_placeholders_stand_anywhere_in_a_word() -> None:
-    assert names(COMMAND) == ["P", "N", "T"]
+    assert placeholders(COMMAND) == ["P", "N", "T"]
     assert uses(COMMAND, "T")
     made = filled(COMMAND, {"P": 4, "T": 2, "N": 128.0})
     assert made == ("mpirun", "-n", "4", "./app", "--size=128", "x128y2")
@@ -37,10 +38,6 @@ def test_mistakes_are_told(
     words: tuple[str, ...], parameters: tuple[str, ...], message: str, hint: str
 ) -> None:
     with pytest.raises(UsageError) as told:
-        check(words, parameters, starts_ranks=True)
+        check_command(words, parameters)
     assert told.value.message.startswith(message)
     assert hint in (told.value.hint or "")
-
-
-def test_in_a_job_the_batch_system_knows_the_processes() -> None:
-    check(("./app",), (), starts_ranks=False)

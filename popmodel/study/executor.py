@@ -1,0 +1,394 @@
+"""Makes the runs of a study: each traced, its output kept, its records merged, its time taken.
+
+A run is in a session of its own, so that Ctrl-C and a run that hangs leave nothing behind. What a
+program refuses, and what the budget does not allow, is noted, and the study goes on without.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from popmodel import shell
+from popmodel.errors import PopmodelError
+from popmodel.host.launch import start
+from popmodel.host.probe import LaunchError, meaningful, quote
+from popmodel.shell import filled
+from popmodel.study.manifest import DONE, FAILED, Manifest, Step, carried_out, is_done, unwritable
+from popmodel.study.plan import LEAST, MOST_REPEATS, THREADS, Run, expected, next_configuration
+from popmodel.study.request import Prepared, uses
+from popmodel.trace import read
+from popmodel.trace.focus import focused
+from popmodel.trace.processors import waiting
+from popmodel.tracer import raw_directory
+from popmodel.tracer.commands import Command, understand
+from popmodel.tracer.environment import Settings, place, variables
+from popmodel.tracer.library import Library
+from popmodel.tracer.merge import merge_runs
+from popmodel.tracer.symbols import SourceLines
+from popmodel.units import format_time, plural
+
+Tell = Callable[[str], None]
+"""Told what happens, a line each."""
+
+DISTURBED = 0.1
+"""Share of the time that threads were ready to run and waited for CPUs, above which a run is no
+measure of the program."""
+SUFFIX = ".prv.gz"
+_BINDING = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--rankfile", "-rf", "--cpus-per-proc")
+"""Options of Open MPI by which a user says where ranks and their threads are."""
+_BETWEEN_RULES = re.compile(r"^([-=])\1{19,}\s*$.*?(^\1{20,}\s*$|\Z)", re.MULTILINE | re.DOTALL)
+
+
+class RunFailed(PopmodelError):
+    """A run ended with an error of its own: others may not."""
+
+
+def step_of(run: Run) -> str:
+    """Name of the step that makes a run."""
+    return f"run {run.name}"
+
+
+def trace_of(folder: Path, run: Run) -> Path:
+    """The trace of a run in the directory of a study."""
+    return folder / "runs" / f"{run.name}{SUFFIX}"
+
+
+def done_runs(manifest: Manifest, planned: Iterable[Run]) -> dict[Run, Step]:
+    """Return the runs that are there, with what was noted of them, by configuration."""
+    return {
+        run: manifest.steps[step_of(run)]
+        for run in _numbered(manifest, planned)
+        if is_done(manifest, step_of(run))
+    }
+
+
+def _numbered(manifest: Manifest, planned: Iterable[Run]) -> Iterator[Run]:
+    """All repeats of the configurations of a plan that the manifest knows."""
+    most = max((run.repeat for run in planned), default=1)
+    for configuration in dict.fromkeys(run.configuration for run in planned):
+        for repeat in range(1, max(most, MOST_REPEATS) + 1):
+            run = replace(configuration, repeat=repeat)
+            if step_of(run) in manifest.steps:
+                yield run
+
+
+def failure(manifest: Manifest, run: Run) -> str | None:
+    """Return why a run failed; None if it did not."""
+    step = manifest.steps.get(step_of(run))
+    return step.error if step is not None and step.state == FAILED else None
+
+
+def without_threads(words: Sequence[str], done: Mapping[Run, Step]) -> str | None:
+    """Return why several threads are no use for a program, as far as its runs tell; else None."""
+    if uses(words, THREADS):
+        return None
+    if not all(step.facts["has_openmp"] for step in done.values()):
+        return "no OpenMP in the program"
+    for run, step in done.items():
+        if run.threads > 1 and step.facts["used_threads"] == 1:
+            return f"no parallel region in a run with OMP_NUM_THREADS={run.threads}"
+    return None
+
+
+def suited(words: Sequence[str], done: Mapping[Run, Step]) -> dict[Run, Step]:
+    """Return the runs that make sense for a program: of one thread where more are no use."""
+    single = without_threads(words, done) is not None
+    return {run: step for run, step in done.items() if run.threads == 1 or not single}
+
+
+def tried(
+    manifest: Manifest, planned: Sequence[Run], cores: int
+) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+    """Return P, T and parameters of the configurations that the program made, and refused.
+
+    Runs on more cores than there are may have failed for want of them.
+    """
+
+    def of(runs: Iterable[Run]) -> list[dict[str, float]]:
+        return [dict(run.values) for run in dict.fromkeys(run.configuration for run in runs)]
+
+    failed = (run for run in planned if run.cores <= cores and failure(manifest, run) is not None)
+    return of(done_runs(manifest, planned)), of(failed)
+
+
+def own_time(step: Step) -> float:
+    """How long a run would have taken if its threads had not waited for CPUs, about, s."""
+    return float(step.facts["runtime"] * (1 - step.facts["waited"]))
+
+
+def undisturbed(runs: Mapping[Run, Step]) -> dict[Run, Step]:
+    """Return the repeats that had their CPUs; all of a configuration of which none had."""
+    quiet = {run for run, step in runs.items() if step.facts["waited"] <= DISTURBED}
+    known = {run.configuration for run in quiet}
+    return {
+        run: step for run, step in runs.items() if run in quiet or run.configuration not in known
+    }
+
+
+def make(
+    manifest: Manifest,
+    about: Prepared,
+    library: Callable[[], Library],
+    budget: float,
+    tell: Tell,
+    look: Callable[[Manifest], Manifest],
+) -> Manifest:
+    """Make what is missing of the runs, in turn, until the budget is used or their times stand.
+
+    Before the first of them the load of the machine is noted, by ``look``.
+    """
+    done = done_runs(manifest, about.runs)
+    ended: set[Run] = set()
+    failures: dict[Run, RunFailed] = {}
+    is_told = bool(done)
+    has_looked = False
+    while True:
+        why = without_threads(about.words, done)
+        ended |= {run for run in about.runs if why is not None and run.threads > 1}
+        runtimes: dict[Run, list[float]] = {}
+        for run, step in undisturbed(done).items():
+            runtimes.setdefault(run.configuration, []).append(own_time(step))
+        counts = _counts(done)
+        configuration = next_configuration(about.runs, runtimes, counts, ended)
+        if configuration is None:
+            break
+        timed = _mean_times(done)
+        likely = expected(configuration, timed)
+        spent = sum(step.facts["seconds"] for step in done.values())
+        if likely is not None and len(timed) >= LEAST and spent + likely > budget:
+            ended.add(configuration)
+            if configuration not in counts:
+                tell(
+                    f"run {configuration.name} is left out: about {_time(likely)} more would "
+                    f"exceed the budget of {_time(budget)}"
+                )
+            continue
+        if timed and not is_told:
+            is_told = True
+            tell(_outlook(about.runs, ended, timed))
+        run = next(
+            run
+            for repeat in range(1, len(done) + 2)
+            if (run := replace(configuration, repeat=repeat)) not in done
+        )
+        if not has_looked:
+            has_looked = True
+            manifest = look(manifest)
+        tell_of_loss(manifest, run, tell)
+        manifest = _made(manifest, about, run, library(), budget, tell, failures)
+        if run in failures:
+            ended.add(configuration)
+            tell(f"{failures[run].message}; {failures[run].hint}")
+            continue
+        step = manifest.steps[step_of(run)]
+        done = {**done, run: step}
+        if not step.facts["has_mpi"]:
+            raise PopmodelError(
+                f"run {run.split}: no call of MPI was recorded",
+                "a study needs an MPI program that is linked dynamically; see popmodel trace",
+            )
+    require_some(done, failures, tell)
+    return manifest
+
+
+def require_some(done: Mapping[Run, Step], failures: Mapping[Run, RunFailed], tell: Tell) -> None:
+    """Go on without the runs that failed, or stop with the first of them if there is no other."""
+    if failures and not done:
+        raise next(iter(failures.values()))
+    if failures:
+        names = ", ".join(run.name for run in failures)
+        tell(f"warning: {plural(len(failures), 'run')} failed ({names}): the study goes on without")
+
+
+def _counts(done: Iterable[Run]) -> dict[Run, int]:
+    counts: dict[Run, int] = {}
+    for run in done:
+        counts[run.configuration] = counts.get(run.configuration, 0) + 1
+    return counts
+
+
+def _mean_times(done: Mapping[Run, Step]) -> dict[Run, float]:
+    """Seconds from start to end of a run of each configuration."""
+    times: dict[Run, list[float]] = {}
+    for run, step in done.items():
+        times.setdefault(run.configuration, []).append(float(step.facts["seconds"]))
+    return {run: statistics.fmean(some) for run, some in times.items()}
+
+
+def _outlook(planned: Sequence[Run], ended: set[Run], timed: Mapping[Run, float]) -> str:
+    """What the other runs are and how long they will take, from the first one."""
+    known = {*timed, *ended}
+    left = [run for run in dict.fromkeys(r.configuration for r in planned) if run not in known]
+    times = [expected(run, timed) or 0.0 for run in left]
+    sizes = {run.settings for run in left} - {run.settings for run in timed}
+    about = "at least" if sizes else "at most about"
+    return (
+        f"it took {_time(next(iter(timed.values())))}; {plural(len(left), 'other')}, {about} "
+        f"{_time(sum(times))}, then all again: {', '.join(run.name for run in left)}"
+    )
+
+
+def tell_of_loss(manifest: Manifest, run: Run, tell: Tell) -> None:
+    """Tell that a run was done and its files are no longer what it left."""
+    step = manifest.steps.get(step_of(run))
+    if step is not None and step.state == DONE:
+        tell(f"run {run.name}: its files were changed or lost: it is made again")
+
+
+def _time(seconds: float) -> str:
+    return format_time(seconds, digits=2, trim=True)
+
+
+# -- one run
+
+
+def _made(
+    manifest: Manifest,
+    about: Prepared,
+    run: Run,
+    library: Library,
+    limit: float,
+    tell: Tell,
+    failures: dict[Run, RunFailed],
+) -> Manifest:
+    own = words_of(about.words, run, about.command)
+
+    def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
+        try:
+            return traced(manifest.folder, own, run, library, limit)
+        except RunFailed as error:
+            failures[run] = error
+            raise
+
+    tell(f"run {run.name}" + (f": {shell.join(own)}" if run.repeat == 1 else ""))
+    does = command_of(manifest.folder, own, run)
+    manifest = carried_out(manifest, step_of(run), does, work, may_fail=(RunFailed,))
+    waited = manifest.steps[step_of(run)].facts.get("waited", 0.0)
+    if waited > DISTURBED and run.repeat == 1:
+        tell(f"run {run.name}: its threads waited for CPUs {100 * waited:.0f} % of the time")
+    return manifest
+
+
+def words_of(words: Sequence[str], run: Run, command: Command) -> tuple[str, ...]:
+    """Return the words of a run.
+
+    Open MPI binds each of one or two ranks to one core, with all of its threads, unless it is told
+    otherwise: where the user does not say, threads are bound to nothing.
+    """
+    made = filled(words, run.values)
+    is_told = any(word.startswith(_BINDING) for word in words)
+    if command.family == "Open MPI" and run.threads > 1 and not is_told:
+        first = command.start + 1
+        made = (*made[:first], "--bind-to", "none", *made[first:])
+    return made
+
+
+def command_of(folder: Path, words: Sequence[str], run: Run) -> str:
+    """Return the command that traces a run by itself."""
+    call = ["popmodel", "trace", "-o", str(trace_of(folder, run)), "--force", "--", *words]
+    return f"OMP_NUM_THREADS={run.threads} {shell.join(call)}"
+
+
+def traced(
+    folder: Path, words: Sequence[str], run: Run, library: Library, limit: float
+) -> tuple[tuple[Path, ...], dict[str, Any]]:
+    """Run a program traced; give the files that it left, and what later steps need to know."""
+    target = trace_of(folder, run)
+    log = target.with_name(f"{run.name}.log")
+    raw = raw_directory.of_output(target)
+    try:
+        target.parent.mkdir(exist_ok=True)
+        log.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritable(target.parent, error) from error
+    raw_directory.create(raw, force=True)
+    command = understand(words)
+    own = {"OMP_NUM_THREADS": str(run.threads)}  # of launchers that hand on their environment
+    call = place(command, {**variables(library.path, raw, Settings()), **own}, os.environ)
+    begin = time.monotonic()
+    try:
+        with raw_directory.held(raw):
+            start(
+                command.path,
+                call.words[1:],
+                log=log,
+                environment={**own, **call.environment},
+                patience=limit,
+                limit=limit,
+            )
+            seconds = time.monotonic() - begin
+            return merged(raw, run, target, log, seconds)
+    except LaunchError as error:
+        raise _failed(run, command, words, log, error) from error
+    finally:
+        raw_directory.clear(raw)
+
+
+def merged(
+    raw: Path, run: Run, target: Path, log: Path, seconds: float | None = None
+) -> tuple[tuple[Path, ...], dict[str, Any]]:
+    """Make a trace of the records of a run; results as of `traced`."""
+    if not raw_directory.files(raw):
+        raise PopmodelError(
+            f"{run.name}: nothing was recorded: no process called MPI_Init "
+            "or entered a parallel region with the tracer loaded",
+            "the program must link shared libraries of MPI or OpenMP (see ldd); popmodel trace "
+            "with the same command says more",
+        )
+    found = merge_runs(raw, target, locate=SourceLines())
+    if len(found) > 1:
+        raise PopmodelError(
+            f"{run.name}: the command ran {len(found)} programs",
+            "a study takes a command that runs one: trace them by hand, then popmodel signature "
+            "from",
+        )
+    (whole,) = found
+    part = focused(read(target))[0]
+    facts = {
+        **run.to_dict(),
+        "seconds": round(whole.duration * 1e-9 if seconds is None else seconds, 6),
+        "runtime": (part.end - part.begin) * 1e-9,
+        "waited": waiting(part),
+        "used_threads": max(whole.threads),
+        "has_openmp": bool(whole.openmp),
+        "has_mpi": bool(whole.library),
+    }
+    stem = raw_directory.stem(target)
+    files = tuple(target.with_name(f"{stem}{suffix}") for suffix in (SUFFIX, ".pcf", ".row"))
+    return (*files, log), facts
+
+
+def _failed(
+    run: Run, command: Command, words: Sequence[str], log: Path, error: LaunchError
+) -> RunFailed:
+    if error.is_hang:
+        return RunFailed(
+            f"run {run.split}: {error.message}",
+            "allow more time with --budget 30min, or make the problem smaller with --set",
+        )
+    return RunFailed(
+        f"run {run.split} failed: {_said(log, command.program) or error.message}",
+        f"its output is in {log}; without popmodel: {shell.join(words)}; to make other runs, "
+        "name them with --runs",
+    )
+
+
+def _said(log: Path, program: Path | None) -> str:
+    """Last line that a program wrote; launchers tell of its end between rules.
+
+    What it says in its own name counts wherever it is: on a busy machine that is among the words
+    of the launcher.
+    """
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    own = () if program is None else re.findall(rf"^{re.escape(program.name)}: .+$", text, re.M)
+    return quote(own or meaningful(_BETWEEN_RULES.sub("", text)))
