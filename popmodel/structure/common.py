@@ -11,7 +11,6 @@ from popmodel.structure.flows import ends_of, flows_of
 from popmodel.structure.merge import Node, merged, tree_of
 from popmodel.structure.nest import Leaf, Loop, Place
 from popmodel.structure.tails import with_tails
-from popmodel.structure.tokens import repeated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,9 +32,8 @@ class Common(NamedTuple):
     execution: NDArray[np.int32]
 
 
-def common_nest(program: Program, events: Events) -> Common:
-    """Find the loops of each sequence, and what of them is the same."""
-    repeats = repeated(events)
+def common_nest(program: Program, events: Events, repeats: Repeated) -> Common:
+    """What of the loops of each sequence is the same."""
     receives = np.zeros(len(events), bool)
     acts = np.diff(events.first) > 0
     receives[acts] = program.kind[events.first[:-1][acts]] == Op.RECEIVE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,13 +12,17 @@ from popmodel.structure.common import common_nest
 from popmodel.structure.events import events_of
 from popmodel.structure.focus import focus_of
 from popmodel.structure.iterations import iterations_of
-from popmodel.structure.nest import Leaf
+from popmodel.structure.nest import Leaf, Loop, leaves
 from popmodel.structure.rhythm import rhythm_of
 from popmodel.structure.steps import steps_of
 from popmodel.structure.structure import Focus, Part, Structure
+from popmodel.structure.time_steps import by_site, time_steps
+from popmodel.structure.tokens import repeated
 from popmodel.units import format_time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
@@ -35,6 +39,14 @@ _REGULAR = 0.3
 """Confidence below which a second opinion is asked for."""
 _ALONE = 0.5
 """Share of the events of a sequence at places that no other passes, beyond which it is said."""
+_LARGE = 3_000
+"""Loops and calls of a sequence, beyond which its calls repeat too rarely to be told one by one."""
+_CLEARLY = 1.25
+"""How much more time steps have to explain than what repeats exactly, which tells the order."""
+_NEARLY_ALL = 0.9
+"""Share of the time of iterations in a loop inside, from which on that may be meant."""
+_EITHER = 0.75
+"""What the confidence is multiplied by then."""
 _NORMAL = 1.349
 """Quartiles of a normal distribution lie so many standard deviations apart."""
 
@@ -52,21 +64,16 @@ def structure_of(program: Program, trace: Trace | None = None) -> Structure:
     begin = 0 if trace is None else trace.begin
     end = round(float(program.compute().max(initial=0))) if trace is None else trace.end
     start = _started(events, begin)
-    steps = steps_of(events, common_nest(program, events))
-    loop = None if steps.loop is None else steps.common.nest[steps.loop]
-    if loop is None or isinstance(loop, Leaf):
-        return _without(program, events, steps, (begin, start, end), "nothing repeats")
-    found = iterations_of(events, steps.common, loop, begin)
-    since, until = int(found.begin[0].min()), int(found.begin[-1].max())
     done = end if trace is None else int(trace.ends().max(initial=start))
-    share = min(float(found.lasting.sum()) / max(done - start, 1), 1.0)
-    if share < _MATTERS and np.mean(found.of >= 0) < _MATTERS:
-        what = "what repeats is less than 1 % of the run"
-        return _without(program, events, steps, (begin, start, end), what)
+    rated = [_rated(events, steps, begin, start, done) for steps in _candidates(program, events)]
+    best = rated[-1] if _explains_more(events, rated[-1], rated[0]) else rated[0]
+    steps, found = best.steps, best.iterations
+    if found is None:
+        return _without(program, events, steps, (begin, start, end), best.why)
+    since, until = int(found.begin[0].min()), int(found.begin[-1].max())
     count = len(steps.kinds)
-    confidence = share * _regularity(found, steps.kinds)
     notes: list[str] = []
-    if confidence < _REGULAR and count >= 3:
+    if best.confidence < _REGULAR and count >= 3:
         notes += _second_opinion(found, rhythm_of(events, since, until))
     notes += _uneven(events, found)
     notes += _alone(events, steps)
@@ -83,14 +90,75 @@ def structure_of(program: Program, trace: Trace | None = None) -> Structure:
         place=steps.common.place,
         execution=steps.common.execution,
         parts=tuple(part for part in parts if part.end > part.begin),
-        loop=loop,
+        loop=best.loop,
         iterations=found.begin,
         kinds=steps.kinds,
         period=float(np.median(found.lasting)) / _NS,
-        confidence=confidence,
+        confidence=best.confidence,
         focus=focus_of(found, steps.kinds),
         notes=tuple(notes),
     )
+
+
+class _Rated(NamedTuple):
+    """A nest, the iterations of its steps if they matter, and how sure they are."""
+
+    steps: Steps
+    loop: Loop | None
+    iterations: Iterations | None
+    share: float  # of the time that they hold
+    confidence: float
+    why: str  # why there are none
+
+
+def _explains_more(events: Events, by_time: _Rated, exact: _Rated) -> bool:
+    """Whether time steps are the loop of the run rather than what repeats exactly.
+
+    Only where sites are known: calls of one name from anywhere look alike.
+    """
+    if exact.iterations is None or by_time.iterations is None:
+        return by_time.iterations is not None
+    if len(events.insides) == 1 and not events.is_region.any():
+        return False
+    return by_time.share > _CLEARLY * exact.share
+
+
+def _candidates(program: Program, events: Events) -> Iterator[Steps]:
+    """Nests of a run: by what repeats exactly, unless that is next to nothing; by time steps."""
+    repeats = repeated(events)
+    exact = max((len(each.token) for each in repeats.nests), default=0) <= _LARGE
+    if exact:
+        yield steps_of(events, common_nest(program, events, repeats))
+    by_time = time_steps(events)
+    if by_time is not None or not exact:
+        yield by_site(events, by_time)
+
+
+def _rated(events: Events, steps: Steps, begin: int, start: int, done: int) -> _Rated:
+    """Iterations of a nest, and how much of the run they explain."""
+    loop = None if steps.loop is None else steps.common.nest[steps.loop]
+    if loop is None or isinstance(loop, Leaf):
+        return _Rated(steps, None, None, 0.0, 0.0, "nothing repeats")
+    found = iterations_of(events, steps.common, loop, begin)
+    share = min(float(found.lasting.sum()) / max(done - start, 1), 1.0)
+    if share < _MATTERS and np.mean(found.of >= 0) < _MATTERS:
+        return _Rated(steps, None, None, 0.0, 0.0, "what repeats is less than 1 % of the run")
+    confidence = share * min(_regularity(found, steps.kinds), steps.alike)
+    if _holds_steps(events, steps, loop, found):
+        confidence *= _EITHER
+    return _Rated(steps, loop, found, share, confidence, "")
+
+
+def _holds_steps(events: Events, steps: Steps, loop: Loop, found: Iterations) -> bool:
+    """Whether a loop inside takes nearly all the time: which of the two is meant nobody can tell."""
+    time = events.before + np.where(events.is_region, events.end - events.begin, 0)
+    of_place = np.bincount(steps.common.place, time * (found.of >= 0), len(steps.common.places))
+    inner = [
+        sum(float(of_place[list(leaf.places)].sum()) for leaf in leaves(each.body))
+        for each in loop.body
+        if isinstance(each, Loop) and each.count >= 2
+    ]
+    return max(inner, default=0.0) > _NEARLY_ALL * float(of_place.sum())
 
 
 def _started(events: Events, begin: int) -> int:

@@ -51,6 +51,7 @@ class Steps(NamedTuple):
     common: Common
     loop: int | None  # Its index in the nest
     kinds: NDArray[np.int64]  # int64[n]: Kind of each iteration, the most frequent first
+    alike: float = 1.0  # How alike they are in what takes their time, 0 to 1
 
 
 def steps_of(events: Events, common: Common) -> Steps:
