@@ -25,7 +25,7 @@ STATEMENTS = {
     "simulator": 2675,
     "cli": 2275,
     "efficiency": 2100,
-    "structure": 1900,
+    "structure": 2000,
     "patterns": 1625,
     "fit": 2000,
     "host": 1400,

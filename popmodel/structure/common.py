@@ -10,7 +10,6 @@ from popmodel.simulator.program import Op
 from popmodel.structure.flows import ends_of, flows_of
 from popmodel.structure.merge import Node, merged, tree_of
 from popmodel.structure.nest import Leaf, Loop, Place
-from popmodel.structure.tails import with_tails
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,8 +37,7 @@ def common_nest(program: Program, events: Events, repeats: Repeated) -> Common:
     acts = np.diff(events.first) > 0
     receives[acts] = program.kind[events.first[:-1][acts]] == Op.RECEIVE
     firsts = [_firsts(*each) for each in zip(repeats.nests, repeats.first, strict=True)]
-    ends = ends_of(program, events)
-    flows = flows_of(events, repeats, ends)
+    flows = flows_of(events, repeats, ends_of(program, events))
     trees = [
         tree_of(each, _tokens(events, receives, event), flow.tolist(), group)
         for group, (each, event, flow) in enumerate(zip(repeats.nests, firsts, flows, strict=True))
@@ -48,7 +46,7 @@ def common_nest(program: Program, events: Events, repeats: Repeated) -> Common:
     root = trees[order[0]]
     for group in order[1:]:
         root = merged(root, trees[group])
-    return with_tails(events, ends, _Numbering(events, repeats, firsts).of(root))
+    return _Numbering(events, repeats, firsts).of(root)
 
 
 def _firsts(found: Repetition, begin: int) -> NDArray[np.int64]:

@@ -13,12 +13,10 @@ from popmodel.structure.events import events_of
 from popmodel.structure.focus import focus_of
 from popmodel.structure.iterations import iterations_of
 from popmodel.structure.nest import Leaf, Loop, leaves
-from popmodel.structure.rhythm import rhythm_of
 from popmodel.structure.steps import steps_of
 from popmodel.structure.structure import Focus, Part, Structure
 from popmodel.structure.time_steps import by_site, time_steps
 from popmodel.structure.tokens import repeated
-from popmodel.units import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,15 +26,12 @@ if TYPE_CHECKING:
     from popmodel.simulator.program import Program
     from popmodel.structure.events import Events
     from popmodel.structure.iterations import Iterations
-    from popmodel.structure.rhythm import Rhythm
     from popmodel.structure.steps import Steps
     from popmodel.trace import Trace
 
 _NS = 1e9
 _MATTERS = 0.01
 """Share of the time, or of the events, from which on a loop is the iterative part of a run."""
-_REGULAR = 0.3
-"""Confidence below which a second opinion is asked for."""
 _ALONE = 0.5
 """Share of the events of a sequence at places that no other passes, beyond which it is said."""
 _LARGE = 3_000
@@ -69,14 +64,10 @@ def structure_of(program: Program, trace: Trace | None = None) -> Structure:
     best = rated[-1] if _explains_more(events, rated[-1], rated[0]) else rated[0]
     steps, found = best.steps, best.iterations
     if found is None:
-        return _without(program, events, steps, (begin, start, end), best.why)
+        return _without(program, events, steps, (begin, end), best.why)
     since, until = int(found.begin[0].min()), int(found.begin[-1].max())
     count = len(steps.kinds)
-    notes: list[str] = []
-    if best.confidence < _REGULAR and count >= 3:
-        notes += _second_opinion(found, rhythm_of(events, since, until))
-    notes += _uneven(events, found)
-    notes += _alone(events, steps)
+    notes = _uneven(events, found) + _alone(events, steps)
     parts = (
         Part("initialisation", begin, since),
         Part("iterations", since, until, count),
@@ -150,7 +141,7 @@ def _rated(events: Events, steps: Steps, begin: int, start: int, done: int) -> _
 
 
 def _holds_steps(events: Events, steps: Steps, loop: Loop, found: Iterations) -> bool:
-    """Whether a loop inside takes nearly all the time: which of the two is meant nobody can tell."""
+    """Whether a loop inside takes nearly all the time: either may be what is meant."""
     time = events.before + np.where(events.is_region, events.end - events.begin, 0)
     of_place = np.bincount(steps.common.place, time * (found.of >= 0), len(steps.common.places))
     inner = [
@@ -169,18 +160,11 @@ def _started(events: Events, begin: int) -> int:
 
 
 def _without(
-    program: Program, events: Events, steps: Steps, times: tuple[int, int, int], why: str
+    program: Program, events: Events, steps: Steps, times: tuple[int, int], why: str
 ) -> Structure:
     """Structure of a run without iterations."""
-    begin, start, end = times
-    rhythm = rhythm_of(events, start, end)
+    begin, end = times
     notes = [f"no iterations: {why}", *_alone(events, steps)]
-    if rhythm is not None:
-        notes.append(
-            "the number of processes in MPI repeats every "
-            f"{format_time(rhythm.period / _NS)} (autocorrelation {rhythm.strength:.2f}), "
-            "though their calls do not"
-        )
     return Structure(
         program=program,
         events=events,
@@ -192,7 +176,7 @@ def _without(
         loop=None,
         iterations=np.full((1, program.sequences), end, np.int64),
         kinds=np.empty(0, np.int64),
-        period=None if rhythm is None else rhythm.period / _NS,
+        period=None,
         confidence=0.0,
         focus=Focus(begin, end, 0, -1, f"the whole run, as {why}"),
         notes=tuple(notes),
@@ -209,20 +193,6 @@ def _regularity(found: Iterations, kinds: NDArray[np.int64]) -> float:
         relative[mine] = lasting[mine] / usual if usual > 0 else 1.0
     low, high = np.quantile(relative, [0.25, 0.75])
     return 1.0 / (1.0 + float(high - low) / _NORMAL)
-
-
-def _second_opinion(found: Iterations, rhythm: Rhythm | None) -> list[str]:
-    """What the signal of processes in MPI says of iterations that are not sure."""
-    usual = float(np.median(found.lasting))
-    if rhythm is None or usual <= 0:
-        return []
-    times = rhythm.period / usual
-    said = f"the number of processes in MPI repeats every {format_time(rhythm.period / _NS)}"
-    said += f" (autocorrelation {rhythm.strength:.2f})"
-    if abs(times - max(round(times), 1)) <= 0.1 * max(round(times), 1):
-        number = max(round(times), 1)
-        return [f"{said}: as one iteration" if number == 1 else f"{said}: as {number} iterations"]
-    return [f"{said}, which is no whole number of iterations ({times:.2g})"]
 
 
 def _uneven(events: Events, found: Iterations) -> list[str]:

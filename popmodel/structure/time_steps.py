@@ -1,9 +1,10 @@
 """The time steps of a run whose calls never repeat exactly, and its program by sites.
 
-Time steps are found by a site that comes once in each of them, so that what lies between two of its
-calls is alike: the same sites, weighted by the time that each of them takes. Neighbour lists that are
-built now and then, and messages that follow the data, leave that as it is. Of such loops the one that
-explains most of the time is the run's; of those that explain nearly as much the innermost.
+Time steps are found by a site that comes once in each of them, so that what lies between two of
+its calls is alike: the same sites, weighted by the time that each of them takes. Neighbour lists
+that are built now and then, and messages that follow the data, leave that as it is. Of such loops
+the one that explains most of the time is the run's; of those that explain nearly as much the
+innermost.
 
 Inside, calls stand by their sites: the k-th call of a site in a step is the same one in all steps
 and on all sequences. The order of different sites is not told. So the nest has at most some hundred
@@ -12,6 +13,7 @@ places, however irregular a run is.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,15 +61,15 @@ _KINDS = 8
 class TimeSteps(NamedTuple):
     """Where the time steps of a run are."""
 
-    step: NDArray[np.int64]  # int64[E]: Of each event; -1 ahead of them, `count` behind them
-    count: int
+    step: NDArray[np.int64]  # int64[E]: Of each event; -1 ahead of them, `steps` behind them
+    steps: int
     alike: float  # How alike they are in the sites that take the time, 0 to 1
 
 
-class _Trial(NamedTuple):
+class _Period(NamedTuple):
     """Steps that begin at each call of a site, or at every so many of them."""
 
-    count: int
+    steps: int
     alike: float
     score: float  # `alike` times the share of the time that they hold
     whole: bool  # Whether the last is as long as others
@@ -85,31 +87,31 @@ def time_steps(events: Events) -> TimeSteps | None:
     mine = slice(*events.offsets[sequence : sequence + 2])
     compared = _Compared(events.coarse[mine], weights[mine], events.begin[mine], events.end[mine])
     for tokens in (events.coarse, events.exact):
-        trials = [
-            trial
+        periods = [
+            period
             for token in _candidates(events, tokens, weights, sequence)
-            for trial in _trials(compared, np.flatnonzero(tokens[mine] == token), token)
+            for period in _periods(compared, np.flatnonzero(tokens[mine] == token), token)
         ]
-        most = max((trial.score for trial in trials), default=0.0)
-        if most >= _ALIKE or (trials and tokens is events.exact):
-            best = _finest([trial for trial in trials if trial.score >= _AS_MUCH * most])
+        most = max((period.score for period in periods), default=0.0)
+        if most >= _ALIKE or (periods and tokens is events.exact):
+            best = _finest([period for period in periods if period.score >= _AS_MUCH * most])
             step = _steps_of(events, tokens, best.token, best.per_step)
-            return TimeSteps(step, best.count, best.alike)
+            return TimeSteps(step, best.steps, best.alike)
     return None
 
 
-def _finest(good: list[_Trial]) -> _Trial:
+def _finest(good: list[_Period]) -> _Period:
     """Of steps that explain nearly as much the shortest; of about as short ones the most alike.
 
     What is alike as a whole is so in groups, too: time steps are what repeats in them.
     """
-    good = [trial for trial in good if trial.whole] or good
-    most = max(trial.count for trial in good)
-    fine = [trial for trial in good if trial.count * _AS_SHORT >= most]
-    return max(fine, key=lambda trial: (trial.score, -trial.count))
+    good = [period for period in good if period.whole] or good
+    most = max(period.steps for period in good)
+    fine = [period for period in good if period.steps * _AS_SHORT >= most]
+    return max(fine, key=lambda period: (period.score, -period.steps))
 
 
-def _trials(compared: _Compared, at: NDArray[np.int64], token: int) -> Iterator[_Trial]:
+def _periods(compared: _Compared, at: NDArray[np.int64], token: int) -> Iterator[_Period]:
     """Steps at the calls of a site: of several in a step where those are alike, and single not."""
     possible = [n for n in _PER_STEP if len(at) % n == 0 and len(at) >= _FEWEST * n]
     turns = [n for n in possible if n > 1 and compared.takes_turns(at, n)]
@@ -117,14 +119,14 @@ def _trials(compared: _Compared, at: NDArray[np.int64], token: int) -> Iterator[
     for per_step in turns or possible:
         alike, share, whole = compared.of(at[::per_step])
         if alike >= _ALIKE and 1.0 - alike < _BETTER * known:
-            yield _Trial(len(at) // per_step, alike, alike * share, whole, token, per_step)
+            yield _Period(len(at) // per_step, alike, alike * share, whole, token, per_step)
         known = min(known, 1.0 - alike)
 
 
 def _candidates(
     events: Events, tokens: NDArray[np.int32], weights: NDArray[np.float64], sequence: int
 ) -> list[int]:
-    """Sites of a sequence that come equally often on all sequences that have them."""
+    """Sites of a sequence that come equally often on all that have them: on most sequences."""
     sequences = len(events.offsets) - 1
     kinds = int(tokens.max(initial=0)) + 1
     cells = tokens.astype(np.int64) + events.sequence * kinds
@@ -134,10 +136,11 @@ def _candidates(
     low, high = np.full(kinds, len(cells) + 1), np.zeros(kinds, np.int64)
     np.minimum.at(low, token, often)
     np.maximum.at(high, token, often)
-    shared = np.bincount(token, minlength=kinds) * 2 > sequences
+    on = np.bincount(token, minlength=kinds)
     here = np.zeros(kinds, bool)
     here[token[pairs // kinds == sequence]] = True
-    good = np.flatnonzero((low == high) & (high > 1) & shared & here)
+    good = np.flatnonzero((low == high) & (high > 1) & here & (2 * on > sequences))
+    good = good[on[good] == on[good].max(initial=0)]
     weight = np.bincount(tokens, weights, kinds)[good]
     found: list[int] = []
     tried: dict[int, int] = {}
@@ -187,7 +190,6 @@ class _Compared:
         whole = usual.sum() / 2 <= times[-1].sum() <= 2 * usual.sum()
         return alike, held / elapsed if elapsed > 0 else 0.0, bool(whole)
 
-
     def takes_turns(self, at: NDArray[np.int64], often: int) -> bool:
         """Whether of so many calls one after the other the same one always takes far longer."""
         lasting = np.diff(self._begin[at])[: (len(at) - 1) // often * often].reshape(-1, often)
@@ -232,7 +234,7 @@ def _steps_of(
     bounds = events.offsets.tolist()
     times: list[NDArray[np.int64]] = []
     without: list[slice] = []
-    for first, stop in zip(bounds[:-1], bounds[1:], strict=True):
+    for first, stop in pairwise(bounds):
         mine = slice(first, stop)
         starts = np.flatnonzero(tokens[mine] == token)[::per_step]
         if not len(starts):
@@ -252,13 +254,13 @@ def _steps_of(
 
 def by_site(events: Events, steps: TimeSteps | None) -> Steps:
     """The nest of a run by its sites: inside of steps, ahead of them and behind."""
-    count = 0 if steps is None else steps.count
+    count = 0 if steps is None else steps.steps
     step = np.full(len(events), -1) if steps is None else steps.step
     part = np.where(step < 0, 0, np.where(step < count, 1, 2))
     turn = np.where(part == 1, step, 0)
-    segment = (events.sequence * 3 + part) * max(count, 1) + turn
+    segment = (events.sequence * 3 + part).astype(np.int64) * max(count, 1) + turn
     tokens = int(events.tagged.max(initial=0)) + 1
-    sites, site = numbered(part * tokens + events.tagged)
+    sites, site = numbered((part * tokens + events.tagged).astype(np.int64))
     order = np.lexsort((_position(segment, site, len(sites)), sites // tokens))
     number = np.empty(len(sites), np.int64)
     number[order] = np.arange(len(sites))

@@ -12,7 +12,6 @@ from popmodel.structure.events import events_of
 from popmodel.structure.find import structure_of
 from popmodel.structure.focus import focus_of
 from popmodel.structure.iterations import Iterations
-from popmodel.structure.rhythm import rhythm_of
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data"
@@ -118,22 +117,6 @@ def irregular(period, count=12):
         for size in rng.integers(0, 30, 3):
             builder.do(0, Op.COLLECTIVE, builder.collective("bcast", 1 << int(size), 0, root=0))
     return builder.build()
-
-
-def test_the_rhythm_of_calls_is_the_period_of_those_that_do_not_repeat():
-    events = events_of(irregular(0.01))
-    # Calls that last: a fifth of the time.
-    object.__setattr__(events, "end", events.begin + 2 * MS)
-    rhythm = rhythm_of(events, 0, 120 * MS)
-    assert rhythm is not None
-    assert rhythm.period == pytest.approx(10 * MS, rel=0.01)
-    assert rhythm.strength > 0.8
-
-
-def test_no_rhythm_without_calls_or_time():
-    events = events_of(irregular(0.01))
-    assert rhythm_of(events, 0, 10) is None
-    assert rhythm_of(events, 500 * MS, 600 * MS) is None
 
 
 def test_a_window_of_a_run_has_a_structure_of_its_own():
