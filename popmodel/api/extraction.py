@@ -23,9 +23,10 @@ from popmodel.model import signatures
 from popmodel.plain import document
 from popmodel.report.agreement import VIEWS as AGREEMENT
 from popmodel.report.extraction import VIEWS
+from popmodel.signature import Run
 from popmodel.signature.assumed_scaling import SCALES
 from popmodel.signature.compare_replay import Agreement, against
-from popmodel.signature.from_runs import Extracted, Run
+from popmodel.signature.from_runs import Extracted
 from popmodel.signature.from_runs import signature_from as extracted
 from popmodel.trace.focus import focused
 from popmodel.trace.part import PROGRAM, Window

@@ -1,320 +1,323 @@
-"""Runs of one program side by side: equal places, grids, and what each run did there."""
+"""Runs of one program side by side: a table of runs and sites.
+
+A site is a place in the code: the function that calls and the kind of call, or a parallel region.
+Where several places have these in common, as all have where nobody knows who calls, their order in
+the program tells them apart: the places of each run are laid beside those of the reference run by
+the alignment of two sequences that holds most of the time. What one run has and another one has
+not was executed there zero times. Where the order of places with a known function says something
+else in some run (its loops were found in another shape), all of them are one site.
+
+What a process computes before a call is known together with what it computes before the next ones
+that some run lacks: such bursts are taken together in all runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from popmodel.errors import PopmodelError
-from popmodel.fit.samples import Sample
-from popmodel.model.run.grid import best_grid, divisors
-from popmodel.patterns.table import table
+from popmodel.fit.samples import Sample, described
 from popmodel.signature.block_distribution import dealt
 from popmodel.signature.collectives import met, sizes_at
 from popmodel.signature.computing import Computing, timing
 from popmodel.signature.imbalance import unequal
+from popmodel.signature.layout import laid_out
 from popmodel.signature.loops import whole_iterations
 from popmodel.signature.phase_times import instructions
+from popmodel.signature.recorded_times import kept
 from popmodel.signature.threads import team
 from popmodel.simulator.program import Op
 from popmodel.structure.find import find
 from popmodel.structure.nest import Leaf
-from popmodel.structure.same_program import difference
+from popmodel.structure.same_program import ANYWHERE
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from popmodel.signature.block_distribution import Dealt
+    from popmodel.signature.computing import Timing
     from popmodel.signature.outline import Outline, Team
-    from popmodel.signature.scaling_lists import Grid
+    from popmodel.signature.recorded_times import Fidelity
     from popmodel.structure.nest import Loop
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
-
-# Runs that one signature is made of are of one program, or refused.
-
-
-_HINT = "give runs of one program, best of one build"
-_IN_COMMON = 0.25
-"""Share of the places of the larger program that the smaller one has, too, both with loops found.
-
-Of runs of one program on 2 processes or more it was 0.6 and more in all traces tried, of runs of
-different programs 0.2 and less, even where one has all calls of the other.
-"""
-_OF_THE_SMALLER = 0.5
-"""The same of the smaller program, where it may do less: one process, or no loop found."""
-
-
-def require_names(first: Trace, other: Trace) -> None:
-    """Refuse a run of another program, by the names in its trace."""
-    found = difference(first, other)
-    if found is not None:
-        raise PopmodelError(f"{_apart(first, other)}: {found}", _HINT)
-
-
-def require_places(first: Trace, structure: Structure, other: Trace, found: Structure) -> None:
-    """Refuse a run of another program, by the order of its calls and regions."""
-    mine, theirs = keys(structure), keys(found)
-    blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
-    same, sizes = sum(block.size for block in blocks), (len(mine), len(theirs))
-    comparable = all(
-        one.loop is not None and one.program.processes > 1 for one in (structure, found)
-    )
-    enough = _IN_COMMON * max(sizes) if comparable else _OF_THE_SMALLER * min(sizes)
-    if same < enough:
-        raise PopmodelError(
-            f"{_apart(first, other)}: only {same} of its {len(theirs)} calls and parallel regions "
-            f"are, in their order, among the {len(mine)} there",
-            _HINT,
-        )
-
-
-def _apart(first: Trace, other: Trace) -> str:
-    return f"{other.path}: not the program of {first.path}"
-
-
-# Messages of a run at the places of another one: from whom, to whom, how large.
-
-
-@dataclass(frozen=True)
-class Sent:
-    """Messages."""
-
-    place: NDArray[np.int64]  # int64[M]: Where each is sent
-    # int64[M]: Ranks.
-    sender: NDArray[np.int64]
-    receiver: NDArray[np.int64]
-    size: NDArray[np.int64]  # int64[M]: Bytes
-
-    def at(self, places: Sequence[int]) -> Sent:
-        """Return those that are sent at some places."""
-        return self.chosen(np.isin(self.place, places))
-
-    def chosen(self, rows: NDArray[np.bool_]) -> Sent:
-        """Return some of them."""
-        return Sent(self.place[rows], self.sender[rows], self.receiver[rows], self.size[rows])
-
-
-def sent(structure: Structure, home: NDArray[np.int64] | None = None) -> Sent:
-    """Return the messages of a run."""
-    program, messages = structure.program, structure.program.messages
-    operation = np.flatnonzero(np.isin(program.kind, (Op.SEND, Op.ISEND)))
-    event = np.searchsorted(structure.events.first, operation, side="right") - 1
-    place = structure.place[event].astype(np.int64)
-    row = program.target[operation]
-    return Sent(
-        place if home is None else home[place],
-        messages.sender[row].astype(np.int64),
-        messages.receiver[row].astype(np.int64),
-        messages.size[row].astype(np.int64),
-    )
-
-
-# The grid that a run has, where another run of the program has one: by where its messages go.
-
-
-Axes = tuple[bool, ...]
-"""Along which dimensions a message goes one step."""
-
-_MOST = 0.5
-"""Share of the bytes below which the messages of a run go to no neighbours of a grid."""
-
-
-def extents_like(
-    grid: Grid, sent: Sent, processes: int, kinds: Collection[Axes]
-) -> tuple[int, ...] | None:
-    """Return the extents at which the messages of a run go as those of another one do."""
-    taken = best_grid(processes, grid.cells, grid.periodic)
-    if not len(sent.size):
-        return taken
-    best, most = None, 0.0
-    for dims in (taken, *_extents(processes, len(grid.dims))):
-        going = along(dims, grid.periodic, sent)
-        known = np.zeros(len(sent.size), dtype=bool)
-        for kind in kinds:
-            known |= (going == np.array(kind)).all(axis=1)
-        moved = float((sent.size + 1)[known].sum())
-        if moved > most * (1 + 1e-9):
-            best, most = dims, moved
-    return best if most > _MOST * float((sent.size + 1).sum()) else None
-
-
-def along(dims: tuple[int, ...], periodic: tuple[bool, ...], sent: Sent) -> NDArray[np.int64]:
-    """Return along which dimensions messages go: int64[M, dimensions]; -1 for more than a step."""
-    found = np.zeros((len(sent.size), len(dims)), dtype=np.int64)
-    stride = 1
-    for axis in range(len(dims) - 1, -1, -1):
-        extent = dims[axis]
-        away = sent.receiver // stride % extent - sent.sender // stride % extent
-        if periodic[axis]:
-            away = (away + extent // 2) % extent - extent // 2
-        found[:, axis] = np.where(np.abs(away) <= 1, np.abs(away), -1)
-        stride *= extent
-    return found
-
-
-def _extents(processes: int, dimensions: int) -> Iterator[tuple[int, ...]]:
-    if dimensions == 1:
-        yield (processes,)
-        return
-    for first in divisors(processes):
-        for rest in _extents(processes // first, dimensions - 1):
-            yield first, *rest
-
-
-# The same places in several runs of a program.
-#
-# Places are in the order of the program, so that those of two runs are laid beside each other as
-# two
-# versions of a text: the longest common parts belong together. What one run alone passes counts
-# with
-# what comes next, so that no time is lost.
-
+    Floats = NDArray[np.float64]
+    Whole = NDArray[np.int64]
 
 _NS = 1e9
 _NONE = -1
+_ADDRESS = re.compile(r" \([^()]*\)$")
+_COMMON = 0.5
+"""Share of the computing time at common sites, below which runs are of different programs."""
+_STRAY = 0.02
+"""Share of the executions of a function's calls that may lie elsewhere than the order says."""
+_ANY_PROGRAM = ANYWHERE | {"MPI_Init", "MPI_Init_thread", "MPI_Finalize"}
+_SHOWN = 8
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Of the places of a run, and of the end behind them (the last entry)."""
+class Site(NamedTuple):
+    """What a place is known by: a call and the function around it, or a region."""
 
-    # float64[places + 1]: Seconds before each place, and in it, if it is a region; all processes
-    # together.
-    computing: NDArray[np.float64]
-    inside: NDArray[np.float64]
-    # float64[places + 1]: How often the busiest process passes it; 1 for the end.
-    executions: NDArray[np.float64]
-    # float64[places + 1]: Sent there, by all processes together.
-    messages: NDArray[np.float64]
-    bytes: NDArray[np.float64]
+    name: str
+    function: str  # Without the address, which differs from build to build; empty if unknown
+    is_region: bool
 
-    def moved(self, home: NDArray[np.int64], places: int) -> Totals:
-        """The same for the places of another run, by where each of these belongs there."""
-        whole = np.append(home, places)
-        summed = {
-            name: np.bincount(whole, getattr(self, name), places + 1).astype(np.float64)
-            for name in ("computing", "inside", "messages", "bytes")
+    def __str__(self) -> str:
+        return f"{self.name} in {self.function}" if self.function else self.name
+
+
+class Sent(NamedTuple):
+    """Messages of a run: where each is sent, by whom, to whom, and how large, B."""
+
+    place: Whole
+    sender: Whole
+    receiver: Whole
+    size: Whole
+
+    def chosen(self, rows: NDArray[np.bool_]) -> Sent:
+        """Return some of them."""
+        return Sent(*(column[rows] for column in self))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run that was traced, and what is found in its trace: each of it once, when asked for.
+
+    Signatures of several choices among the same runs cost little more than one.
+    """
+
+    trace: Trace  # The trace, or the part of it that is meant
+    parameters: Mapping[str, float] = field(default_factory=dict)  # Problem parameters of the run
+    # Which part of the run the trace is, in words; None for the program as a whole.
+    part: str | None = None
+
+    @property
+    def processes(self) -> int:
+        """P."""
+        return self.trace.processes
+
+    @property
+    def threads(self) -> int:
+        """Threads of a process; the most if they differ."""
+        return int(max(self.trace.threads))
+
+    @property
+    def configuration(self) -> dict[str, float]:
+        """P, T and the parameters."""
+        given = {name: float(value) for name, value in self.parameters.items()}
+        return {"P": float(self.processes), "T": float(self.threads), **given}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what it is as JSON types."""
+        return {
+            "trace": self.trace.path,
+            "processes": self.trace.processes,
+            "threads": self.threads,
+            "part": self.part,
+            "parameters": dict(self.parameters),
         }
-        executions = np.zeros(places + 1)
-        np.maximum.at(executions, whole, self.executions)
-        return Totals(**summed, executions=executions)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Its loops and places."""
+        return whole_iterations(met(find(self.trace)))
+
+    @cached_property
+    def layout(self) -> tuple[Outline, Structure]:
+        """Its outline, and its structure as lists of calls can say it."""
+        return laid_out(self.structure, self.trace, self.parameters)
+
+    @cached_property
+    def fidelity(self) -> Fidelity:
+        """What of its times a signature keeps."""
+        (outline, changed), program = self.layout, self.structure.program
+        sized = replace(program, messages=changed.program.messages)
+        return kept(program, sized, self.structure.events, outline.points)
+
+    @cached_property
+    def instructions(self) -> Timing | None:
+        """Instructions at its events, where they were counted."""
+        return instructions(self.trace, self.structure)
+
+    @cached_property
+    def sites(self) -> list[Site]:
+        """What each of its places is known by."""
+        return [
+            Site(one.name, _ADDRESS.sub("", one.inside), one.is_region)
+            for one in self.structure.places
+        ]
+
+    @cached_property
+    def passes(self) -> Whole:
+        """How often each process passes each place: int64[places, P]."""
+        places, processes = len(self.structure.places), self.structure.program.sequences
+        key = self.structure.place.astype(np.int64) * processes + self.structure.events.sequence
+        return np.bincount(key, minlength=places * processes).reshape(places, processes)
+
+    @cached_property
+    def computing(self) -> tuple[Floats, Floats]:
+        """Seconds of all processes before each place and behind the last; and in each region."""
+        times, place = timing(self.structure.events), self.structure.place
+        places = len(self.structure.places)
+        before = np.bincount(place, times.before, places + 1) / _NS
+        before[places] = times.after.sum() / _NS
+        return before, np.bincount(place, times.inside, places + 1) / _NS
+
+    @cached_property
+    def counted(self) -> tuple[Floats, Floats] | None:
+        """Instructions, as `computing` has seconds."""
+        times, place = self.instructions, self.structure.place
+        if times is None:
+            return None
+        places = len(self.structure.places)
+        before = np.bincount(place, times.before, places + 1).astype(np.float64)
+        before[places] = times.after.sum()
+        return before, np.bincount(place, times.inside, places + 1).astype(np.float64)
+
+    @cached_property
+    def sent(self) -> Sent:
+        """Its messages, by its own places."""
+        program, messages = self.structure.program, self.structure.program.messages
+        operation = np.flatnonzero(np.isin(program.kind, (Op.SEND, Op.ISEND)))
+        event = np.searchsorted(self.structure.events.first, operation, side="right") - 1
+        row = program.target[operation]
+        columns = messages.sender[row], messages.receiver[row], messages.size[row]
+        place = self.structure.place[event].astype(np.int64)
+        return Sent(place, *(np.asarray(column, dtype=np.int64) for column in columns))
+
+    @cached_property
+    def received(self) -> dict[tuple[int, str], float]:
+        """Bytes of a process in its collectives, by place and kind."""
+        return sizes_at(self.structure)
+
+    @cached_property
+    def unequal(self) -> Sample | None:
+        """How much its processes differ for good."""
+        return unequal(self.structure, self.threads, self.parameters)
+
+    @cached_property
+    def dealt(self) -> Dealt | None:
+        """How its work is dealt out to them."""
+        return dealt(self.structure, self.parameters)
+
+    @cached_property
+    def features(self) -> Floats:
+        """What likens places of equal sites: float64[places, 4].
+
+        Share of the time, loops around, logarithm of executions, messages of a process in each.
+        """
+        before, inside = self.computing
+        spent = before[:-1] + inside[:-1]
+        depth = np.zeros(len(self.sites))
+
+        def walk(nodes: Sequence[Loop | Leaf], level: int) -> None:
+            for node in nodes:
+                if isinstance(node, Leaf):
+                    depth[list(node.places)] = level
+                else:
+                    walk(node.body, level + 1)
+
+        walk(self.structure.nest, 0)
+        often = self.passes.max(axis=1).astype(np.float64)
+        messages = np.bincount(self.sent.place, minlength=len(often)) / self.processes
+        each = messages / np.maximum(often, 1.0)
+        return np.stack(
+            [spent / (before.sum() + inside.sum() or 1.0), depth, np.log(often + 1), each], axis=1
+        )
+
+    @cached_property
+    def _homes(self) -> dict[int, Whole]:
+        return {}
+
+    def home(self, first: Run) -> Whole:
+        """The place of the first run that each of its places is, -1 for none."""
+        if id(first) not in self._homes:
+            self._homes[id(first)] = aligned(first, self)
+        return self._homes[id(first)].copy()
+
+    def regions(self, places: NDArray[np.bool_]) -> Computing | None:
+        """The executions of the regions of some places; None if there are none."""
+        structure = self.structure
+        events = np.flatnonzero(places[structure.place] & structure.events.is_region)
+        if not len(events):
+            return None
+        sequence = structure.events.sequence[events].astype(np.int64)
+        often = np.bincount(sequence, minlength=structure.program.sequences)
+        number = np.arange(len(events)) - np.repeat(np.cumsum(often) - often, often)
+        event = np.full((len(often), int(often.max())), _NONE, dtype=np.int64)
+        event[sequence, number] = events
+        length = (structure.events.end - structure.events.begin)[event] / _NS
+        seconds = np.where(event >= 0, length, np.nan)
+        return Computing(int(structure.place[events[0]]), True, event, seconds)
 
 
-def totals(structure: Structure) -> Totals:
-    """Sum up what happens at the places of a run."""
-    program, events = structure.program, structure.events
-    places = len(structure.places)
-    times = timing(events)
-    place = structure.place.astype(np.int64)
-    sends = np.flatnonzero(np.isin(program.kind, (Op.SEND, Op.ISEND)))
-    sent_at = place[np.searchsorted(events.first, sends, side="right") - 1]
-    sizes = program.messages.size[program.target[sends]].astype(np.float64)
-    executions = [event.shape[1] for event in table(structure).event]
+def aligned(first: Run, other: Run) -> Whole:
+    """Return the place of the first run that each place of another one is, -1 for none.
 
-    def by_place(where: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(where, values, minlength=places + 1).astype(np.float64)
-
-    computing = by_place(place, times.before) / _NS
-    computing[places] = times.after.sum() / _NS
-    return Totals(
-        computing,
-        by_place(place, times.inside) / _NS,
-        np.array([*executions, 1], dtype=np.float64),
-        by_place(sent_at, np.ones(len(sends))),
-        by_place(sent_at, sizes),
+    The order of both is kept, and as much of the time as can be lies at places that are in both:
+    Needleman and Wunsch's alignment, in which gaps cost what is not gained there.
+    """
+    rows, columns = len(first.sites), len(other.sites)
+    numbers: dict[Site, int] = {}
+    mine, theirs = (
+        np.array([numbers.setdefault(site, len(numbers)) for site in run.sites], dtype=np.int64)
+        for run in (first, other)
     )
-
-
-def homes(structure: Structure, other: Structure) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Lay the places of another run beside those of the first."""
-    mine, theirs = keys(structure), keys(other)
-    found = np.full(len(theirs), _NONE, dtype=np.int64)
-    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
-    for a, b, size in matcher.get_matching_blocks():
-        found[b : b + size] = np.arange(a, a + size)
-    both = np.zeros(len(mine) + 1, dtype=bool)
-    whole = (found >= 0) & _everywhere(other)
-    both[found[whole]] = True
-    both[:-1] &= _everywhere(structure)
-    both[-1] = True
-    behind = len(mine)
-    for index in range(len(found) - 1, -1, -1):
-        if found[index] == _NONE:
-            found[index] = behind
-        behind = int(found[index])
-    return found, both
-
-
-def _everywhere(structure: Structure) -> NDArray[np.bool_]:
-    """Which places all processes pass: bool[places]."""
-    passing = [(event >= 0).any(axis=1).sum() for event in table(structure).event]
-    whole: NDArray[np.bool_] = np.array(passing, dtype=np.int64) == structure.program.sequences
-    return whole
-
-
-def keys(structure: Structure) -> list[tuple[str, str, bool, int]]:
-    """What places of two runs are known by: name, where, whether a region, and loops around."""
-    depth = np.zeros(len(structure.places), dtype=np.int64)
-
-    def walk(nodes: Sequence[Loop | Leaf], level: int) -> None:
-        for node in nodes:
-            if isinstance(node, Leaf):
-                depth[list(node.places)] = level
-            else:
-                walk(node.body, level + 1)
-
-    walk(structure.nest, 0)
-    return [
-        (one.name, one.inside, one.is_region, int(depth[one.number])) for one in structure.places
-    ]
-
-
-# Runs laid beside the first, place by place.
+    best = np.zeros((rows + 1, columns + 1))
+    gain = np.zeros((rows, columns))
+    few = 1.0 / max(rows, columns, 1)
+    for row in range(rows):
+        a, b = first.features[row], other.features
+        apart = 0.1 * np.abs(a[1] - b[:, 1]) + 0.1 * np.abs(a[2] - b[:, 2]) + np.abs(a[3] - b[:, 3])
+        likeness = (few + np.minimum(a[0], b[:, 0])) / (1.0 + apart)
+        gain[row] = np.where(mine[row] == theirs, likeness, 0.0)
+        taken = np.maximum(best[row, 1:], best[row, :-1] + gain[row])
+        best[row + 1, 1:] = np.maximum.accumulate(taken)
+    home = np.full(columns, _NONE, dtype=np.int64)
+    row, column = rows, columns
+    while row and column:
+        here = best[row, column]
+        if here == best[row - 1, column]:
+            row -= 1
+        elif here == best[row, column - 1]:
+            column -= 1
+        else:
+            row, column = row - 1, column - 1
+            home[column] = row
+    return home
 
 
 @dataclass(frozen=True)
-class Counted:
-    """Instructions of all processes."""
+class AlignedRun:
+    """What a run did at the places of the reference run, and at the end behind them (the last)."""
 
-    # float64[places + 1]: Before each place, and in it, if it is a region; the last entry is the
-    # end.
-    before: NDArray[np.float64]
-    inside: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A run laid beside the first."""
-
-    # P and T.
     processes: int
     threads: int
     parameters: Mapping[str, float]  # Of the problem
-    totals: Totals  # Of the places of the first run
-    both: NDArray[np.bool_]  # bool[places + 1]: Which places it has, too
-    # By point that is a parallel region of the first run, what threads do in it.
+    # float64[places + 1]: Seconds of all processes before each place, and in it, if it is a region.
+    before: Floats
+    inside: Floats
+    # The same of instructions; None where nobody counted them.
+    instructions: tuple[Floats, Floats] | None
+    # int64[places + 1]: How often the busiest process passes the site of each place.
+    executions: Whole
+    sent: Sent  # Its messages, by places of the reference run
+    # Bytes of a process in its collectives, by place of the reference run and kind.
+    received: Mapping[tuple[int, str], float]
+    # By point that is a parallel region of the reference run, what threads do in it.
     teams: Mapping[int, Team]
-    sent: Sent  # Its messages at the places of the first run
-    # Bytes of a process in its collectives, by place of the first run and kind.
-    met: Mapping[tuple[int, str], float]
     unequal: Sample | None  # How much its processes differ for good
     dealt: Dealt | None  # How its work is dealt out to them
     active: int  # Threads on the node that has the most of them
     cores: int  # CPUs of the largest node, as the header of the trace states; 0 where it does not
-    # Instructions at the places of the first run; None where nobody counted them.
-    counted: Counted | None
-
-    def useful(self, point: int) -> float:
-        """Useful time of the average thread in an execution of a parallel region, s."""
-        return self.teams[point].useful if point in self.teams else 0.0
 
     def sample(
         self, value: float, error: float | None = None, more: Mapping[str, float] | None = None
@@ -323,66 +326,185 @@ class Beside:
         parameters = {**self.parameters, **(more or {})}
         return Sample(self.processes, self.threads, value, parameters, error)
 
-    def often(self, places: Sequence[int]) -> float:
-        """How often a body is executed: as its places are that the run has, in their middle."""
-        executions = self.totals.executions[list(places)]
-        there = executions[executions > 0]
-        return float(np.median(there)) if len(there) else 1.0
+    def turns(self, places: Sequence[int], first: AlignedRun) -> float:
+        """How often a body is executed for each time that it is in the reference run.
+
+        As its sites are that this run has, in their middle; 0 where it has none.
+        """
+        mine, base = self.executions[list(places)], first.executions[list(places)]
+        there = (mine > 0) & (base > 0)
+        return float(np.median(mine[there] / base[there])) if there.any() else 0.0
 
 
-def beside(
-    trace: Trace, parameters: Mapping[str, float], first: Trace, base: Structure, outline: Outline
-) -> Beside:
-    """Lay a run beside the first."""
-    structure, threads = whole_iterations(met(find(trace))), int(max(trace.threads))
-    require_places(first, base, trace, structure)
-    home, both = homes(base, structure)
-    places = len(base.places)
-    teams = {}
-    for point, (computing, one) in enumerate(zip(outline.points, outline.teams, strict=True)):
-        regions = None if one is None else _executions(structure, home == computing.place)
-        if regions is not None:
-            teams[point] = team(trace, structure, regions)
-    given = {name: float(value) for name, value in parameters.items()}
-    return Beside(
-        trace.processes,
-        threads,
-        given,
-        totals(structure).moved(home, places),
-        both,
-        teams,
-        sent(structure, home),
-        sizes_at(structure, home),
-        unequal(structure, threads, given),
-        dealt(structure, given),
-        int(np.bincount(trace.node_of_location).max(initial=1)),
-        max(trace.nodes, default=0),
-        _counted(trace, structure, np.append(home, places)),
+class RunTable:
+    """Runs of one program by the sites of the first one, which is the reference.
+
+    Refuses runs that have less than half of their computing time at common sites.
+    """
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        first = runs[0]
+        self.outline = first.layout[0]
+        self.notes: list[str] = []
+        places = len(first.sites)
+        homes = [np.arange(places), *(run.home(first) for run in runs[1:])]
+        self.site = np.arange(places + 1)  # Of each place of the reference run
+        for site in _out_of_order(runs, homes):
+            mine = [place for place, one in enumerate(first.sites) if one == site]
+            self.site[mine] = mine[0]
+            for run, home in zip(runs, homes, strict=True):
+                strays = [p for p, one in enumerate(run.sites) if one == site and home[p] == _NONE]
+                home[strays] = mine[0]
+        passes = [self._passes(run, home) for run, home in zip(runs, homes, strict=True)]
+        for run, home, here in zip(runs[1:], homes[1:], passes[1:], strict=True):
+            self._require_common(first, run, home, here)
+        # bursts before places that some process of some run does not pass belong to the next ones
+        self.burst = self.site.copy()
+        for here in passes:
+            behind = places
+            for place in range(places - 1, -1, -1):
+                if here[self.site[place]].all():
+                    behind = place
+                else:
+                    self.burst[self.burst == self.burst[place]] = self.burst[behind]
+        self.rows = [self._row(*each) for each in zip(runs, homes, passes, strict=True)]
+
+    def at(self, row: AlignedRun, places: Iterable[int]) -> Sent:
+        """Return the messages that a run sent at the sites of some places."""
+        wanted = np.unique(self.site[list(places)])
+        return row.sent.chosen(np.isin(self.site[row.sent.place], wanted))
+
+    def messages(self, row: AlignedRun, places: Sequence[int]) -> tuple[float, Whole]:
+        """How many messages are sent in an execution of some places, and sizes of all, B."""
+        sizes = self.at(row, places).size
+        base = float(np.median(self.rows[0].executions[list(places)]))
+        return len(sizes) / (base * row.turns(places, self.rows[0]) or 1.0), sizes
+
+    def _passes(self, run: Run, home: Whole) -> Whole:
+        """How often each process passes each site: int64[places + 1, P]."""
+        found = np.zeros((len(self.site), run.structure.program.sequences), dtype=np.int64)
+        known = home >= 0
+        np.add.at(found, self.site[home[known]], run.passes[known])
+        found[-1] = 1  # the end
+        return found
+
+    def _require_common(self, first: Run, run: Run, home: Whole, passes: Whole) -> None:
+        lacks = passes[self.site[:-1]].max(axis=1) == 0, home < 0
+        told = _tell(first), _tell(run)
+        if not (told[0].any() and told[1].any()):  # what any program has is all that one has
+            told = np.ones(len(told[0]), dtype=bool), np.ones(len(told[1]), dtype=bool)
+        ours, theirs = (
+            float(one.features[own & lacking, 0].sum() / (one.features[own, 0].sum() or 1.0))
+            for one, own, lacking in zip((first, run), told, lacks, strict=True)
+        )
+        if 1 - (ours + theirs) / 2 < _COMMON:
+            raise PopmodelError(
+                f"{run.trace.path}: not the program of {first.trace.path}: what both do holds "
+                f"{100 * (1 - ours):.0f} % of the time of the one and {100 * (1 - theirs):.0f} % "
+                f"of the other; only there: {_listed(first, lacks[0])}; only here: "
+                f"{_listed(run, lacks[1])}",
+                "give runs of one program",
+            )
+        theirs = float(run.features[lacks[1], 0].sum())
+        if theirs > _STRAY:
+            self.notes.append(
+                f"{100 * theirs:.0f} % of what {_title(run)} computes is where the first run does "
+                "nothing: counted with what follows"
+            )
+
+    def _row(self, run: Run, home: Whole, passes: Whole) -> AlignedRun:
+        places, sites = len(self.site) - 1, self.site
+        until = np.append(home, places)  # what the reference lacks counts with what follows
+        for place in range(len(home) - 1, -1, -1):
+            until[place] = until[place + 1] if home[place] == _NONE else home[place]
+
+        known = home >= 0
+
+        def moved(columns: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+            before, inside = columns[0], columns[1][:-1]
+            return (
+                np.bincount(until, before, places + 1).astype(np.float64),
+                np.bincount(home[known], inside[known], places + 1).astype(np.float64),
+            )
+
+        teams = {}
+        for point, one in enumerate(self.outline.teams):
+            if one is not None:
+                site = sites[self.outline.points[point].place]
+                regions = run.regions(known & (sites[home] == site))
+                if regions is not None:
+                    teams[point] = team(run.trace, run.structure, regions)
+        at = home[run.sent.place]
+        received: dict[tuple[int, str], list[float]] = {}
+        for (place, kind), size in run.received.items():
+            if known[place]:
+                received.setdefault((int(sites[home[place]]), kind), []).append(size)
+        return AlignedRun(
+            run.processes,
+            run.threads,
+            {name: float(value) for name, value in run.parameters.items()},
+            *moved(run.computing),
+            None if run.counted is None else moved(run.counted),
+            passes.max(axis=1)[sites],
+            Sent(at, *run.sent[1:]).chosen(at >= 0),
+            {
+                (place, kind): float(np.mean(received[site, kind]))
+                for place, site in enumerate(sites.tolist())
+                for kind in {kind for one, kind in received if one == site}
+            },
+            teams,
+            run.unequal,
+            run.dealt,
+            int(np.bincount(run.trace.node_of_location).max(initial=1)),
+            max(run.trace.nodes, default=0),
+        )
+
+
+def _out_of_order(runs: Sequence[Run], homes: Sequence[Whole]) -> list[Site]:
+    """Sites of known functions or regions whose places are in another order in some run."""
+    first = runs[0]
+    found: dict[Site, None] = {}
+    for run, home in zip(runs[1:], homes[1:], strict=True):
+        taken = np.zeros(len(first.sites), dtype=bool)
+        taken[home[home >= 0]] = True
+        of_first = _executions(first, taken)
+        of_run = _executions(run, home >= 0)
+        for site in of_first.keys() & of_run.keys():
+            if (site.function or site.is_region) and any(
+                beside > _STRAY * whole for beside, whole in (of_first[site], of_run[site])
+            ):
+                found[site] = None
+    return list(found)
+
+
+def _executions(run: Run, in_both: NDArray[np.bool_]) -> dict[Site, tuple[float, float]]:
+    """Executions of each site at places that another run lacks, and at all of its places."""
+    found: dict[Site, tuple[float, float]] = {}
+    for site, both, often in zip(run.sites, in_both, run.passes.sum(axis=1), strict=True):
+        beside, whole = found.get(site, (0.0, 0.0))
+        found[site] = beside + (0.0 if both else float(often)), whole + float(often)
+    return found
+
+
+def _tell(run: Run) -> NDArray[np.bool_]:
+    """Which places tell a program from others, that all start and reduce."""
+    return np.array(
+        [
+            bool(site.function or site.is_region) or site.name not in _ANY_PROGRAM
+            for site in run.sites
+        ],
+        dtype=bool,
     )
 
 
-def _executions(structure: Structure, mine: NDArray[np.bool_]) -> Computing | None:
-    """The executions of regions of some places; None if there are none."""
-    events = np.flatnonzero(mine[structure.place] & structure.events.is_region)
-    if not len(events):
-        return None
-    sequence = structure.events.sequence[events].astype(np.int64)
-    often = np.bincount(sequence, minlength=structure.program.sequences)
-    number = np.arange(len(events)) - np.repeat(np.cumsum(often) - often, often)
-    event = np.full((len(often), int(often.max())), -1, dtype=np.int64)
-    event[sequence, number] = events
-    length = (structure.events.end - structure.events.begin)[event] / _NS
-    return Computing(
-        int(structure.place[events[0]]), True, event, np.where(event >= 0, length, np.nan)
-    )
+def _listed(run: Run, which: NDArray[np.bool_]) -> str:
+    """Names of sites, those that hold the most time first."""
+    order = np.argsort(-run.features[:, 0], kind="stable")
+    names = list(dict.fromkeys(str(run.sites[place]) for place in order.tolist() if which[place]))
+    more = len(names) - _SHOWN
+    return (", ".join(names[:_SHOWN]) or "nothing") + (f" and {more} more" if more > 0 else "")
 
 
-def _counted(trace: Trace, structure: Structure, home: NDArray[np.int64]) -> Counted | None:
-    counts = instructions(trace, structure)
-    if counts is None:
-        return None
-    places, where = len(home) - 1, home[structure.place]
-    before = np.bincount(where, counts.before, home[-1] + 1)
-    before[home[places]] += counts.after.sum()
-    inside = np.bincount(where, counts.inside, home[-1] + 1)
-    return Counted(before.astype(np.float64), inside.astype(np.float64))
+def _title(run: Run) -> str:
+    """A run for people: its configuration."""
+    return "the run at " + described(run.configuration)

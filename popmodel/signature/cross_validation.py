@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from popmodel.model.signature.program import Signature
-    from popmodel.signature.from_runs import Run
+    from popmodel.signature.align_runs import Run
     from popmodel.structure.structure import Structure
 
 LEAST = 3

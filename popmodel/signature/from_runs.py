@@ -8,7 +8,7 @@ than who leaves one out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +16,19 @@ import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.model.signatures import from_text
-from popmodel.signature.align_runs import beside, require_names
+from popmodel.signature.align_runs import Run, RunTable
 from popmodel.signature.assumed_scaling import amounts, exponents, let
-from popmodel.signature.block_distribution import dealt, largest
-from popmodel.signature.collectives import met
+from popmodel.signature.block_distribution import largest
 from popmodel.signature.compare_replay import carried_out
 from popmodel.signature.cross_validation import learnt_from
 from popmodel.signature.document import Draft, rendered
 from popmodel.signature.imbalance import grown, imbalance, unequal
 from popmodel.signature.laws import fitted
-from popmodel.signature.layout import laid_out
-from popmodel.signature.loops import whole_iterations
 from popmodel.signature.outline import Repeat, walk
 from popmodel.signature.phase_times import instructed
-from popmodel.signature.recorded_times import Fidelity, figures, kept
+from popmodel.signature.recorded_times import Fidelity, figures
 from popmodel.signature.toml import Noted, number
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.structure.find import find
 from popmodel.trace.caveats import devices
 from popmodel.trace.formats import FORMATS
 from popmodel.units import plural
@@ -106,31 +102,6 @@ _NOTEWORTHY = 0.02
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run that was traced."""
-
-    trace: Trace  # The trace, or the part of it that is meant
-    parameters: Mapping[str, float] = field(default_factory=dict)  # Problem parameters of the run
-    # Which part of the run the trace is, in words; None for the program as a whole.
-    part: str | None = None
-
-    @property
-    def threads(self) -> int:
-        """Threads of a process; the most if they differ."""
-        return int(max(self.trace.threads))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what it is as JSON types."""
-        return {
-            "trace": self.trace.path,
-            "processes": self.trace.processes,
-            "threads": self.threads,
-            "part": self.part,
-            "parameters": dict(self.parameters),
-        }
-
-
-@dataclass(frozen=True)
 class Extracted:
     """A signature, and what it rests on."""
 
@@ -198,43 +169,35 @@ def signature_from(
 ) -> Extracted:
     """Find the signature of a program that was traced, and test it on runs that are left out."""
     every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
-    trace, threads = every[0].trace, every[0].threads
-    for run in every[1:]:
-        require_names(trace, run.trace)
-    structure = whole_iterations(met(find(trace)))
-    outline, changed = laid_out(structure, trace, every[0].parameters)
-    sized = replace(structure.program, messages=changed.program.messages)
-    fidelity = kept(structure.program, sized, structure.events, outline.points)
-    processes = structure.program.processes
+    first = every[0]
+    trace, threads, processes = first.trace, first.threads, first.processes
+    outline, fidelity = first.layout[0], first.fidelity
     found = amounts(outline, fidelity.descriptions, processes, scaling)
-    notes = [*devices(trace), *structure.notes, *outline.notes]
+    notes = [*devices(trace), *first.structure.notes, *outline.notes]
     laws: tuple[dict[str, Any], ...] = ()
     factors = let(outline, processes, threads, scaling)
     if len(every) > 1:
-        besides = [beside(run.trace, run.parameters, trace, structure, outline) for run in every]
-        fit = fitted(outline, fidelity.descriptions, besides, found, scaling)
+        table = RunTable(every)
+        fit = fitted(table, fidelity.descriptions, found, scaling)
         found, laws, factors = dict(fit.amounts), fit.laws, dict(fit.let)
-        notes += fit.notes
-        uneven = [one.unequal for one in besides]
-        shares = [one.dealt for one in besides]
+        notes += [*table.notes, *fit.notes]
     else:
         found |= exponents(outline)
-        uneven = [unequal(structure, threads, every[0].parameters)]
-        shares = [dealt(structure, every[0].parameters)]
-    block = largest(shares, has_grid=outline.grid is not None)
+    uneven = [run.unequal for run in every]
+    block = largest([run.dealt for run in every], has_grid=outline.grid is not None)
     if block is not None:
         notes.append(block.note)
         if block.without is not None:
-            uneven[0] = unequal(structure, threads, every[0].parameters, block.without)
+            uneven[0] = unequal(first.structure, threads, first.parameters, block.without)
     differing, growth = grown(fidelity.descriptions, uneven)
     found |= differing.amounts
     laws += differing.laws
     notes += differing.notes
-    at_first = _values(factors, found, every[0])
+    at_first = _values(factors, found, first)
     found |= instructed(outline, fidelity.descriptions, found, threads, at_first)
-    asked = required([*map(_values_of, every), *made], refused)
+    asked = required([*(run.configuration for run in every), *made], refused)
     notes += [asked.note] if asked else []
-    lacking = [find(run.trace).program.unmodelled for run in every]
+    lacking = [run.structure.program.unmodelled for run in every]
     unmodelled = next((calls for calls in lacking if calls), "")
     caveats = unmodelled_calls(unmodelled)
     called = name or _name_of(trace.path)
@@ -242,7 +205,7 @@ def signature_from(
         name=called,
         omitted={"not_modelled": unmodelled} if unmodelled else {},
         head=_head(called, every, fidelity, (*caveats, *notes)),
-        params={key: number(value) for key, value in every[0].parameters.items()},
+        params={key: number(value) for key, value in first.parameters.items()},
         let=factors,
         limits={"require": Noted([*asked.conditions], "refused runs")} if asked else {},
         decomp=_decomp(outline),
@@ -260,8 +223,7 @@ def signature_from(
         def without(kept: Sequence[Run]) -> Signature:
             return from_text(signature_from(kept, scaling=scaling, keeps_runs=False).text)
 
-        structures = [find(run.trace) for run in every]
-        learnt = learnt_from(every, structures, signature, without)
+        learnt = learnt_from(every, [run.structure for run in every], signature, without)
         draft = replace(draft, learnt=learnt.entries() if learnt.runs else {})
     draft = replace(draft, head=_head(called, every, fidelity, (*caveats, *notes)))
     text = rendered(draft, outline, fidelity)
@@ -271,18 +233,13 @@ def signature_from(
 def _values(let: Mapping[str, Any], found: Mapping[Key, Amount], run: Run) -> dict[str, float]:
     """Values of what ``let`` defines, with the P, T and parameters of a run."""
     values = {one.name: one.value for amount in found.values() for one in amount.constants}
-    values |= _values_of(run)
+    values |= run.configuration
     left = {name: parse(str(getattr(one, "value", one))) for name, one in let.items()}
     while left:
         ready = {name: one for name, one in left.items() if one.names.isdisjoint(left)}
         values |= {name: float(one.evaluate(values)) for name, one in ready.items()}
         left = {name: one for name, one in left.items() if name not in ready}
     return values
-
-
-def _values_of(run: Run) -> dict[str, float]:
-    """P, T and parameters of a run."""
-    return {"P": float(run.trace.processes), "T": float(run.threads), **run.parameters}
 
 
 def _beside_the_trace(fidelity: Fidelity) -> str:
@@ -305,8 +262,17 @@ def _decomp(outline: Outline) -> dict[str, Any]:
 
 
 def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """The run on the most cores first: what is kept of one is nearest to what is predicted."""
-    return tuple(sorted(runs, key=lambda run: -run.trace.processes * run.threads))
+    """The run on the most cores first: what is kept of one is nearest to what is predicted.
+
+    Of several on as many that of the most processes, which communicates the most, and of these
+    that of the largest problem.
+    """
+
+    def size(run: Run) -> tuple[float, ...]:
+        values = [float(value) for value in run.parameters.values()]
+        return run.processes * run.threads, run.processes, float(np.prod(values))
+
+    return tuple(sorted(runs, key=size, reverse=True))
 
 
 def _name_of(path: str) -> str:

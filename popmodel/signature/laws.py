@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popmodel.expressions import parse
 from popmodel.fit.common_law import pooled
 from popmodel.fit.formula import FIT, TRACE
 from popmodel.signature.assumed_scaling import Amount, Constant
@@ -14,7 +15,7 @@ from popmodel.signature.law_notes import Factor, Fitted, factor_of, told
 from popmodel.signature.loops import counted
 from popmodel.signature.message_sizes import likely_forms, sized
 from popmodel.signature.names import TIME
-from popmodel.signature.phase_times import Executed, executed, executed_by, paced, seconds
+from popmodel.signature.phase_times import Executed, PointTimes, executed_by, paced
 from popmodel.signature.threads import ACTIVE, beside_work, saturated
 from popmodel.values import dataclass
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from popmodel.fit.samples import Sample
-    from popmodel.signature.align_runs import Beside
+    from popmodel.signature.align_runs import AlignedRun, RunTable
     from popmodel.signature.assumed_scaling import Key
     from popmodel.signature.outline import Outline
     from popmodel.signature.recorded_times import Description
@@ -35,16 +36,20 @@ _UNTESTED = 0.1
 
 
 def fitted(
-    outline: Outline,
+    table: RunTable,
     descriptions: Sequence[Description],
-    runs: Sequence[Beside],
     assumed: Mapping[Key, Amount],
     scaling: str,
 ) -> Fitted:
     """Find the laws by which the amounts of a program grow."""
-    often = counted(outline, runs, assumed)
-    by_run = bool(often.laws)
-    moved = sized(outline, runs, assumed)
+    outline, runs = table.outline, table.rows
+    counts_of_loops = counted(outline, runs, assumed)
+    often, times = counts_of_loops.laws, PointTimes(table, descriptions, counts_of_loops.executions)
+    moved = sized(table, assumed)
+    in_steps = any(
+        key[0] == "count" and not amount.constants and "P" in parse(str(amount.formula)).names
+        for key, amount in often.amounts.items()
+    )
     amounts = {**assumed, **often.amounts, **moved.amounts}
     laws: list[dict[str, Any]] = []
     notes: list[str] = []
@@ -56,12 +61,11 @@ def fitted(
             if one.mean > 0 and (outline.teams[point] is not None) is in_teams
         ]
         if points:
-            samples = {
-                point: seconds(outline, point, descriptions[point], runs, by_run)
-                for point in points
-            }
-            counts = _instructions(points, outline, descriptions, runs, by_run)
-            part = _computing(samples, counts, outline, descriptions, runs, scaling)
+            samples = {point: times.seconds(point) for point in points}
+            done = {point: times.instructions(point) for point in points}
+            counts = {point: one for point, one in done.items() if one is not None}
+            counts = counts if len(counts) == len(points) else {}
+            part = _computing(samples, counts, outline, descriptions, runs, scaling, in_steps)
             amounts |= part.amounts
             let |= part.let
             laws += part.laws
@@ -73,19 +77,6 @@ def fitted(
         laws += part.laws
         notes += part.notes
     return Fitted(amounts, let, tuple(laws), tuple(dict.fromkeys(notes)))
-
-
-def _instructions(
-    points: Sequence[int],
-    outline: Outline,
-    descriptions: Sequence[Description],
-    runs: Sequence[Beside],
-    by_run: bool,
-) -> dict[int, list[Sample]]:
-    """Instructions of points in all runs; none if they are not known of all."""
-    found = {point: executed(outline, point, descriptions[point], runs, by_run) for point in points}
-    known = {point: one for point, one in found.items() if one is not None}
-    return known if len(known) == len(found) else {}
 
 
 @dataclass(frozen=True)
@@ -104,8 +95,9 @@ def _computing(
     counts: Mapping[int, Sequence[Sample]],
     outline: Outline,
     descriptions: Sequence[Description],
-    runs: Sequence[Beside],
+    runs: Sequence[AlignedRun],
     scaling: str,
+    in_steps: bool,
 ) -> Fitted:
     """Laws of phases, all serial or all parallel regions: one for those that grow alike.
 
@@ -115,7 +107,8 @@ def _computing(
     points = list(samples)
     in_teams = outline.teams[points[0]] is not None
     shared = ("1/(P*T)" if in_teams else "1/P") if scaling == "strong" else "1"
-    likely = likely_forms(runs, shared)
+    # work that is shared out in steps whose number grows with P: a step has a P-th of a P-th
+    likely = (*likely_forms(runs, shared), *(["1/P**2"] if in_steps else ()))
     prefix = "share" if in_teams else "work"
     labels = [outline.labels[point] for point in points]
     turns = [descriptions[point].executions for point in points]
@@ -189,7 +182,7 @@ def _by_time(
     prefix: str,
     labels: Sequence[str],
     parts: Sequence[Sequence[Sample]],
-    runs: Sequence[Beside],
+    runs: Sequence[AlignedRun],
     scaling: str,
     likely: Sequence[str],
     shares: Sequence[float],

@@ -11,9 +11,10 @@ import numpy as np
 from popmodel.expressions import parse
 from popmodel.fit.counts import Count, exact_law
 from popmodel.fit.formula import FIT
+from popmodel.fit.law import law
 from popmodel.patterns.table import iterations
-from popmodel.signature.assumed_scaling import Amount, paths
-from popmodel.signature.law_notes import Fitted, exactly
+from popmodel.signature.assumed_scaling import Amount, Constant, paths
+from popmodel.signature.law_notes import Fitted, exactly, told
 from popmodel.signature.outline import Calls, Meeting, Repeat, Work
 from popmodel.simulator.program import Op
 from popmodel.structure.nest import Leaf, Loop, leaves
@@ -27,70 +28,99 @@ if TYPE_CHECKING:
 
     from popmodel.fit.samples import Sample
     from popmodel.patterns.table import Table
-    from popmodel.signature.align_runs import Beside
+    from popmodel.signature.align_runs import AlignedRun
     from popmodel.signature.assumed_scaling import Key
     from popmodel.signature.outline import Node, Outline
     from popmodel.structure.nest import Nest, Place
     from popmodel.structure.structure import Structure
 
 
-# How often loops are executed, from several runs: formulas that are exact, or none.
+# How often loops are executed, from several runs: exact formulas where there are, else laws.
 
 
 _FEW = 2
 """Counts that some formula of P gives by chance."""
 _SAME = 1e-6
 """Relative difference of counts that are the same."""
+_BY_DATA = 0.02
+"""Relative error of counts that no formula gives, such as those of a solver that converges."""
+_DIGITS = 9
 
 
-def counted(outline: Outline, runs: Sequence[Beside], assumed: Mapping[Key, Amount]) -> Fitted:
-    """Find formulas that give the counts of the loops of all runs, or keep those of the first run.
+@dataclass(frozen=True)
+class Counts:
+    """How often loops are executed in several runs."""
 
-    A law that only comes near is none: where runs differ in how their calls nest, a count is
-    compared with that of another loop.
-    """
+    laws: Fitted
+    # By path of each loop, and () for the program: how often its body is executed in each run
+    # for each time that it is in the first one.
+    executions: Mapping[tuple[int, ...], NDArray[np.float64]]
+
+
+def counted(outline: Outline, runs: Sequence[AlignedRun], assumed: Mapping[Key, Amount]) -> Counts:
+    """Find formulas that give the counts of the loops of all runs, or laws that come near."""
     amounts: dict[Key, Amount] = {}
     laws: list[dict[str, Any]] = []
     notes: list[str] = []
-    for key, samples, what, hints in _loops(outline, runs):
-        values = [one.value for one in samples]
-        if max(values) - min(values) <= _SAME * max(values):
-            in_all = "" if len(samples) == len(runs) else " that have it"
-            amounts[key] = Amount(assumed[key].formula, note=f"the same in all runs{in_all}")
+    executions: dict[tuple[int, ...], NDArray[np.float64]] = {(): np.ones(len(runs))}
+    by_data: dict[tuple[float, ...], list[tuple[Key, float]]] = {}
+    for path, node in paths(outline.body):
+        if not isinstance(node, Repeat):
             continue
-        found = exact_law(samples, hints)
-        if found is None or found.origin != FIT or not _is_sure(found, samples):
-            amounts[key] = Amount(assumed[key].formula, note="as in the first run; others differ")
-            notes.append(f"{what}: runs differ, that of the first is kept")
+        around = executions[path[:-1]]
+        inside = _places(outline, node.body)
+        often = np.array([run.turns(inside, runs[0]) for run in runs])
+        ratio = np.divide(often, around, out=np.ones(len(runs)), where=around > 0)
+        executions[path] = ratio * around
+        has = (often > 0) & (around > 0)
+        if np.ptp(ratio[has]) <= _SAME * ratio[has].max(initial=0.0):
+            in_all = "the same in all runs" + ("" if has.all() else " that have it")
+            amounts["count", path] = Amount(assumed["count", path].formula, note=in_all)
             continue
-        amounts[key] = Amount(found.text, note=f"{found.origin}: exact in all runs")
-        laws.append(exactly(what, found, len(samples)))
+        samples = _samples(runs, np.where(has, ratio, 0.0), node.count)
+        exact = exact_law(samples, ("1", *runs[0].parameters))
+        if exact is not None and exact.origin == FIT and _is_sure(exact, samples):
+            what = f"iterations of {node.name}"
+            amounts["count", path] = Amount(exact.text, note=f"{exact.origin}: exact in all runs")
+            laws.append(exactly(what, exact, len(samples)))
+            notes += [f"{what}: {note}" for note in exact.notes]
+            continue
+        key = tuple(np.where(has, ratio, 0.0).round(_DIGITS).tolist())
+        by_data.setdefault(key, []).append((("count", path), node.count))
+    for number, (ratio, members) in enumerate(by_data.items(), start=1):
+        named = max(members, key=lambda member: member[1])[1]
+        samples = [
+            replace(one, relative_error=_BY_DATA) for one in _samples(runs, np.array(ratio), named)
+        ]
+        what = f"iterations of {plural(len(members), 'loop')} whose number data may decide"
+        found = law(samples, hints=("1",))
+        constants = tuple(
+            Constant(
+                f"n{number}_{key}", one.value, one.low, one.high, "1", one.origin,
+                f"{what}, {one.meaning}",
+            )
+            for key, one in found.constants.items()
+        )  # fmt: skip
+        text = found.text(f"n{number}_")
+        for key, times in members:
+            part = text if times == named else f"{times / named:.12g}*({text})"
+            formula = f"max(floor({part} + 1/2), 1)"
+            amounts[key] = Amount(formula, constants, note=f"{found.origin}: near {found.form}")
+        laws.append(told(what, "1", found, None))
         notes += [f"{what}: {note}" for note in found.notes]
-    return Fitted(amounts, {}, tuple(laws), tuple(notes))
+    return Counts(Fitted(amounts, {}, tuple(laws), tuple(notes)), executions)
+
+
+def _samples(runs: Sequence[AlignedRun], ratio: NDArray[np.float64], count: float) -> list[Sample]:
+    """Counts in the runs that have a loop, by how they are over that of the first one."""
+    return [
+        run.sample(count * float(one), 0.0) for run, one in zip(runs, ratio, strict=True) if one > 0
+    ]
 
 
 def _is_sure(found: Count, samples: Sequence[Sample]) -> bool:
     """Whether a formula is no chance: some formula of P or T gives most pairs of counts."""
     return parse(found.text).names.isdisjoint(("P", "T")) or len(samples) > _FEW
-
-
-def _loops(
-    outline: Outline, runs: Sequence[Beside]
-) -> list[tuple[Key, list[Sample], str, tuple[str, ...]]]:
-    """Counts of loops in every run that has them, with what is likely of them."""
-    found: list[tuple[Key, list[Sample], str, tuple[str, ...]]] = []
-    names = tuple(runs[0].parameters)
-    for path, node in paths(outline.body):
-        if isinstance(node, Repeat):
-            inside, around = _places(outline, node.body), _around(outline, path)
-            base = runs[0].often(inside) / runs[0].often(around)
-            samples = [
-                run.sample(node.count * run.often(inside) / run.often(around) / base, 0.0)
-                for run in runs
-                if not inside or run.totals.executions[inside].any()
-            ]
-            found.append((("count", path), samples, f"iterations of {node.name}", ("1", *names)))
-    return found
 
 
 def _places(outline: Outline, body: Sequence[Node]) -> list[int]:
@@ -111,16 +141,6 @@ def _places(outline: Outline, body: Sequence[Node]) -> list[int]:
             if isinstance(node, Repeat):
                 found += _places(outline, node.body)
     return [place for place in found if place >= 0]
-
-
-def _around(outline: Outline, path: tuple[int, ...]) -> list[int]:
-    body: Sequence[Node] = outline.body
-    for index in path[:-1]:
-        node = body[index]
-        assert isinstance(node, Repeat)
-        body = node.body
-    direct = [node for node in body if not isinstance(node, Repeat)]
-    return _places(outline, direct) if len(path) > 1 else []
 
 
 # How the iterations of a loop differ, and the loops with equal iterations that do the same.

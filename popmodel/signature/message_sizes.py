@@ -16,7 +16,7 @@ from popmodel.fit.formula import FIT
 from popmodel.fit.law import law
 from popmodel.fit.samples import Sample
 from popmodel.fit.terms import product
-from popmodel.signature.align_runs import along, extents_like
+from popmodel.model.run.grid import best_grid, divisors
 from popmodel.signature.assumed_scaling import PARTS, SCALARS, Amount, Constant, paths, row_at
 from popmodel.signature.collectives import messages_of
 from popmodel.signature.law_notes import Fitted, exactly, told
@@ -25,13 +25,12 @@ from popmodel.signature.toml import number
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from popmodel.signature.align_runs import Axes, Beside, Sent
+    from popmodel.signature.align_runs import AlignedRun, RunTable, Sent
     from popmodel.signature.assumed_scaling import Key
-    from popmodel.signature.outline import Outline
     from popmodel.signature.scaling_lists import Grid
 
 
@@ -49,7 +48,7 @@ _ROUNDED = 0.002
 """Relative difference of sizes that are whole numbers of cells of the same part."""
 
 
-def likely_forms(runs: Sequence[Beside], shared: str) -> tuple[str, ...]:
+def likely_forms(runs: Sequence[AlignedRun], shared: str) -> tuple[str, ...]:
     """Return the forms that the work of a process likely has."""
     sizes = {run.processes: float(run.sent.size.max(initial=0)) for run in runs}
     processes = np.array(sorted(sizes))
@@ -73,6 +72,58 @@ def _goes_with(side: str, processes: NDArray[np.int64], sizes: NDArray[np.float6
     )
 
 
+# The grid that a run has, where another run of the program has one: by where its messages go.
+
+
+Axes = tuple[bool, ...]
+"""Along which dimensions a message goes one step."""
+
+_MOST = 0.5
+"""Share of the bytes below which the messages of a run go to no neighbours of a grid."""
+
+
+def extents_like(
+    grid: Grid, sent: Sent, processes: int, kinds: Collection[Axes]
+) -> tuple[int, ...] | None:
+    """Return the extents at which the messages of a run go as those of another one do."""
+    taken = best_grid(processes, grid.cells, grid.periodic)
+    if not len(sent.size):
+        return taken
+    best, most = None, 0.0
+    for dims in (taken, *_extents(processes, len(grid.dims))):
+        going = along(dims, grid.periodic, sent)
+        known = np.zeros(len(sent.size), dtype=bool)
+        for kind in kinds:
+            known |= (going == np.array(kind)).all(axis=1)
+        moved = float((sent.size + 1)[known].sum())
+        if moved > most * (1 + 1e-9):
+            best, most = dims, moved
+    return best if most > _MOST * float((sent.size + 1).sum()) else None
+
+
+def along(dims: tuple[int, ...], periodic: tuple[bool, ...], sent: Sent) -> NDArray[np.int64]:
+    """Return along which dimensions messages go: int64[M, dimensions]; -1 for more than a step."""
+    found = np.zeros((len(sent.size), len(dims)), dtype=np.int64)
+    stride = 1
+    for axis in range(len(dims) - 1, -1, -1):
+        extent = dims[axis]
+        away = sent.receiver // stride % extent - sent.sender // stride % extent
+        if periodic[axis]:
+            away = (away + extent // 2) % extent - extent // 2
+        found[:, axis] = np.where(np.abs(away) <= 1, np.abs(away), -1)
+        stride *= extent
+    return found
+
+
+def _extents(processes: int, dimensions: int) -> Iterator[tuple[int, ...]]:
+    if dimensions == 1:
+        yield (processes,)
+        return
+    for first in divisors(processes):
+        for rest in _extents(processes // first, dimensions - 1):
+            yield first, *rest
+
+
 # Laws of what several runs send: exact where one formula gives all runs, else with intervals.
 
 
@@ -93,11 +144,11 @@ class _Found:
     notes: tuple[str, ...] = field(default=())
 
 
-def sized(outline: Outline, runs: Sequence[Beside], assumed: Mapping[Key, Amount]) -> Fitted:
+def sized(table: RunTable, assumed: Mapping[Key, Amount]) -> Fitted:
     """Find how sizes and numbers of messages go with P, T and parameters, and those of
     collectives.
     """
-    every, notes = moved(outline, runs)
+    every, notes = moved(table)
     groups: dict[Any, list[Moved]] = {}
     for one in every:
         known = [(*each.configuration.items(), each.value) for each in one.samples]
@@ -193,14 +244,15 @@ class Moved:
     likely: tuple[str, ...]  # Formulas that it is likely to go with, the likeliest first
 
 
-def moved(outline: Outline, runs: Sequence[Beside]) -> tuple[list[Moved], list[str]]:
+def moved(table: RunTable) -> tuple[list[Moved], list[str]]:
     """Return what runs move, and where they differ in how many messages that takes."""
-    found, notes = _of_neighbours(outline, runs)
-    return [*found, *_of_meetings(outline, runs), *_of_lists(outline, runs)], notes
+    found, notes = _of_neighbours(table)
+    return [*found, *_of_meetings(table), *_of_lists(table)], notes
 
 
-def _of_neighbours(outline: Outline, runs: Sequence[Beside]) -> tuple[list[Moved], list[str]]:
+def _of_neighbours(table: RunTable) -> tuple[list[Moved], list[str]]:
     """Sizes of the rows that hold on a grid."""
+    outline, runs = table.outline, table.rows
     grid = outline.grid
     lists = [(path, one) for path, one in paths(outline.body) if isinstance(one, Calls)]
     on_grid = [(path, one) for path, one in lists if one.moves is not None]
@@ -208,28 +260,27 @@ def _of_neighbours(outline: Outline, runs: Sequence[Beside]) -> tuple[list[Moved
         return [], []
     kinds = {_axes(move) for _, one in on_grid for move in (one.moves or {}).values()}
     places = sorted({place for _, one in on_grid for place in one.places})
-    dims = [_dims_of(grid, run, places, kinds, is_first=run is runs[0]) for run in runs]
+    dims = [
+        grid.dims
+        if run is runs[0]
+        else extents_like(grid, table.at(run, places), run.processes, kinds)
+        for run in runs
+    ]
     found: list[Moved] = []
     notes: list[str] = []
     for path, node in on_grid:
         there = [
-            (run, own, run.sent.at(node.places)) for run, own in zip(runs, dims, strict=True) if own
+            (run, own, table.at(run, node.places))
+            for run, own in zip(runs, dims, strict=True)
+            if own
         ]
-        notes += _contradictions(node, [(run, own) for run, own, _ in there])
+        notes += _contradictions(node, table, [(run, own) for run, own, _ in there])
         # both ends of a message have the same size: all rows of a list have laws, or none
-        for rows in (_rows(node, path, grid, there), _rows_alike(node, path, runs)):
+        for rows in (_rows(node, path, grid, there), _rows_alike(node, path, table)):
             if all(len(one.samples) > 1 for one in rows):
                 found += rows
                 break
     return found, notes
-
-
-def _dims_of(
-    grid: Grid, run: Beside, places: Sequence[int], kinds: set[Axes], *, is_first: bool
-) -> tuple[int, ...] | None:
-    if is_first:
-        return grid.dims
-    return extents_like(grid, run.sent.at(places), run.processes, kinds)
 
 
 def _axes(move: Sequence[int]) -> Axes:
@@ -240,7 +291,7 @@ def _rows(
     node: Calls,
     path: tuple[int, ...],
     grid: Grid,
-    runs: Sequence[tuple[Beside, tuple[int, ...], Sent]],
+    runs: Sequence[tuple[AlignedRun, tuple[int, ...], Sent]],
 ) -> list[Moved]:
     """Sizes of the rows of a list, in the order of sizes along the same dimensions."""
     kinds: dict[Axes, list[NDArray[np.int64]]] = {}
@@ -268,9 +319,10 @@ def _rows(
     return found
 
 
-def _rows_alike(node: Calls, path: tuple[int, ...], runs: Sequence[Beside]) -> list[Moved]:
+def _rows_alike(node: Calls, path: tuple[int, ...], table: RunTable) -> list[Moved]:
     """Sizes of the rows of a list whatever way they go, where every run has a single one."""
-    sizes = [(run, np.unique(run.sent.at(node.places).size)) for run in runs]
+    runs = table.rows
+    sizes = [(run, np.unique(table.at(run, node.places).size)) for run in runs]
     if len(sizes[0][1]) != 1:
         return []
     samples = tuple(run.sample(float(one[0]), 0.0) for run, one in sizes if len(one) == 1)
@@ -297,34 +349,34 @@ def _like(
     return [(size * float(other.mean()) / float(first.mean()), UNEVEN)]
 
 
-def _contradictions(node: Calls, runs: Sequence[tuple[Beside, tuple[int, ...]]]) -> list[str]:
+def _contradictions(
+    node: Calls, table: RunTable, runs: Sequence[tuple[AlignedRun, tuple[int, ...]]]
+) -> list[str]:
     """Say where the rows of a list give other numbers of messages than runs have."""
     notes = []
-    base = _messages(node, runs[0][0]) - messages_of(node.rows, runs[0][1])
-    for run, dims in runs[1:]:
-        counted, given = _messages(node, run), messages_of(node.rows, dims)
-        if abs(counted - given - base) > 0.5:
+    base = 0.0
+    for run, dims in runs:
+        counted, sizes = table.messages(run, node.places)
+        beyond = counted - messages_of(node.rows, dims)
+        if run is table.rows[0]:
+            base = beyond
+        elif len(sizes) and abs(beyond - base) > 0.5:  # none: executed zero times
             notes.append(
                 f"{node.name}: {counted:.6g} messages with P = {run.processes}, where the calls "
-                f"of the first run make {given:.6g}"
+                f"of the first run make {counted - beyond:.6g}"
             )
     return notes
 
 
-def _messages(node: Calls, run: Beside) -> float:
-    """Messages in an execution."""
-    there = list(node.places)
-    return float(run.totals.messages[there].sum()) / run.often(there)
-
-
-def _of_meetings(outline: Outline, runs: Sequence[Beside]) -> list[Moved]:
+def _of_meetings(table: RunTable) -> list[Moved]:
     """Sizes of collectives."""
+    outline, runs = table.outline, table.rows
     found = []
     for path, node in paths(outline.body):
         if not isinstance(node, Meeting) or node.op == "barrier":
             continue
-        base = runs[0].met.get((node.place, node.op), 0.0)
-        there = [(run, run.met.get((node.place, node.op))) for run in runs]
+        base = runs[0].received.get((node.place, node.op), 0.0)
+        there = [(run, run.received.get((node.place, node.op))) for run in runs]
         samples = [
             run.sample(node.bytes * (value / base if base else 1.0), 0.0)
             for run, value in there
@@ -339,21 +391,20 @@ def _of_meetings(outline: Outline, runs: Sequence[Beside]) -> list[Moved]:
     return [one for one in found if len(one.samples) > 1]
 
 
-def _of_lists(outline: Outline, runs: Sequence[Beside]) -> list[Moved]:
+def _of_lists(table: RunTable) -> list[Moved]:
     """Messages of a process, and their size, in lists that hold for one number of processes."""
+    outline, runs = table.outline, table.rows
     found = []
     for path, node in paths(outline.body):
         if not isinstance(node, Calls) or node.moves is not None or not node.offsets:
             continue
-        some = [(run, run.sent.at(node.places).size) for run in runs]
+        some = [(run, *table.messages(run, node.places)) for run in runs]
         each = [
-            run.sample(len(sizes) / (run.often(node.places) * run.processes), 0.0)
-            for run, sizes in some
-            if len(sizes)
+            run.sample(messages / run.processes, 0.0) for run, messages, sizes in some if len(sizes)
         ]
         mean = [
             run.sample(float(sizes.mean()), 0.0 if np.ptp(sizes) == 0 else UNEVEN)
-            for run, sizes in some
+            for run, _, sizes in some
             if len(sizes)
         ]
         of_face = _likely([{"P": Fraction(-1, 2)}, {"P": -1}, {"P": -2}], runs[0].parameters)

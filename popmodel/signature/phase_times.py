@@ -14,23 +14,25 @@ from popmodel.fit.samples import Sample
 from popmodel.phases.counted import counted
 from popmodel.phases.stretches import bursts, regions
 from popmodel.phases.teams import measured
-from popmodel.signature.assumed_scaling import Amount
+from popmodel.signature.assumed_scaling import Amount, paths
 from popmodel.signature.computing import Timing
 from popmodel.signature.law_notes import Factor, factor_of, told
+from popmodel.signature.outline import Calls, Work
 from popmodel.signature.toml import Noted, number
 from popmodel.signature.toml import number as rounded
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from popmodel.fit.common_law import Pool
     from popmodel.phases.stretches import Stretches
-    from popmodel.signature.align_runs import Beside
+    from popmodel.signature.align_runs import RunTable
     from popmodel.signature.assumed_scaling import Key
-    from popmodel.signature.outline import Outline
+    from popmodel.signature.computing import Computing
+    from popmodel.signature.outline import Node, Outline
     from popmodel.signature.recorded_times import Description
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
@@ -206,73 +208,111 @@ ERROR_OF_COUNTS = 0.003
 """Relative error of instructions: what they repeat to between runs."""
 
 
-def seconds(
-    outline: Outline, point: int, one: Description, runs: Sequence[Beside], by_run: bool
-) -> list[Sample]:
-    """Return the seconds of an average process in every run, of an average thread in regions."""
-    computing, team = outline.points[point], outline.teams[point]
-    error = _error_of(one)
-    if team is not None:
-        return [run.sample(run.useful(point), error) for run in runs]
-    spent = [
-        value / run.processes
-        for run, value in zip(
-            runs, _per_execution(computing.place, runs, "computing", by_run=by_run), strict=True
-        )
-    ]
-    return [
-        run.sample(one.mean * value / spent[0] if spent[0] else 0.0, error)
-        for run, value in zip(runs, spent, strict=True)
-    ]
+class PointTimes:
+    """Seconds and instructions of the points of an outline in all runs of a table.
 
-
-def executed(
-    outline: Outline, point: int, one: Description, runs: Sequence[Beside], by_run: bool
-) -> list[Sample] | None:
-    """Return the instructions of an average process in every run, of an average thread in regions.
-
-    Parameters are those of `seconds`. None where nobody counted them in one of the runs.
+    Of an execution of an average process, in regions of an average thread. Bursts that are known
+    together in all runs grow alike, so that their sum is that of each run.
     """
-    computing = outline.points[point]
-    if computing.instructions is None or any(run.counted is None for run in runs):
-        return None
-    in_team = outline.teams[point] is not None
-    mean = float(computing.instructions.sum()) / (len(computing.seconds) * max(one.executions, 1))
-    which = "inside" if in_team else "before"
-    found = [
-        value / (run.processes * (run.threads if in_team else 1))
-        for run, value in zip(
-            runs, _per_execution(computing.place, runs, which, by_run=by_run), strict=True
+
+    def __init__(
+        self,
+        table: RunTable,
+        descriptions: Sequence[Description],
+        executions: Mapping[tuple[int, ...], NDArray[np.float64]],
+    ) -> None:
+        self.table, self.descriptions = table, descriptions
+        self.outline, self.runs = table.outline, table.rows
+        self.processes = np.array([run.processes for run in self.runs], dtype=np.float64)
+        # float64[points, runs]: How often each is executed, for each time in the first run.
+        self.executions = np.ones((len(self.outline.points), len(self.runs)))
+        for path, node in paths(self.outline.body):
+            for point in _points(node):
+                self.executions[point] = executions[path[:-1]]
+
+    def seconds(self, point: int) -> list[Sample]:
+        """Return the seconds in every run; 0 where a run does not execute it."""
+        error = _error_of(self.descriptions[point])
+        if self.outline.teams[point] is None:
+            spent = np.array([run.before for run in self.runs])
+            values = self.descriptions[point].mean * self._growth(point, spent, _seconds)
+        else:
+            useful = [run.teams[point].useful if point in run.teams else 0.0 for run in self.runs]
+            values = np.array(useful) * self._turns(point)
+        return [
+            run.sample(value, error) for run, value in zip(self.runs, values.tolist(), strict=True)
+        ]
+
+    def instructions(self, point: int) -> list[Sample] | None:
+        """Return the instructions in every run; None where nobody counted them in one of them."""
+        computing, one = self.outline.points[point], self.descriptions[point]
+        counted = [run.instructions for run in self.runs if run.instructions is not None]
+        if computing.instructions is None or len(counted) < len(self.runs):
+            return None
+        mean = float(computing.instructions.sum()) / (
+            len(computing.seconds) * max(one.executions, 1)
         )
-    ]
-    first = mean / (runs[0].threads if in_team else 1)
-    return [
-        run.sample(first * value / found[0] if found[0] else 0.0, ERROR_OF_COUNTS)
-        for run, value in zip(runs, found, strict=True)
-    ]
+        if self.outline.teams[point] is None:
+            before = np.array([before for before, _ in counted])
+            values = mean * self._growth(point, before, _instructions)
+        else:
+            site = self.table.site == self.table.site[computing.place]
+            inside = np.array([float(inside[site].sum()) for _, inside in counted])
+            often = np.array([float(run.executions[computing.place]) for run in self.runs])
+            threads = np.array([run.threads for run in self.runs])
+            each = inside / (self.processes * np.maximum(often, 1.0) * threads)
+            values = each * self._turns(point)
+            values *= mean / threads[0] / values[0] if values[0] else 0.0
+        return [
+            run.sample(value, ERROR_OF_COUNTS)
+            for run, value in zip(self.runs, values.tolist(), strict=True)
+        ]
+
+    def _growth(
+        self,
+        point: int,
+        done: NDArray[np.float64],
+        of_point: Callable[[Computing], float],
+    ) -> NDArray[np.float64]:
+        """What an execution takes over what it takes in the first run, as all bursts around it."""
+        points, burst = self.outline.points, self.table.burst
+        group = burst == burst[points[point].place]
+        alike = np.zeros(len(self.runs))
+        for number_, one in enumerate(points):
+            if self.outline.teams[number_] is None and group[one.place]:
+                alike += of_point(one) * self.executions[number_]
+        whole = done[:, group].sum(axis=1) / self.processes
+        growth = np.divide(whole, alike, out=np.zeros(len(whole)), where=alike > 0)
+        return np.asarray(growth / (growth[0] or np.inf), dtype=np.float64)
+
+    def _turns(self, point: int) -> NDArray[np.float64]:
+        """Executions of a region in each run over those that the counts of loops give."""
+        often = np.array([run.executions[self.outline.points[point].place] for run in self.runs])
+        given = self.executions[point] * float(often[0])
+        return np.divide(often, given, out=np.zeros(len(often)), where=given > 0)
 
 
-def _per_execution(place: int, runs: Sequence[Beside], what: str, *, by_run: bool) -> list[float]:
-    """What all processes spend or count at a place, per execution of each or of the first run."""
-    base = runs[0]
-    group = np.array([place]) if what == "inside" else _group(place, runs)
-    own = place if all(run.both[place] for run in runs) else int(group[-1])
+def _points(node: Node) -> Iterator[int]:
+    """Points of an item, those of rows of calls among them."""
 
-    def of(run: Beside) -> float:
-        table = run.totals if what == "computing" else run.counted
-        often = (run if by_run else base).totals.executions[own]
-        return float(getattr(table, what)[group].sum()) / max(float(often), 1.0)
+    def of_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[int]:
+        for row in rows:
+            if "point" in row:
+                yield row["point"]
+            yield from of_rows(row.get("calls", ()))
 
-    return [of(run) for run in runs]
+    if isinstance(node, Work):
+        yield node.point
+    elif isinstance(node, Calls):
+        yield from of_rows(node.rows)
 
 
-def _group(place: int, runs: Sequence[Beside]) -> NDArray[np.int64]:
-    """Places around one that end where all runs have a place: their times are known together."""
-    common = np.flatnonzero(np.logical_and.reduce([run.both for run in runs]))
-    place = len(runs[0].both) - 1 if place < 0 else place
-    last = int(common[np.searchsorted(common, place)])
-    before = common[common < last]
-    return np.arange(int(before[-1]) + 1 if len(before) else 0, last + 1)
+def _seconds(computing: Computing) -> float:
+    return computing.total
+
+
+def _instructions(computing: Computing) -> float:
+    return 0.0 if computing.instructions is None else float(computing.instructions.sum())
 
 
 def _error_of(one: Description) -> float | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from popmodel.efficiency.measure import UsefulTimes
     from popmodel.fit.law import Law
-    from popmodel.signature.align_runs import Beside
+    from popmodel.signature.align_runs import AlignedRun
     from popmodel.signature.assumed_scaling import Key
     from popmodel.signature.computing import Computing
     from popmodel.signature.outline import Outline
@@ -137,7 +137,7 @@ ACTIVE, _CORES = "active_cores", "node_cores"
 
 
 def beside_work(
-    outline: Outline, descriptions: Sequence[Description], runs: Sequence[Beside]
+    outline: Outline, descriptions: Sequence[Description], runs: Sequence[AlignedRun]
 ) -> Fitted:
     """Find how overheads of regions, and the imbalance of their threads, go with T."""
     regions = [
@@ -248,7 +248,7 @@ def _size(
 
 
 def saturated(
-    name: str, what: str, values: Sequence[float], runs: Sequence[Beside], scaling: str
+    name: str, what: str, values: Sequence[float], runs: Sequence[AlignedRun], scaling: str
 ) -> Factor | str | None:
     """Find whether the time of parallel regions is that of a memory that saturates."""
     if any(run.parameters != runs[0].parameters for run in runs) or not min(values) > 0:
@@ -256,7 +256,7 @@ def saturated(
     if len({run.active for run in runs}) < _LEAST:
         return None
 
-    def parts(run: Beside) -> int:
+    def parts(run: AlignedRun) -> int:
         return run.threads * (run.processes if scaling == "strong" else 1)
 
     samples = [

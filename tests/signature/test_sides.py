@@ -10,12 +10,8 @@ from synthetic import Network, programs, run
 
 import popmodel
 from popmodel.signature import signature_from
-from popmodel.signature.align_runs import beside
-from popmodel.signature.collectives import met
-from popmodel.signature.layout import laid_out
-from popmodel.signature.loops import whole_iterations
+from popmodel.signature.align_runs import Run, RunTable
 from popmodel.signature.message_sizes import likely_forms
-from popmodel.structure.find import find
 from popmodel.trace import Trace
 
 GRIDS = ((1, 2), (2, 2), (2, 4))
@@ -29,10 +25,7 @@ def traced(folder: Path, grid: tuple[int, int], per_row: float) -> Trace:
 
 
 def likely(traces: Sequence[Trace]) -> tuple[str, ...]:
-    first = traces[0]
-    structure = whole_iterations(met(find(first)))
-    outline, _ = laid_out(structure, first, {})
-    return likely_forms([beside(one, {}, first, structure, outline) for one in traces], "1/P")
+    return likely_forms(RunTable([Run(trace) for trace in traces]).rows, "1/P")
 
 
 @pytest.mark.long(after=1)

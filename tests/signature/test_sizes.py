@@ -12,9 +12,9 @@ from synthetic import Program, programs, run
 
 from popmodel.expressions import parse
 from popmodel.model.signatures import from_text
-from popmodel.signature import signature_from
+from popmodel.signature import Run, signature_from
 from popmodel.signature.compare_replay import Agreement, against
-from popmodel.signature.from_runs import Extracted, Run
+from popmodel.signature.from_runs import Extracted
 
 
 def extracted(
