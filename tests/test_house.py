@@ -27,7 +27,7 @@ STATEMENTS = {
     "efficiency": 2100,
     "structure": 2000,
     "patterns": 1625,
-    "fit": 2000,
+    "fit": 1525,
     "host": 1400,
     "(top)": 1275,
     "calibration": 1250,

@@ -11,13 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from popmodel.fit.forms import normal
-from popmodel.fit.intervals import logarithm
+from popmodel.fit.candidates import normal
 from popmodel.fit.least_squares import fit_two
-from popmodel.fit.model_selection import Tried, fitted
 from popmodel.fit.samples import Array, Points, Sample, points_of
-
-_SHARES: Array = np.linspace(0.5, 1.0, 2001)
 
 
 def nearest(runs: Sequence[Sample], processes: int, threads: int) -> float:
@@ -39,52 +35,66 @@ def amdahl(runs: Sequence[Sample], processes: int, threads: int) -> float:
     cores, points = _by_cores(runs)
     if len(points) == 1:
         return linear(runs, processes, threads)
-    logs = np.log(points.values)
-    fit = fit_two(1 / cores[None], np.ones((1, len(cores))), logs, points.errors)
-    share = float(fit.share[0])
-    return math.exp(fit.scale[0]) * ((1 - share) / (processes * threads) + share)
+    return _of_terms(lambda at: (1 / at, np.ones_like(at)), cores, points, processes * threads)
 
 
 def pipe(runs: Sequence[Sample], processes: int, threads: int) -> float:
     """Return the runtime by the efficiency of pipelines, ``R/((1 - f) + f (2R - 1))``, s.
 
-    f = 1/2 is ideal scaling, f = 1 half of it for many cores R. With one run, f = 1/2.
+    f = 1/2 is ideal scaling, f = 1 half of it for many cores R. With one run, f = 1/2. A smaller f,
+    more than ideal scaling, is taken for 1/2.
     """
     cores, points = _by_cores(runs)
     if len(points) == 1:
         return linear(runs, processes, threads)
 
-    def relative(at: Array | float) -> Array:
-        found: Array = ((1 - _SHARES) + _SHARES * (2 * np.atleast_1d(at)[:, None] - 1)) / np.square(
-            np.atleast_1d(at)[:, None]
-        )
-        return found
+    def terms(at: Array) -> tuple[Array, Array]:
+        return 1 / at, (2 * at - 1) / at**2
 
-    gaps = np.log(points.values)[:, None] - np.log(relative(cores))
-    weights = points.errors**-2.0
-    scales = weights @ gaps / weights.sum()
-    best = int((weights @ (gaps - scales) ** 2).argmin())
-    return math.exp(scales[best]) * float(relative(processes * threads)[0, best])
+    return _of_terms(terms, cores, points, processes * threads)
 
 
 def normal_form(runs: Sequence[Sample], processes: int, threads: int) -> float:
     """Return the runtime by the best normal form of one term of the cores R, s.
 
-    ``c + d R**i log2(R)**j``, with the powers of `forms.normal`, by the error at points left out,
-    or of the fit where there are two. With one run: the nearest.
+    ``c + d R**i log2(R)**j``, with the powers of `candidates.normal`, by the error at points left
+    out, or of the fit where there are two. With one run: the nearest.
     """
     cores, points = _by_cores(runs)
     if len(points) == 1:
         return nearest(runs, processes, threads)
-    by_cores = Points({"P": cores}, points.values, points.errors, points.freedom, ())
-    reference = int(cores.argmax())
-    tried = fitted(normal("P", {}), by_cores, reference)
+    forms = normal("P", {})
+    with np.errstate(divide="ignore"):
+        table = np.array([form.terms[0].at({"P": cores}) for form in forms])
+    stays = np.array([[float(len(form.terms) == 2)] for form in forms]) * np.ones_like(cores)
 
-    def order(one: Tried) -> tuple[float, int, float]:
-        return one.error if len(cores) > 2 else 0.0, one.size, one.misfit
+    def fitted(kept: Array) -> tuple[Array, Array]:
+        return fit_two(table[:, kept], stays[:, kept], points.values[kept], points.errors[kept])
 
-    found = logarithm(min(tried, key=order), by_cores, reference, {"P": processes * threads})
-    return nearest(runs, processes, threads) if found is None else math.exp(found)
+    every = np.arange(len(points))
+    coefficients, misfit = fitted(every)
+    off = np.zeros(len(forms))
+    if len(points) > 2:
+        for row in every:
+            own, _ = fitted(every[every != row])
+            there = own[:, 0] * table[:, row] + own[:, 1] * stays[:, row]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gaps = np.log(there / points.values[row])
+            off += np.where(np.isfinite(gaps), gaps**2, np.inf)
+    off = np.where(np.isfinite(misfit), off, np.inf)
+    sizes = [len(form.terms) for form in forms]
+    best = int(np.lexsort((misfit, sizes, np.round(off, 12)))[0])
+    target = float(forms[best].terms[0].at({"P": np.float64(processes * threads)}))
+    return float(coefficients[best] @ [target, stays[best, 0]])
+
+
+def _of_terms(
+    terms: Callable[[Array], tuple[Array, Array]], cores: Array, points: Points, target: int
+) -> float:
+    """The best sum of two terms, at a number of cores."""
+    first, second = terms(cores)
+    coefficients, _ = fit_two(first[None], second[None], points.values, points.errors)
+    return float(coefficients[0] @ np.array(terms(np.array([float(target)])))[:, 0])
 
 
 BASELINES: Mapping[str, Callable[[Sequence[Sample], int, int], float]] = {

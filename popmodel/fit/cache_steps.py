@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from popmodel.fit.forms import Form
+from popmodel.fit.candidates import LAST, Form
 from popmodel.fit.samples import Array, Points
 from popmodel.fit.terms import Term, number, product
 
@@ -32,7 +32,7 @@ def edged(points: Points, works: Sequence[Form]) -> list[Form]:
         (term,) = work.terms
         for size in _sizes(term):
             found += [
-                Form((term, _beyond(term, size, capacity, steep)), work.hint)
+                Form((term, _beyond(term, size, capacity, steep)), LAST)
                 for capacity in _capacities(size.at(points.configurations))
                 for steep in _STEEP
             ]

@@ -56,9 +56,10 @@ _OF_GRIDS = re.compile(r"[nP]\d")  # local extents and dimensions: P and N deter
 _NOT_HINTED = -2.5
 _SUM = 0.5  # of what is suggested and a second term
 _ALONE = 0.0  # of what is suggested, without one
+_STAYS = -0.5  # of what stays alone
 _OTHER_SUM = -0.5  # of two terms none of which stays
 _STEPS_APART = -2.0  # for each variable beyond the first in which two terms differ
-_LAST = -4.0  # normal forms and edges of caches
+LAST = -4.0  # normal forms and edges of caches
 _NORMAL_POWERS = ("0", "1/4", "1/3", "1/2", "2/3", "3/4", "1", "5/4", "4/3", "3/2", "2", "5/2", "3")
 _NORMAL_LOGS = (0, 1, 2)
 
@@ -87,7 +88,7 @@ def physical(points: Points, hints: Sequence[str], apart: int = 1) -> tuple[Form
 @lru_cache(maxsize=64)
 def _physical(names: tuple[str, ...], hints: tuple[str, ...], apart: int) -> tuple[Form, ...]:
     """The forms of `physical`, which many laws of the same runs have in common."""
-    varied = [name for name in names if not _OF_GRIDS.fullmatch(name)]
+    varied = [name for name in names if not is_of_grid(name)]
     fixed = _fixed(hints, varied)
     hinted = [read_form(text) for text in hints]
     stays = product_of(_fixed(hints, names))
@@ -110,7 +111,8 @@ def _physical(names: tuple[str, ...], hints: tuple[str, ...], apart: int) -> tup
         bonus = [likely[term.text] for term in sum_ if term.text in likely]
         others = sum(own.get(term.text, 0.0) for term in sum_ if term.text not in likely)
         if len(sum_) == 1:
-            return bonus[0] + _ALONE if bonus else _NOT_HINTED + others + _SUM
+            plain = _STAYS if sum_[0].text == stays.text else _NOT_HINTED + others + _SUM
+            return bonus[0] + _ALONE if bonus else plain
         mixed = 0.0 if stays.text in (sum_[0].text, sum_[1].text) or bonus else _OTHER_SUM
         far = _STEPS_APART * (_differ(*sum_) - 1)
         return (max(bonus) if bonus else _NOT_HINTED) + _SUM + others + mixed + far
@@ -156,7 +158,7 @@ def normal(variable: str, factors: Factors) -> tuple[Form, ...]:
     for power, logs in every(powers, _NORMAL_LOGS):
         if power or logs:
             term = product_of({**factors, variable: (power, logs)})
-            for form in (Form((term,), _LAST), Form((term, stays), _LAST)):
+            for form in (Form((term,), LAST), Form((term, stays), LAST)):
                 found.setdefault(form.text, form)
     return tuple(found.values())
 
@@ -173,7 +175,7 @@ def _fixed(hints: Sequence[str], varied: Iterable[str]) -> dict[str, Factor]:
     return {
         name: factor
         for name, factor in factors.items()
-        if name not in varied and not _OF_GRIDS.fullmatch(name)
+        if name not in varied and not is_of_grid(name)
     }
 
 
@@ -193,6 +195,11 @@ def _products(
             powers = dict(zip(varied, (factor for factor, _ in factors), strict=True))
             found.append((product_of(powers | dict(fixed)), prior))
     return tuple(found)
+
+
+def is_of_grid(name: str) -> bool:
+    """Whether a parameter is an extent of a grid: P and N determine it."""
+    return _OF_GRIDS.fullmatch(name) is not None
 
 
 def are_off_axes(points: Points) -> bool:

@@ -15,8 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from popmodel.fit.formula import FIT, TRACE, Constant
-from popmodel.fit.law import Law, law
+from popmodel.fit.law import FIT, TRACE, Constant, Law, law
 from popmodel.fit.samples import END, UNKNOWN_ERROR, Sample
 from popmodel.values import dataclass
 

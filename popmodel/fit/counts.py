@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from popmodel.expressions import parse
-from popmodel.fit.formula import ASSUMED, FIT
+from popmodel.fit.law import ASSUMED, FIT
 from popmodel.fit.samples import Array, Points, Sample, described, points_of
 from popmodel.fit.terms import number
 from popmodel.values import dataclass

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from popmodel.fit.formula import ASSUMED, FIT, TRACE, Constant
+from popmodel.fit.law import ASSUMED, FIT, TRACE, Constant
 from popmodel.fit.samples import END, SMALLEST_ERROR, Sample
 from popmodel.values import dataclass
 

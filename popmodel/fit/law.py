@@ -1,8 +1,9 @@
 """Laws of P, T and parameters from a few points: what they are, how sure, and what would tell.
 
-A law is the value at one of the measured configurations, its reference, times terms that are 1
-there, so each constant has the unit of the quantity or none, and the constants hardly depend on
-each other: ``{a}*((1 - {b})*(8/P) + {b})``.
+A law is an average over forms (`popmodel.fit.mixture`), told as the one of them that is nearest to
+the middle of that average, so that a formula of a few constants has its value and its interval: the
+value at one of the measured configurations, its reference, times terms that are 1 there, and powers
+of the distance beyond the points, ``{a}*((1 - {b})*(8/P) + {b})*max(P/16, 2/P, 1)**({p} - 1)``.
 """
 
 from __future__ import annotations
@@ -15,19 +16,46 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.fit.forms import given, stays_for
-from popmodel.fit.formula import ASSUMED, FIT, Constant, formula_of
-from popmodel.fit.intervals import ASSUMED_DRIFT, REFUTED, Beyond, Spread, spread_of
-from popmodel.fit.model_selection import Choice, Tried, choose, expected_error, reference_of
-from popmodel.fit.next_point import would_tell
-from popmodel.fit.samples import END, Interval, Points, Sample, described, points_of
-from popmodel.fit.terms import Term, read_form
+from popmodel.fit.cache_steps import edged
+from popmodel.fit.candidates import Form, are_off_axes, given, is_of_grid, normal, physical
+from popmodel.fit.mixture import ASSUMED_DRIFT, Mixture, mixture, weighted_quantiles
+from popmodel.fit.samples import END, Array, Interval, Points, Sample, described, points_of
+from popmodel.fit.terms import Term, number, read_form
 from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
+FIT, ASSUMED, TRACE = "fit", "assumed", "trace"
+"""Origins of constants."""
+VANISHING = ("log2(P)", "P - 1", "1 - 1/P", "log2(T)", "T - 1", "1 - 1/T")
+"""Forms tried where a quantity is 0 at some points: with one process or thread."""
+_ENDS = (0.05, 0.5, 0.95)
+_BEYOND = (4.0, 8.0)  # by how much farther than the points the formula has to agree
+_MIDDLE = 4.0  # price of a squared distance from the middle, in standard deviations
+_LIKELY = 0.02  # of the largest weight: forms that may stand for all
+_RIVAL = 0.2  # and those that a run should tell apart
+_FAR = 1.5  # largest half of the interval of an exponent: no law of its own is left
+_LARGEST_DRAW = 2.3263478740408408 / END
 _MISSES = 0.1  # relative, from which a form is said to miss points of unknown error
 _PULL = 2.6  # the same in standard deviations of known errors
 _SHOWN = 8  # other forms that a law tells of
+_LEAST_NORMAL = 4  # points from which a normal form is tried
+_LEAST_EDGED, _LEAST_SIZES = 5, 3  # points, and sizes of the problem, for edges of caches
+_WORKS = 4  # forms that the work may have then
+_DIFFERENT = 0.05  # of predictions, relative, from which a measurement tells
+_FURTHER = 2  # times what was measured: a further run
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number of a law with the ends of its 90 % interval."""
+
+    # In the unit of the quantity for ``a``, else without one.
+    value: float
+    low: float
+    high: float
+    # ``fit``, ``assumed`` where no point tested it, ``trace`` for a single measured value.
+    origin: str
+    meaning: str  # For people
 
 
 @dataclass(frozen=True)
@@ -37,53 +65,72 @@ class Law:
     form: str  # As ``1/P + 1``
     formula: str  # In the grammar of signatures, with names of constants in braces
     # ``a``, the value at the reference; ``b``, the share of the second term there, if there are
-    # two; ``p``, ``t`` and ``e_NAME``, exponents of P, T and parameters, which grow the interval
-    # with the distance from the reference.
+    # two; ``p``, ``t`` and ``e_NAME``, 1 and what points leave open of exponents beyond them.
     constants: Mapping[str, Constant]
-    # ``fit`` if the form was tested by points beyond those that determine its constants, otherwise
-    # ``assumed``.
+    # ``fit`` if there are points beyond those that determine its constants, otherwise ``assumed``.
     origin: str
     reference: Mapping[str, float]  # The configuration that the constants refer to
     samples: int  # Points that it rests on
     # What it is off, relative, at each point when fitted to the others (root mean square); None
     # where there are too few points.
     error: float | None
-    rejected: tuple[tuple[str, float], ...]  # Other forms with theirs, best first
+    rejected: tuple[tuple[str, float], ...]  # Other forms with theirs, the likeliest first
     notes: tuple[str, ...]  # Contradictions, and what is not known
     # The configuration whose measurement would tell most about the form; None if forms that are as
     # good hardly differ.
     tells: Mapping[str, float] | None
-    _varied: frozenset[str] = field(repr=False)
-    _terms: tuple[Term, ...] = field(repr=False)
-    _spread: Spread | None = field(repr=False)
-    _off: float = field(default=0.0, repr=False)
-
-    @property
-    def discrepancy(self) -> float:
-        """What the form is off beside the errors of points, as a logarithm.
-
-        By what is more than chance in its error at points that are left out.
-        """
-        return self._off
+    # What the form is off at the points beside their errors, as a logarithm.
+    discrepancy: float = field(default=0.0, repr=False)
+    _terms: tuple[Term, ...] = field(default=(), repr=False)
+    _ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     def at(
         self, processes: int, threads: int, parameters: Mapping[str, float] | None = None
     ) -> Interval:
         """Return the value at a configuration, with its 90 % interval."""
-        if self._spread is None:
+        if not self.constants:
             return Interval(0.0, 0.0, 0.0)
-        needed = set().union(*(term.names for term in self._terms)) & self._varied
-        if missing := sorted(needed - {"P", "T", *(parameters or {})}):
+        place = {"P": float(processes), "T": float(threads), **(parameters or {})}
+        needed = set().union(*(term.names for term in self._terms))
+        varied = {name for name in needed if name not in self.reference or name in self._varied}
+        if missing := sorted(varied - set(place)):
             raise ValueError(f"the law depends on {', '.join(missing)}: give a value")
-        there = {
-            **self.reference,
-            "P": float(processes),
-            "T": float(threads),
-            **(parameters or {}),
-        }
-        relative = [float(term.at(there)) / float(term.at(self.reference)) for term in self._terms]
-        ratios = {name: there[name] / value for name, value in self.reference.items()}
-        return self._spread.at(relative[0], relative[-1], ratios, there)
+        low, value, high = self._ends(self._relative(place), place)
+        return Interval(*(math.exp(one) for one in (value, low, high)))
+
+    @property
+    def _varied(self) -> set[str]:
+        return {name for name, (low, high) in self._ranges.items() if low < high}
+
+    def _relative(self, place: Mapping[str, float]) -> list[float]:
+        """Terms over their values at the reference."""
+        there = {**self.reference, **place}
+        return [float(term.at(there)) / float(term.at(self.reference)) for term in self._terms]
+
+    def _ends(
+        self, relative: Sequence[float], place: Mapping[str, float]
+    ) -> tuple[float, float, float]:
+        """Logarithms of the ends and the value: what each constant leaves open, independently."""
+        a = self.constants["a"]
+        gaps = [(math.log(a.low / a.value), math.log(a.high / a.value))]
+        value = math.log(a.value)
+        if (b := self.constants.get("b")) is not None:
+            least, middle, most = (
+                math.log(max((1 - share) * relative[0] + share * relative[1], 1e-300))
+                for share in (b.low, b.value, b.high)
+            )
+            value += middle
+            gaps.append((min(least, most) - middle, max(least, most) - middle))
+        else:
+            value += math.log(max(relative[0], 1e-300))
+        for name, (low, high) in self._ranges.items():
+            power = self.constants.get(key_of(name))
+            if power is not None and name in place:
+                far = math.log(max(place[name] / high, low / place[name], 1.0))
+                value += (power.value - 1) * far
+                gaps.append(((power.low - power.value) * far, (power.high - power.value) * far))
+        below, above = (math.hypot(*side) for side in zip(*gaps, strict=True))
+        return value - below, value, value + above
 
     def text(self, prefix: str = "") -> str:
         """Return the formula with names of constants that begin with a prefix."""
@@ -91,28 +138,24 @@ class Law:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the law as JSON types."""
-        return fields_of(self, without=("_varied", "_terms", "_spread", "_off"))
+        return fields_of(self, without=("discrepancy", "_terms", "_ranges"))
 
 
 def law(
-    samples: Sequence[Sample],
-    forms: Sequence[str] | None = None,
-    hints: Sequence[str] = (),
+    samples: Sequence[Sample], forms: Sequence[str] | None = None, hints: Sequence[str] = ()
 ) -> Law:
     """Find the law of a quantity per process and execution.
 
-    The form is the first hinted one, or else the simplest, of those that foretell each point from
-    the others about as well as any does. Coefficients are not negative, and errors are relative.
-    One point gives the hinted form through it, two the hinted form if they agree with it, or else
-    the hinted form with a second term; what no point tested is ``assumed``.
+    Forms are those of physics (`popmodel.fit.candidates`) with hints first, or the given ones.
+    Coefficients are not negative, and errors are relative. What no point tested is ``assumed``.
 
     Examples
     --------
-    >>> found = law([Sample(p, 1, 3 / p + 0.1) for p in (1, 2, 4, 8)])
+    >>> found = law([Sample(p, 1, 3 / p + 0.1, {}, 0.01) for p in (1, 2, 4, 8)])
     >>> found.form
     '1/P + 1'
-    >>> round(found.at(64, 1).value, 3)
-    0.147
+    >>> round(found.at(64, 1).value, 2)
+    0.15
     """
     points = points_of(samples)
     notes = list(points.notes)
@@ -121,60 +164,26 @@ def law(
     zero = points.values == 0
     if zero.any():
         points, forms, hints = _above_zero(points, zero, forms, hints, notes)
+    home = points.configuration(points.middle)
     if len(points) == 1:
-        return _of_one(points, hints or forms or ("1",), notes)
-    reference = reference_of(points)
-    choice = choose(points, reference, forms, hints)
-    if choice is None:
-        raise ValueError("no form has a value above 0 at all samples")
-    best = _tidy(choice.best)
-    choice = Choice(best, choice.alike, choice.tried, choice.tested)
-    terms = _with_nested(points, best, hints)
-    tables = [
-        term.at(points.configurations) / float(term.at(points.configuration(reference)))
-        for term in terms
-    ]
-    off = _beyond_chance(best, points)
-    spread = spread_of(points, choice, tables, reference)
-    if not _is_refuted(best, points):
-        spread = replace(spread, half=math.hypot(spread.half, END * off))
-    notes += _contradictions(points, best)
-    told, telling = would_tell(points, choice, reference)
-    notes += _unvaried(points, best) + telling
-    found = _law(points, reference, choice, terms, spread, tuple(notes), told)
-    return replace(found, _off=off)
-
-
-def _beyond_chance(best: Tried, points: Points) -> float:
-    """Error of a form at points that are left out, less what chance gives."""
-    if not math.isfinite(best.error):
-        return 0.0
-    if _is_refuted(best, points):
-        return best.error
-    return math.sqrt(max(best.error**2 - expected_error(points) ** 2, 0.0))
-
-
-def _is_refuted(best: Tried, points: Points) -> bool:
-    """Whether residuals refute the errors of points, and stand for both in intervals."""
-    return best.misfit > REFUTED * (len(points) - best.size)
-
-
-def _tidy(best: Tried) -> Tried:
-    """Drop a term that has no share."""
-    if best.size == 2 and best.share in (0.0, 1.0):
-        kept = best.form.terms[int(best.share)]
-        form = type(best.form)((kept,), best.form.hint)
-        return Tried(form, best.scale, 0.0, best.misfit, best.error, best.expected)
-    return best
+        candidates = given((), [_of_one(points, hints or forms or ("1",), notes)])
+    else:
+        candidates = physical(points, hints) if forms is None else given(forms, hints)
+    found = mixture(points, candidates, home)
+    if forms is None and len(points) > 1:
+        found = _with_further(found, hints)
+    likely = np.flatnonzero(found.weights >= _LIKELY * found.weights.max())
+    shown = _nearest_the_middle(found, likely)
+    notes += [*_contradictions(found, shown), *_unvaried(points, found.forms[shown])]
+    tells, telling = would_tell(found, shown)
+    return _told(found, shown, (*notes, *telling), tells)
 
 
 def _zero(points: Points) -> Law:
-    reference = points.configuration(reference_of(points))
-    note = () if len(points) > 1 else (f"0 at the only point, {described(reference)}",)
-    return Law(
-        "0", "0", {}, FIT if len(points) > 1 else ASSUMED, reference, len(points), None, (), note,
-        None, frozenset(), (), None,
-    )  # fmt: skip
+    home = points.configuration(points.middle)
+    note = () if len(points) > 1 else (f"0 at the only point, {described(home)}",)
+    origin = FIT if len(points) > 1 else ASSUMED
+    return Law("0", "0", {}, origin, home, len(points), None, (), note, None)
 
 
 def _above_zero(
@@ -203,101 +212,241 @@ def _above_zero(
     likely = [text for text in hints if vanishes(text)]
     places = "; ".join(described(empty.configuration(row)) for row in range(len(empty)))
     if kept or likely:
-        return points.chosen(~zero), [*likely, *kept], likely
+        return others, [*likely, *kept], likely
     notes.append(f"0 at {places}, left out: no form is 0 there and nowhere else")
-    return points.chosen(~zero), forms, hints
+    return others, forms, hints
 
 
-VANISHING = ("log2(P)", "P - 1", "1 - 1/P", "log2(T)", "T - 1", "1 - 1/T")
-"""Forms tried where a quantity is 0 at some points: with one process or thread."""
-
-
-def _of_one(points: Points, hints: Sequence[str], notes: list[str]) -> Law:
-    """The hinted form through the only point."""
-    for form in given((), (*hints, "1")):
-        if all(term.at(points.configuration(0)) > 0 for term in form.terms):
+def _of_one(points: Points, hints: Sequence[str], notes: list[str]) -> str:
+    """The first hinted form that is above 0 at the only point."""
+    for text in (*hints, "1"):
+        terms = read_form(text)
+        if all(term.at(points.configuration(0)) > 0 for term in terms):
             break
-        notes.append(f"{form.text} is 0 at the only point")
-    scale, size = math.log(points.values[0]), len(form.terms)
-    best = Tried(form, scale, 0.5 if size == 2 else 0.0, 0.0, math.inf, math.inf)
-    if best.size == 2:
-        notes.append(f"the shares of {best.form.text} are not known from one point: halves assumed")
-    choice = Choice(best, (), (), tested=False)
-    half = END * float(points.errors[0])
-    shares = np.array([0.5, 0.0, 1.0]) if best.size == 2 else np.zeros(1)
-    names = set().union(*(term.names for term in best.form.terms)) | {"P"}
-    beyond = {
-        name: Beyond(float(column[0]), float(column[0]), ASSUMED_DRIFT)
+        notes.append(f"{text} is 0 at the only point")
+    if len(terms) == 2:
+        notes.append(f"the shares of {text} are not known from one point: halves assumed")
+    return text
+
+
+def _with_further(found: Mixture, hints: Sequence[str]) -> Mixture:
+    """Add forms that are tried only where the others leave more than errors allow.
+
+    Edges of caches, interactions of variables, normal forms.
+    """
+    points = found.points
+    if float(found.errors.min()) <= points.expected_error:
+        return found
+    more: list[Form] = []
+    if len(points) >= _LEAST_EDGED:
+        grows = {
+            name
+            for name in set(points.varied) - {"P", "T"}
+            if len(np.unique(points.configurations[name])) >= _LEAST_SIZES
+        }
+        works = [
+            form
+            for form in (found.forms[i] for i in np.argsort(found.errors))
+            if len(form.terms) == 1 and form.terms[0].names & grows
+        ]
+        more += edged(points, works[:_WORKS])
+    if are_off_axes(points):
+        more += physical(points, hints, apart=len(points.varied))
+    elif len(points.varied) == 1 and len(points) >= _LEAST_NORMAL:
+        (name,) = points.varied
+        factors = found.forms[0].terms[0].factors or {}
+        more += normal(name, {key: one for key, one in factors.items() if key != name})
+    known = {form.text for form in found.forms}
+    more = [form for form in more if form.text not in known]
+    return mixture(points, (*found.forms, *more), found.reference) if more else found
+
+
+def _probes(points: Points) -> dict[str, Array]:
+    """Places beyond the points: by one variable after the other, from where all are largest."""
+    columns = points.configurations
+    names = [name for name in points.varied if not is_of_grid(name)]
+    order = np.lexsort(tuple(columns[name] for name in reversed(columns)))
+    base = points.configuration(int(order[-1]))
+    places = [
+        {**base, name: float(columns[name].max()) * factor} for name in names for factor in _BEYOND
+    ]
+    return {name: np.array([place[name] for place in places or [base]]) for name in base}
+
+
+def _nearest_the_middle(found: Mixture, likely: np.typing.NDArray[np.int64]) -> int:
+    """The form that is likely, and near to the middle of all beyond the points."""
+    places = _probes(found.points)
+    low, middle, high = found.quantiles(places, _ENDS).T
+    gaps = (found.means(places, likely) - middle) / ((high - low) / (2 * END))
+    score = np.log(found.weights[likely]) - _MIDDLE * np.mean(gaps**2, axis=1)
+    return int(likely[np.argmax(np.where(np.isfinite(score), score, -np.inf))])
+
+
+def _told(
+    found: Mixture, shown: int, notes: Sequence[str], tells: Mapping[str, float] | None
+) -> Law:
+    """Tell an average as one of its forms, with the interval of all."""
+    points, home, form = found.points, found.reference, found.forms[shown]
+    place, origin = described(home), FIT if len(points) > len(form.terms) else ASSUMED
+    share, level, misfit = found.best(shown)
+    low, _, high = found.quantiles(home, _ENDS)[0]
+    half = float(high - low) / 2
+    value = TRACE if len(points) == 1 else FIT
+    ends = (math.exp(level), math.exp(level - half), math.exp(level + half))
+    constants = {"a": Constant(*ends, value, f"value at {place}")}
+    if len(form.terms) == 2:
+        least, most = weighted_quantiles(found.shares[shown], found.parts[shown], (0.05, 0.95))
+        constants["b"] = Constant(
+            share, min(float(least), share), max(float(most), share), origin,
+            f"share of {form.terms[1].text} at {place}",
+        )  # fmt: skip
+    ranges = {
+        name: (float(column.min()), float(column.max()))
         for name, column in points.configurations.items()
-        if name in names
     }
-    scales = np.full(len(shares), scale)
-    spread = Spread(shares, scales, np.zeros(len(shares)), half, {}, beyond, 1.0)
-    return _law(
-        points, 0, choice, best.form.terms, spread, (*notes, *_unvaried(points, best)), None
-    )
+    own = len(points) - len(form.terms)
+    part = float((points.errors**-2.0).sum())
+    excess = max(misfit / own - 1, 0.0) * len(points) / part if own > 0 else 0.0
+    bare = Law(
+        form.text, "", constants, origin, home, len(points),
+        float(found.errors[shown]) if own > 0 else None,
+        tuple(
+            (found.forms[i].text, float(found.errors[i]))
+            for i in np.argsort(-found.weights)[: _SHOWN + 1]
+            if i != shown and np.isfinite(found.errors[i])
+        )[:_SHOWN],
+        tuple(notes), tells, math.sqrt(excess), form.terms, ranges,
+    )  # fmt: skip
+    return _with_powers(bare, found)
 
 
-def _contradictions(points: Points, best: Tried) -> list[str]:
-    """Say that the best form does not fit."""
-    own = len(points) - best.size
+def _with_powers(bare: Law, found: Mixture) -> Law:
+    """Add what is left open beyond the points, as powers of the distance, and the formula."""
+    points, constants = found.points, dict(bare.constants)
+    names = set().union(*(term.names for term in bare._terms)) | {"P"}
+    places = _probes(points)
+    low, _, high = found.quantiles(places, _ENDS).T
+    for name in points.configurations:
+        if is_of_grid(name) or (name not in points.varied and name not in names):
+            continue
+        below = above = ASSUMED_DRIFT
+        if name in points.varied:
+            sides = []
+            for row in np.flatnonzero(places[name] > points.configurations[name].max()):
+                place = {key: float(column[row]) for key, column in places.items()}
+                least, value, most = bare._ends(bare._relative(place), place)
+                far = math.log(place[name] / bare._ranges[name][1])
+                sides.append(
+                    [
+                        math.sqrt(max(gap * abs(gap) - own**2, 0.0)) / far
+                        for gap, own in (
+                            (value - float(low[row]), value - least),
+                            (float(high[row]) - value, most - value),
+                        )
+                    ]
+                )
+            below, above = np.minimum(np.mean(sides, axis=0), _FAR).tolist()
+        constants[key_of(name)] = Constant(
+            1.0, max(1 - below, 0.0), 1 + above, bare.origin if name in points.varied else ASSUMED,
+            f"1 + exponent of {name} that is left open outside of what was measured",
+        )  # fmt: skip
+    return replace(bare, constants=constants, formula=_formula(bare, constants))
+
+
+def _formula(bare: Law, constants: Mapping[str, Constant]) -> str:
+    """The formula of a law, names of constants in braces."""
+    terms = [term.relative_to(bare.reference) for term in bare._terms]
+    factors = [terms[0]] if terms[0] != "1" else []
+    if len(terms) == 2:
+        b = constants["b"]
+        largest = b.value + (b.high - b.value) * _LARGEST_DRAW
+        if b.low > 0:
+            largest = max(largest, b.value * math.pow(b.high / b.value, _LARGEST_DRAW))
+        rest = "(1 - {b})" if largest < 1 else "max(1 - {b}, 0)"
+        parts = zip((rest, "{b}"), terms, strict=True)
+        factors = [f"({' + '.join(p if t == '1' else f'{p}*{t}' for p, t in parts)})"]
+    for name, ends in bare._ranges.items():
+        if key_of(name) in constants:
+            low, high = map(number, ends)
+            factors.append(f"max({name}/{high}, {low}/{name}, 1)**({{{key_of(name)}}} - 1)")
+    return "*".join(["{a}", *factors])
+
+
+def key_of(name: str) -> str:
+    """Name of the constant that is the exponent of a variable."""
+    return {"P": "p", "T": "t"}.get(name, f"e_{name}")
+
+
+def _contradictions(found: Mixture, shown: int) -> list[str]:
+    """Say that no form fits."""
+    points, form = found.points, found.forms[shown]
+    own = len(points) - len(form.terms)
     if own < 1:
         return []
-    residual = math.sqrt(best.misfit / float((points.errors**-2.0).sum()) * len(points) / own)
-    expected = expected_error(points)
-    pull = math.sqrt(best.misfit / own)
-    if pull > _PULL and residual > min(_MISSES, 3 * expected):
+    misfit = found.best(shown)[2]
+    residual = math.sqrt(misfit / float((points.errors**-2.0).sum()) * len(points) / own)
+    if math.sqrt(misfit / own) > _PULL and residual > min(_MISSES, 3 * points.expected_error):
         return [
-            f"no form fits: {best.form.text} is off by {100 * residual:.2g} %, "
+            f"no form fits: {form.text} is off by {100 * residual:.2g} %, "
             f"errors of the points are {100 * float(np.median(points.errors)):.2g} %"
         ]
     return []
 
 
-def _unvaried(points: Points, best: Tried) -> list[str]:
+def _unvaried(points: Points, form: Form) -> list[str]:
     """Say which dependence is assumed because nothing was varied."""
-    names = set().union(*(term.names for term in best.form.terms))
-    constant = [name for name in points.configurations if name not in points.varied]
-    notes = []
-    for name in constant:
-        if name in names or name == "P":
-            how = best.form.text if name in names else "no dependence on P"
-            notes.append(f"{points.known_at(name)}: {how} is assumed")
-    return notes
+    names = set().union(*(term.names for term in form.terms))
+    return [
+        f"{points.known_at(name)}: {form.text if name in names else 'no dependence on P'} "
+        "is assumed"
+        for name in points.configurations
+        if name not in points.varied and (name in names or name == "P")
+    ]
 
 
-def _law(
-    points: Points,
-    reference: int,
-    choice: Choice,
-    terms: tuple[Term, ...],
-    spread: Spread,
-    notes: tuple[str, ...],
-    tells: Mapping[str, float] | None,
-) -> Law:
-    best, home = choice.best, points.configuration(reference)
-    formula, constants = formula_of(points, choice, terms, spread, home)
-    others = [(one.form.text, one.error) for one in choice.tried if one.form is not best.form]
-    return Law(
-        form=best.form.text,
-        formula=formula,
-        constants=constants,
-        origin=FIT if choice.tested else ASSUMED,
-        reference=home,
-        samples=len(points),
-        error=best.error if math.isfinite(best.error) else None,
-        rejected=tuple(others[:_SHOWN]),
-        notes=notes,
-        tells=tells,
-        _varied=frozenset(points.varied),
-        _terms=terms,
-        _spread=spread,
-    )
+def would_tell(found: Mixture, shown: int) -> tuple[Mapping[str, float] | None, list[str]]:
+    """Return the configuration at which forms that are as good differ most, and say so."""
+    rivals = np.flatnonzero(found.weights >= _RIVAL * found.weights[shown])
+    rivals = rivals[rivals != shown]
+    if not len(rivals) or not found.points.varied:
+        return None, []
+    places = _further(found.points)
+    curves = found.means(places, np.append(rivals, shown))
+    gaps = np.nan_to_num(np.abs(curves[:-1] - curves[-1]), posinf=0.0)
+    rival, row = np.unravel_index(int(gaps.argmax()), gaps.shape)
+    most = float(gaps[rival, row])
+    if most <= _DIFFERENT:
+        return None, []
+    where = {name: float(column[row]) for name, column in places.items()}
+    told = described({name: where[name] for name in where if name in found.points.varied})
+    return where, [
+        f"{found.forms[rivals[rival]].text} fits as well as {found.forms[shown].text}: a run at "
+        f"{told} would tell ({100 * math.expm1(most):.0f} % apart)"
+    ]
 
 
-def _with_nested(points: Points, best: Tried, hints: Sequence[str]) -> tuple[Term, ...]:
-    """Terms of a law; a single one with a part that stays, which points may not rule out."""
-    stays = stays_for(points, hints)
-    if best.size == 2 or best.form.terms[0].text == stays.text:
-        return best.form.terms
-    return (*best.form.terms, stays)
+def _further(points: Points) -> dict[str, Array]:
+    """Configurations near those measured: corners of their ranges, and one step further each.
+
+    Parameters that change with P or T are no choice of their own.
+    """
+    columns = points.configurations
+    names = []
+    for name in points.varied:
+        tied = [
+            given
+            for given in ("P", "T")
+            if name not in ("P", "T") and np.ptp(columns[given]) > 0
+            and len({*columns[given]}) == len({*zip(columns[given], columns[name], strict=True)})
+        ]  # fmt: skip
+        names += [] if tied else [name]
+    grids = []
+    for name in names:
+        values = np.unique(columns[name])
+        ends = (values[-1] * _FURTHER, max(values[0] / _FURTHER, 1.0))
+        grids.append(np.unique([*values, *ends]))
+    corners = np.array(np.meshgrid(*grids)).reshape(len(names), -1)
+    home = {
+        name: np.full(corners.shape[1], value) for name, value in points.configuration(0).items()
+    }
+    return {**home, **dict(zip(names, corners, strict=True))}

@@ -27,7 +27,8 @@ _LOGITS = 6.0  # of shares: from 1/400
 _EVEN = 0.5  # of the prior of shares is even in the share, the rest in its logit
 _SHARES = 31
 _TOLD = 14.0  # of the logarithm of the posterior below the best, from where shares are negligible
-_REFINEMENTS = 5
+_STEP = 0.5  # of the logarithm of the density, next to its maximum, that is refined
+_REFINEMENTS = 6
 _KEPT = 1e-5  # of the largest weight: atoms that are left out of quantiles
 _NODES = (np.arange(15) + 0.5) / 15
 _AT_ONCE = 2_000_000  # numbers, to bound memory
@@ -45,7 +46,7 @@ class Evidence(NamedTuple):
     without: Array  # By point: logarithm of the density of the others
 
 
-def posterior(
+def evidence(
     curves: Array, logs: Array, errors: Array, freedom: float, *, leveled: bool = False
 ) -> Evidence:
     """Weigh curves, logarithms of a law but for its level, by points (last axis).
@@ -121,11 +122,34 @@ class Mixture:
         first, second = _columns([self.forms[i] for i in chosen], configurations, self.reference)
         return _curves(first, second, self.shares[chosen]) + self.levels[chosen][..., None]
 
+    def means(self, configurations: Mapping[str, Any], forms: Any = slice(None)) -> Array:
+        """Logarithm of each form at configurations, on average over its shares."""
+        curves, parts = self.curves(configurations, forms), self.parts[forms][..., None]
+        with np.errstate(invalid="ignore"):
+            weighted = np.where(parts > 0, parts * curves, 0.0).sum(axis=1)
+            found: Array = weighted / self.parts[forms].sum(axis=1)[:, None]
+        return found
+
+    def best(self, form: int) -> tuple[float, float, float]:
+        """Share, level and misfit in the middle of what points leave open of a form."""
+        share = weighted_quantiles(self.shares[form], self.parts[form], [0.5])
+        home = _columns(self.forms[form : form + 1], self.points.configurations, self.reference)
+        curve = _curves(*home, share[None])[0]
+        points = self.points
+        at = evidence(curve, np.log(points.values), points.errors, points.freedom)
+        return float(share[0]), float(at.level[0]), float(at.misfit[0])
+
     def scatter(self) -> Array:
-        """Standard deviation of the logarithm of the value of each form and share."""
-        precision = float((self.points.errors**-2.0).sum())
+        """Standard deviation of the logarithm of the value of each form and share.
+
+        What residuals have beyond the errors of the points is the form's: no number of points
+        averages it out.
+        """
+        points, count = self.points, len(self.points)
+        precision = float((points.errors**-2.0).sum())
         finite = np.where(np.isfinite(self.misfits), self.misfits, 0.0)
-        found: Array = np.sqrt((self.points.freedom + finite) / self.freedom / precision)
+        own = np.maximum(finite / count - 1, 0.0) * count
+        found: Array = np.sqrt(((points.freedom + finite) / self.freedom + own) / precision)
         return found
 
     def drift(self, configurations: Mapping[str, Any]) -> Array:
@@ -183,23 +207,23 @@ def mixture(points: Points, forms: Sequence[Form], reference: Mapping[str, float
     logits = np.tile(np.linspace(-_LOGITS, _LOGITS, _SHARES), (len(kept), 1))
     found = _by_shares(first, second, _shares(logits, single), logs, points)
     for _ in range(_REFINEMENTS):
-        near = found.density > found.density.max(axis=1, keepdims=True) - _TOLD
-        rows = np.flatnonzero((near.sum(axis=1) < _SHARES // 3) & ~single & near.any(axis=1))
+        best = np.clip(found.density.argmax(axis=1), 1, _SHARES - 2)
+        around = np.stack([np.arange(len(best)), best])
+        steps = [
+            np.abs(found.density[*around] - found.density[around[0], best + i]) for i in (-1, 1)
+        ]
+        rows = np.flatnonzero(~single & (np.maximum(*steps) > _STEP))
         if not len(rows):
             break
-        low = np.maximum(near[rows].argmax(axis=1) - 1, 0)
-        high = np.minimum(_SHARES - near[rows, ::-1].argmax(axis=1), _SHARES - 1)
-        at = np.arange(len(rows))
-        ends = logits[rows][at, low], logits[rows][at, high]
-        logits[rows] = np.linspace(*ends, _SHARES, axis=1)
+        logits[rows] = _refined(logits[rows], found.density[rows], best[rows])
         finer = _by_shares(first[rows], second[rows], _shares(logits[rows], False), logs, points)
         for own, new in zip(found, finer, strict=True):
             own[rows] = new
     shares = _shares(logits, single)
     at_share = _log_prior(logits, single)
     joint = found.density + at_share
-    evidence = total(joint)
-    score = np.where(np.isfinite(evidence), prior + evidence, -np.inf)
+    of_form = total(joint)
+    score = np.where(np.isfinite(of_form), prior + of_form, -np.inf)
     weights = np.exp(score - score.max())
     weights /= weights.sum()
     with np.errstate(invalid="ignore", over="ignore"):
@@ -208,7 +232,7 @@ def mixture(points: Points, forms: Sequence[Form], reference: Mapping[str, float
         off = np.where(given > 0, given * found.left_out, 0.0).sum(axis=1)
         part = points.errors**-2.0
         errors = np.sqrt(off**2 @ part / part.sum())
-        parts = np.nan_to_num(np.exp(joint - evidence[:, None]) * weights[:, None])
+        parts = np.nan_to_num(np.exp(joint - of_form[:, None]) * weights[:, None])
     return Mixture(
         points, tuple(forms[i] for i in kept), reference, weights, shares, parts,
         found.level, found.misfit, np.where(np.isfinite(errors), errors, np.inf),
@@ -239,13 +263,24 @@ def _curves(first: Array, second: Array, shares: Array) -> Array:
 def _by_shares(first: Array, second: Array, shares: Array, logs: Array, points: Points) -> Evidence:
     step = max(_AT_ONCE // (shares.shape[1] * len(logs)), 1)
     found = [
-        posterior(
+        evidence(
             _curves(first[i : i + step], second[i : i + step], shares[i : i + step]),
             logs, points.errors, points.freedom,
         )
         for i in range(0, len(first), step)
     ]  # fmt: skip
     return Evidence(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _refined(logits: Array, density: Array, best: Any) -> Array:
+    """Grids that are half about where the density is not negligible, half next to its maximum."""
+    rows, half = np.arange(len(logits)), _SHARES // 2
+    near = density > density.max(axis=1, keepdims=True) - _TOLD
+    low = np.maximum(near.argmax(axis=1) - 1, 0)
+    high = np.minimum(_SHARES - near[:, ::-1].argmax(axis=1), _SHARES - 1)
+    wide = np.linspace(logits[rows, low], logits[rows, high], _SHARES - half, axis=1)
+    fine = np.linspace(logits[rows, best - 1], logits[rows, best + 1], half, axis=1)
+    return np.sort(np.concatenate([wide, fine], axis=1), axis=1)
 
 
 def _grid(count: int) -> Array:
@@ -262,7 +297,8 @@ def _log_prior(logits: Array, single: Array) -> Array:
     """Logarithm of the prior of each share of a grid; of forms of one term all in the first."""
     width = np.gradient(logits, axis=1)
     share = 1 / (1 + np.exp(-logits))
-    prior = np.log(width * (_EVEN * share * (1 - share) + (1 - _EVEN) / (2 * _LOGITS)))
+    with np.errstate(divide="ignore"):  # of grid points that coincide
+        prior = np.log(width * (_EVEN * share * (1 - share) + (1 - _EVEN) / (2 * _LOGITS)))
     alone = np.where(np.arange(logits.shape[1]) == 0, 0.0, -np.inf)
     found: Array = np.where(single[:, None], alone, prior)
     return found

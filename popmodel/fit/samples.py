@@ -72,6 +72,13 @@ class Interval:
         return fields_of(self)
 
 
+def student(freedom: float) -> float:
+    """Quantile of 95 % of Student's distribution."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.95)) if freedom < 1000 else END
+
+
 def described(configuration: Mapping[str, float]) -> str:
     """Name a configuration for people: ``P = 8, T = 2, N = 64``."""
     return ", ".join(f"{name} = {value:.12g}" for name, value in configuration.items())
@@ -115,6 +122,12 @@ class Points:
         distance = np.round((apart**2).sum(axis=1), 9)
         return int(np.lexsort((-columns[:, 1], -columns[:, 0], distance))[0])
 
+    @property
+    def expected_error(self) -> float:
+        """What a true form is off at points that are left out, at most by chance."""
+        mean = len(self) / float((self.errors**-2.0).sum())
+        return math.sqrt(mean) * (1 + _CHANCE / math.sqrt(len(self)))
+
     def known_at(self, name: str) -> str:
         """Say where all points are of what does not differ between them."""
         return f"known at {name} = {self.configurations[name][0]:g} only"
@@ -122,6 +135,7 @@ class Points:
 
 _STATED_FREEDOM = 4  # degrees of freedom that a stated error is worth
 _UNKNOWN_FREEDOM = 2  # and `UNKNOWN_ERROR`
+_CHANCE = 1.6  # of an error of n points, over its expectation, times the root of n
 _APART = 3.0  # standard deviations
 _FAR_APART = 0.2  # of the values, where no error is known
 

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from popmodel.fit.formula import ASSUMED, FIT, Constant
-from popmodel.fit.intervals import student
-from popmodel.fit.law import Law, law
+from popmodel.fit.law import ASSUMED, FIT, Constant, Law, law
 from popmodel.fit.least_squares import fit_two
-from popmodel.fit.model_selection import expected_error
-from popmodel.fit.samples import Array, Points, Sample, points_of
+from popmodel.fit.samples import Array, Points, Sample, points_of, student
 from popmodel.values import dataclass
 
 OVERHEADS = ("1", "1 + log2(T)", "1 + T", "log2(T) + T", "log2(T)", "T")
@@ -73,9 +70,9 @@ def saturation(samples: Sequence[Sample]) -> Saturation:
     within = table - table[at_q, at] <= width**2
     demands = np.broadcast_to(_DEMANDS, table.shape)[within]
     half = width / math.sqrt(float(weights.sum()))
-    serial = fit_two(1 / threads[None], np.ones((1, len(points))), logs, points.errors)
-    error, theirs = (_residual(points, float(one)) for one in (table[at_q, at], serial.misfit[0]))
-    floor = expected_error(points)
+    _, serial = fit_two(1 / threads[None], np.ones((1, len(points))), points.values, points.errors)
+    error, theirs = (_residual(points, float(one)) for one in (table[at_q, at], serial[0]))
+    floor = points.expected_error
     told = len(points) > 2 and (
         error <= floor < theirs or (error < _SHARPER * theirs and theirs > floor)
     )

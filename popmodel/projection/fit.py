@@ -9,8 +9,8 @@ from dataclasses import field
 import numpy as np
 
 from popmodel.efficiency.scaling import Mode
-from popmodel.fit.intervals import ASSUMED_DRIFT
 from popmodel.fit.least_squares import fit_two
+from popmodel.fit.mixture import ASSUMED_DRIFT
 from popmodel.fit.samples import Array
 from popmodel.projection.factors import Factor, point_errors
 from popmodel.projection.forms import (
@@ -137,7 +137,7 @@ def fit(
     weights = _weights(found, chosen)
     best = [(one, weight) for one, weight in weights if one.form.law == chosen]
     alone = _counts([weight for _, weight in best], DRAWS)
-    constants = _constants(chosen, places, logs, errors, reference)
+    constants = _constants(chosen, places, logs, errors)
     likely = sorted(best, key=lambda pair: -pair[1])[:_SHOWN_FORMS]
     likely = [pair for pair in likely if pair[1] > 0.1 * likely[0][1]]
     tried = sorted(
@@ -229,7 +229,7 @@ def _left_out(law: str, forms: Sequence[Form], places: Array, logs: Array, error
         kept = np.arange(len(places)) != row
         others = places[kept], logs[kept], errors[kept]
         reference = _reference(others[0])
-        constants = _constants(law, *others, reference)
+        constants = _constants(law, *others)
         there = places[row : row + 1]
         if constants:
             value = _closed(law, constants, there)[0]
@@ -282,9 +282,7 @@ def _cut(one: Posterior, count: int) -> Posterior:
     )
 
 
-def _constants(
-    law: str, places: Array, logs: Array, errors: Array, reference: float
-) -> dict[str, float]:
+def _constants(law: str, places: Array, logs: Array, errors: Array) -> dict[str, float]:
     """x0 and f of the best fit; empty for structural laws and of one configuration."""
     if law not in PARAMETRIC or len(places) < 2:
         return {}
@@ -294,12 +292,8 @@ def _constants(
         slope, level = np.linalg.lstsq(columns / errors[:, None], 1 / errors)[0]
         return {"x0": float(level), "f": float(slope)}
     form = PARAMETRIC[law]
-    home = np.array([reference])
-    first = form.first(places) / form.first(home)
-    second = form.second(places) / form.second(home)
-    best = fit_two(first[None], second[None], -logs, errors)
-    level, share = math.exp(best.scale[0]), float(best.share[0])
-    terms = level * (1 - share) / form.first(home)[0], level * share / form.second(home)[0]
+    first, second = form.first(places), form.second(places)
+    terms = fit_two(first[None], second[None], np.exp(-logs), errors)[0][0].tolist()
     x0 = 1 / sum(terms)
     return {"x0": x0, "f": x0 * (terms[0] if law == "amdahl" else terms[1])}
 

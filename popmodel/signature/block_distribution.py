@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.fit.formula import ASSUMED, FIT
+from popmodel.fit.law import ASSUMED, FIT
 from popmodel.signature.computing import timing
 from popmodel.signature.toml import number
 from popmodel.simulator.program import Op

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.fit.formula import ASSUMED
 from popmodel.fit.growth import growth
+from popmodel.fit.law import ASSUMED
 from popmodel.fit.samples import Sample
 from popmodel.signature.assumed_scaling import Amount, Constant
 from popmodel.signature.computing import timing

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from popmodel.fit.counts import Count
-    from popmodel.fit.formula import Constant as Number
     from popmodel.fit.growth import Growth
+    from popmodel.fit.law import Constant as Number
     from popmodel.fit.law import Law
     from popmodel.fit.threads import Saturation
     from popmodel.signature.assumed_scaling import Amount, Key

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.fit.common_law import pooled
-from popmodel.fit.formula import FIT, TRACE
+from popmodel.fit.law import FIT, TRACE
 from popmodel.signature.assumed_scaling import Amount, Constant
 from popmodel.signature.law_notes import Factor, Fitted, factor_of, told
 from popmodel.signature.loops import counted

@@ -10,8 +10,7 @@ import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.fit.counts import Count, exact_law
-from popmodel.fit.formula import FIT
-from popmodel.fit.law import law
+from popmodel.fit.law import FIT, law
 from popmodel.patterns.table import iterations
 from popmodel.signature.assumed_scaling import Amount, Constant, paths
 from popmodel.signature.law_notes import Fitted, exactly, told

@@ -12,8 +12,7 @@ import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.fit.counts import exact_law
-from popmodel.fit.formula import FIT
-from popmodel.fit.law import law
+from popmodel.fit.law import FIT, law
 from popmodel.fit.samples import Sample
 from popmodel.fit.terms import product
 from popmodel.model.run.grid import best_grid, divisors

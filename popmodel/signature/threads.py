@@ -8,9 +8,8 @@ import numpy as np
 
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import waiting_in
-from popmodel.fit.intervals import student
 from popmodel.fit.law import law
-from popmodel.fit.samples import Sample
+from popmodel.fit.samples import Sample, student
 from popmodel.fit.threads import overhead, saturation
 from popmodel.signature.assumed_scaling import Amount, Constant
 from popmodel.signature.law_notes import Factor, Fitted, factor_of, of_saturation, told

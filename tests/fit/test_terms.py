@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.expressions import ExpressionError, parse
-from popmodel.fit.forms import PARAMETERS, PROCESSES, THREADS
+from popmodel.fit.candidates import PARAMETERS, PROCESSES, THREADS
 from popmodel.fit.terms import form_text, product, read_form
 
 HOME = {"P": 8.0, "T": 2.0, "N": 64.0, "n0": 4.0, "n1": 6.0}
@@ -39,7 +39,7 @@ def test_forms_are_read_and_written_relative_to_a_reference(
 
 
 @given(
-    st.tuples(st.sampled_from(PROCESSES), st.sampled_from(THREADS), st.sampled_from(PARAMETERS)),
+    st.tuples(*(st.sampled_from(list(one)) for one in (PROCESSES, THREADS, PARAMETERS))),
     st.tuples(*[st.integers(2, 4096)] * 3),
 )
 def test_every_product_says_in_its_text_what_it_computes(
