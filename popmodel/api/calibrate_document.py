@@ -88,7 +88,9 @@ def constants_of(found: Calibrated, values: Sequence[Learnt]) -> dict[str, dict[
     told = {one.name: one for one in found.identifiable.inputs}
     found_ones = {}
     for table in ("params", "constants", "imbalance"):
-        for key, before in getattr(found.before, table).items():
+        given = getattr(found.before, table)
+        for key, fitted in getattr(found.fit.problem.signature, table).items():
+            before = given.get(key, fitted)
             name = f"{table}.{key}"
             if name not in told:
                 continue

@@ -9,6 +9,7 @@ import numpy as np
 from popmodel.calibration.cross_validation import LeftOut, left_out, sizes_left_out
 from popmodel.calibration.fit import Fit, noise_of, relevant
 from popmodel.calibration.identifiability import Identifiability, identifiability
+from popmodel.calibration.initial_values import with_growth
 from popmodel.calibration.outliers import Outlier, robust
 from popmodel.calibration.posterior import calibrated_signature
 from popmodel.calibration.problem import problem
@@ -46,7 +47,8 @@ def calibrate(
     allocation: Allocation = WHOLE,
 ) -> Calibrated:
     """Calibrate a signature."""
-    first = problem(signature, profile, runs, settings or {}, allocation)
+    grown = with_growth(signature, runs)
+    first = problem(grown, profile, runs, settings or {}, allocation)
     first = first.replayed(np.zeros(len(first.names)))
     noise = noise_of(first)
     with one_thread():

@@ -13,8 +13,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from popmodel.errors import PopmodelError, UsageError
+from popmodel.fit.growth import LARGEST
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
+from popmodel.model.changes import SPREADS
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
@@ -28,6 +30,7 @@ _LEAST = 0.01  # of the measured runtime: what a constant is guessed to take at 
 _HALVINGS = 60
 _NEAR = 3.0  # by what factor the run may be missed
 _TABLE = "constants."
+_GROWTH = "0 where cells near each other cost alike, 1/2 where each costs something else"
 
 Runtime: TypeAlias = Callable[[Mapping[str, float]], float]
 
@@ -78,6 +81,24 @@ def initial_values(
         )
     left = tuple(one for one in signature.unknown if not _is_constant(one.label))
     return replace(signature, constants=constants, unknown=left)
+
+
+def with_growth(signature: Signature, runs: Sequence[Measurement]) -> Signature:
+    """Return a signature whose imbalance may grow with P, where it does not say how it does."""
+    counts = [run.processes for run in runs if run.processes > 1]
+    given = signature.imbalance
+    if "growth_exponent" in given or not counts or not set(SPREADS.values()) & set(given):
+        return signature
+    middle = round(math.exp(sum(map(math.log, counts)) / len(counts)))
+    ends = 0.0, LARGEST
+    exponent = Quantity(
+        *(LARGEST / 2, *ends, "assumed"), source=_GROWTH, least=ends[0], most=ends[1]
+    )
+    reference = Quantity(float(middle), origin="assumed", source="the middle of the runs")
+    return replace(
+        signature,
+        imbalance={"reference_processes": reference, **given, "growth_exponent": exponent},
+    )
 
 
 def _is_constant(label: str) -> bool:

@@ -57,7 +57,10 @@ def _put(table: Any, key: str, one: Quantity, source: str) -> None:
     fitted = one.origin == FIT
     other = one.source if one.source not in (None, SET) else "set when it was calibrated"
     entries |= {"origin": one.origin, "source": source if fitted else other}
-    given = table[key]
+    given = table.get(key)
+    if given is None:
+        table[key] = _inline(entries)
+        return
     if isinstance(given, InlineTable | Table) and "unit" in given:
         entries["unit"] = given["unit"]
     if isinstance(given, Table):  # [constants.rate]: its lines, and what stands between them
