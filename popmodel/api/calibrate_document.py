@@ -85,7 +85,7 @@ def constants_of(found: Calibrated, values: Sequence[Learnt]) -> dict[str, dict[
     Those of which the runs do not tell enough have no value.
     """
     learnt = {one.name: one for one in values}
-    told = {one.name: one for one in found.identifiable.inputs}
+    told = {one.name: one for one in found.told}
     found_ones = {}
     for table in ("params", "constants", "imbalance"):
         given = getattr(found.before, table)
@@ -113,7 +113,7 @@ def constants_of(found: Calibrated, values: Sequence[Learnt]) -> dict[str, dict[
 
 def inputs_of(found: Calibrated, values: Sequence[Learnt]) -> list[dict[str, Any]]:
     """Quantities of the machine, laws and terms of which the runs taught something."""
-    narrowed = {one.name: one.learnt for one in found.identifiable.inputs}
+    narrowed = {one.name: one.learnt for one in found.told}
     return [
         {
             **fields_of(one, "name", "label", "kind", "unit"),
@@ -132,25 +132,17 @@ def _value(one: Value) -> dict[str, float]:
 
 def identifiable_of(found: Calibrated) -> dict[str, Any]:
     """What the runs tell of the inputs, and what they cannot."""
-    told = found.identifiable
     return {
-        "condition": told.condition if math.isfinite(told.condition) else None,
         "inputs": [
             {
                 "name": one.name,
                 "label": label(one.name),
                 "learnt": one.learnt,
                 "identifiable": one.is_identifiable,
-                "score": one.score,
                 "at_bound": one.at_bound,
             }
-            for one in told.inputs
-        ],
-        "ties": [
-            {"names": list(one.names), "together": one.together, "correlation": one.correlation}
-            for one in told.ties
-        ],
-        "moved": [{"name": name, "change": change} for name, change in told.moved],
+            for one in found.told
+        ]
     }
 
 
@@ -241,19 +233,9 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
     open_ = [name for name, one in constants.items() if one["value"] is None]
     if open_:
         told.append(f"not told by these runs: {', '.join(open_)}")
-    for tie in document["identifiable"]["ties"]:
-        *others, last = tie["names"]
-        told.append(
-            f"{', '.join(others)} and {last}: only their {tie['together']} is known, not each alone"
-        )
     outside = [one["name"] for one in document["identifiable"]["inputs"] if one["at_bound"]]
     if outside:
         told.append(f"far outside the interval stated before: {', '.join(outside)}")
-    told += [
-        f"the earlier interval of {one['name']}, not the runs, decides on "
-        f"{100 * abs(one['change']):.0f} % of the runtime of the largest run"
-        for one in document["identifiable"]["moved"]
-    ]
     for run in document["suspect_runs"]:
         place = run["source"] if run["line"] is None else f"{run['source']}:{run['line']}"
         told.append(

@@ -8,10 +8,9 @@ import numpy as np
 
 from popmodel.calibration.cross_validation import LeftOut, left_out, sizes_left_out
 from popmodel.calibration.fit import Fit, noise_of, relevant
-from popmodel.calibration.identifiability import Identifiability, identifiability
 from popmodel.calibration.initial_values import with_growth
 from popmodel.calibration.outliers import Outlier, robust
-from popmodel.calibration.posterior import calibrated_signature
+from popmodel.calibration.posterior import Told, calibrated_signature, told_of
 from popmodel.calibration.problem import problem
 from popmodel.calibration.term_selection import Term, with_terms
 from popmodel.calibration.threads import one_thread
@@ -36,7 +35,7 @@ class Calibrated:
     left_out: tuple[LeftOut, ...]  # Every configuration foretold from the others
     # Every configuration foretold from those with other parameters; empty if all have the same.
     sizes_left_out: tuple[LeftOut, ...]
-    identifiable: Identifiability  # What the runs tell of the inputs, and what they cannot
+    told: tuple[Told, ...]  # What the runs tell of each input
 
 
 def calibrate(
@@ -64,5 +63,5 @@ def calibrate(
             terms,
             tuple(left_out(found)),
             tuple(sizes_left_out(found)),
-            identifiability(found),
+            told_of(found),
         )

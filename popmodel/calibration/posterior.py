@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.calibration.fit import Fit
+from popmodel.calibration.problem import DISTURBED
 from popmodel.machine.quantity import END, Quantity
 from popmodel.machine.register import find
 from popmodel.model import chance
@@ -30,7 +31,35 @@ PROGRAM = ("params", "constants", "imbalance")
 
 Array = NDArray[np.float64]
 
+TOLD = 0.3
+"""Part of the prior deviation that must be gone for a value to count as told by the runs: of two
+inputs that only act together, such as a rate and a count, each is narrowed by less."""
+_BOUND = 1.5  # in ends of the interval that was stated before
 _UNTOUCHED = 0.02  # of a score: what is moved and narrowed by less was not learnt
+
+
+@dataclass(frozen=True)
+class Told:
+    """What runs tell of a quantity or a law: not of what a split has for itself."""
+
+    name: str  # Of its score
+    learnt: float  # By what part runs narrowed it, 0 to 1
+    at_bound: bool  # Whether it lies far outside of the interval that was stated before
+
+    @property
+    def is_identifiable(self) -> bool:
+        """Whether the runs tell enough of it for a value."""
+        return self.learnt >= TOLD
+
+
+def told_of(found: Fit) -> tuple[Told, ...]:
+    """Return what runs tell of each quantity and law."""
+    narrowed = 1 - np.sqrt(np.diag(found.covariance)) / found.problem.prior
+    return tuple(
+        Told(name, float(learnt), bool(abs(mean) > _BOUND * END))
+        for name, learnt, mean in zip(found.problem.names, narrowed, found.means, strict=True)
+        if OF_ONE not in name and not name.startswith((RESIDUAL, CHANCE, DISTURBED))
+    )
 
 
 def calibrated_signature(found: Fit) -> Signature:

@@ -18,7 +18,7 @@ QUIET: dict[str, Any] = {
     "accuracy_of_sizes": None,
     "left_out": [{"processes": 4, "threads": 2, "measured": [1.0], "value": 2.9, "covered": 0}],
     "constants": {"rate": {"value": 1.0}},
-    "identifiable": {"ties": [], "inputs": [], "moved": []},
+    "identifiable": {"inputs": []},
     "suspect_runs": [],
 }
 
@@ -53,18 +53,11 @@ def test_runs_of_which_little_was_known_are_not_asked_about() -> None:
 
 
 def test_what_cannot_be_told_is_said() -> None:
-    doubts = {
-        "ties": [{"names": ["constants.a", "constants.b"], "together": "product"}],
-        "inputs": [{"name": "memory.bsat", "at_bound": True}],
-        "moved": [{"name": "constants.c", "change": -0.07}],
-    }
+    doubts = {"inputs": [{"name": "memory.bsat", "at_bound": True}]}
     told = verdict(QUIET | {"constants": {"c": {"value": None}}, "identifiable": doubts})
     assert told[1:] == [
         "not told by these runs: c",
-        "constants.a and constants.b: only their product is known, not each alone",
         "far outside the interval stated before: memory.bsat",
-        "the earlier interval of constants.c, not the runs, decides on 7 % of the runtime of the "
-        "largest run",
     ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from calibration.small import CONSTANTS, MACHINE, SPLITS, drawn, program, runs
+from calibration.small import BODY, CONSTANTS, MACHINE, SPLITS, drawn, program, runs
 from model.demo import flat, machine
 
 from popmodel.calibration.calibrate import Calibrated, calibrate
@@ -190,3 +190,47 @@ def test_a_quantity_moves_along_its_own_distribution() -> None:
     end = moved(one, END, 0.5)
     assert end.value == pytest.approx(8.0)
     assert end.origin == "fit"
+
+
+@pytest.mark.parametrize(
+    ("formula", "constants"),
+    [
+        ("rate * count", {"rate": 2e-9, "count": 3.0}),
+        ("rate / count", {"rate": 2e-9, "count": 3.0}),
+        ("rate * count * more", {"rate": 2e-9, "count": 3.0, "more": 0.5}),
+    ],
+)
+def test_what_only_acts_together_is_not_told_of_each(
+    formula: str, constants: dict[str, float]
+) -> None:
+    signature = program(BODY.replace('"rate"', f'"{formula}"'), 8.0, **CONSTANTS | constants)
+    true = {name: value * 1.2 for name, value in constants.items()}
+    found = calibrate(signature, MACHINE, runs(signature, true, metrics=True))
+
+    told = {one.name.removeprefix("constants."): one for one in found.told}
+    assert not any(told[name].is_identifiable for name in constants)
+    assert told["master"].is_identifiable
+    for name, value in true.items():  # and its interval stays as wide as that asks for
+        after = found.signature.constants[name]
+        assert after.low < value < after.high
+
+
+def test_inputs_are_those_that_all_splits_have(found: Calibrated) -> None:
+    names = [one.name for one in found.told]
+    assert set(names) == {
+        name
+        for name in found.fit.problem.names
+        if name.startswith(("constants.", "law.")) and " of " not in name
+    }
+
+
+@pytest.mark.parametrize(("factor", "outside"), [(6.0, ["constants.rate"]), (1.5, [])])
+def test_what_is_far_outside_of_its_interval_is_at_a_bound(
+    factor: float, outside: list[str]
+) -> None:
+    slow = [
+        replace(run, runtime=run.runtime * factor)
+        for run in runs(program(), {}, ((1, 1), (1, 2), (1, 4)))
+    ]
+    found = calibrate(program(), MACHINE, slow)
+    assert [one.name for one in found.told if one.at_bound] == outside

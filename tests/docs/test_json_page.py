@@ -124,7 +124,7 @@ RARE = {
     "popmodel/formula/1": r"machine\.noisy\[\]|application\.calibration\..*",
     "popmodel/calibrate/1": (
         r"(application|constants|suspect_runs\[\]|measure_next\[\]|terms\[\]\.amplitude)\..*|"
-        r"identifiable\.(ties|moved)\[\].*|warnings\[\]|machine\.noisy\[\]"
+        r"warnings\[\]|machine\.noisy\[\]"
     ),
 }
 """Keys that the documents of these tests do not have on every machine, by schema."""

@@ -177,30 +177,13 @@ def _change(before: Entry, after: Entry, scale: Scale) -> Any:
 
 
 def _identifiable(found: Entry) -> list[str]:
-    """What the runs cannot tell apart, and where they were not what moved the answer."""
-    condition = found["condition"]
-    texts = [
-        "condition number: infinite, something is not told at all"
-        if condition is None
-        else f"condition number: {condition:.3g}"
-    ]
+    """What the runs cannot tell, and what they tell against what was stated."""
     unknown = [one["label"] for one in found["inputs"] if not one["identifiable"]]
-    texts += [f"not told by the runs: {'; '.join(unknown)}"] if unknown else []
-    texts += [
-        f"far outside of the interval that it had: {one['label']}"
-        for one in found["inputs"]
-        if one["at_bound"]
+    outside = [one["label"] for one in found["inputs"] if one["at_bound"]]
+    return [
+        *([f"not told by the runs: {'; '.join(unknown)}"] if unknown else []),
+        *(f"far outside of the interval that it had: {label}" for label in outside),
     ]
-    texts += [
-        f"cannot be told apart, only their {one['together']}: {', '.join(one['names'])}"
-        for one in found["ties"]
-    ]
-    texts += [
-        f"moved by its earlier interval rather than by the runs: {one['name']} "
-        f"({100 * one['change']:+.1f} %)"
-        for one in found["moved"]
-    ]
-    return texts
 
 
 def _suspects(suspects: Sequence[Entry]) -> list[Mapping[str, Any]]:

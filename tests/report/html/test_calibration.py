@@ -95,25 +95,11 @@ def test_what_was_taught_of_the_machine_is_told(document: Document) -> None:
     assert all(any(name in label for name in names) for label in found)
 
 
-def test_what_cannot_be_told_apart_is_told(document: Document) -> None:
-    tie = {"names": ["a", "b"], "together": "product", "correlation": -0.99}
-    told: dict[str, Any] = {
-        "condition": 1234.0,
-        "inputs": [
-            {"label": "rate", "identifiable": False, "at_bound": True, "name": "r"},
-        ],
-        "ties": [tie],
-        "moved": [{"name": "beta", "change": 0.25}],
-    }
+def test_what_cannot_be_told_is_told(document: Document) -> None:
+    told = {"inputs": [{"label": "rate", "identifiable": False, "at_bound": True, "name": "r"}]}
     text = drawn({**document, "identifiable": told}).text
-    for part in (
-        "condition number: 1.23e+03",
-        "not told by the runs: rate",
-        "far outside of the interval that it had: rate",
-        "cannot be told apart, only their product: a, b",
-        "moved by its earlier interval rather than by the runs: beta (+25.0 %)",
-    ):
-        assert part in text
+    assert "not told by the runs: rate" in text
+    assert "far outside of the interval that it had: rate" in text
 
 
 def test_runs_that_do_not_fit_are_named(document: Document) -> None:
