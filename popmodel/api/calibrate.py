@@ -190,7 +190,7 @@ def calibrate(
     )
     filled = [replace(run, parameters={**defaults, **run.parameters}) for run in measured.runs]
     able, left_out = _able(filled, profile, allocation)
-    warnings = [*measured.warnings, *left_out, *_disturbed(able)]
+    warnings = [*measured.warnings, *left_out]
     _check(able, signature, left_out, warnings)
     set_ = initial_values(set_, profile, able, defaults, allocation)
     found = calibrated(set_, profile, able, defaults, allocation)
@@ -227,15 +227,6 @@ def _able(
         f"{plural(len(some), 'run')} left out, first {some[0].place}: {why}"
         for why, some in reasons.items()
     ]
-
-
-def _disturbed(runs: Sequence[Measurement]) -> list[str]:
-    """Say how many runs had threads that waited for CPUs."""
-    waiting = [run for run in runs if run.disturbed]
-    if not waiting:
-        return []
-    first = waiting[0].place
-    return [f"{plural(len(waiting), 'run')}, first {first}: threads waited for CPUs"]
 
 
 def _check(

@@ -17,7 +17,7 @@ from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, path_of, several, trace_of
 from popmodel.errors import FileError, UsageError
 from popmodel.files import expect_writable, refuse_planted
-from popmodel.runs.written import FORMATS, form_of
+from popmodel.runs.files import FORMATS, form_of
 from popmodel.simulator import from_trace
 from popmodel.simulator.formats import Format, format_of, write
 from popmodel.simulator.program import unmodelled_calls

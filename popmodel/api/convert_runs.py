@@ -11,8 +11,7 @@ from popmodel.api.inputs import TraceLike
 from popmodel.api.measured import read_runs
 from popmodel.api.results import save_text
 from popmodel.plain import plain
-from popmodel.runs.files import read_file
-from popmodel.runs.written import Form
+from popmodel.runs.files import Form, read_file
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -47,8 +46,8 @@ def convert_runs(
     """Write measured runs as a table; the file is known to be writable."""
     found = read_runs(sources, asked=asked, application=application, cache=cache)
     origin = provenance.collect(arguments, filter(os.path.isfile, found.files))
-    table = form.write(found.runs, plain(origin))
-    save_text(output, table.text, read_file)
+    text, notes = form.write(found.runs, plain(origin))
+    save_text(output, text, read_file)
     caveats = dict.fromkeys(f"{run.source}: {text}" for run in found.runs for text in run.caveats)
     return ConvertedRuns(
         found.files,
@@ -56,5 +55,5 @@ def convert_runs(
         form.name,
         len(found.runs),
         tuple(caveats),
-        (*found.warnings, *table.notes),
+        (*found.warnings, *notes),
     )

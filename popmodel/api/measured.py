@@ -12,8 +12,7 @@ from popmodel.errors import FileError, UsageError
 from popmodel.runs.checks import checked
 from popmodel.runs.files import is_table, read_file
 from popmodel.runs.measurement import Measurement, from_run
-from popmodel.runs.rows import RunTimes
-from popmodel.runs.sources import numbers_of, split
+from popmodel.runs.table import RunTimes, numbers_of, split
 from popmodel.structure.same_program import difference
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM
@@ -65,12 +64,12 @@ def read_runs(
         _refuse_another_program(traces, trace)
         runs.append(_traced(trace, said, known, part))
         traces.append(trace)
-    every = checked(runs, settled)
+    kept, doubts = checked(runs, settled)
     notes = [f"{table.path}: {note}" for table in tables for note in table.notes]
     return MeasuredRuns(
-        every.runs,
+        kept,
         tuple(tables),
-        (*warnings, *notes, *every.warnings),
+        (*warnings, *notes, *doubts),
         tuple(path for _, path, _ in named),
     )
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from popmodel.efficiency.scaling import Scaling
     from popmodel.projection.fit import Fitted
     from popmodel.projection.project import Line, Projection, Row
-    from popmodel.runs.measurement import Measurement
 
 CONFIDENCE = 0.9
 """Of the intervals."""
@@ -85,7 +84,7 @@ def described(
             for processes, threads, found in projection.baselines
             for name, value in found.items()
         ],
-        warnings=[*measured.warnings, *_warnings(measured.runs, projection)],
+        warnings=[*measured.warnings, *_warnings(projection)],
     )
 
 
@@ -128,15 +127,9 @@ def _curves(line: Line, rows: Sequence[Row]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _warnings(runs: Sequence[Measurement], projection: Projection) -> list[str]:
-    """What the projection rests on that was not measured, and what disturbed runs."""
+def _warnings(projection: Projection) -> list[str]:
+    """What the projection rests on that was not measured."""
     told = []
-    disturbed = [run.place for run in runs if run.disturbed]
-    if disturbed:
-        told.append(
-            f"threads waited for CPUs in {', '.join(disturbed)}: efficiencies there are not those "
-            "of the program"
-        )
     for line in projection.lines:
         one, what = "process", "processes"
         if line.axis == "threads":

@@ -30,8 +30,7 @@ from popmodel.prediction.prediction import MAIN_FAMILY, Prediction
 from popmodel.report.validate import views
 from popmodel.runs.files import is_table
 from popmodel.runs.measurement import Measurement
-from popmodel.runs.rows import RunTimes
-from popmodel.runs.sources import split
+from popmodel.runs.table import RunTimes, split
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import plural

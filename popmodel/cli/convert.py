@@ -38,8 +38,8 @@ def command(
         typer.Argument(
             metavar="TRACE_OR_TABLE",
             help="A trace (.prv, .ti, .dim, .goal, or with .gz). For a table of runs: traces and "
-            "tables (.csv, .json, .jsonl, .txt), each with parameters of the application, such as "
-            "run.prv.gz:N=128.",
+            "tables (.csv, .json, .jsonl, .txt, also of sacct -P), each with parameters of the "
+            "application, such as run.prv.gz:N=128.",
         ),
     ],
     output: Annotated[

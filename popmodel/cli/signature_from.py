@@ -36,7 +36,7 @@ class Called:
 
 def run_of(text: str) -> tuple[str, dict[str, float]]:
     """Split a trace and the problem parameters of its run: ``run.prv.gz:N=128,steps=10``."""
-    from popmodel.runs.sources import numbers_of, split
+    from popmodel.runs.table import numbers_of, split
 
     path, said = split(text)
     return path, numbers_of(text, said)

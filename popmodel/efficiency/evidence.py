@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from popmodel.trace.regions import ParallelRegions
 
 _NS = 1e9
+WAITED = 0.1
+"""Share of the time that threads wait for a CPU above which a run is disturbed."""
 USUAL = Network(name="usual", latency=2e-6, bandwidth=10e9)
 """What latency and bandwidth are compared on: an interconnect of a cluster."""
 SLOW = {
@@ -81,6 +83,11 @@ class Evidence:
     delayed: bool = False  # Whether threads waited for CPUs noticeably, for whatever reason
     # Share of the time in which threads were ready to run that they waited for a CPU.
     waited: float = 0.0
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether threads lacked CPUs, or waited for them: the times are not the program's."""
+        return self.crowd is not None or self.waited > WAITED
 
 
 def gather(trace: Trace, serial: tuple[SerialCode, ...], program: Program | None) -> Evidence:

@@ -1,4 +1,4 @@
-"""What is wrong with measured runs as a whole: runs given twice, contradicting units, gaps."""
+"""What is wrong with measured runs as a whole: given twice, disturbed, in other units, gaps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from statistics import median
 
 from popmodel.runs.measurement import Measurement
 from popmodel.units import format_time, plural
-from popmodel.values import dataclass
 
 _DIGITS = 6
 """Digits of a runtime from which on no other run has the same by chance; those of a digest."""
@@ -19,16 +18,10 @@ _OTHER_SIZE = 2.5
 """The same of two runs that did not the same: one that waited for a core takes twice as long."""
 
 
-@dataclass(frozen=True)
-class Checked:
-    """Measured runs, each once."""
-
-    runs: tuple[Measurement, ...]  # The runs, in their order
-    warnings: tuple[str, ...]  # What was wrong, one line each, with how often
-
-
-def checked(runs: Sequence[Measurement], settled: Collection[str] = ()) -> Checked:
-    """Take every run once, and say what is doubtful about them as a whole.
+def checked(
+    runs: Sequence[Measurement], settled: Collection[str] = ()
+) -> tuple[tuple[Measurement, ...], tuple[str, ...]]:
+    """Take every run once, and say what is doubtful about them as a whole, a sentence each.
 
     A run that another file holds, too, or that was traced, is a copy, if its runtime has so many
     digits that no second measurement would give the same. Equal rows of one table are repeats: a
@@ -40,24 +33,30 @@ def checked(runs: Sequence[Measurement], settled: Collection[str] = ()) -> Check
     equal: list[Measurement] = []
     for run in runs:
         before = first.setdefault(run.digest, run)
-        if before is not run:
-            traced = before.window is not None and run.window is not None
-            elsewhere = before.source != run.source or traced
-            if elsewhere and min(_digits(before.runtime), _digits(run.runtime)) >= _DIGITS:
-                copies.append(run)
-                continue
-            if not elsewhere and before.runtime == run.runtime:
-                equal.append(run)
+        traced = before.window is not None and run.window is not None
+        elsewhere = before is not run and (before.source != run.source or traced)
+        if elsewhere and min(_digits(before.runtime), _digits(run.runtime)) >= _DIGITS:
+            copies.append(run)
+            continue
+        if before is not run and not elsewhere and before.runtime == run.runtime:
+            equal.append(run)
         kept.append(run)
-    return Checked(
-        tuple(kept),
-        (
-            *_said_copies(copies, first),
-            *_said_equal(equal),
-            *(_units(kept) or _sizes(kept)),
-            *_gaps(kept, settled),
-        ),
-    )
+    warnings = []
+    if copies:
+        place, other = copies[0].place, first[copies[0].digest].place
+        others = f"; so are {len(copies) - 1} more" if len(copies) > 1 else ""
+        same = "given twice" if other == place else f"the run of {other}"
+        warnings.append(f"{place} is {same}: counted once{others}")
+    if equal:
+        rows = plural(len(equal), "run equals", "runs equal")
+        warnings.append(
+            f"{rows} another of the same file, first {equal[0].place}: taken for repeats; delete "
+            "what is a copy"
+        )
+    warnings += _disturbed(kept)
+    warnings += _units(kept) or _sizes(kept)
+    warnings += _gaps(kept, settled)
+    return tuple(kept), tuple(warnings)
 
 
 def _digits(value: float) -> int:
@@ -65,22 +64,14 @@ def _digits(value: float) -> int:
     return len(re.sub(r"e.*|\.", "", repr(value)).strip("0"))
 
 
-def _said_copies(copies: Sequence[Measurement], first: dict[str, Measurement]) -> Iterable[str]:
-    if copies:
-        one = copies[0]
-        other = first[one.digest].place
-        others = f"; so are {len(copies) - 1} more" if len(copies) > 1 else ""
-        same = "given twice" if other == one.place else f"the run of {other}"
-        yield f"{one.place} is {same}: counted once{others}"
-
-
-def _said_equal(equal: Sequence[Measurement]) -> Iterable[str]:
-    if equal:
-        one = equal[0]
-        rows = plural(len(equal), "run equals", "runs equal")
+def _disturbed(runs: Sequence[Measurement]) -> Iterable[str]:
+    disturbed = [run for run in runs if run.disturbed]
+    if disturbed:
+        most = max((run.waited or 0.0) for run in disturbed)
+        share = f" up to {100 * most:.2g} % of the time" if most else ""
         yield (
-            f"{rows} another of the same file, first {one.place}: taken for repeats; delete what "
-            "is a copy"
+            f"{plural(len(disturbed), 'run')}, first {disturbed[0].place}: threads waited for "
+            f"CPUs{share}; these times and efficiencies are not those of the program"
         )
 
 
@@ -91,12 +82,13 @@ def _units(runs: Sequence[Measurement]) -> list[str]:
         by_file[run.configuration].setdefault(run.source, []).append(run)
     for files in by_file.values():
         times = {source: median(run.runtime for run in same) for source, same in files.items()}
-        short, long = min(times, key=lambda one: times[one]), max(times, key=lambda one: times[one])
-        if times[long] > _OTHER_UNIT * times[short]:
+        ordered = sorted(times.items(), key=lambda pair: pair[1])
+        (short, least), (long, most) = ordered[0], ordered[-1]
+        if most > _OTHER_UNIT * least:
             run = files[long][0]
             return [
-                f"{run.processes} x {run.threads} takes {format_time(times[short], digits=3)} in "
-                f"{short} and {format_time(times[long], digits=3)} in {long}: check the units"
+                f"{run.processes} x {run.threads} takes {format_time(least, digits=3)} in {short} "
+                f"and {format_time(most, digits=3)} in {long}: check the units"
             ]
     return []
 
@@ -106,11 +98,9 @@ def _sizes(runs: Sequence[Measurement]) -> list[str]:
     by_configuration: dict[tuple[object, ...], list[Measurement]] = defaultdict(list)
     for run in runs:
         by_configuration[run.configuration].append(run)
-    apart = []
-    for same in by_configuration.values():
-        short, long = (end(same, key=lambda one: one.runtime) for end in (min, max))
-        if long.runtime > _OTHER_SIZE * short.runtime:
-            apart.append((short, long))
+    ordered = [sorted(same, key=lambda run: run.runtime) for same in by_configuration.values()]
+    apart = [(same[0], same[-1]) for same in ordered]
+    apart = [pair for pair in apart if pair[1].runtime > _OTHER_SIZE * pair[0].runtime]
     if not apart:
         return []
     short, long = max(apart, key=lambda pair: pair[1].runtime / pair[0].runtime)

@@ -1,11 +1,12 @@
-"""Measured runs to compare predictions with."""
+"""One measured run, and the table of all: what models are fitted to and compared with."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run
@@ -14,6 +15,9 @@ from popmodel.errors import FileError, PopmodelError
 from popmodel.shapes import MOST_EFFICIENCY
 from popmodel.trace.focus import Focus
 from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,9 @@ class Measurement:
     metrics: Mapping[str, Mapping[str, float]]
     window: Focus | None = None  # What of a trace was measured; None of a run time from a table
     caveats: tuple[str, ...] = ()  # What has to be known before the numbers are read
-    disturbed: bool = False  # Whether its threads waited for CPUs, as far as that is known
+    # Whether threads had no CPU of their own: more of them than CPUs, or `waited` above
+    # `popmodel.efficiency.evidence.WAITED`.
+    disturbed: bool = False
     # Parameters of the application in this run, as far as they are known.
     parameters: Mapping[str, float] = field(default_factory=dict)
     line: int | None = None  # Line of a table
@@ -39,6 +45,11 @@ class Measurement:
     aggregates: Mapping[str, float] = field(default_factory=dict)
     # What tells it from other runs of its file, or of its line: ``runs[2]``, ``value 2``.
     entry: str = ""
+    # As far as they are known: nodes, how threads were bound, and the share of the time in which
+    # threads were ready to run that they waited for a CPU.
+    nodes: int | None = None
+    binding: str = ""
+    waited: float | None = None
 
     @property
     def configuration(self) -> tuple[object, ...]:
@@ -70,6 +81,39 @@ class Measurement:
         return {"source": self.source, "caveats": self.caveats, "window": self.window}
 
 
+def runs_frame(runs: Sequence[Measurement]) -> pandas.DataFrame:
+    """Return the table of runs, a row each.
+
+    Columns are ``processes``, ``threads``, ``nodes``, ``binding``, every parameter, ``runtime``
+    (s), ``waited`` (share of the time), ``disturbed``, ``repeat`` (0 for the first run of a
+    configuration), ``place`` (file and line), ``digest``, every metric as ``FAMILY.METRIC``, and
+    what they are computed from as ``aggregates.QUANTITY``. What is not known is missing.
+    """
+    import pandas
+
+    often: Counter[tuple[object, ...]] = Counter()
+    rows = []
+    for run in runs:
+        rows.append(
+            {
+                **{name: getattr(run, name) for name in ("processes", "threads", "nodes")},
+                "binding": run.binding or None,
+                **run.parameters,
+                **{name: getattr(run, name) for name in ("runtime", "waited", "disturbed")},
+                "repeat": often[run.configuration],
+                **{name: getattr(run, name) for name in ("place", "digest")},
+                **{
+                    f"{family}.{name}": value
+                    for family, values in run.metrics.items()
+                    for name, value in values.items()
+                },
+                **{f"aggregates.{name}": value for name, value in run.aggregates.items()},
+            }
+        )
+        often[run.configuration] += 1
+    return pandas.DataFrame(rows).convert_dtypes()
+
+
 def from_run(run: Run, parameters: Mapping[str, float] | None = None) -> Measurement:
     """Evaluate all families for a traced run."""
     return from_observables(
@@ -77,8 +121,9 @@ def from_run(run: Run, parameters: Mapping[str, float] | None = None) -> Measure
         run.observables,
         run.window,
         run.caveats,
-        run.evidence.crowd is not None or run.evidence.delayed,
+        run.evidence.disturbed,
         parameters or {},
+        run.evidence.waited or None,
     )
 
 
@@ -97,6 +142,7 @@ def from_observables(
     caveats: tuple[str, ...],
     disturbed: bool,
     parameters: Mapping[str, float],
+    waited: float | None = None,
 ) -> Measurement:
     """Evaluate all families for what was observed of a run; raises as `from_run`."""
     threads = sorted(set(observed.threads.tolist()))
@@ -122,4 +168,6 @@ def from_observables(
         disturbed,
         parameters=parameters,
         aggregates=aggregates,
+        nodes=len(set(observed.node.tolist())),
+        waited=waited,
     )

@@ -1,49 +1,535 @@
-"""Measured runs in a table that people write or a script appends to: CSV."""
+"""Rows of a table of runs, whatever its format: what columns mean and what cells may hold."""
 
 from __future__ import annotations
 
-import csv
-import io
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from difflib import get_close_matches
+from typing import Any, Literal, TypeAlias
 
-from popmodel.documents import csv_text, read_text
-from popmodel.runs.place import Place, TableError
-from popmodel.runs.rows import Row, RunTimes, read_rows
+from popmodel.efficiency.aggregates import AGGREGATES
+from popmodel.efficiency.evidence import WAITED
+from popmodel.efficiency.hierarchy import IdentityError, load_families
+from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
+from popmodel.runs.measurement import Measurement, require_plausible
+from popmodel.shapes import Real, shown
+from popmodel.units import TIME_UNITS
+from popmodel.values import dataclass
 
-if TYPE_CHECKING:
-    from _csv import Reader
+COLUMNS = ("processes", "threads", "runtime")
+"""Columns that every table has."""
+FACTS = ("nodes", "binding", "waited")
+"""Columns that say how a run was made, beside what it did."""
+INFORMATION = (
+    *("run", "repeat", "job", "job_id", "date", "time", "host", "comment", "note", "source"),
+    *("popmodel", "command"),
+)
+"""Columns that say something about a run without setting anything, whatever is in them."""
+REMARK = "#"
+"""What the name of any other column of numbers begins with that sets nothing."""
+MAIN_FAMILY = "hybrid-additive"
+"""The family of metrics that are named without one."""
+AGGREGATE = "aggregates"
+"""Stands before the name of a quantity that metrics are computed from, as a family does."""
+
+_BRACKETS = re.compile(r"(?P<name>.*\S)\s*(?:\[(?P<square>[^][]*)\]|\((?P<round>[^()]*)\))")
+_SUFFIX = re.compile(r"(?P<name>runtime)_(?P<unit>[A-Za-zµμ]+)")
+_TIME = re.compile(r"(?P<number>.*?)\s*(?P<unit>[A-Za-zµμ]+)")
+_VALUES = re.compile(r":(?=[A-Za-z_][A-Za-z_0-9]*=[^/]*$)")
+_LIKE = 0.8  # a name that is as near to a known one is a misspelling of it, not another column
+_MOST, _LEAST = 1.005, -0.005
+"""What an efficiency between 0 and 1 may be: as people round."""
+_PLAUSIBLE = 20.0
+"""What a metric without a bound may be; 85 is 85 %."""
+_ROUNDED = 0.05
+"""By how much a metric may differ from what its parts give: a few of them in whole per cent."""
+_HEADER = f"the first line names the columns: {','.join(COLUMNS)}"
+_NEEDED = f"every run needs {', '.join(COLUMNS[:2])} and {COLUMNS[2]}"
+
+What: TypeAlias = Literal[
+    "size", "runtime", "parameter", "metric", "aggregate", "nodes", "binding", "waited", "nothing"
+]
 
 
-def read_table(
-    path: str | os.PathLike[str],
-    parameters: Iterable[str] | None = (),
-    said: Mapping[str, str] | None = None,
-) -> RunTimes:
-    """Read runs from a CSV file with the columns processes, threads and runtime (seconds)."""
-    top = Place(os.fspath(path), 1)
-    lines = csv.reader(io.StringIO(read_text(path, TableError), newline=""), skipinitialspace=True)
+class TableError(FileError):
+    """A table of runs is damaged, or does not say what has to be known."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a file."""
+
+    path: str  # The file
+    line: int | None = None  # The line, counted from 1, where the format has lines
+    # Else the entry of the document, such as ``runs[2]``; empty for the file as a whole.
+    entry: str = ""
+
+    def error(self, problem: str, hint: str | None = None) -> TableError:
+        """The error that something here is wrong."""
+        inside = f"{self.entry}: {problem}" if self.entry else problem
+        return TableError(self.path, inside, line=self.line, hint=hint)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table."""
+
+    place: Place  # Where it stands
+    # Its cells by what stands above them: text, or numbers. An empty text or None is nothing.
+    values: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict)  # Other fields of the `Measurement`
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """A table of runs."""
+
+    path: str  # The file
+    # One per row; rows of the same size and parameters are repeats of a run.
+    runs: tuple[Measurement, ...]
+    parameters: tuple[str, ...]  # Columns that set parameters of the application
+    ignored: tuple[str, ...]  # Columns that have no meaning here
+    notes: tuple[str, ...] = ()  # What had to be assumed or was left out, one line each
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column of a table means."""
+
+    head: str  # What stands above it
+    what: What
+    name: str  # Of the parameter, the metric or the quantity, without unit and family
+    family: str = ""  # Of a metric
+    # Given behind the name: of times one of `popmodel.units.TIME_UNITS`, of shares ``%``.
+    unit: str | None = None
+
+    @property
+    def is_time(self) -> bool:
+        """Whether its values are times."""
+        seconds = self.what == "aggregate" and AGGREGATES[self.name].unit == "s"
+        return self.what == "runtime" or seconds
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its values may be per cent."""
+        return self.what in ("metric", "waited")
+
+
+def column(head: str, parameters: Iterable[str], place: Place) -> Column:
+    """Read what stands above a column."""
+    if head in COLUMNS[:2]:
+        return Column(head, "size", head)
+    if head in parameters:
+        return Column(head, "parameter", head)
+    if head in INFORMATION or head.startswith(REMARK) or not head:
+        return Column(head, "nothing", head)
+    name, unit = unit_of(head)
+
+    def meant(what: What, own: str, units: Iterable[str], family: str = "") -> Column:
+        if unit is not None and unit not in units:
+            known = ", ".join(dict.fromkeys(each.replace("μ", "µ") for each in units))
+            problem = f"column {name!r} has the unit {unit!r}"
+            raise place.error(problem, f"units of it are {known}")
+        return Column(head, what, own, family, None if unit == "1" else unit)
+
+    if name == "runtime":
+        return meant("runtime", name, TIME_UNITS)
+    if name == "waited":
+        return meant("waited", name, ("%", "1"))
+    if head == "nodes" or head == "binding":
+        return Column(head, "nodes" if head == "nodes" else "binding", head)
+    family, _, own = name.rpartition(".")
+    families = load_families()
+    if family == AGGREGATE:
+        known: Collection[str] = [each for each in AGGREGATES if each not in COLUMNS]
+        if own in known:
+            seconds = AGGREGATES[own].unit == "s"
+            return meant("aggregate", own, TIME_UNITS if seconds else (AGGREGATES[own].unit,))
+    else:
+        known = families[family or MAIN_FAMILY].metrics if family in ("", *families) else ()
+        if own in known:
+            return meant("metric", own, ("%", "1"), family or MAIN_FAMILY)
+    if family in (*families, AGGREGATE):
+        hint = did_you_mean(own, known, "popmodel explain lists them")
+        raise place.error(f"column {head!r}: {family} has no {own!r}", hint)
+    return Column(head, "nothing", head)
+
+
+def unit_of(head: str) -> tuple[str, str | None]:
+    """The name and the unit in what stands above a column: ``runtime [ms]``, ``runtime_ms``."""
+    match = _SUFFIX.fullmatch(head) or _BRACKETS.fullmatch(head)
+    if match is None:
+        return head, None
+    units = [text.strip() for key, text in match.groupdict().items() if key != "name" and text]
+    return match["name"], units[0] if units else ""
+
+
+def number_of(column: Column, cell: Any, place: Place) -> float:
+    """The number in a cell: whole, in seconds, or a fraction of 1, as its column has it."""
+    name = column.name
+    if column.what in ("size", "nodes"):
+        text = cell if isinstance(cell, str) else repr(cell)
+        if re.fullmatch(r"0*[1-9]\d{0,8}(\.0*)?", text, re.ASCII):  # a spreadsheet's 4.0 is 4
+            return float(text)
+        raise place.error(f"{name} must be a whole number, at least 1, not {shown(cell)}")
+    number, factor, shape = cell, 1.0, Real(above=0)
+    must = f"{name} must be a number above 0"
+    if column.is_time:
+        number, factor = _time(cell, column, place)
+    if column.what == "runtime":
+        must = f"{name} must be a number of {column.unit or 'seconds'} above 0"
+    elif column.what == "aggregate" and name != "ideal_runtime":  # metrics divide by it
+        must, shape = f"{name} must be a number, at least 0", Real(least=0)
+    elif column.is_share:
+        must, shape = f"{name} must be a fraction or per cent", Real()
+        number = cell.strip() if isinstance(cell, str) else cell
+        if column.unit == "%" or (isinstance(number, str) and number.endswith("%")):
+            factor = 0.01
+            number = number.removesuffix("%").strip() if isinstance(number, str) else number
     try:
-        heads = [csv_text(name.strip()) for name in next(lines, ())]
-        rows = list(_rows(lines, heads, top.path))
-    except csv.Error as reason:
-        raise TableError(path, f"is not CSV: {reason}", line=lines.line_num) from None
-    return read_rows(heads, rows, parameters, top, said)
+        value = float(shape.read(as_number(number) if isinstance(number, str) else number))
+    except ValueError:  # no number, or none that a run can have
+        value = math.nan
+    if math.isnan(value):
+        raise place.error(f"{must}, not {shown(cell)}")
+    value = value / 100 if factor == 0.01 else factor * value
+    if column.is_share:
+        _check_share(column, value, cell, place)
+    return value
 
 
-def _rows(lines: Reader, heads: Sequence[str], path: str) -> Iterator[Row]:
-    """Cells of each row that is not empty, by the head of their column."""
-    for row in lines:
-        cells = [csv_text(cell.strip()) for cell in row]
-        while len(cells) > len(heads) and not cells[-1]:  # as spreadsheets pad their lines
-            cells.pop()
-        if not any(cells):
+def _time(cell: Any, column: Column, place: Place) -> tuple[Any, float]:
+    """The number of a time, and by what it becomes seconds."""
+    unit = _unit_in(cell)
+    if unit is None:
+        return cell, TIME_UNITS[column.unit or "s"]
+    if column.unit is not None and TIME_UNITS[unit] != TIME_UNITS[column.unit]:
+        raise place.error(
+            f"{column.name} {shown(cell)} contradicts the unit of its column, {column.unit}",
+            "give it in that unit, or leave the unit out above the column",
+        )
+    return cell.strip().removesuffix(unit).strip(), TIME_UNITS[unit]
+
+
+def _unit_in(cell: Any) -> str | None:
+    match = _TIME.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    return match["unit"] if match is not None and match["unit"] in TIME_UNITS else None
+
+
+def _check_share(column: Column, value: float, cell: Any, place: Place) -> None:
+    least, most = _LEAST, _MOST
+    if column.what == "metric":
+        metric = load_families()[column.family].metrics[column.name]
+        most = _PLAUSIBLE if metric.at_most is None else metric.at_most * _MOST
+        least = -_PLAUSIBLE if metric.at_least is None else _LEAST
+    if not least <= value <= most:
+        text = shown(cell).strip("'\"")
+        hint = f"if it is per cent, write {text}% or {column.head} [%]"
+        problem = f"{column.name} cannot be {value:g}"
+        raise place.error(problem, hint if 1 < value <= 100 else None)
+
+
+def read_rows(
+    heads: Sequence[str],
+    rows: Sequence[Row],
+    parameters: Iterable[str] | None,
+    top: Place,
+    said: Mapping[str, str] | None = None,
+    *,
+    own: Collection[str] = (),
+    others: Collection[str] = (),
+) -> RunTimes:
+    """Read runs from rows.
+
+    Without `parameters` of an application every other column of numbers is one. `said` holds
+    what a user says of the file: what columns mean, and values for all rows. `own` are columns that
+    the format tells to be parameters, `others` those that may be anything.
+    """
+    heads, rows = _as_said(heads, rows, said or {}, top)
+    known = [*COLUMNS, *(parameters or ())]
+    columns = [column(head, known[len(COLUMNS) :], top) for head in heads]
+    _check_names(columns, known, top, others)
+    if not rows:
+        raise Place(top.path).error("has no runs", "write one line per run below the header")
+    listed = ", ".join(known[len(COLUMNS) :]) or "none"
+    for number, each in enumerate(columns):
+        cells = [row.values.get(each.head, "") for row in rows]
+        if each.is_time and each.unit is None:
+            _check_units(each, [(row.place, cell) for row, cell in zip(rows, cells, strict=True)])
+        filled = [cell for cell in cells if cell not in (None, "")]
+        numeric = bool(filled) and all(map(is_number, filled))
+        sets = numeric and each.head not in INFORMATION and not each.head.startswith(REMARK)
+        if each.what != "nothing" or each.head in others:
             continue
-        place = Place(path, lines.line_num)
-        if len(cells) != len(heads):
-            raise place.error(
-                f"has {len(cells)} fields, the header has {len(heads)}",
-                "give each column one field; decimal points, not commas",
+        if parameters is None and (each.head in own or sets):
+            columns[number] = replace(each, what="parameter")
+        elif each.head in own:
+            texts = (f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in cells)
+            values = list(dict.fromkeys(texts))
+            if len(values) > 1:
+                raise Place(top.path).error(
+                    f"{each.head} differs between its runs ({', '.join(values[:2])}), and is not a "
+                    f"parameter of the application ({listed})",
+                    f"say what it means, as {top.path}:{each.head}=NAME, or give runs of one "
+                    "problem size",
+                )
+        elif sets:
+            raise top.error(
+                f"column {each.head!r} is not a parameter of the application ({listed})",
+                f"name it after the parameter that it sets, or {REMARK}{each.head} if it sets none",
             )
-        yield Row(place, dict(zip(heads, cells, strict=True)))
+    return RunTimes(
+        top.path,
+        tuple(_measurement(columns, row) for row in rows),
+        tuple(each.name for each in columns if each.what == "parameter"),
+        tuple(each.head for each in columns if each.what == "nothing" and each.head),
+    )
+
+
+def _as_said(
+    heads: Sequence[str], rows: Sequence[Row], said: Mapping[str, str], top: Place
+) -> tuple[list[str], list[Row]]:
+    """The table with the names and the values that a user gives."""
+    values = {name: text for name, text in said.items() if is_number(text)}
+    names = {name: text for name, text in said.items() if name not in values}
+    for name, meant in names.items():
+        if name not in heads:
+            raise Place(top.path).error(
+                f"has no column {name!r} that could mean {meant}",
+                f"its columns are {', '.join(head for head in heads if head)}",
+            )
+    for name, text in values.items():
+        if name in heads:
+            raise Place(top.path).error(
+                f"has a column {name!r}, and {name}={text} is set for all of its runs",
+                "leave out one of them",
+            )
+    return [*(names.get(head, head) for head in heads), *values], [
+        Row(
+            row.place,
+            {names.get(head, head): cell for head, cell in row.values.items()} | values,
+            row.facts,
+        )
+        for row in rows
+    ]
+
+
+def _check_names(
+    columns: Sequence[Column], known: Sequence[str], top: Place, others: Collection[str]
+) -> None:
+    def near(name: str, among: Iterable[str]) -> list[str]:
+        folded = {each.casefold(): each for each in among}
+        return [folded[each] for each in get_close_matches(name.casefold(), folded, 1, _LIKE)]
+
+    heads = [each.head for each in columns]
+    for name in COLUMNS:
+        if name not in [each.name for each in columns if each.what in ("size", "runtime")]:
+            wrong = near(name, heads)
+            otherwise = _NEEDED if top.line is None else _HEADER
+            hint = f"rename the column {wrong[0]!r}" if wrong else otherwise
+            raise top.error(f"has no column {name!r}", hint)
+    for each in columns:
+        key = each.family or each.what, each.name
+        same = [
+            other.head
+            for other in columns
+            if each.head and (other.family or other.what, other.name) == key
+        ]
+        if len(same) > 1:
+            different = f": {', '.join(same)}" if len(set(same)) > 1 else ""
+            raise top.error(
+                f"has {len(same)} columns {each.name!r}{different}", "remove or rename all but one"
+            )
+        unknown = each.what == "nothing" and each.head and each.head not in others
+        if unknown and (meant := near(each.head, known)):
+            raise top.error(
+                f"has an unknown column {each.head!r}",
+                f"did you mean {meant[0]!r}? Rename the column, or remove it",
+            )
+
+
+def _check_units(column: Column, cells: Sequence[tuple[Place, Any]]) -> None:
+    """Refuse times of which some have a unit and some none: the others may mean any."""
+    with_unit = [unit for _, cell in cells if (unit := _unit_in(cell)) is not None]
+    for place, cell in cells if with_unit else ():
+        if _unit_in(cell) is None and cell not in (None, ""):
+            raise place.error(
+                f"{column.name} {shown(cell)} has no unit, others are in {with_unit[0]}",
+                f"give all of them one, or write the unit above them: {column.name} [ms]",
+            )
+
+
+def _measurement(columns: Sequence[Column], row: Row) -> Measurement:
+    numbers: dict[str, dict[str, float]] = {}
+    metrics: dict[str, dict[str, float]] = {}
+    binding = ""
+    for each in columns:
+        needed = each.what in ("size", "runtime")
+        if needed and each.head not in row.values:
+            raise row.place.error(f"has no {each.name}", _NEEDED)
+        cell = row.values.get(each.head, "")
+        if cell is None or (isinstance(cell, str) and not cell.strip()):
+            cell = ""
+        if each.what == "nothing" or (cell == "" and not needed):
+            continue
+        if each.what == "binding":
+            binding = str(cell)
+            continue
+        of = metrics.setdefault(each.family, {}) if each.family else None
+        (numbers.setdefault(each.what, {}) if of is None else of)[each.name] = number_of(
+            each, cell, row.place
+        )
+    _check_parts(metrics, row.place)
+    processes, threads = (int(numbers["size"][name]) for name in COLUMNS[:2])
+    runtime, amounts = numbers["runtime"]["runtime"], numbers.get("aggregate", {})
+    aggregates = {
+        "processes": float(processes),
+        "threads": float(processes * threads),
+        "runtime": runtime,
+        **amounts,
+    }
+    nodes, waited = numbers.get("nodes", {}).get("nodes"), numbers.get("waited", {}).get("waited")
+    run = Measurement(
+        row.place.path,
+        processes,
+        threads,
+        runtime,
+        _with_computed(metrics, aggregates, row.place) if amounts else metrics,
+        disturbed=waited is not None and waited > WAITED,
+        parameters=numbers.get("parameter", {}),
+        line=row.place.line,
+        aggregates=aggregates,
+        entry=row.place.entry,
+        nodes=None if nodes is None else int(nodes),
+        binding=binding,
+        waited=waited,
+    )
+    return replace(run, **row.facts)
+
+
+def _check_parts(metrics: Mapping[str, Mapping[str, float]], place: Place) -> None:
+    """Refuse metrics that are no product, or sum of losses, of their parts: of another family."""
+    families = load_families() if metrics else {}
+    hint = "check of which family the metrics are: popmodel explain FAMILY"
+    for name, values in metrics.items():
+        known = families[name].metrics
+        for each in families[name].decompositions:
+            if each.parent not in values:
+                continue
+            given, shown_as = values[each.parent], f"{name}: {each.parent} is"
+            for part in each.parts:
+                others = [known.get(other) for other in each.parts if other != part]
+                limited = all(one and one.at_most == 1 and not one.at_most_plus for one in others)
+                if limited and given > values.get(part, math.inf) + _ROUNDED:
+                    problem = f"{shown_as} {given:g}, and its part {part} only {values[part]:g}"
+                    raise place.error(problem, hint)
+            if set(each.parts) <= values.keys():
+                product = each.combine(values)
+                if abs(given - product) > _ROUNDED:
+                    parts = f"its parts give {product:.3g} ({', '.join(each.parts)})"
+                    raise place.error(f"{shown_as} {given:g}, and {parts}", hint)
+
+
+def computed(aggregates: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Metrics of all families that follow from quantities, as far as these are known."""
+    families = load_families().items()
+    metrics = {name: dict(family.evaluate(aggregates).values) for name, family in families}
+    require_plausible(metrics)
+    return metrics
+
+
+def _with_computed(
+    given: Mapping[str, Mapping[str, float]], aggregates: Mapping[str, float], place: Place
+) -> dict[str, dict[str, float]]:
+    """Metrics that are given, and those that follow from quantities that are."""
+    try:
+        follow = computed(aggregates)
+    except (PopmodelError, IdentityError) as reason:
+        raise place.error(f"its quantities contradict each other: {reason}") from None
+    every = {name: values | dict(given.get(name, {})) for name, values in follow.items()}
+    return {name: values for name, values in every.items() if values}
+
+
+def row_of(run: Measurement) -> dict[str, Any]:
+    """What is known of a run by what stands above the columns of a table."""
+    return {
+        "processes": run.processes,
+        "threads": run.threads,
+        "runtime": run.runtime,
+        **{name: whole(value) for name, value in run.parameters.items()},
+        **facts_of(run),
+        **values_of(run),
+    }
+
+
+def facts_of(run: Measurement) -> dict[str, Any]:
+    """How a run was made, as far as that is known."""
+    return {name: fact for name in FACTS if (fact := getattr(run, name)) not in (None, "")}
+
+
+def values_of(run: Measurement) -> dict[str, float]:
+    """Metrics of the main family, those that do not follow from quantities, and the quantities."""
+    amounts = {name: value for name, value in run.aggregates.items() if name not in COLUMNS}
+    follow = computed(run.aggregates) if amounts else {}
+    return {
+        **run.metrics.get(MAIN_FAMILY, {}),
+        **{
+            f"{family}.{name}": value
+            for family, values in run.metrics.items()
+            for name, value in values.items()
+            if family != MAIN_FAMILY and follow.get(family, {}).get(name) != value
+        },
+        **{f"{AGGREGATE}.{name}": value for name, value in amounts.items()},
+    }
+
+
+def whole(value: float) -> float:
+    """A number, a whole one without a fraction."""
+    return int(value) if float(value).is_integer() and abs(value) < 1 << 53 else value
+
+
+def split(text: str) -> tuple[str, dict[str, str]]:
+    """Split the name of a file and what is said of its runs: ``run.prv.gz:N=128,steps=10``."""
+    # a name of a file may hold colons: values begin behind the last one before a NAME=
+    path, *given = _VALUES.split(text, maxsplit=1)
+    said: dict[str, str] = {}
+    for part in given[0].split(",") if given else ():
+        name, sign, value = (each.strip() for each in part.partition("="))
+        if not sign or not name or not value:
+            raise UsageError(f"{text} {part}: value missing", "write NAME=VALUE, such as N=4096")
+        if name in said:
+            raise UsageError(f"{text} {part}: {name} is set twice", "leave one of them out")
+        said[name] = value
+    return path, said
+
+
+def numbers_of(text: str, said: Mapping[str, str]) -> dict[str, float]:
+    """What is said of the runs of a file, as numbers."""
+    numbers = {name: as_number(value) for name, value in said.items()}
+    for name, number in numbers.items():
+        if math.isnan(number):
+            problem = f"{text} {name}={said[name]}: must be a number, not '{said[name]}'"
+            raise UsageError(problem, "try N=4096")
+    return numbers
+
+
+def as_number(text: str) -> float:
+    """A finite number; NaN for what is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def is_number(cell: Any) -> bool:
+    """Whether a cell is a number, NaN and infinity included."""
+    if isinstance(cell, str):
+        try:
+            float(cell)
+        except ValueError:
+            return False
+        return True
+    return isinstance(cell, int | float) and not isinstance(cell, bool)

@@ -44,7 +44,7 @@ def test_traces_and_tables_become_one_table(popmodel: Call, tmp_path: Path, tabl
     status, out, _ = popmodel("convert", f"{HYBRID}:N=12", table, "-o", str(goal))
     assert (status, out) == (0, f"{goal}: CSV, 4 runs\n")
     lines = goal.read_text().splitlines()
-    assert lines[0].startswith("processes,threads,runtime,N,parallel_efficiency,")
+    assert lines[0].startswith("processes,threads,runtime,N,nodes,parallel_efficiency,")
     assert lines[1].startswith("2,2,0.078336557,12,")
     assert lines[4].rstrip(",") == "8,2,1.0,64"
 

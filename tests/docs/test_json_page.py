@@ -104,7 +104,7 @@ RARE = {
     "popmodel/validate/1": (
         r"(ignored|left_out)\[\].*|(noisy|warnings)\[\]|terms\[\]\.cancelling\[\]"
     ),
-    "popmodel/runs/1": r"runs\[\]\.caveats\[\]",
+    "popmodel/runs/1": r"runs\[\]\.(caveats\[\]|binding|waited)",
     "popmodel/info/1": r"(counters|caveats|threads|warnings)\[\].*|user_regions\..*",
     "popmodel/signature/1": r"caveats\[\]|laws\[\]\.(notes\[\]|rejected\[\].*)",
     "popmodel/agreement/1": r"(caveats|notes)\[\]",

@@ -13,9 +13,8 @@ import pytest
 import popmodel
 from popmodel import provenance
 from popmodel.api.measured import read_runs
-from popmodel.runs.documents import SCHEMA, read_document, read_lines
-from popmodel.runs.place import TableError
-from popmodel.runs.rows import RunTimes
+from popmodel.runs.json_files import SCHEMA, read_json, read_json_lines
+from popmodel.runs.table import RunTimes, TableError
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 ROW: dict[str, Any] = {"processes": 4, "threads": 2, "runtime": 1.5}
@@ -30,7 +29,7 @@ def read(
     path: Path, document: object, parameters: Iterable[str] | None = ("N",), **said: str
 ) -> RunTimes:
     path.write_text(document if isinstance(document, str) else json.dumps(document))
-    return read_document(path, parameters, said)
+    return read_json(path, parameters, said)
 
 
 @pytest.mark.parametrize("parameters", [{"parameters": {"N": 64}}, {"N": 64}, {"N": "64"}])
@@ -99,7 +98,7 @@ def test_a_document_of_metrics_is_the_traces_that_it_was_made_of(path: Path) -> 
 def test_json_lines_are_rows(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_text(f"{json.dumps(ROW)}\n\n{json.dumps({**ROW, 'N': 32})}\n")
-    found = read_lines(path, ["N"])
+    found = read_json_lines(path, ["N"])
     assert [(run.line, dict(run.parameters)) for run in found.runs] == [(1, {}), (3, {"N": 32.0})]
 
 
@@ -190,7 +189,7 @@ def test_a_line_that_is_not_json_is_named(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_text(f"{json.dumps(ROW)}\n{{\n")
     with pytest.raises(TableError, match="jsonl:2: is not JSON"):
-        read_lines(path)
+        read_json_lines(path)
 
 
 @pytest.mark.parametrize(
@@ -216,5 +215,5 @@ def test_quantities_that_give_efficiencies_of_no_run_are_refused(
         document["runs"][0]["aggregates"]["ideal_runtime"] = value
     path.write_text(json.dumps(document))
     with pytest.raises(TableError, match=r"runs\.json: runs\[0\]") as told:
-        read_document(path, None)
+        read_json(path, None)
     assert said in told.value.message

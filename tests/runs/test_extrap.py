@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from popmodel.runs.files import read_file
-from popmodel.runs.place import TableError
-from popmodel.runs.rows import RunTimes
+from popmodel.runs.table import RunTimes, TableError
 
 TEXT = """# two parameters, two repeats
 PARAMETER p N

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from popmodel.errors import UsageError
-from popmodel.runs.sources import numbers_of, split
+from popmodel.runs.table import numbers_of, split
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.runs.place import TableError
-from popmodel.runs.rows import RunTimes
-from popmodel.runs.table import read_table
+from popmodel.runs.csv_files import read_csv
+from popmodel.runs.table import RunTimes, TableError
 
 HEAD = "processes,threads,runtime"
 
@@ -22,7 +21,7 @@ def path(tmp_path: Path) -> Path:
 
 def table(path: Path, text: str, *parameters: str, **said: str) -> RunTimes:
     path.write_text(text)
-    return read_table(path, parameters, said)
+    return read_csv(path, parameters, said)
 
 
 def test_columns_may_have_any_order_and_blanks(path: Path) -> None:
@@ -83,7 +82,7 @@ def test_an_empty_cell_leaves_a_parameter_open(path: Path) -> None:
             "runs.csv:1: column 'cells' is not a parameter of the application (N, steps)",
             "name it after the parameter that it sets, or #cells if it sets none",
         ),
-        (f"{HEAD},nodes\n2,2,1,\n2,2,1,2\n", "column 'nodes' is not a parameter", "or #nodes if"),
+        (f"{HEAD},box\n2,2,1,\n2,2,1,2\n", "column 'box' is not a parameter", "or #box if"),
         (f"{HEAD},N\n2,2,1,big\n", "runs.csv:2: N must be a number above 0, not 'big'", None),
     ],
 )
@@ -188,7 +187,7 @@ def test_metrics_follow_from_quantities_in_a_table(path: Path) -> None:
 
 def test_without_an_application_every_column_of_numbers_is_a_parameter(path: Path) -> None:
     path.write_text(f"{HEAD},N,compiler,repeat,#flops\n4,2,2,128,gcc,1,3\n")
-    found = read_table(path, None)
+    found = read_csv(path, None)
     assert found.runs[0].parameters == {"N": 128.0}
     assert (found.parameters, found.ignored) == (("N",), ("compiler", "repeat", "#flops"))
 

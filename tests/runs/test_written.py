@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
 
+import popmodel
 from popmodel.api.measured import read_runs
 from popmodel.errors import UsageError
-from popmodel.runs.files import read_file
-from popmodel.runs.measurement import Measurement
-from popmodel.runs.written import FORMATS, form_of
+from popmodel.runs.files import FORMATS, form_of, read_file
+from popmodel.runs.measurement import Measurement, runs_frame
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
 RUN = Measurement("a.csv", 4, 2, 1.5, {}, parameters={"N": 64.0})
@@ -42,7 +43,7 @@ def again(folder: Path, runs: Sequence[Measurement], suffix: str) -> list[Measur
     path = folder / f"runs{suffix}"
     form = form_of(path)
     assert form is not None
-    path.write_text(form.write(runs, {"command": "none"}).text)
+    path.write_text(form.write(runs, {"command": "none"})[0])
     return list(read_file(path).runs)
 
 
@@ -123,7 +124,7 @@ def test_points_of_extra_p_have_all_parameters(tmp_path: Path, suffix: str) -> N
 @pytest.mark.parametrize("suffix", [".txt", ".extrap.json"])
 def test_metrics_that_not_all_runs_have_are_left_out_of_points(tmp_path: Path, suffix: str) -> None:
     other = replace(RUN, processes=8, metrics={"mpi": {"load_balance": 0.5}})
-    assert FORMATS[suffix].write([RUN, other], {}).notes == (
+    assert FORMATS[suffix].write([RUN, other], {})[1] == (
         "1 of 2 metrics are not known of all runs: left out",
     )
     assert [run.metrics for run in again(tmp_path, [RUN, other], suffix)] == [{}, {}]
@@ -131,12 +132,12 @@ def test_metrics_that_not_all_runs_have_are_left_out_of_points(tmp_path: Path, s
 
 def test_text_is_what_extra_p_reads() -> None:
     runs = [RUN, replace(RUN, runtime=1.25), replace(RUN, processes=8, runtime=1.0)]
-    written = FORMATS[".txt"].write(runs, {})
-    assert written.text == (
+    text, notes = FORMATS[".txt"].write(runs, {})
+    assert text == (
         "PARAMETER processes threads N\nPOINTS ( 4 2 64 ) ( 8 2 64 )\n\n"
         "REGION main\nMETRIC runtime\nDATA 1.5 1.25\nDATA 1.0\n"
     )
-    assert written.notes == ()
+    assert notes == ()
 
 
 def parameters(*names: str) -> Mapping[str, float]:
@@ -145,7 +146,7 @@ def parameters(*names: str) -> Mapping[str, float]:
 
 def test_text_has_limits_that_are_said() -> None:
     many = replace(RUN, parameters=parameters("a", "b", "c"))
-    assert FORMATS[".txt"].write([many], {}).notes == (
+    assert FORMATS[".txt"].write([many], {})[1] == (
         "Extra-P reads 4 parameters from text at most, these are 5: write .jsonl for it",
     )
     with pytest.raises(UsageError, match="has no names with blanks, such as 'grid size'"):
@@ -167,3 +168,51 @@ def test_text_has_limits_that_are_said() -> None:
 def test_the_name_of_a_file_tells_the_format(name: str, form: str | None) -> None:
     found = form_of(name)
     assert (None if found is None else found.name) == form
+
+
+FACTS = st.builds(
+    lambda run, nodes, binding, waited, parameters: replace(
+        run,
+        nodes=nodes,
+        binding=binding,
+        waited=waited,
+        disturbed=waited is not None and waited > 0.1,
+        parameters=parameters,
+        metrics={},
+    ),
+    st.builds(
+        Measurement, st.just("x"), st.integers(1, 99), st.just(2), st.floats(0.1, 9), st.just({})
+    ),
+    st.none() | st.integers(1, 99),
+    st.sampled_from(("", "close", "spread", "none", "=SUM(A1)", "by, core")),
+    st.none() | st.floats(0, 1),
+    st.dictionaries(st.sampled_from(("N", "steps", "grid size", "@x")), st.floats(1e-3, 1e9)),
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+@given(runs=st.lists(FACTS, min_size=1, max_size=6))
+def test_the_table_of_runs_is_the_same_when_it_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, runs: list[Measurement]
+) -> None:
+    read = again(tmp_path_factory.mktemp("t"), runs, suffix)
+    table, found = (
+        runs_frame(each).drop(columns="place").dropna(axis=1, how="all") for each in (runs, read)
+    )
+    told = [name for name in table if not name.startswith("aggregates.")]
+    assert_frame_equal(found[told], table[told], check_dtype=False)
+
+
+def test_traces_become_rows_with_how_they_were_run_and_which_are_repeats(tmp_path: Path) -> None:
+    output = tmp_path / "runs.csv"
+    popmodel.convert([f"{HYBRID}:N=64"], output)
+    table = runs_frame(read_runs(output).runs)
+    assert table.loc[0, ["processes", "threads", "nodes", "N", "repeat"]].tolist() == [
+        2,
+        2,
+        1,
+        64,
+        0,
+    ]
+    assert table.loc[0, "place"] == f"{output}:2"
+    assert not table.loc[0, "disturbed"]

@@ -14,7 +14,7 @@ from popmodel.efficiency.observables import Observables
 from popmodel.model.run.placement import place
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
-from popmodel.runs.table import read_table
+from popmodel.runs.csv_files import read_csv
 from popmodel.splits.splits import evaluate
 from truth import FAMILIES, Truth, memory, truth
 from truth.given import observables, table
@@ -232,7 +232,7 @@ def test_tables_are_read(metrics: bool, tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(table(made, metrics))
 
-    found = read_table(path, ("N", "steps")).runs
+    found = read_csv(path, ("N", "steps")).runs
 
     assert [run.runtime for run in found] == pytest.approx([run.runtime for run in made], rel=1e-3)
     for one_read, run in zip(found, made, strict=True):

@@ -1,0 +1,307 @@
+"""Runs in JSON: lists of rows, rows in lines, and documents of ``convert`` and ``metrics``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from popmodel.documents import Kind, parse_json, read_text
+from popmodel.efficiency.observables import Observables, Region
+from popmodel.errors import PopmodelError
+from popmodel.plain import document
+from popmodel.runs.extrap_files import from_document, from_lines, is_extrap, runs_of
+from popmodel.runs.measurement import Measurement, from_observables, require_plausible
+from popmodel.runs.table import (
+    AGGREGATE,
+    COLUMNS,
+    MAIN_FAMILY,
+    Place,
+    Row,
+    RunTimes,
+    TableError,
+    facts_of,
+    numbers_of,
+    read_rows,
+)
+from popmodel.shapes import (
+    Flag,
+    Items,
+    Named,
+    Optional,
+    Plain,
+    Real,
+    Shape,
+    ShapeError,
+    Table,
+    Text,
+    Whole,
+)
+from popmodel.trace.focus import Focus
+from popmodel.trace.foreign import HEAD, foreign_file
+
+SCHEMA = "popmodel/runs/1"
+"""Schema of the documents of runs that popmodel writes."""
+_NS = 1e9
+_TIME = Real(least=0)
+_WINDOW = Table(
+    {
+        "begin": Real(),
+        "end": Real(),
+        "left_out": Table(dict.fromkeys(("before", "between", "after"), _TIME)),
+        "region": Optional(Text()),
+        "occurrences": Whole(0),
+        "why": Text(),
+    },
+    ("begin", "end", "left_out", "region", "occurrences", "why"),
+    others=Plain(),
+)
+_OF_TRACES: dict[str, Shape] = {
+    "caveats": Items(Text()),
+    "window": Optional(_WINDOW),
+    "disturbed": Flag(),
+}
+_ROW = Table(
+    {
+        "parameters": Named(Plain()),
+        "metrics": Named(Plain()),
+        AGGREGATE: Named(Plain()),
+        "source": Text(),
+        **_OF_TRACES,
+    },
+    others=Plain(),
+)
+_HINT = 'a list of runs: [{"processes": 4, "threads": 2, "runtime": 1.5}, ...]'
+RUNS = Kind(
+    SCHEMA, "document of runs", Table({"runs": Items(Plain(), 1)}, ("runs",), others=Plain()), _HINT
+)
+"""Documents of runs, as ``popmodel convert`` writes them."""
+_ALWAYS = ("useful", "omp_useful", "in_mpi", "serial_useful", "in_openmp", "serial_mpi")
+_OFTEN = ("not_in_mpi", "instructions", "cycles")
+_SCALARS = (
+    *("idle_serial", "idle_imbalance", "idle_scheduling"),
+    *("openmp_imbalance", "openmp_synchronisation", "openmp_scheduling", "openmp_mpi"),
+)
+_REGION = Table(
+    {**{each.name: Real() for each in fields(Region)}, "name": Text(), "count": Whole(0)},
+    ("name", "count", "wall", "parallel_efficiency", "load_balance", "cost"),
+)
+_OBSERVABLES = Table(
+    {
+        "runtime": Real(above=0),
+        "threads": Items(Whole(1), 1),
+        "node": Items(Whole(0), 1),
+        **dict.fromkeys(_ALWAYS, Items(_TIME)),
+        **dict.fromkeys(_OFTEN, Optional(Items(_TIME))),
+        **dict.fromkeys(_SCALARS, Optional(_TIME)),
+        "ideal_runtime": Optional(Real(above=0)),
+        "has_mpi": Flag(),
+        "has_openmp": Flag(),
+        "regions": Items(_REGION),
+        "absent": Named(Text()),
+    },
+    ("runtime", "threads", "node", *_ALWAYS, "has_mpi", "has_openmp"),
+)
+_RUN = Table(
+    {"trace": Text(), **_OF_TRACES, "waited": Real(least=0), "observables": _OBSERVABLES},
+    ("trace", "observables"),
+    others=Plain(),
+)
+METRICS = Kind(
+    "popmodel/metrics/1",
+    "document of metrics",
+    Table({"runs": Items(_RUN, 1)}, ("runs",), others=Plain()),
+    "popmodel metrics TRACE... -o metrics.json writes one",
+)
+"""What ``popmodel metrics --format json`` writes."""
+
+
+def read_json(
+    path: str | os.PathLike[str],
+    parameters: Iterable[str] | None = (),
+    said: Mapping[str, str] | None = None,
+) -> RunTimes:
+    """Read runs from JSON; arguments as for `popmodel.runs.csv_files.read_csv`.
+
+    A list of rows, a document of runs (`SCHEMA`), one of ``popmodel metrics``, or one of Extra-P. A
+    row is an object with what columns of a table have, and with ``parameters``, ``metrics`` (by
+    family and id, or as in a table) and ``aggregates``.
+    """
+    place = Place(os.fspath(path))
+    text = read_text(path, TableError)
+    document = parse_json(text, path, TableError)
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema == METRICS.schema:
+        return _of_metrics(document, place, parameters, numbers_of(place.path, said or {}))
+    if schema is None and is_extrap(document):
+        return runs_of(place.path, from_document(document, place.path), parameters, said)
+    if isinstance(document, list):
+        rows, root = document, ""
+    elif schema is not None:
+        rows, root = RUNS.read(document, path, TableError)["runs"], "runs"
+    elif foreign := foreign_file(Path(place.path), text[:HEAD].encode()):
+        raise place.error(f"is {foreign.name}", foreign.advice)
+    else:
+        raise place.error(f"is not a table of runs: it has no schema such as {SCHEMA!r}", _HINT)
+    places = [Place(place.path, entry=f"{root}[{index}]") for index in range(len(rows))]
+    return _read(list(zip(places, rows, strict=True)), parameters, place, said)
+
+
+def read_json_lines(
+    path: str | os.PathLike[str],
+    parameters: Iterable[str] | None = (),
+    said: Mapping[str, str] | None = None,
+) -> RunTimes:
+    """Read runs from JSON lines, a row in each or a value of Extra-P; as `read_json`."""
+    place = Place(os.fspath(path))
+    values = [
+        (line, parse_json(text, path, TableError, line=line))
+        for line, text in enumerate(read_text(path, TableError).split("\n"), 1)
+        if text.strip()
+    ]
+    if values and isinstance(values[0][1], Mapping) and "params" in values[0][1]:
+        return runs_of(place.path, from_lines(place.path, values), parameters, said)
+    placed = [(Place(place.path, line), row) for line, row in values]
+    return _read(placed, parameters, place, said)
+
+
+def _read(
+    placed: Sequence[tuple[Place, Any]],
+    parameters: Iterable[str] | None,
+    place: Place,
+    said: Mapping[str, str] | None,
+) -> RunTimes:
+    rows, own = [], dict[str, None]()
+    for where, value in placed:
+        row, names = _row(value, where)
+        rows.append(row)
+        own |= dict.fromkeys(names)
+    heads = dict.fromkeys(head for row in rows for head in row.values)
+    return read_rows(list(heads), rows, parameters, place, said, own=own)
+
+
+def _row(value: Any, place: Place) -> tuple[Row, Iterable[str]]:
+    """A row of a document, flattened, and which of its names are parameters."""
+    if not isinstance(value, Mapping):
+        raise place.error("a run must be an object", _HINT)
+    try:
+        read = _ROW.read(value)
+    except ShapeError as reason:
+        raise place.error(str(reason), reason.hint) from None
+    values = {name: cell for name, cell in read.items() if name not in _ROW.keys}
+    for name, cell in values.items():
+        if isinstance(cell, Mapping | list):
+            raise place.error(f"{name} must be a number or text", _HINT)
+    parameters = read.get("parameters", {})
+    for name in parameters:
+        if name in values:
+            raise place.error(f"has {name} twice: as a parameter, and beside them")
+    metrics: dict[str, Any] = {}
+    for name, cell in read.get("metrics", {}).items():
+        if isinstance(cell, Mapping):
+            metrics |= {f"{name}.{own}": number for own, number in cell.items()}
+        else:
+            metrics[name if "." in name else f"{MAIN_FAMILY}.{name}"] = cell
+    quantities = {
+        f"{AGGREGATE}.{name}": cell
+        for name, cell in read.get(AGGREGATE, {}).items()
+        if name not in COLUMNS  # of all threads together, and the same again
+    }
+    return Row(place, {**values, **parameters, **metrics, **quantities}, _facts(read)), parameters
+
+
+def _facts(read: Mapping[str, Any]) -> dict[str, Any]:
+    """What a document keeps of a traced run beside numbers."""
+    facts = {"window": _window(read.get("window")), "caveats": tuple(read.get("caveats", ()))}
+    return facts | ({"disturbed": True} if read.get("disturbed") else {})
+
+
+def _window(table: Mapping[str, Any] | None) -> Focus | None:
+    """The part of a trace that a document names, in nanoseconds."""
+    if table is None:
+        return None
+    left = {"before": 0.0, "between": 0.0, "after": 0.0, **table["left_out"]}
+    begin, end, before, after, between = (
+        round(seconds * _NS)
+        for seconds in (
+            *(table["begin"], table["end"]),
+            *(left["before"], left["after"], left["between"]),
+        )
+    )
+    return Focus(
+        begin,
+        end,
+        before,
+        after,
+        table["why"],
+        between=between,
+        region=table["region"],
+        occurrences=table["occurrences"],
+    )
+
+
+def _of_metrics(
+    document: Any, place: Place, parameters: Iterable[str] | None, values: Mapping[str, float]
+) -> RunTimes:
+    """Runs that were analysed elsewhere, of a document of ``popmodel metrics``."""
+    known = None if parameters is None else tuple(parameters)
+    for name in values:
+        if known is not None and name not in known:
+            listed = ", ".join(known) or "none"
+            raise place.error(f"{name} is not a parameter of the application ({listed})")
+    read = METRICS.read(document, place.path, TableError)["runs"]
+    runs = tuple(
+        _analysed(run, Place(place.path, entry=f"runs[{number}]"), values)
+        for number, run in enumerate(read)
+    )
+    return RunTimes(place.path, runs, tuple(values), ())
+
+
+def _analysed(run: Mapping[str, Any], place: Place, values: Mapping[str, float]) -> Measurement:
+    seen = dict(run["observables"])
+    seen["regions"] = tuple(Region(**each) for each in seen.get("regions", ()))
+    facts = _facts(run)
+    try:
+        measured = from_observables(
+            run["trace"],
+            Observables(**seen),
+            facts["window"],
+            facts["caveats"],
+            "disturbed" in facts,
+            values,
+            run.get("waited") or None,
+        )
+        require_plausible(measured.metrics)
+    except (PopmodelError, ValueError) as reason:
+        text = reason.message if isinstance(reason, PopmodelError) else str(reason)
+        raise place.error(text) from None
+    return measured
+
+
+def write_json(
+    runs: Sequence[Measurement], provenance: Mapping[str, Any]
+) -> tuple[str, tuple[str, ...]]:
+    """Runs as a document, schema `SCHEMA`."""
+    rows = [
+        {
+            "processes": run.processes,
+            "threads": run.threads,
+            "runtime": run.runtime,
+            **facts_of(run),
+            "parameters": run.parameters,
+            "metrics": run.metrics,
+            AGGREGATE: {
+                name: value for name, value in run.aggregates.items() if name not in COLUMNS
+            },
+            "source": run.source,
+            "caveats": run.caveats,
+            "window": run.window,
+            "disturbed": run.disturbed,
+        }
+        for run in runs
+    ]
+    told = {**document(SCHEMA, runs=rows), "provenance": dict(provenance)}
+    return f"{json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)}\n", ()

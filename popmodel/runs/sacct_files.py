@@ -1,0 +1,154 @@
+"""Batch logs: what ``sacct -P`` of Slurm prints of jobs and their steps.
+
+A step that ``srun`` started is a run: its tasks are processes. A job without such steps is one if
+its number of tasks is told; else ``FILE:processes=N`` says it. Times are whole seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from popmodel.runs.csv_files import cells
+from popmodel.runs.table import COLUMNS, Place, Row, RunTimes, is_number, read_rows
+from popmodel.units import plural
+
+_DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){1,2}(?:\.\d+)?)")
+_LAUNCHERS = re.compile(r"(orted|prted|prte|hydra_\w+|pmi_proxy|mpiexec|mpirun)")
+"""Steps in which a launcher of MPI starts processes that Slurm does not know."""
+_TASKS, _CPUS = ("NTasks",), ("AllocCPUS", "NCPUS")
+_NODES = ("NNodes", "AllocNodes")
+_DONE = "COMPLETED"
+
+
+def is_sacct(text: str) -> bool:
+    """Whether a text is what ``sacct -P`` prints: its first line names columns."""
+    heads = text.split("\n", 1)[0].split("|")
+    return "JobID" in heads and len(heads) > 1
+
+
+def read_sacct(
+    path: str | os.PathLike[str],
+    parameters: Iterable[str] | None = (),
+    said: Mapping[str, str] | None = None,
+) -> RunTimes:
+    """Read runs from the output of ``sacct -P``; arguments as for `read_csv`.
+
+    Columns that are needed: JobID, Elapsed or ElapsedRaw, NTasks (unless ``processes=N`` is said),
+    and CPUsPerTask, AllocCPUS or NCPUS (unless ``threads=N`` is said).
+    """
+    top, told = Place(os.fspath(path), 1), dict(said or {})
+    heads, rows = cells(path, "|")
+    _check_heads(heads, told, top)
+    left_out: dict[str, list[str]] = {}
+    chosen: list[Row] = []
+    for _, lines in groupby(rows, key=lambda row: re.split(r"[.]", row.values["JobID"])[0]):
+        for row in _runs_of_job(list(lines), told):
+            why = _not_a_run(row, told)
+            if why is None:
+                chosen.append(_row(row, told))
+            else:
+                left_out.setdefault(why, []).append(f"{row.values['JobID']}")
+    notes = [
+        f"left out: {plural(len(names), 'run')} ({', '.join(names[:3])}"
+        f"{', ...' if len(names) > 3 else ''}): {why}"
+        for why, names in left_out.items()
+    ]
+    if not chosen:
+        why = f": {notes[0]}" if notes else ""
+        raise Place(top.path).error(
+            f"has no completed run{why}",
+            "print steps with sacct -P -o JobID,NTasks,AllocCPUS,NNodes,ElapsedRaw,State",
+        )
+    own = [name for name in told if is_number(told[name]) and name not in COLUMNS]
+    named = [text for text in told.values() if not is_number(text)]
+    columns = dict.fromkeys(name for row in chosen for name in row.values)
+    told = {name: text for name, text in told.items() if name not in COLUMNS[:2]}
+    others = [name for name in heads if name in columns and name not in named]
+    read = read_rows(
+        list(columns), chosen, parameters, Place(top.path), told, own=own, others=others
+    )
+    return replace(read, ignored=(), notes=(*notes, *read.notes))
+
+
+def _check_heads(heads: Sequence[str], told: Mapping[str, str], top: Place) -> None:
+    needed = [("JobID",), ("ElapsedRaw", "Elapsed")]
+    needed += [] if "processes" in told else [_TASKS]
+    needed += [] if "threads" in told else [("CPUsPerTask", *_CPUS)]
+    for names in needed:
+        if not any(name in heads for name in names):
+            raise top.error(
+                f"has no column {' or '.join(names)}",
+                "print it with sacct -P -o JobID,NTasks,AllocCPUS,NNodes,ElapsedRaw,State",
+            )
+
+
+def _runs_of_job(lines: Sequence[Row], told: Mapping[str, str]) -> Sequence[Row]:
+    """The steps of a job that are runs; without any, the job itself."""
+    steps = [row for row in lines if re.search(r"[.]\d+$", row.values["JobID"])]
+    steps = [row for row in steps if not _LAUNCHERS.fullmatch(row.values.get("JobName", ""))]
+    jobs = [row for row in lines if "." not in row.values["JobID"]]
+    return steps or jobs or (lines if "processes" in told else lines[:1])
+
+
+def _not_a_run(row: Row, told: Mapping[str, str]) -> str | None:
+    """Why a line is not taken; None of a run."""
+    state = row.values.get("State", _DONE).split(" ")[0]
+    if state != _DONE:
+        return f"state {state}" if state else "no state"
+    if "processes" not in told and not row.values.get("NTasks"):
+        return (
+            "their number of processes is not told (a launcher other than srun): "
+            f"{row.place.path}:processes=N says it"
+        )
+    if _seconds(row) == 0:
+        return "they took less than a second, and sacct counts whole ones"
+    return None
+
+
+def _row(row: Row, told: Mapping[str, str]) -> Row:
+    """A line of sacct as a row of a table."""
+    place = replace(row.place, entry=f"job {row.values['JobID']}")
+    processes = told.get("processes") or row.values["NTasks"]
+    values: dict[str, Any] = {**row.values, "processes": processes, "runtime": _seconds(row)}
+    values["threads"] = told.get("threads") or _threads(row, processes, place)
+    nodes = next((row.values[name] for name in _NODES if row.values.get(name)), None)
+    return Row(place, values | ({} if nodes is None else {"nodes": nodes}))
+
+
+def _threads(row: Row, processes: str, place: Place) -> str:
+    if row.values.get("CPUsPerTask"):
+        return str(row.values["CPUsPerTask"])
+    cpus = next((row.values[name] for name in _CPUS if row.values.get(name)), "")
+    if not (cpus.isdecimal() and processes.isdecimal() and int(processes)):
+        raise place.error(
+            f"{_CPUS[0]} {cpus!r} and NTasks {processes!r} do not tell the threads",
+            f"say them: {place.path}:threads=N",
+        )
+    if int(cpus) % int(processes):
+        raise place.error(
+            f"{cpus} CPUs are no whole number for each of {processes} tasks",
+            f"say how many threads each had: {place.path}:threads=N",
+        )
+    return str(int(cpus) // int(processes))
+
+
+def _seconds(row: Row) -> float:
+    """Elapsed time of a line, s."""
+    raw = row.values.get("ElapsedRaw", "")
+    if raw.isdecimal():
+        return float(raw)
+    text = row.values.get("Elapsed", "")
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise row.place.error(
+            f"Elapsed must be a time such as 01:02:03 or 2-00:00:00, not {(raw or text)[:40]!r}"
+        )
+    seconds = 0.0
+    for part in match["clock"].split(":"):
+        seconds = 60 * seconds + float(part)
+    return seconds + 86400 * int(match["days"] or 0)
