@@ -92,7 +92,7 @@ def test_structure_of_many_ranks(tmp_path: Path) -> None:
         writer.event(rank, 0, 1000 + rank, [(50000002, 10), (50100004, 1)])
         writer.event(rank, 0, 6000, [(50000002, 0)])
     writer.write(tmp_path / "x.prv")
-    trace = popmodel.read(tmp_path / "x.prv", cache=False)
+    trace = popmodel.read(tmp_path / "x.prv")
     found: list[Any] = []
     assert peak(lambda: found.append(popmodel.find_structure(trace))) < ranks * 480 * 8
     (run,) = found[0].to_dict()["timelines"]

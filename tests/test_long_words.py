@@ -81,7 +81,7 @@ def expect_proportion(reader: Callable[[str], Any], piece: str, longest: int = L
 def of_trace(path: Path, begin: str, end: str = "") -> Callable[[str], Any]:
     def reader(text: str) -> Any:
         path.write_text(begin + text + end)
-        return read(path, cache=False)
+        return read(path)
 
     return reader
 
@@ -123,7 +123,7 @@ def test_names_beside_a_trace(tmp_path: Path, suffix: str) -> None:
 
     def reader(text: str) -> None:
         (tmp_path / f"x.{suffix}").write_text(text)
-        trace = read(tmp_path / "x.prv", cache=False)
+        trace = read(tmp_path / "x.prv")
         trace.records.openmp()
         trace.to_dataframe("events")
 

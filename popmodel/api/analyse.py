@@ -52,7 +52,6 @@ def analyse(
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
-    cache: bool = True,
 ) -> Run:
     """Measure a run, and replay it on an ideal network for its ideal runtime.
 
@@ -75,8 +74,6 @@ def analyse(
         or times as ``"0.8s..1.2s"``.
     application : int
         Number of the application in the trace, from 1.
-    cache : bool
-        Whether to use and keep a parsed copy of the trace.
 
     Returns
     -------
@@ -106,5 +103,5 @@ def analyse(
     """
     asked = Asked.of(window, region, from_start, foa)
     on = network_of(network)
-    whole = trace_of(trace, application=application, cache=cache)
+    whole = trace_of(trace, application=application)
     return Run(**vars(measure.analyse(whole, on, part=asked.of_run(whole))))

@@ -133,7 +133,6 @@ def calibrate(
     region: str | None = None,
     from_start: bool = False,
     foa: Foa | None = None,
-    cache: bool = True,
 ) -> CalibratedSignature:
     """Correct the uncertain numbers of a signature by measured runs.
 
@@ -155,7 +154,7 @@ def calibrate(
         Nodes to use, and cores to use of each.
     bind : {'close', 'spread', 'none'}, optional
         Where the threads of a process are.
-    window, region, from_start, foa, cache
+    window, region, from_start, foa
         As for `validate`.
 
     Raises
@@ -185,9 +184,7 @@ def calibrate(
     changes = {name: value for name, value in changes.items() if name not in constants}
     set_ = signature.with_settings(constants)
     defaults = {name: one.value for name, one in set_.with_settings(changes).params.items()}
-    measured = read_runs(
-        runs, signature.params, asked=Asked.of(window, region, from_start, foa), cache=cache
-    )
+    measured = read_runs(runs, signature.params, asked=Asked.of(window, region, from_start, foa))
     filled = [replace(run, parameters={**defaults, **run.parameters}) for run in measured.runs]
     able, left_out = _able(filled, profile, allocation)
     warnings = [*measured.warnings, *left_out]

@@ -137,7 +137,6 @@ def communication(
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> Communication:
     """Find out who talks to whom, how much, and which patterns that makes.
@@ -152,7 +151,7 @@ def communication(
     ----------
     trace : path or Trace
         The run.
-    window, region, from_start, foa, application, cache
+    window, region, from_start, foa, application
         As for `popmodel.analyse`; without any of them all that processes do counts.
     flop_rate : float, optional
         As for `popmodel.read`.
@@ -175,7 +174,7 @@ def communication(
     [2, 2]
     """
     asked = Asked.of(window, region, from_start, foa)
-    read = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate)
+    read = trace_of(trace, application=application, flop_rate=flop_rate)
     wanted = asked.of_run(read)
     part, focus = (read, None) if wanted == PROGRAM else focused(read, wanted)
     structure = find_structure(part)

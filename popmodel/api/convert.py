@@ -60,7 +60,6 @@ def convert(
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
-    cache: bool = True,
     arguments: Sequence[str] = (),
 ) -> Converted | ConvertedTimeline | ConvertedRuns:
     """Write a trace as a program or as a timeline, or measured runs as a table.
@@ -80,7 +79,7 @@ def convert(
         Whether a file may be replaced.
     flop_rate : float, optional
         As for `popmodel.read`.
-    window, region, from_start, foa, application, cache
+    window, region, from_start, foa, application
         As for `popmodel.replay`, whose program it is.
     arguments : sequence of str
         The command line that is kept in a document.
@@ -117,13 +116,10 @@ def convert(
             table,
             asked,
             application=application,
-            cache=cache,
             arguments=arguments,
         )
     rated = form is not None
-    whole = trace_of(
-        given[0], application=application, cache=cache, flop_rate=flop_rate, rated=rated
-    )
+    whole = trace_of(given[0], application=application, flop_rate=flop_rate, rated=rated)
     source, focus = focused(whole, asked.of_run(whole))
     said = (*devices(whole), *focus.caveats)
     names = path_of(given[0]), os.fspath(output)

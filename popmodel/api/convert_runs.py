@@ -40,11 +40,10 @@ def convert_runs(
     asked: Asked,
     *,
     application: int,
-    cache: bool,
     arguments: Sequence[str],
 ) -> ConvertedRuns:
     """Write measured runs as a table; the file is known to be writable."""
-    found = read_runs(sources, asked=asked, application=application, cache=cache)
+    found = read_runs(sources, asked=asked, application=application)
     origin = provenance.collect(arguments, filter(os.path.isfile, found.files))
     text, notes = form.write(found.runs, plain(origin))
     save_text(output, text, read_file)

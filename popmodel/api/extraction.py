@@ -82,7 +82,6 @@ def signature_from(
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> Found:
     """Find the signature of a program in traces of its runs.
@@ -99,7 +98,7 @@ def signature_from(
     scaling : {"strong", "weak"}
         What is assumed where runs say nothing: the work of the whole program stays, or that of a
         process.
-    window, region, from_start, foa, application, cache
+    window, region, from_start, foa, application
         As for `popmodel.metrics`, of every trace.
     flop_rate : float, optional
         As for `popmodel.read`.
@@ -144,7 +143,7 @@ def signature_from(
             )
     runs = []
     for each, values in zip(given, of_runs, strict=True):
-        read = trace_of(each, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+        read = trace_of(each, application=application, flop_rate=flop_rate, rated=True)
         part, focus = focused(read, asked.of_run(read))
         runs.append(Run(part, dict(values), focus.why if asked != Asked(PROGRAM) else None))
     return Found(extracted(runs, name=name, scaling=scaling))
@@ -191,7 +190,6 @@ def check_against(
     from_start: bool = False,
     foa: Foa | None = None,
     trace_application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> Compared:
     """Compare a signature with a trace, phase by phase and message by message.
@@ -201,9 +199,7 @@ def check_against(
     """
     asked = Asked.of(window, region, from_start, foa)
     signature = signature_of(application)
-    read = trace_of(
-        trace, application=trace_application, cache=cache, flop_rate=flop_rate, rated=True
-    )
+    read = trace_of(trace, application=trace_application, flop_rate=flop_rate, rated=True)
     source = focused(read, asked.of_run(read))[0]
     found = against(signature, source, settings, None if machine is None else profile_of(machine))
     return Compared(

@@ -53,7 +53,6 @@ def find_phases(
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> FoundPhases:
     """Find the phases of a run: its bursts of computing and parallel regions, by their place.
@@ -68,7 +67,7 @@ def find_phases(
     ----------
     trace : path or Trace
         The run.
-    window, region, from_start, foa, application, cache
+    window, region, from_start, foa, application
         As for `popmodel.analyse`. Occurrences of a region are joined together, and phases are told
         apart in what comes of that.
     flop_rate : float, optional
@@ -92,7 +91,7 @@ def find_phases(
     6
     """
     asked = Asked.of(window, region, from_start, foa)
-    given = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+    given = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
     part, focus = focused(given, asked.of_run(given))
     structure, whole = structure_of(given if region is None else part)
     limits = asked.on_sequences(given) if region is None else None

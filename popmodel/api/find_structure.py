@@ -51,7 +51,6 @@ def find_structure(
     *,
     foa: Foa | None = None,
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> FoundStructure:
     """Find the structure of a run: initialisation, iterations, finalisation, and the loops in them.
@@ -66,7 +65,7 @@ def find_structure(
     foa : str, optional
         Show another focus than the one that is found: ``"iterations=10..20"``, or times as
         ``"0.8s..1.2s"``.
-    application, cache
+    application
         As for `popmodel.analyse`.
     flop_rate : float, optional
         As for `popmodel.read`.
@@ -86,7 +85,7 @@ def find_structure(
     [('initialisation', 0), ('iterations', 6), ('finalisation', 0)]
     """
     asked = Asked.of(foa=foa)
-    given = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+    given = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
     structure, whole = structure_of(given)
     lost = losses(whole)
     caveats = [*devices(whole), *crowding(whole), *([describe(lost)] if lost else [])]

@@ -19,10 +19,9 @@ def info(
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> dict[str, Any]:
     """Return what is in a trace, schema ``popmodel/info/1``, without provenance."""
     asked = Asked.of(window, region, from_start, foa)
-    read = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate)
+    read = trace_of(trace, application=application, flop_rate=flop_rate)
     return document("popmodel/info/1", **facts_of(read, asked.of_run(read)))

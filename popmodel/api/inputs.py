@@ -46,7 +46,6 @@ def trace_of(
     trace: TraceLike,
     *,
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
     rated: bool = False,
 ) -> Trace:
@@ -65,7 +64,7 @@ def trace_of(
             "add --flop-rate 1Gflop/s (flop_rate=1e9 in Python): the speed of one process in the "
             "platform that it was traced on",
         )
-    return read(path, application=which, cache=cache, flop_rate=flop_rate)
+    return read(path, application=which, flop_rate=flop_rate)
 
 
 def signature_of(application: SignatureLike | None) -> Signature:

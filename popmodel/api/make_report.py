@@ -81,7 +81,6 @@ def make_report(
     region: str | None = None,
     from_start: bool = False,
     foa: Foa | None = None,
-    cache: bool = True,
 ) -> Report:
     """Collect what is known of some runs, to be looked at as one page.
 
@@ -97,7 +96,7 @@ def make_report(
         Numbers of cores whose splits are predicted, of signatures.
     settings : mapping of str to float, optional
         Parameters of the signature.
-    window, region, from_start, foa, cache
+    window, region, from_start, foa
         The part of the traces; as for `popmodel.metrics`.
 
     Raises
@@ -128,7 +127,7 @@ def make_report(
         (report,) = saved.values()
         return Report(Contents(report, saved=saved), given.files)
     left_out: list[dict[str, Any]] = []
-    traces = [trace_of(one, cache=cache) for one in given.traces]
+    traces = [trace_of(one) for one in given.traces]
     found: list[Document] = [
         *_of_traces(traces, asked, machine, left_out),
         *_of_signatures(given.signatures, machine, cores, settings),

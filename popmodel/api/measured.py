@@ -37,7 +37,6 @@ def read_runs(
     settled: Collection[str] = (),
     asked: Asked | None = None,
     application: int = 1,
-    cache: bool = True,
 ) -> MeasuredRuns:
     """Read measured runs."""
     given = several(sources)
@@ -60,7 +59,7 @@ def read_runs(
             runs += tables[-1].runs
             continue
         held = one if isinstance(one, Trace) else path
-        trace = trace_of(held, application=application, cache=cache)
+        trace = trace_of(held, application=application)
         _refuse_another_program(traces, trace)
         runs.append(_traced(trace, said, known, part))
         traces.append(trace)

@@ -121,7 +121,6 @@ def metrics(
     foa: Foa | None = None,
     by: By | None = None,
     application: int = 1,
-    cache: bool = True,
 ) -> Metrics:
     """Compute the POP efficiencies of measured runs.
 
@@ -154,8 +153,6 @@ def metrics(
         Also break each run down by process, or analyse each user region.
     application : int
         Number of the application in the traces, from 1.
-    cache : bool
-        Whether to use and keep parsed copies of the traces.
 
     Raises
     ------
@@ -192,7 +189,7 @@ def metrics(
         raise UsageError("one region cannot be broken down by region", "leave one of them out")
     runs, warnings, breakdowns = [], [], []
     for path, each in zip(paths, given, strict=True):
-        trace = trace_of(each, application=application, cache=cache)
+        trace = trace_of(each, application=application)
         with _named(path):
             part = asked.of_run(trace)
             runs.append(analyse(trace, part=part))

@@ -80,7 +80,6 @@ def project(
     region: str | None = None,
     from_start: bool = False,
     foa: Foa | None = None,
-    cache: bool = True,
 ) -> Projected:
     """Carry measured efficiencies to other numbers of processes or threads.
 
@@ -108,8 +107,6 @@ def project(
         The reference run of scaling, from 1; default: the run on the fewest cores.
     window, region, from_start, foa
         The part of each trace, as for `popmodel.metrics`.
-    cache : bool
-        Whether to use and keep parsed copies of the traces.
 
     Raises
     ------
@@ -132,7 +129,7 @@ def project(
     processes = _sizes("procs", procs)
     teams = None if threads is None else _sizes("threads", threads)
     asked = Asked.of(window, region, from_start, foa)
-    found = read_runs(runs, asked=asked, cache=cache)
+    found = read_runs(runs, asked=asked)
     if scaling is None:
         _check_problem(found.runs)
     names = run_names([run.place for run in found.runs])

@@ -190,7 +190,6 @@ def replay(
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
     procs: int | None = None,
     threads: int = 1,
@@ -281,8 +280,6 @@ def replay(
         or times as ``"0.8s..1.2s"``.
     application : int
         Number of the application in the trace, from 1.
-    cache : bool
-        Whether to use and keep a parsed copy of the trace.
     flop_rate : float, optional
         Flop per second of one process; needed for traces of SimGrid SMPI, which give computing in
         flop.
@@ -375,7 +372,6 @@ def replay(
             asked_part,
             region_speed,
             application=application,
-            cache=cache,
             flop_rate=flop_rate,
         )
     program = run.program

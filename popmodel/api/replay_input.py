@@ -92,12 +92,11 @@ def of_trace(
     speeds: Mapping[str, float] | None = None,
     *,
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> Input:
     """Return a traced run; parameters as of `popmodel.replay`, with speeds of regions."""
     path = path_of(trace)
-    whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+    whole = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
     chosen = part.of_run(whole)
     source, focus = focused(whole, chosen)
     program = from_trace(source)

@@ -202,7 +202,6 @@ def sensitivity(
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> Sensitivity:
     """Find what the runtime of a traced run depends on, exactly.
@@ -236,7 +235,7 @@ def sensitivity(
     output : path, optional
         A Paraver trace (``.prv`` or ``.prv.gz``) to write: the trace with the critical path as
         events.
-    window, region, from_start, foa, application, cache, flop_rate
+    window, region, from_start, foa, application, flop_rate
         The part of the trace; as for `popmodel.replay`.
 
     Raises
@@ -294,7 +293,7 @@ def sensitivity(
             "give one value each; popmodel replay takes several",
         )
     refuse_idle_mapping(given)
-    whole = trace_of(trace, application=application, cache=cache, flop_rate=flop_rate, rated=True)
+    whole = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
     source, focus = focused(whole, asked_part.of_run(whole))
     program = from_trace(source)
     if profile is None:

@@ -189,7 +189,6 @@ def validate(
     from_start: bool = False,
     foa: Foa | None = None,
     all_runs: bool = False,
-    cache: bool = True,
 ) -> Validation:
     """Compare predictions with measured runs.
 
@@ -226,8 +225,6 @@ def validate(
         or times as ``"0.8s..1.2s"``.
     all_runs : bool
         Compare every run, also those that look as if their threads had no cores of their own.
-    cache : bool
-        Whether to use and keep parsed copies of the traces.
 
     Raises
     ------
@@ -256,8 +253,8 @@ def validate(
     asked = Asked.of(window, region, from_start, foa)
     changes = numbers("settings", settings)
     about = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node, bind))
-    found = read_runs(given, about.parameters, settled=changes, asked=asked, cache=cache)
-    fitted = _fitted(several(trained_on), about, asked, changes, cache=cache)
+    found = read_runs(given, about.parameters, settled=changes, asked=asked)
+    fitted = _fitted(several(trained_on), about, asked, changes)
     _refuse_conflicts(found.runs, changes)
     made = compared(about, found.runs, fitted.runs, all_runs=all_runs)
     return Validation(
@@ -300,15 +297,13 @@ def _fitted(
     about: Subject,
     asked: Asked,
     settled: Collection[str],
-    *,
-    cache: bool,
 ) -> MeasuredRuns:
     """The runs of a fit, of traces the same part; none where none are named."""
     if not given:
         return MeasuredRuns((), (), (), ())
     tables = all(not isinstance(one, Trace) and is_table(split(path_of(one))[0]) for one in given)
     part = Asked(PROGRAM) if tables else asked
-    return read_runs(given, about.parameters, settled=settled, asked=part, cache=cache)
+    return read_runs(given, about.parameters, settled=settled, asked=part)
 
 
 def _subject(

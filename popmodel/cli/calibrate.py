@@ -10,7 +10,6 @@ import typer
 from popmodel.cli.options import (
     DRAWN,
     BindOption,
-    CacheOption,
     CoresPerNodeOption,
     DrawnFormatOption,
     FoaOption,
@@ -82,7 +81,6 @@ def command(
         ),
     ] = None,
     force: ForceOption = False,
-    no_cache: CacheOption = False,
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
@@ -135,7 +133,6 @@ def command(
         region=region,
         from_start=from_start,
         foa=foa,
-        cache=not no_cache,
     )
     document = found.to_dict()
     if to_file:

@@ -7,7 +7,6 @@ import typer
 from popmodel.cli.options import (
     DRAWN,
     ApplicationOption,
-    CacheOption,
     DrawnFormatOption,
     DrawnOutputOption,
     FlopRateOption,
@@ -36,7 +35,6 @@ def command(
     output: DrawnOutputOption = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
-    no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
     region: RegionOption = None,
@@ -62,7 +60,6 @@ def command(
         from_start=from_start,
         foa=foa,
         application=whole_number("--application", application),
-        cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
     )
     goal.write(found.to_dict(), VIEWS, found.files)

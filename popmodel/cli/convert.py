@@ -8,7 +8,6 @@ import typer
 
 from popmodel.cli.options import (
     ApplicationOption,
-    CacheOption,
     FlopRateOption,
     FoaOption,
     ForceOption,
@@ -53,7 +52,6 @@ def command(
     ] = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
-    no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
     region: RegionOption = None,
@@ -85,7 +83,6 @@ def command(
         from_start=from_start,
         foa=foa,
         application=whole_number("--application", application),
-        cache=not no_cache,
         arguments=ctx.obj,
     )
     for line in (*found.caveats, *found.notes):

@@ -6,7 +6,6 @@ import typer
 
 from popmodel.cli.options import (
     ApplicationOption,
-    CacheOption,
     FlopRateOption,
     FoaOption,
     ForceOption,
@@ -34,7 +33,6 @@ def command(
     output: OutputOption = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
-    no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
     region: RegionOption = None,
@@ -60,7 +58,6 @@ def command(
         from_start=from_start,
         foa=foa,
         application=which,
-        cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
     )
     goal.write(found, VIEWS, [trace])

@@ -10,7 +10,6 @@ from popmodel.cli.options import (
     DRAWN,
     SCALING_MODES,
     ApplicationOption,
-    CacheOption,
     DrawnFormatOption,
     DrawnOutputOption,
     FoaOption,
@@ -79,7 +78,6 @@ def command(
     format: DrawnFormatOption = None,
     output: DrawnOutputOption = None,
     force: ForceOption = False,
-    no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
     region: RegionOption = None,
@@ -126,7 +124,6 @@ def command(
         foa=foa,
         by=breakdown,
         application=which,
-        cache=not no_cache,
     )
     if chosen is None:
         chosen = found.fitting if goal.format is TABLE else tuple(known)

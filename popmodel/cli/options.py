@@ -73,14 +73,6 @@ ScalingOption: TypeAlias = Annotated[
         "auto: detect it.",
     ),
 ]
-CacheOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--no-cache",
-        help="Parse the trace again and do not keep a parsed copy.",
-        show_default=False,
-    ),
-]
 TraceArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="TRACE", help="A trace (.prv, .ti, .dim, .goal, or with .gz).")
 ]

@@ -9,7 +9,6 @@ import typer
 from popmodel.cli.options import (
     DRAWN,
     SCALING_MODES,
-    CacheOption,
     DrawnFormatOption,
     DrawnOutputOption,
     FoaOption,
@@ -81,7 +80,6 @@ def command(
     format: DrawnFormatOption = None,
     output: DrawnOutputOption = None,
     force: ForceOption = False,
-    no_cache: CacheOption = False,
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
@@ -115,6 +113,5 @@ def command(
         region=region,
         from_start=from_start,
         foa=foa,
-        cache=not no_cache,
     )
     goal.write(found.to_dict(), views(found.families), found.files)

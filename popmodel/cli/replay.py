@@ -21,7 +21,6 @@ from popmodel.cli.network_options import (
 from popmodel.cli.options import (
     DRAWN,
     ApplicationOption,
-    CacheOption,
     DrawnFormatOption,
     FlopRateOption,
     FoaOption,
@@ -173,7 +172,6 @@ def command(
     ] = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
-    no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
     region: RegionOption = None,
@@ -251,7 +249,6 @@ def command(
         from_start=from_start,
         foa=foa,
         application=which,
-        cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
         procs=optional_number("--procs", procs),
         threads=whole_number("--threads", threads),
@@ -271,7 +268,6 @@ def command(
         "from_start": from_start,
         "foa": foa,
         "application": which,
-        "cache": not no_cache,
         "flop_rate": flop_rate_of(flop_rate),
     }
     # Neither signatures nor runs with other speeds of regions have sensitivities.

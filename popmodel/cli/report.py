@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from popmodel.cli.options import (
-    CacheOption,
     FoaOption,
     ForceOption,
     FromStartOption,
@@ -69,7 +68,6 @@ def command(
         ),
     ] = None,
     force: ForceOption = False,
-    no_cache: CacheOption = False,
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
@@ -93,7 +91,6 @@ def command(
         "region": region,
         "from_start": from_start,
         "foa": foa,
-        "cache": not no_cache,
     }
     if output is not None and output.lower().endswith(".svg"):
         for name, value in (("--machine", machine), ("--cores", cores), ("--set", set_)):

@@ -18,7 +18,6 @@ from popmodel.cli.network_options import (
 from popmodel.cli.options import (
     DRAWN,
     ApplicationOption,
-    CacheOption,
     DrawnFormatOption,
     FlopRateOption,
     FoaOption,
@@ -99,7 +98,6 @@ def command(
     ] = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
-    no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
     region: RegionOption = None,
@@ -150,7 +148,6 @@ def command(
         from_start=from_start,
         foa=foa,
         application=which,
-        cache=not no_cache,
         flop_rate=flop_rate_of(flop_rate),
     )
     goal.write(found.to_dict(), VIEWS, found.files)

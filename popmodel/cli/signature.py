@@ -9,7 +9,6 @@ import typer
 
 from popmodel.cli.options import (
     ApplicationOption,
-    CacheOption,
     FlopRateOption,
     FoaOption,
     ForceOption,
@@ -117,7 +116,6 @@ def command(
     output: SignatureOutputOption = None,
     force: ForceOption = False,
     flop_rate: FlopRateOption = None,
-    no_cache: CacheOption = False,
     application: ApplicationOption = "1",
     window: WindowOption = None,
     region: RegionOption = None,
@@ -137,7 +135,6 @@ def command(
         raise UsageError("--fail-above needs --against TRACE", "add --against, or leave it out")
     source = Source(
         flop_rate=flop_rate_of(flop_rate),
-        cache=not no_cache,
         application=whole_number("--application", application),
         window=window,
         region=region,

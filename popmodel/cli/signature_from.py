@@ -18,7 +18,6 @@ class Source:
     """What of the traces is meant: as `popmodel.signature_from` takes it."""
 
     flop_rate: float | None
-    cache: bool
     application: int
     window: str | None
     region: str | None

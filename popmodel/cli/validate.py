@@ -9,7 +9,6 @@ import typer
 from popmodel.cli.options import (
     DRAWN,
     BindOption,
-    CacheOption,
     CoresPerNodeOption,
     DrawnFormatOption,
     DrawnOutputOption,
@@ -98,7 +97,6 @@ def command(
     format: DrawnFormatOption = None,
     output: DrawnOutputOption = None,
     force: ForceOption = False,
-    no_cache: CacheOption = False,
     window: WindowOption = None,
     region: RegionOption = None,
     from_start: FromStartOption = False,
@@ -136,7 +134,6 @@ def command(
         from_start=from_start,
         foa=foa,
         all_runs=all_runs,
-        cache=not no_cache,
     )
     tests = found.tests
     goal.write(

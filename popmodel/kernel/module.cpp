@@ -7,7 +7,6 @@
 namespace nb = nanobind;
 
 void bind_scan(nb::module_ &module);
-void bind_guard(nb::module_ &module);
 void bind_parts(nb::module_ &module);
 void bind_pairing(nb::module_ &module);
 void bind_readings(nb::module_ &module);
@@ -27,7 +26,6 @@ NB_MODULE(_kernel, module) {
     module.doc() = "Compiled core of popmodel: scanning trace text, from calls to programs, replay, mapped files.";
     module.attr("interface") = INTERFACE;
     bind_scan(module);
-    bind_guard(module);
     bind_parts(module);
     bind_pairing(module);
     bind_readings(module);

@@ -22,8 +22,8 @@ class Format(NamedTuple):
     name: str  # For people
     suffixes: tuple[str, ...]  # Of its files; each may be followed by ``.gz``
     magic: tuple[bytes, ...]  # How the text of such a file can begin
-    # Module whose function ``read`` takes the path, the number of the application, and whether to
-    # use the cache, and returns a `Trace`.
+    # Module whose function ``read`` takes the path and the number of the application, and returns
+    # a `Trace`.
     reader: str
     # Whether computing is given in flop, so that ``read`` takes ``flop_rate`` as well.
     flops: bool = False
@@ -46,7 +46,6 @@ FORMATS = (
 def read(
     path: str | os.PathLike[str],
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> Trace:
     """Read one application of a trace.
@@ -61,11 +60,6 @@ def read(
         with another name is known by how it begins.
     application : int
         Number of the application in the trace, from 1.
-    cache : bool
-        Keep the parsed trace in the user's cache directory and use it from there next time. The
-        records stay on disk and are memory-mapped, so that memory does not grow with the trace.
-        A directory that others can write to is not used (a warning of the trace says so).
-        Without the cache, records are held in memory, those of a long trace in a temporary file.
     flop_rate : float, optional
         Flop per second of a process, for traces of SimGrid SMPI, which give computing in flop;
         1e9 by default, which a warning of the trace says.
@@ -94,7 +88,7 @@ def read(
             "leave it out: computing is given as time",
         )
     rate = {"flop_rate": flop_rate} if form.flops else {}
-    found: Trace = import_module(form.reader).read(path, application, cache, **rate)
+    found: Trace = import_module(form.reader).read(path, application, **rate)
     return found
 
 

@@ -140,7 +140,7 @@ def _merged_run(
 def _written(done: Conversion, messages: list[tuple[str, int]], target: Path) -> int:
     """Write the trace and the files beside it; gives its bytes."""
     try:
-        with files.written(target, read=partial(formats.read, cache=False)) as file:
+        with files.written(target, read=partial(formats.read)) as file:
             write_text(done, file, messages, compressed=target.name.endswith(".gz"))
             file.flush()
             size = file.tell()

@@ -98,15 +98,15 @@ def results(path: Path, window: str) -> dict[str, Any]:
             popmodel.replay,
             popmodel.sensitivity,
         ):
-            made = verb(str(path), cache=False, **options)  # type: ignore[operator]
+            made = verb(str(path), **options)  # type: ignore[operator]
             found[f"{verb.__name__} {part}"] = made if isinstance(made, dict) else made.to_dict()
-    found["structure"] = popmodel.find_structure(str(path), cache=False).to_dict()
-    report = popmodel.make_report(str(path), cache=False)
+    found["structure"] = popmodel.find_structure(str(path)).to_dict()
+    report = popmodel.make_report(str(path))
     found["report"] = report.to_dict()
-    found["signature"] = popmodel.signature_from(str(path), cache=False).text
+    found["signature"] = popmodel.signature_from(str(path)).text
     for form in ("ti", "goal", "perfetto.json", "svg"):
         target = path.with_name(f"made.{form}")
-        popmodel.convert(str(path), target, force=True, cache=False)
+        popmodel.convert(str(path), target, force=True)
         found[form] = re.sub(_MADE, "", target.read_text())
     return numbers(json.loads(json.dumps(found, default=float)))
 
@@ -132,21 +132,21 @@ def test_no_number_depends_on_where_the_clock_begins(
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         assert found[name] == value, name
-    assert info(str(folder / "x.prv"), cache=False)["origin"] == offset
+    assert info(str(folder / "x.prv"))["origin"] == offset
 
 
 def test_the_critical_path_is_written_by_the_clock_of_the_file(tmp_path: Path) -> None:
     times = []
     for offset in (0, 10**10):
         path, target = tmp_path / f"{offset}.prv", tmp_path / f"path{offset}.prv"
-        popmodel.sensitivity(str(written(path, offset, [10**5] * 5)), output=target, cache=False)
+        popmodel.sensitivity(str(written(path, offset, [10**5] * 5)), output=target)
         lines = [line.split(":") for line in target.read_text().splitlines()[1:]]
         times.append([int(line[5]) - offset for line in lines if line[0] == "2"])
     assert times[0] == times[1] == sorted(times[0])
 
 
 def test_a_window_by_the_clock_of_the_file_is_told_where_times_begin(tmp_path: Path) -> None:
-    trace = popmodel.read(written(tmp_path / "x.prv", 10**10, [10**5] * 5), cache=False)
+    trace = popmodel.read(written(tmp_path / "x.prv", 10**10, [10**5] * 5))
     with pytest.raises(PartError) as caught:
         popmodel.metrics(trace, window="10.1s:10.2s")
     assert caught.value.hint is not None

@@ -1,16 +1,15 @@
 """CPU time of whole commands: ``python tests/benchmarks/commands.py [TRACE]``.
 
-The interpreter alone, NumPy alone, and commands of popmodel with an empty and with a filled cache;
-medians of user and system time over rounds, and ratios to the interpreter with NumPy. The commands
-take turns, so that a busy machine slows all alike. The exit status is 1 if a ratio is above its
-limit by half: a machine differs from another, and from itself, by less.
+The interpreter alone, NumPy alone, and commands of popmodel; medians of user and system time over
+rounds, and ratios to the interpreter with NumPy. The commands take turns, so that a busy machine
+slows all alike. The exit status is 1 if a ratio is above its limit by half: a machine differs from
+another, and from itself, by less.
 """
 
 from __future__ import annotations
 
 import os
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -49,19 +48,15 @@ def main() -> int:
         "python -c pass": [*python, "-c", "pass"],
         "python -c 'import numpy'": [*python, "-c", "import numpy"],
         "popmodel --help": [*popmodel, "--help"],
-        "popmodel metrics, no cache": [*popmodel, "metrics", trace, "--no-cache"],
-        "popmodel metrics, first": [*popmodel, "metrics", trace],
-        "popmodel metrics, cached": [*popmodel, "metrics", trace],
+        "popmodel metrics": [*popmodel, "metrics", trace],
         "popmodel explain": [*popmodel, "explain", "load_balance"],
         "popmodel machine show": [*popmodel, "machine", "show"],
         "popmodel predict": [*popmodel, "predict", "--procs", "16", "--threads", "4"],
         "popmodel sweep": [*popmodel, "sweep", "--cores", "64"],
     }
     with tempfile.TemporaryDirectory() as folder:
-        cache = Path(folder) / "cache"
         environment = {
             **os.environ,
-            "POPMODEL_CACHE_DIR": str(cache),
             "OPENBLAS_NUM_THREADS": "1",
             "PYTHONPYCACHEPREFIX": str(Path(folder) / "compiled"),
         }
@@ -69,8 +64,6 @@ def main() -> int:
         times: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(ROUNDS + 1):
             for name, command in commands.items():
-                if name.endswith("first"):
-                    shutil.rmtree(cache, ignore_errors=True)
                 times[name].append(cpu(command, environment))
         medians = {name: statistics.median(each[1:]) for name, each in times.items()}
     base = medians["python -c 'import numpy'"]

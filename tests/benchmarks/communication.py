@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> None:
         for steps in given or (100, 400, 1600):
             path = Path(folder) / f"halo{steps}.ti"
             messages = write(path, side, steps)
-            reading, trace = timed(lambda path=path: read(path, cache=False, flop_rate=1e9))
+            reading, trace = timed(lambda path=path: read(path, flop_rate=1e9))
             programming, program = timed(lambda trace=trace: from_trace(trace))
             shaping, structure = timed(lambda t=trace, p=program: find_structure(t, p))
             finding, found = timed(lambda structure=structure: find(structure))

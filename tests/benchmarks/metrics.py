@@ -6,8 +6,8 @@ counters at every event, of about the given size. Then, each in a process of its
 a number of rounds,
 
 - *imported*: what the others import, and no trace,
-- *read*: the trace alone, not cached and cached,
-- *metrics*: the analysis without a cache, and with a filled one,
+- *read*: the trace alone,
+- *metrics*: the analysis,
 - *program*: from the read trace with its calls to the program of the replay, by operation; without
   the time of all that comes before.
 
@@ -48,8 +48,8 @@ peak = 1024 * int(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read
 print(used, peak, per)
 """
 NOTHING = ""
-READ = "trace = read(sys.argv[1], cache={cache})"
-METRICS = "analyse(read(sys.argv[1], cache={cache}))"
+READ = "trace = read(sys.argv[1])"
+METRICS = "analyse(read(sys.argv[1]))"
 PROGRAM = """
 from popmodel.trace.focus import focused
 from popmodel.trace.part import PROGRAM
@@ -142,7 +142,7 @@ def write(target: Path, processes: int, size: int) -> int:
     return calls
 
 
-def python(script: str, path: Path, cache: Path) -> Row:
+def python(script: str, path: Path) -> Row:
     """Run a script on a trace, with modules compiled beforehand as those that are installed."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
@@ -150,7 +150,7 @@ def python(script: str, path: Path, cache: Path) -> Row:
         capture_output=True,
         text=True,
         check=True,
-        env={**kept, "POPMODEL_CACHE_DIR": str(cache), "OPENBLAS_NUM_THREADS": "1"},
+        env={**kept, "OPENBLAS_NUM_THREADS": "1"},
     )
     seconds, peak, operations = done.stdout.split()
     return Row(float(seconds), int(peak), int(operations))
@@ -164,22 +164,19 @@ def wc(path: Path) -> Row:
     return Row(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, 0)
 
 
-def measure(path: Path, cache: Path, calls: int, rounds: int) -> None:
+def measure(path: Path, calls: int, rounds: int) -> None:
     """Print the table of one trace."""
     steps = {
         "imported": NOTHING,
-        "read, no cache": READ.format(cache=False),
-        "metrics, no cache": METRICS.format(cache=False),
-        "read, cached": READ.format(cache=True),
-        "metrics, cached": METRICS.format(cache=True),
+        "read": READ,
+        "metrics": METRICS,
         "program": PROGRAM,
     }
-    python(METRICS.format(cache=True), path, cache)
     results: dict[str, list[Row]] = {name: [] for name in ("wc -l", *steps)}
     for _ in range(rounds):
         results["wc -l"].append(wc(path))
         for name, script in steps.items():
-            results[name].append(python(script, path, cache))
+            results[name].append(python(script, path))
     size = path.stat().st_size / 1e6
     print(f"{path.name}: {size:.0f} MB of text, {calls} MPI calls, medians of {rounds}")
     print(f"{'':20}{'CPU s':>8}{'ratio':>8}{'peak MB':>9}{'B/call':>8}{'ns/op':>8}")
@@ -218,7 +215,7 @@ def main() -> None:
             processes, megabytes = map(int, each.split(":"))
             path = folder / f"stencil-{processes}-{megabytes}.prv"
             calls = write(path, processes, megabytes * 10**6)
-            measure(path, Path(temporary) / "cache", calls, options.rounds)
+            measure(path, calls, options.rounds)
 
 
 if __name__ == "__main__":

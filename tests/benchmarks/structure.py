@@ -42,7 +42,7 @@ def stencil(folder: Path, processes: int, megabytes: int) -> tuple[float, float,
     if not path.exists():
         metrics.write(path, processes, megabytes * 10**6)
     begin = time.process_time()
-    trace = read(path, cache=False)
+    trace = read(path)
     program = from_trace(trace)
     middle = time.process_time()
     found = find(trace, program)

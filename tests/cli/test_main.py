@@ -350,7 +350,7 @@ ROOMS = ("popmodel.efficiency", "popmodel.machine", "popmodel.model")
         (["--help"], HEAVY),
         (["metrics", "--help"], HEAVY),
         (["info", "two.prv"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
-        (["info", "two.prv", "--no-cache"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
+        (["info", "two.prv"], (*BESIDE_NUMPY, *ROOMS, "popmodel.simulator")),
         (["metrics", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["replay", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),
         (["sensitivity", "two.prv"], (*BESIDE_NUMPY, "popmodel.model")),

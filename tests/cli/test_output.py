@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(trace: str, shell: Shell) 
         resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 
     before = set(Path().iterdir())
-    command = ("metrics", trace, "--no-cache", "-o", "out.json", "--force")
+    command = ("metrics", trace, "-o", "out.json", "--force")
     finished = shell(*command, preexec_fn=limit)
     assert finished.returncode == 1
     assert finished.stderr == (

@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(
     verb, name = writing
     Path(name).write_text("precious")
     before = set(Path().iterdir())
-    done = shell(verb, run_, "--no-cache", "-o", name, "--force", preexec_fn=limit)
+    done = shell(verb, run_, "-o", name, "--force", preexec_fn=limit)
     assert done.returncode == 1
     assert f"{name}: cannot be written: file too large\n" in done.stderr
     assert Path(name).read_text() == "precious"
@@ -95,7 +95,7 @@ def test_an_interrupt_leaves_the_old_file_and_no_other(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(files, "_complete", interrupted)
-    status, _, err = popmodel(verb, run_, "--no-cache", "-o", name, "--force")
+    status, _, err = popmodel(verb, run_, "-o", name, "--force")
     assert (status, err.splitlines()[-1]) == (130, "popmodel: interrupted")
     assert Path(name).read_text() == "precious"
     assert set(Path().iterdir()) == before
@@ -146,7 +146,7 @@ def test_the_path_of_a_replayed_run_is_on_a_rank_or_in_a_message_at_any_time(
     assert status == 0
     told = json.loads(out)
     assert told["runtime"] == pytest.approx(told["measured_runtime"], abs=5e-9)
-    part = focused(read("path.prv", cache=False), Part.of(None, None, False))[0]
+    part = focused(read("path.prv"), Part.of(None, None, False))[0]
     stretches = []
     events = part.whole.records.events if part.whole else part.records.events
     for location in range(part.processes):

@@ -60,7 +60,7 @@ def trace_of(folder: Path, *calls: tuple, processes: int = 1) -> Trace:
     for each in calls:
         call(writer, *each)
     writer.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 def named(run: Run) -> list[tuple[str, str, str, int]]:

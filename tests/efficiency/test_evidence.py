@@ -18,7 +18,7 @@ DATA = Path(__file__).parent.parent / "data"
 
 def measured(writer: TraceWriter, path: Path) -> Run:
     writer.write(path / "x.prv")
-    return analyse(read(path / "x.prv", cache=False))
+    return analyse(read(path / "x.prv"))
 
 
 def test_serial_code_is_found_between_regions(tmp_path: Path) -> None:

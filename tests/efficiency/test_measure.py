@@ -224,7 +224,7 @@ def test_regions_are_named_by_function_and_line_and_ordered_by_cost(tmp_path: Pa
         writer.event(0, 0, begin + 10, [(PARALLEL, 0)])
     writer.write(tmp_path / "x.prv")
 
-    first, second = analyse(read(tmp_path / "x.prv", cache=False)).observables.regions
+    first, second = analyse(read(tmp_path / "x.prv")).observables.regions
     assert (first.name, first.count, first.cost) == ("update (update.c:17)", 1, 9e-9)
     assert (second.name, second.count) == ("solve", 2)
     assert second.wall == pytest.approx(20e-9)
@@ -281,7 +281,7 @@ def test_counters_by_other_numbers_are_found_by_their_label(tmp_path: Path) -> N
     writer.event(0, 0, 100, [(42009999, 77)])
     writer.write(tmp_path / "x.prv")
 
-    run = analyse(read(tmp_path / "x.prv", cache=False)).observables
+    run = analyse(read(tmp_path / "x.prv")).observables
     assert run.instructions.tolist() == [77]
     assert run.absent["cycles"] == "no hardware counter of cycles"
 
@@ -302,7 +302,7 @@ def test_threads_of_different_number(tmp_path: Path) -> None:
             writer.state(process, thread, 0, 10 + thread, 1)
     writer.write(tmp_path / "x.prv")
 
-    run = analyse(read(tmp_path / "x.prv", cache=False)).observables
+    run = analyse(read(tmp_path / "x.prv")).observables
     assert run.threads.tolist() == [1, 3]
     assert run.node.tolist() == [0, 1]
     assert run.useful == pytest.approx(seconds(10, 10, 11, 12))
@@ -378,7 +378,7 @@ def test_a_trace_without_states_is_refused(tmp_path: Path) -> None:
     writer.write(tmp_path / "x.prv")
 
     with pytest.raises(TraceError, match="no state records") as caught:
-        analyse(read(tmp_path / "x.prv", cache=False))
+        analyse(read(tmp_path / "x.prv"))
     assert "trace with states" in str(caught.value.hint)
 
 
@@ -413,7 +413,7 @@ def test_states_that_do_not_cover_the_regions_are_said(tmp_path: Path) -> None:
     for thread in range(2):
         writer.event(0, thread, 1000, [(FUNCTION, 0)] + [(PARALLEL, 0)] * (thread == 0))
     writer.write(tmp_path / "x.prv")
-    run = analyse(read(tmp_path / "x.prv", cache=False))
+    run = analyse(read(tmp_path / "x.prv"))
     assert any("the states of rank 0 leave 0.000000800 s uncovered" in n for n in run.notes)
     assert run.observables.idle_serial is None
     assert run.observables.absent["idle_serial"] == (
@@ -430,7 +430,7 @@ def test_states_that_overlap_are_said(tmp_path: Path) -> None:
     writer.state(0, 0, 0, 100, 1)
     writer.state(0, 0, 50, 150, 1)
     writer.write(tmp_path / "x.prv")
-    run = analyse(read(tmp_path / "x.prv", cache=False))
+    run = analyse(read(tmp_path / "x.prv"))
     assert run.observables.useful == pytest.approx(seconds(150))
     assert run.notes == ("the states of rank 0 overlap by 0.000000050 s, which count twice",)
 
@@ -444,7 +444,7 @@ def test_workers_outside_their_masters_regions_are_said(tmp_path: Path) -> None:
     writer.state(0, 1, 0, 90, 1)
     writer.event(0, 1, 90, [(FUNCTION, 0)])
     writer.write(tmp_path / "x.prv")
-    (note,) = analyse(read(tmp_path / "x.prv", cache=False)).notes
+    (note,) = analyse(read(tmp_path / "x.prv")).notes
     assert note == (
         "parallel regions lose 0.000000000 s one by one, -0.000000050 s by their efficiency: "
         "worker threads run outlined functions for 0.000000050 s outside their masters' parallel "
@@ -463,7 +463,7 @@ def two_threads(folder: Path, functions: int, workers: int = 1) -> Run:
             writer.event(0, thread, 20, [(FUNCTION, 1)])
             writer.event(0, thread, 80, [(FUNCTION, 0)])
     writer.write(folder / "x.prv")
-    return analyse(read(folder / "x.prv", cache=False))
+    return analyse(read(folder / "x.prv"))
 
 
 def test_a_worker_without_outlined_functions_is_useful_outside_of_regions(tmp_path: Path) -> None:
@@ -571,7 +571,7 @@ def test_time_before_all_states_is_said(gap: int, tmp_path: Path) -> None:
         writer.event(rank, 0, gap + 500 + 100 * rank, [(50000002, 8)])
         writer.event(rank, 0, gap + 1000, [(50000002, 0)])
     writer.write(tmp_path / "x.prv")
-    run = analyse(read(tmp_path / "x.prv", cache=False))
+    run = analyse(read(tmp_path / "x.prv"))
     assert any("no state is recorded in the first" in said for said in run.caveats)
     for family in load_families().values():
         family.evaluate(run.observables.aggregates(), run.observables.absent)
@@ -595,6 +595,6 @@ def test_a_region_has_its_own_name_where_a_nested_one_ran_on_the_master_first(
     for thread in range(2):
         writer.state(0, thread, 0, 2000, 1)
     writer.write(tmp_path / "x.prv")
-    run = analyse(read(tmp_path / "x.prv", cache=False))
+    run = analyse(read(tmp_path / "x.prv"))
     assert run.observables.regions is not None
     assert [region.count for region in run.observables.regions] == [2]

@@ -23,7 +23,7 @@ MOST_BYTES = 200_000
 
 @pytest.fixture(scope="module")
 def trace() -> Trace:
-    return reader.read(TRACE, cache=False)
+    return reader.read(TRACE)
 
 
 def test_it_is_small_and_names_no_place() -> None:

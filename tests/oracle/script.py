@@ -147,4 +147,4 @@ class Script:
     def read(self, folder: Path) -> Trace:
         """Write the trace and read it."""
         self.writer.write(folder / "script.prv")
-        return read(folder / "script.prv", cache=False)
+        return read(folder / "script.prv")

@@ -90,7 +90,7 @@ TRACES = ["bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mixnbc.4", "mi
 
 @pytest.mark.parametrize("name", TRACES)
 def test_useful_time_and_counters_of_phases_are_those_of_the_run(name: str) -> None:
-    trace = read(DATA / f"{name}.prv.gz", cache=False)
+    trace = read(DATA / f"{name}.prv.gz")
     found = of_trace(trace)
     measured = analyse(trace, part=Part(from_start=True)).observables
     useful = sum(phase.useful.sum() for phase in found.phases)
@@ -99,7 +99,7 @@ def test_useful_time_and_counters_of_phases_are_those_of_the_run(name: str) -> N
 
 @pytest.mark.parametrize("part", [Part(), Part(begin=830_000_000, end=850_000_000)])
 def test_phases_of_a_window_add_up_to_the_window(part: Part) -> None:
-    trace = read(DATA / "ft.S.4.prv.gz", cache=False)
+    trace = read(DATA / "ft.S.4.prv.gz")
     found = of_trace(trace, part)
     measured = analyse(trace, part=part).observables
     by_process = sum(phase.by_sequence(phase.useful) for phase in found.phases)
@@ -136,7 +136,7 @@ def test_what_a_window_holds_of_calls_is_no_computing(
     real_trace: Callable[[str], Path], name: str, edges: st.DataObject
 ) -> None:
     """Calls of which nothing is modelled lie inside bursts, wherever a window cuts these."""
-    trace = read(real_trace(name), cache=False)
+    trace = read(real_trace(name))
     times = st.integers(0, trace.end)
     begin, end = sorted(edges.draw(st.lists(times, min_size=2, max_size=2, unique=True)))
     assume(state_times(trace.window(begin, end))[0].any())
@@ -204,7 +204,7 @@ def test_phases_that_hardly_take_time_are_small(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["bt-mz.S.2x2", "lu.S.4", "mix.4"])
 def test_small_phases_of_many_are_summed_up(name: str) -> None:
-    trace = read(DATA / f"{name}.prv.gz", cache=False)
+    trace = read(DATA / f"{name}.prv.gz")
     structure = find(trace)
     found, most = phases(structure, trace), len(phases(structure, trace)) - 1
     assert phases(structure, trace, most=most + 1).notes == found.notes
@@ -233,6 +233,6 @@ def test_small_phases_of_many_are_summed_up(name: str) -> None:
 
 
 def test_an_untimed_trace_has_the_computing_that_it_states() -> None:
-    trace = read(DATA / "smpi" / "jac2048.4.ti.txt.gz", flop_rate=1e9, cache=False)
+    trace = read(DATA / "smpi" / "jac2048.4.ti.txt.gz", flop_rate=1e9)
     found = phases(find(trace), trace)
     assert found.seconds == pytest.approx(find(trace).program.compute().sum() / 1e9, rel=1e-6)

@@ -20,7 +20,7 @@ DATA = ROOT / "tests" / "data"
 @cache
 def of_program(path: Path) -> Phases:
     """Phases from MPI_Init to MPI_Finalize."""
-    trace = read(path, cache=False)
+    trace = read(path)
     return phases(find(trace), trace, focused(trace)[0])
 
 

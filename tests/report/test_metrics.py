@@ -29,7 +29,7 @@ def run(tmp_path: Path) -> Run:
     script = TraceWriter(threads=(1,))
     script.state(0, 0, 0, 10_000_000, 1)
     script.write(tmp_path / "x.prv")
-    return analyse(read(tmp_path / "x.prv", cache=False))
+    return analyse(read(tmp_path / "x.prv"))
 
 
 def shown(*runs: Run) -> dict[str, Any]:

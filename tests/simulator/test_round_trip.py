@@ -195,11 +195,11 @@ def test_a_replayed_run_is_that_run_wherever_it_is_replayed(
 ) -> None:
     on = PRESETS[network]
     original = from_trace(run(READY[name], persistent=0.1, transient=0.1).read(tmp_path))
-    source = read(tmp_path / "synthetic.prv", cache=False)
+    source = read(tmp_path / "synthetic.prv")
     moments = Replayer(original).moments(on)
     written = replayed(source, original, moments.begin, moments.end)
     write(tmp_path / "replayed.prv", written, labels_of(source))
-    program = from_trace(read(tmp_path / "replayed.prv", cache=False))
+    program = from_trace(read(tmp_path / "replayed.prv"))
     runtimes = replay(original, on).end, replay(program, on).end
     assert runtimes[1] == pytest.approx(runtimes[0], abs=2e-9 * len(original.kind))
 
@@ -218,7 +218,7 @@ def test_a_real_trace_in_microseconds(
         coarse.append(":".join(fields))
     (tmp_path / "x.prv").write_text("\n".join(coarse) + "\n")
     fine = from_trace(read(real_trace(name)))
-    program = from_trace(read(tmp_path / "x.prv", cache=False))
+    program = from_trace(read(tmp_path / "x.prv"))
     assert (program.notes, program.operations) == (fine.notes, fine.operations)
     # Every burst loses or gains less than a microsecond.
     bound = 1e-6 * max(np.diff(fine.offsets))

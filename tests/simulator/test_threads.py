@@ -75,7 +75,7 @@ class Team:
         for process, end in enumerate(ends):
             self.writer.event(process, 0, end, [(40000001, 0)])
         self.writer.write(folder / "team.prv")
-        return read(folder / "team.prv", cache=False)
+        return read(folder / "team.prv")
 
 
 def message_between_threads() -> Team:

@@ -44,7 +44,7 @@ def of_replay(trace: Trace, network: Network, program: Program | None = None) ->
 def written(trace: Trace, network: Network, folder: Path) -> Trace:
     """The trace of a replay, written and read again."""
     write(folder / "replayed.prv.gz", of_replay(trace, network), labels_of(trace))
-    return read(folder / "replayed.prv.gz", cache=False)
+    return read(folder / "replayed.prv.gz")
 
 
 @pytest.mark.long(after=7)
@@ -130,7 +130,7 @@ def test_any_run_is_read_again_as_it_was_replayed(
         mine = slice(first, stop)
         assert (calls.entry[mine][1:] >= calls.exit[mine][:-1]).all()
     write(tmp_path / "x.prv", told, labels_of(trace))
-    again = from_trace(read(tmp_path / "x.prv", cache=False))
+    again = from_trace(read(tmp_path / "x.prv"))
     assert again.compute().tolist() == program.compute().tolist()
     assert again.operations == program.operations
 

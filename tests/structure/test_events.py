@@ -51,7 +51,7 @@ class Run:
             self.writer.event(process, 0, 0, [(40000001, 1)])
             self.writer.event(process, 0, end, [(40000001, 0)])
         self.writer.write(folder / "run.prv")
-        return read(folder / "run.prv", cache=False)
+        return read(folder / "run.prv")
 
 
 def found(trace):

@@ -76,7 +76,7 @@ class Run:
         """Write the trace into a folder, and read it."""
         from popmodel.trace import read
 
-        return read(self.write(folder / name), cache=False)
+        return read(self.write(folder / name))
 
 
 def spread(count: int, cv: float, seed: int = 0) -> list[float]:

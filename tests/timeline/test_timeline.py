@@ -19,7 +19,7 @@ def of(folder: Path, records: str, duration: int = 1000) -> Timeline:
     path = folder / "x.prv"
     head = f"#Paraver (20/11/2026 at 23:14):{duration}_ns:1(4):1:2(1:1,1:1),0\n"
     path.write_text(head + records)
-    return timeline(read(path, cache=False))
+    return timeline(read(path))
 
 
 def told(rank: int, begin: int, end: int, type_: int, value: int) -> str:

@@ -22,7 +22,7 @@ TYPES = [50000001, 50000002, 50000003, 60000001]
 def traced(tmp_path: Path, writer: TraceWriter) -> Trace:
     writer.event(0, 0, 0, [(99_000_001, 0)])  # a trace's times count from its first record
     writer.write(tmp_path / "x.prv")
-    return read(tmp_path / "x.prv", cache=False)
+    return read(tmp_path / "x.prv")
 
 
 def test_entries_and_exits_are_paired_by_location(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_the_tally_is_that_of_the_paired_calls(
         writer.event(*where, time, [(50000001, value), (50100001, 8)])
     path = tmp_path_factory.mktemp("tally") / "x.prv"
     writer.write(path)
-    trace = read(path, cache=False)
+    trace = read(path)
     calls = trace.calls()
     counts, warnings = trace.records.tally()
     assert warnings == calls.warnings
@@ -212,7 +212,7 @@ def test_calls_that_were_let_go_are_made_again(tmp_path: Path) -> None:
     writer.event(0, 0, 20, [(50000001, 2)])
     writer.event(0, 0, 30, [(50000001, 0)])
     writer.write(tmp_path / "x.prv")
-    trace = read(tmp_path / "x.prv", cache=False)
+    trace = read(tmp_path / "x.prv")
     part = trace.window(5, 25)
     for each in (trace, part):
         calls = each.calls()

@@ -42,7 +42,7 @@ def test_what_is_too_small_is_said(
         writer.event(0, 0, 100 * number + 50, [(type_, 0)])
     writer.write(tmp_path / "x.prv")
     told = [] if said is None else [f"the analysed part {said}: too little for reliable numbers"]
-    trace = read(tmp_path / "x.prv", cache=False)
+    trace = read(tmp_path / "x.prv")
     assert too_small(trace) == told
     assert list(caveats(*focused(trace, Part(from_start=True)))) == told
 
@@ -55,7 +55,7 @@ def switched_off(folder: Path, milliseconds: int) -> Trace:
     writer.state(0, 0, on, 100 * MS, TRACING_DISABLED)
     writer.state(1, 0, 0, 100 * MS, 1)
     writer.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 def test_for_how_long_tracing_was_off_is_said(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_moment_of_it_is_no_matter(tmp_path: Path) -> None:
     writer.state(0, 0, 0, 10, TRACING_DISABLED)
     writer.state(0, 0, 10, 100 * MS, 1)
     writer.write(tmp_path / "x.prv")
-    assert untraced(read(tmp_path / "x.prv", cache=False)) == []
+    assert untraced(read(tmp_path / "x.prv")) == []
 
 
 def test_time_without_tracing_does_not_make_a_run_longer(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_time_without_tracing_does_not_make_a_run_longer(tmp_path: Path) -> None
     writer.state(0, 0, 4 * MS, 100 * MS, TRACING_DISABLED)
     writer.write(tmp_path / "y.prv")
     assert too_small(part) == []
-    assert too_small(read(tmp_path / "y.prv", cache=False)) == [
+    assert too_small(read(tmp_path / "y.prv")) == [
         "the analysed part lasts only 4.00 ms: too little for reliable numbers"
     ]
 
@@ -90,7 +90,7 @@ def test_what_is_analysed_is_said_before(tmp_path: Path) -> None:
     writer = TraceWriter([1], duration=100 * MS)
     writer.state(0, 0, 0, 100 * MS, 1)
     writer.write(tmp_path / "x.prv")
-    trace = read(tmp_path / "x.prv", cache=False)
+    trace = read(tmp_path / "x.prv")
     assert caveats(*focused(trace, Part(1 * MS, 3 * MS))) == (
         "analysed 0.002 s of 0.1 s: 1 ms to 3 ms (left out: 0.001 s before, 0.097 s after)",
         "the analysed part lasts only 2.00 ms: too little for reliable numbers",

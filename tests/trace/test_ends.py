@@ -16,4 +16,4 @@ def test_a_process_ends_where_it_says_so_else_with_its_last_record(tmp_path: Pat
     writer.event(1, 1, 95, [(40000001, 0)])  # of a thread that is not the master
     writer.event(2, 0, 80, [(50000001, 0)])
     writer.write(tmp_path / "x.prv")
-    assert read(tmp_path / "x.prv", cache=False).ends().tolist() == [90, 70, 80, 0]
+    assert read(tmp_path / "x.prv").ends().tolist() == [90, 70, 80, 0]

@@ -44,7 +44,7 @@ def run(
         if exit_ >= 0:
             writer.event(*where, exit_ * S, [(OTHER, 0)])
     writer.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 def limits(focus: Focus) -> tuple[float, float, float, float]:
@@ -176,7 +176,7 @@ def test_a_window_in_which_nothing_is_recorded_is_not_taken(tmp_path: Path) -> N
         writer.event(0, 0, entry * S, [(OTHER, value)])
         writer.event(0, 0, (entry + 1) * S, [(OTHER, 0)])
     writer.write(tmp_path / "x.prv")
-    part, focus = focused(read(tmp_path / "x.prv", cache=False))
+    part, focus = focused(read(tmp_path / "x.prv"))
     assert part.whole is None
     assert focus.caveats == (
         "the whole run is analysed: no states from MPI_Init to MPI_Finalize (2 s to 9 s)",
@@ -209,7 +209,7 @@ def test_other_events_inside_init_do_not_end_it(tmp_path: Path) -> None:
         writer.event(0, 0, time, [(42000050, 7)])
     writer.event(0, 0, 2 * S, [(OTHER, 0)])
     writer.write(tmp_path / "x.prv")
-    assert find(read(tmp_path / "x.prv", cache=False)).begin == 2 * S
+    assert find(read(tmp_path / "x.prv")).begin == 2 * S
 
 
 def test_only_the_chosen_application_counts(tmp_path: Path) -> None:
@@ -226,7 +226,5 @@ def test_only_the_chosen_application_counts(tmp_path: Path) -> None:
         ]
     head, body = lines[:1], sorted(lines[1:], key=lambda line: int(line.split(":")[5]))
     (tmp_path / "x.prv").write_text("\n".join([*head, *body]) + "\n")
-    first, second = (
-        find(read(tmp_path / "x.prv", application=number, cache=False)) for number in (1, 2)
-    )
+    first, second = (find(read(tmp_path / "x.prv", application=number)) for number in (1, 2))
     assert (limits(first)[:2], limits(second)[:2]) == ((2, 9), (4, 5))

@@ -27,7 +27,7 @@ def test_a_file_with_another_name_is_known_by_how_it_begins(tmp_path: Path, name
     (tmp_path / "plain.txt").write_bytes(gzip.decompress((DATA / name).read_bytes()))
     wanted = read(DATA / name).calls()
     for file in ("packed", "plain.txt"):
-        calls = read(tmp_path / file, cache=False).calls()
+        calls = read(tmp_path / file).calls()
         assert calls.entry.tolist() == wanted.entry.tolist()
         assert calls.names == wanted.names
 

@@ -29,7 +29,7 @@ def trace(folder: Path, *events: tuple[int, int, int]) -> Trace:
     for process, time, value in events:
         script.event(process, 0, time, [(Event.LEFT_OUT, value)])
     script.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 def test_nothing_is_left_out_of_other_traces(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def run(folder: Path, *lost: tuple[int, int, int, int], processes: int = 2) -> T
     for process, thread, time, reason in lost:
         writer.event(process, thread, time * S, [(Event.LOST, reason)])
     writer.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 def test_a_run_without_losses_has_none(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_replay_that_stops_names_the_rank_that_ended_early(tmp_path: Path) -> 
     writer.event(0, 0, 8 * S, [(COLLECTIVE, 0)])
     writer.event(1, 0, 5 * S, [(Event.LOST, KILLED)])
     writer.write(tmp_path / "x.prv")
-    program = from_trace(read(tmp_path / "x.prv", cache=False))
+    program = from_trace(read(tmp_path / "x.prv"))
     with pytest.raises(ReplayError) as caught:
         replay(program, PRESETS["ideal"])
     assert caught.value.message.endswith("records lost: rank 1 from 5 s on (killed or crashed)")

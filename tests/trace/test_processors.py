@@ -26,7 +26,7 @@ def run(folder: Path, *threads: tuple[int, int, int, int], processes: int = 2) -
         if used or waited:
             writer.event(process, 0, 10 * S, [(Event.USED, used * S), (Event.WAITED, waited * S)])
     writer.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 def test_a_run_of_which_it_is_not_known(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def traced(
             writer.event(*place, begin, [(REGION, 1)])
             writer.event(*place, end, [(REGION, 0)])
     writer.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 def windows(trace: Trace, **asked: int) -> tuple[list[Span], tuple[str, ...]]:
@@ -136,7 +136,7 @@ def with_mpi(folder: Path, *spans: Span) -> Trace:
         writer.event(0, 0, begin, [(REGION, 1)])
         writer.event(0, 0, end, [(REGION, 0)])
     writer.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 def test_the_start_and_the_end_of_mpi_are_no_part_of_a_region(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_parallel_region_by_its_name(tmp_path: Path) -> None:
         for thread in (0, 1):
             writer.state(process, thread, 0, END, 1)
     writer.write(tmp_path / "x.prv")
-    run = analyse(read(tmp_path / "x.prv", cache=False), part=Part(region="sweep"))
+    run = analyse(read(tmp_path / "x.prv"), part=Part(region="sweep"))
     assert run.observables.runtime == pytest.approx(16e-9)
     assert run.observables.in_openmp == pytest.approx(16e-9)
     assert [(region.name, region.count) for region in run.observables.regions] == [("sweep", 4)]
@@ -204,7 +204,7 @@ def test_all_parallel_regions_of_a_function_by_its_name(tmp_path: Path) -> None:
         writer.event(0, 0, begin + 8, [(OUTLINED, 0), (PARALLEL, 0)])
     writer.state(0, 0, 0, END, 1)
     writer.write(tmp_path / "x.prv")
-    trace = read(tmp_path / "x.prv", cache=False)
+    trace = read(tmp_path / "x.prv")
     for name, spans in {
         "CalcForceForNodes": [(10, 18), (40, 48)],
         "CalcForceForNodes (region 2)": [(40, 48)],
@@ -225,7 +225,7 @@ def test_unknown_names(tmp_path: Path, name: str, hint: str) -> None:
         writer.event(0, 0, 10 * value, [(REGION, value)])
         writer.event(0, 0, 10 * value + 5, [(REGION, 0)])
     writer.write(tmp_path / "x.prv")
-    trace = read(tmp_path / "x.prv", cache=False)
+    trace = read(tmp_path / "x.prv")
     with pytest.raises(PartError) as caught:
         focused(trace, Part(region=name))
     assert caught.value.message == f"{trace.path}: no region '{name}'"

@@ -40,7 +40,7 @@ def traced(
     for process, time, value in events:
         writer.event(process, 0, time, [(type_, value)])
     writer.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 def spans(found: Occurrences) -> dict[str, list[tuple[int, int, int]]]:

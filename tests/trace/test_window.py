@@ -27,7 +27,7 @@ END = 100
 def traced(tmp_path: Path, writer: TraceWriter) -> Trace:
     writer.event(0, 0, 0, [(99_000_001, 0)])  # a trace's times count from its first record
     writer.write(tmp_path / "x.prv")
-    return read(tmp_path / "x.prv", cache=False)
+    return read(tmp_path / "x.prv")
 
 
 TABLES = (

@@ -309,7 +309,7 @@ def test_regions_come_back_from_the_trace_however_they_cross(
         writer.event(0, 0, time, [(type_, value)])
     path = tmp_path_factory.mktemp("regions") / "x.prv"
     writer.write(path)
-    found = user_regions(read(path, cache=False))
+    found = user_regions(read(path))
     columns = (each.tolist() for each in (found.label, found.begin, found.end))
     named = (
         (int(found.names[label].split()[-1]), *span) for label, *span in zip(*columns, strict=True)

@@ -46,7 +46,7 @@ def trace_of(folder: Path) -> Path:
 
 
 def test_all_screens_count_the_calls_that_were_made(tmp_path: Path) -> None:
-    trace = read(trace_of(tmp_path), cache=False)
+    trace = read(trace_of(tmp_path))
     inside = {name: n for name, n in MADE.items() if name not in ("MPI_Init", "MPI_Finalize")}
     assert info.info(trace)["calls"] == MADE
     document = communication.communication(trace).to_dict()

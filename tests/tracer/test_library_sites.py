@@ -82,7 +82,7 @@ def test_calls_of_a_library_are_the_library_s(run: Run, mpi: Mpi, tmp_path: Path
     assert done.returncode == 0, done.stderr
     target = tmp_path / "x.prv"
     merge(run.raw, target, locate=SourceLines())
-    trace = reader.read(target, cache=False)
+    trace = reader.read(target)
     labels = trace.records.labels.event_values
     assert set(labels[CALLER].values()) == {"End", "main", "halo"}
     assert {re.sub(r"0x[0-9a-f]+", "0x", text) for text in labels[LINE].values()} == {

@@ -41,7 +41,7 @@ def merged(run: Run, name: str = "x.prv", **options) -> Iterator[tuple[Trace, Me
     with tempfile.TemporaryDirectory() as folder:
         raw = run.write(Path(folder) / "raw")
         told = merge(raw, Path(folder) / name, **options)
-        yield reader.read(told.path, cache=False), told
+        yield reader.read(told.path), told
         assert {path.name for path in Path(folder).iterdir()} == {
             "raw", name, "x.pcf", "x.row",
         }  # fmt: skip

@@ -42,7 +42,7 @@ def test_a_merged_trace_says_what_threads_had(tmp_path: Path) -> None:
         process.say("usage", thread=0, used=700, waited=rank)
         process.end(1000)
     merge(run.write(tmp_path / "raw"), tmp_path / "x.prv")
-    trace = reader.read(tmp_path / "x.prv", cache=False)
+    trace = reader.read(tmp_path / "x.prv")
     told = (Event.CPUS, Event.SHARING, Event.USED, Event.WAITED)
     found = [sorted(trace.marks(event).value.tolist()) for event in told]
     assert found == [[1, 2], [1, 2], [700, 700], [0, 1]]

@@ -221,7 +221,7 @@ def test_a_limit_of_size_is_told_and_marked(tmp_path: Path) -> None:
     folder = run.write(tmp_path / "raw")
     assert told(folder) == {"threads whose last records are missing: --max-size was reached": 1}
     merge(folder, tmp_path / "x.prv")
-    (loss,) = losses(read_trace(tmp_path / "x.prv", cache=False))
+    (loss,) = losses(read_trace(tmp_path / "x.prv"))
     assert (loss.process, loss.reason) == (1, LIMITED)
     assert describe([loss]).endswith("(--max-size reached)")
 

@@ -103,7 +103,7 @@ def test_each_run_becomes_a_trace(tmp_path: Path) -> None:
     )
     assert names == ["x.run1.prv", "x.run2.prv"]
     assert [one.path.name for one in made] == names
-    assert [reader.read(one.path, cache=False).processes for one in made] == [2, 3]
+    assert [reader.read(one.path).processes for one in made] == [2, 3]
     assert told == sorted(told)
     assert told[-1] == pytest.approx(1)
     with pytest.raises(TraceError, match="contains 2 runs"):

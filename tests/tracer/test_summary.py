@@ -93,7 +93,7 @@ def test_threads_that_share_a_core_are_told_first(plan: Plan, tmp_path: Path) ->
     (said,) = merged.crowding
     assert said.startswith("more threads than CPUs: 2 threads may use only 1 CPU (thread 0 of rank")
     assert "waited for a CPU 40 % of the time" in said
-    assert crowding(read(merged.path, cache=False)) == [said]
+    assert crowding(read(merged.path)) == [said]
     document = traced([merged], raw=None, cost=None)
     assert document["caveats"] == [said]
     first, *_ = VIEWS.blocks(document)

@@ -109,7 +109,7 @@ def test_every_table_of_the_path_adds_up(program, network) -> None:
 @pytest.mark.parametrize("name", ["cg.S.2", "mix.4", "mixnbc.4", "comd.4", "bt-mz.S.2x2"])
 @pytest.mark.parametrize("network", [Network(), LATENT])
 def test_on_real_traces_shares_and_gains_fit_together(name, network) -> None:
-    trace = focused(read(f"tests/data/{name}.prv.gz", cache=False))[0]
+    trace = focused(read(f"tests/data/{name}.prv.gz"))[0]
     program = from_trace(trace)
     found = found_of(program, network, trace=trace)
     runtime = carry_out(program, network).runtime
@@ -153,7 +153,7 @@ def test_threads_that_call_mpi_are_of_their_ranks(tmp_path) -> None:
         writer.event(rank, 0, 1000, [(40000001, 0)])
     writer.message((0, 1), (1, 1), (500, 510), (200, 700), 8)
     writer.write(tmp_path / "team.prv")
-    trace = read(tmp_path / "team.prv", cache=False)
+    trace = read(tmp_path / "team.prv")
     program = from_trace(trace)
     assert len(program.threads)
     found = found_of(program, LATENT, trace=trace)

@@ -82,7 +82,7 @@ def test_without_transfer_and_waiting_nothing_is_slower(times):
 
 @pytest.mark.parametrize("name", ["mix.4", "cg.S.2"])
 def test_balanced_processes_compute_equally_long(name):
-    program = from_trace(focused(read(f"tests/data/{name}.prv.gz", cache=False))[0])
+    program = from_trace(focused(read(f"tests/data/{name}.prv.gz"))[0])
     even = balanced(program, SLOW).compute()
     assert even == pytest.approx(np.full(program.processes, program.compute().mean()), rel=1e-12)
 

@@ -76,7 +76,7 @@ def test_an_empty_path_marks_nothing(trace):
 def test_the_trace_with_the_path_reads_as_before(trace, tmp_path):
     target = tmp_path / "path.prv.gz"
     write_path(path_of(*STEPS), from_trace(trace), trace, target, "2 us, 10 GB/s")
-    again = read(target, cache=False)
+    again = read(target)
     assert again.calls().entry.tolist() == trace.calls().entry.tolist()
     assert len(again.records.events.time) == len(trace.records.events.time) + 5
     legend = (tmp_path / "path.pcf").read_text()
@@ -87,6 +87,6 @@ def test_the_trace_with_the_path_reads_as_before(trace, tmp_path):
 def test_a_trace_of_another_format_is_refused(tmp_path):
     source = tmp_path / "ti.txt"
     source.write_text("0 init\n0 compute 1e9\n0 finalize\n")
-    trace = read(source, cache=False)
+    trace = read(source)
     with pytest.raises(TraceError, match="the header lacks"):
         write_path(path_of(), from_trace(trace), trace, tmp_path / "x.prv", "ideal")

@@ -155,7 +155,7 @@ def test_a_region_cut_out_of_a_run_is_all_of_it(folder):
 
 @pytest.mark.parametrize("name", ["bt-mz.S.2x2", "mix.4", "comd.4"])
 def test_parts_of_the_bursts_of_real_traces_add_up(name):
-    trace = focused(read(f"tests/data/{name}.prv.gz", cache=False))[0]
+    trace = focused(read(f"tests/data/{name}.prv.gz"))[0]
     program = from_trace(trace)
     regions = regions_of(program, trace)
     parts = np.bincount(regions.row, regions.time, program.operations + program.processes)
@@ -165,7 +165,7 @@ def test_parts_of_the_bursts_of_real_traces_add_up(name):
 
 
 def test_parallel_regions_of_a_hybrid_run_are_regions():
-    trace = focused(read("tests/data/bt-mz.S.2x2.prv.gz", cache=False))[0]
+    trace = focused(read("tests/data/bt-mz.S.2x2.prv.gz"))[0]
     regions = regions_of(from_trace(trace), trace)
     named = dict(zip(regions.names, regions.kinds, strict=True))
     assert named["exact_rhs_"] == "parallel region"

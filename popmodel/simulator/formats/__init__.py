@@ -51,7 +51,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
 
 def _read(path: Path) -> None:
     """Read a written program as a replay of it would."""
-    from_trace(read(path, cache=False))
+    from_trace(read(path))
 
 
 def write(program: Program, path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def add_events(source: Path, target: Path, added: Added) -> None:
     if target.exists() and target.samefile(source):
         raise UsageError(f"-o {target}: is the trace itself", "choose another path with -o")
     try:
-        with files.written(target, read=partial(read, cache=False)) as file:
+        with files.written(target, read=partial(read)) as file:
             if target.suffix == ".gz":
                 with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1, mtime=0) as packed:
                     packed.writelines(_lines(source, added))

@@ -1,4 +1,4 @@
-"""The columns that a scan ends in, whatever holds them: memory, a cache or a temporary file."""
+"""The columns that a scan ends in, in memory or in a temporary file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import give_back
-from popmodel.trace.container import Shape, Writer
-from popmodel.trace.paraver.spill import Spill
+from popmodel.trace.paraver.spill import ColumnFile, Shapes, Spill
 from popmodel.trace.tables import Events, Int64, Messages, States, offsets_of
 
 SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
@@ -48,14 +47,14 @@ Arrays = dict[str, np.ndarray]
 """Columns by name, as ``events.time``; ``events.offsets`` and the like are the partitions."""
 
 
-def shapes_of(counts: Iterable[Int64]) -> dict[str, Shape]:
+def shapes_of(counts: Iterable[Int64]) -> Shapes:
     """Shapes of all columns and offsets, by name, from the rows of each table by location."""
     shapes = {}
     for (table, columns), each in zip(SCHEMA.items(), counts, strict=True):
         rows = int(each.sum())
-        shapes[f"{table}.offsets"] = Shape("<i8", len(each) + 1)
+        shapes[f"{table}.offsets"] = ("<i8", len(each) + 1)
         for name, kind in columns.items():
-            shapes[f"{table}.{name}"] = Shape(np.dtype(kind).newbyteorder("<").str, rows)
+            shapes[f"{table}.{name}"] = (np.dtype(kind).newbyteorder("<").str, rows)
     return shapes
 
 
@@ -89,60 +88,34 @@ def in_memory(scanner: _kernel.Scanner) -> Arrays:
     return arrays
 
 
-def write(scanner: _kernel.Scanner, spill: Spill | None, writer: Writer) -> None:
+def write(scanner: _kernel.Scanner, spill: Spill | None, file: ColumnFile) -> None:
     """Append all columns and offsets to a file, a block of rows at a time."""
     for table, each in zip(SCHEMA, scanner.counts(), strict=True):
-        writer.append(f"{table}.offsets", offsets_of(each))
+        file.append(f"{table}.offsets", offsets_of(each))
     block = empty(dict.fromkeys(SCHEMA, ROWS))
     origin = scanner.first_time
     if spill is None:
-        _write_decoded(scanner.decoder(), block, origin, writer)
+        _write_decoded(scanner.decoder(), block, origin, file)
         return
     decoder = _kernel.Decoder()
     for _ in spill.blocks(decoder, BLOCK):
-        _write_decoded(decoder, block, origin, writer)
+        _write_decoded(decoder, block, origin, file)
 
 
-def _write_decoded(decoder: _kernel.Decoder, block: Arrays, origin: int, writer: Writer) -> None:
+def _write_decoded(decoder: _kernel.Decoder, block: Arrays, origin: int, file: ColumnFile) -> None:
     while any(filled := _decoded(decoder, block, origin)):
         for (table, columns), rows in zip(SCHEMA.items(), filled, strict=True):
             for name in columns:
-                writer.append(f"{table}.{name}", block[f"{table}.{name}"][:rows])
+                file.append(f"{table}.{name}", block[f"{table}.{name}"][:rows])
 
 
-def fit(arrays: Arrays, locations: int) -> bool:
-    """Whether all columns are there, of the right types and lengths, partitioned by location."""
-    for table, columns in SCHEMA.items():
-        offsets = arrays.get(f"{table}.offsets")
-        if offsets is None or not is_partition(offsets, locations):
-            return False
-        for name, kind in columns.items():
-            column = arrays.get(f"{table}.{name}")
-            if column is None or column.dtype != kind or len(column) != offsets[-1]:
-                return False
-    return True
-
-
-def is_partition(offsets: np.ndarray, parts: int) -> bool:
-    """Whether these are the offsets of so many parts."""
-    return (
-        offsets.dtype == np.int64
-        and len(offsets) == parts + 1
-        and offsets[0] == 0
-        and bool(np.all(np.diff(offsets) >= 0))
-    )
-
-
-def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> list[str]:
+def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> None:
     """Put the rows of those locations in time order that the scanner found out of it.
 
     Rows of equal time keep their order, because the order of entry and exit matters.
     """
-    changed = []
     for (table, columns), locations in zip(SCHEMA.items(), scanner.disordered(), strict=True):
         offsets = arrays[f"{table}.offsets"]
-        if len(locations):
-            changed += [f"{table}.{name}" for name in columns]
         for location in locations:
             rows = slice(int(offsets[location]), int(offsets[location + 1]))
             order = np.argsort(arrays[f"{table}.{TIME_ORDER[table]}"][rows], kind="stable")
@@ -150,7 +123,6 @@ def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> list[str]:
                 column = arrays[f"{table}.{name}"]
                 column[rows] = column[rows][order]
                 give_back(column, rows.start, rows.stop)
-    return changed
 
 
 def as_records(arrays: Arrays) -> tuple[States, Events, Messages]:

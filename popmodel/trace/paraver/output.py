@@ -63,7 +63,7 @@ def write(path: str | os.PathLike[str], trace: Trace, labels: Labels) -> None:
     calls = trace.calls()
     numbers, labels = _numbers(calls, labels)
     try:
-        with files.written(target, read=partial(read, cache=False)) as file:
+        with files.written(target, read=partial(read)) as file:
             compressed = target.name.endswith(".gz")
             with packed(file) if compressed else nullcontext(file) as out:
                 _write_text(out, trace, calls, numbers)

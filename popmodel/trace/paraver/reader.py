@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import os
 import tempfile
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from popmodel.cache import doubt, folder
 from popmodel.errors import TraceError, UsageError
 from popmodel.kernel import _kernel
-from popmodel.shapes import Items, Optional, Plain, Row, ShapeError, Text, Whole, record
-from popmodel.trace import container, store
 from popmodel.trace.paraver import columns, completeness
 from popmodel.trace.paraver.devices import device_rows, left_out
 from popmodel.trace.paraver.header import Application, Header, HeaderError, parse_header
 from popmodel.trace.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
-from popmodel.trace.paraver.spill import Spill
+from popmodel.trace.paraver.spill import ColumnFile, Spill, size_of, temporary_files
 from popmodel.trace.paraver.tables import ParaverRecords
 from popmodel.trace.source import CHUNK, Source, open_source
 from popmodel.trace.tables import Int32, Int64, TraceWarning, offsets_of
@@ -32,7 +28,7 @@ LONGEST_HEADER = 1 << 26
 HELD = 56 << 20
 """Bytes that the scanner may hold before its records go to disk."""
 MEMORY = 1 << 26
-"""Bytes of columns that are kept in memory when the cache cannot be written to."""
+"""Bytes of columns that are kept in memory; longer ones go to a temporary file."""
 FEW_THREADS = 1 << 16
 """Threads that cost little, whether there are records of them or not."""
 DAMAGED = "the line is damaged: copy the trace again, or merge it again (mpi2prv)"
@@ -42,9 +38,6 @@ DAMAGED_GZIP = (
 _NS = 1e9
 _ORIGIN = "times count from the first record, which the file has at {}"
 TRUNCATED = "the file ends in the middle of a record"
-
-Stored = tuple[dict[str, Any], columns.Arrays]
-"""Facts and arrays of a trace, as they stand in a cached file."""
 
 INTERCOMMUNICATORS = "intercommunicators (ignored)"
 NOTICES = (
@@ -63,11 +56,11 @@ NOTICES = (
 """Texts of what the scanner tallies, in its order."""
 
 
-def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
+def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     """Read one application of a Paraver trace; parameters as those of `popmodel.trace.read`."""
     source_path = Path(path)
     try:
-        (facts, arrays), unkept = _stored(source_path, application, cache)
+        facts, arrays = _scanned(source_path, application)
     except MemoryError:
         raise TraceError(
             path, "not enough memory to read it", hint="use a machine with more memory"
@@ -109,8 +102,6 @@ def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True)
             *cut,
             *unlabelled,
             *unnamed,
-            *unkept,
-            *(_distrust() if cache else ()),
         ),
         origin=origin,
         devices=devices,
@@ -131,107 +122,44 @@ def _named(
     )
 
 
-def _distrust() -> list[TraceWarning]:
-    """A warning where the cache is not used because others could have written what it holds."""
-    why = doubt()
-    return [TraceWarning(f"the cache {why} and is not used")] if why else []
+def _scanned(path: Path, application: int) -> tuple[dict[str, Any], columns.Arrays]:
+    """Scan a trace: facts, and columns in memory or, of a long trace, mapped from a file."""
+    with ExitStack() as files:
 
+        def drain(spill: Spill | None, scanner: _kernel.Scanner, view: memoryview) -> Spill:
+            with temporary_files(path):
+                spill = spill or Spill(files.enter_context(_nameless()), len(scanner.lengths()))
+                spill.drain(scanner, view)
+            return spill
 
-def _stored(path: Path, application: int, cache: bool) -> tuple[Stored, list[TraceWarning]]:
-    """Take a trace from the cache, or scan it and put it there, with a warning where that fails."""
-    if not cache:
-        return _scanned(path, application, None), []
-    key = store.key_of(path, application)
-    if key is not None and (found := store.load(key)) is not None and _is_whole(*found):
-        return found, []
-    try:
-        where = store.usable_folder()
-        if where is not None:
-            return _scanned(path, application, where, key), []
-        warnings = []
-    except OSError as error:  # the cache only saves time: the trace is read without it
-        warnings = [TraceWarning(f"the cache {folder()} is not used: {error.strerror or error}")]
-    return _scanned(path, application, None), warnings
-
-
-def _scanned(
-    path: Path, application: int, where: Path | None, key: store.Key | None = None
-) -> Stored:
-    """Scan a trace, with its files in the cache, or else (None) in the folder of the moment."""
-    with _Scratch(path, where) as scratch:
         with open_source(path) as source:
-            header, scanner = scan(source, path, application, scratch)
+            header, scanner, spill = scan(source, path, application, drain)
         facts, extra = _facts(header, application, scanner)
         shapes = columns.shapes_of(scanner.counts())
-        if scratch.is_needless(shapes):
+        if spill is None and size_of(shapes) <= MEMORY:
             return facts, columns.in_memory(scanner) | extra
-        shapes |= {
-            name: container.Shape(values.dtype.str, len(values)) for name, values in extra.items()
-        }
-
-        def fill(writer: container.Writer) -> None:
-            columns.write(scanner, scratch.spill, writer)
-            for name, values in extra.items():
-                writer.append(name, values)
-
-        def finish(arrays: columns.Arrays) -> list[str]:
-            return columns.sort_locations(arrays, scanner)
-
-        with scratch.explained():
-            return facts, store.keep(scratch.folder, key, facts, shapes, fill, finish)
+        with temporary_files(path):
+            file = ColumnFile(files.enter_context(_nameless()), shapes)
+            columns.write(scanner, spill, file)
+            arrays = file.arrays()
+        columns.sort_locations(arrays, scanner)
+    for array in arrays.values():
+        array.flags.writeable = False
+    return facts, arrays | extra
 
 
-class _Scratch:
-    """Where files are made while a trace is read: the cache, or else the folder of the moment."""
-
-    def __init__(self, path: Path, cache: Path | None) -> None:
-        self._path = path
-        self._folder = cache
-        self.is_cache = cache is not None
-        self._file: io.FileIO | None = None
-        self.spill: Spill | None = None
-
-    def __enter__(self) -> _Scratch:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    @property
-    def folder(self) -> Path:
-        if self._folder is None:
-            try:
-                self._folder = Path(tempfile.gettempdir())
-            except FileNotFoundError as error:
-                hint = "set TMPDIR to a directory that you can write to"
-                raise TraceError(self._path, str(error), hint=hint) from None
-        return self._folder
-
-    def explained(self) -> AbstractContextManager[None]:
-        return nullcontext() if self.is_cache else store.explained(self._path, self.folder)
-
-    def is_needless(self, shapes: Mapping[str, container.Shape]) -> bool:
-        """Whether columns may stay in memory: there is no cache to keep, and they are small."""
-        size = sum(shape.size for shape in shapes.values())
-        return not self.is_cache and self.spill is None and size <= MEMORY
-
-    def drain(self, scanner: _kernel.Scanner, buffer: memoryview) -> None:
-        """Move what the scanner holds to the spill file, which is made when first needed."""
-        with self.explained():
-            if self.spill is None:
-                self._file = store.nameless(self.folder)
-                self.spill = Spill(self._file, len(scanner.lengths()))
-            self.spill.drain(scanner, buffer)
+def _nameless() -> IO[bytes]:
+    """A temporary file that nobody else sees."""
+    return tempfile.TemporaryFile(buffering=0)
 
 
 def scan(
-    source: Source, path: Path, application: int, scratch: _Scratch | None
-) -> tuple[Header, _kernel.Scanner]:
-    """Scan all of a trace's text.
-
-    The scanner then holds the records; but with a scratch, if they are many, that one does.
-    """
+    source: Source,
+    path: Path,
+    application: int,
+    drain: Callable[[Spill | None, _kernel.Scanner, memoryview], Spill] | None = None,
+) -> tuple[Header, _kernel.Scanner, Spill | None]:
+    """Scan all of a trace's text; many records are drained, others stay in the scanner."""
     view = memoryview(bytearray(CHUNK))
     line, rest = read_header_line(source, path, view)
     try:
@@ -249,21 +177,22 @@ def scan(
         application,
         1,
     )
+    spill: Spill | None = None
     try:
         scanner.feed(rest)
         while size := source.readinto(view):
             scanner.feed(view[:size])
-            if scratch is not None and scanner.held > HELD:
-                scratch.drain(scanner, view)
+            if drain is not None and scanner.held > HELD:
+                spill = drain(spill, scanner, view)
         scanner.finish()
     except _kernel.ScanError as error:
         number, reason = error.args
         hint = _advice(reason, source)
         raise TraceError(path, reason, line=number, hint=hint) from None
-    if scratch is not None and scratch.spill is not None:
-        scratch.drain(scanner, view)
+    if drain is not None and spill is not None:
+        drain(spill, scanner, view)
         scanner.release()
-    return header, scanner
+    return header, scanner, spill
 
 
 def _check_threads(header: Header, source: Source) -> None:
@@ -316,47 +245,6 @@ def _facts(
         "warnings": _warnings(header, application, scanner),
     }
     return facts, arrays
-
-
-_FACTS = record(
-    {
-        "applications": Whole(1),
-        "origin": Whole(0),
-        "duration": Whole(0),
-        "last": Whole(0),
-        "last_of_all": Whole(0),
-        "nodes": Items(Whole(0)),
-        "threads": Row(Whole(0), Whole(0), Whole(0)),
-        "warnings": Items(Row(Text(), Whole(0), Optional(Whole(0)))),
-    },
-    others=Plain(),
-)
-
-
-def _has_all(facts: dict[str, Any]) -> bool:
-    """Whether a file of the cache says what `_facts` gave."""
-    try:
-        _FACTS.read(facts)
-    except ShapeError:
-        return False
-    return True
-
-
-def _is_whole(facts: dict[str, Any], arrays: columns.Arrays) -> bool:
-    """Whether a file of the cache holds a whole trace."""
-    locations = len(arrays.get("node_of_location", ()))
-    processes = arrays.get("process_offsets")
-    groups = arrays.get("communicators.offsets")
-    return (
-        _has_all(facts)
-        and processes is not None
-        and columns.is_partition(processes, len(processes) - 1)
-        and processes[-1] == locations
-        and groups is not None
-        and columns.is_partition(groups, len(arrays.get("communicators.id", ())))
-        and groups[-1] == len(arrays.get("communicators.rank", ()))
-        and columns.fit(arrays, locations)
-    )
 
 
 def _communicators(arrays: columns.Arrays) -> dict[int, Int32]:

@@ -1,23 +1,88 @@
-"""Streams of a long trace on disk: what a scanner holds is written out whenever it gets too much.
+"""Long traces on disk: what a scanner holds is written out whenever it gets too much.
 
-Each time, the streams of all locations are written as one *segment*, in order of location, with
-their lengths. Reading back goes by blocks of locations: the streams of a block lie together in each
-segment, so that a block costs one read per segment, and the columns come out in their final order.
+Streams and columns lie in files without a name, which vanish with the process. Each time, the
+streams of all locations are written as one *segment*, in order of location, with their lengths.
+Reading back goes by blocks of locations: the streams of a block lie together in each segment, so
+that a block costs one read per segment, and the columns come out in their final order.
 """
 
 from __future__ import annotations
 
-import io
+import errno
+import mmap
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
 
 import numpy as np
 
+from popmodel.errors import TraceError
 from popmodel.kernel import _kernel
 from popmodel.values import dataclass
 
 PADDING = 64
 """Bytes that the decoder may look at beyond the end of a blob."""
+_ALIGNMENT = 64
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+Shapes = Mapping[str, tuple[str, int]]
+"""Type and number of elements of arrays by name."""
+
+
+@contextmanager
+def temporary_files(trace: Path) -> Iterator[None]:
+    """Say of which trace the records could not be written to a temporary file, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = "" if tempfile.tempdir is None else f" to {tempfile.tempdir}"
+        hint = "set TMPDIR to a directory that you can write to"
+        problem = f"its records cannot be written{where}: {error.strerror or error}"
+        if error.errno in _FULL:
+            problem = f"not enough space for its records in {tempfile.tempdir}"
+            problem += f": {os.strerror(error.errno).lower()}"
+            hint = "free some space there, set TMPDIR to another directory"
+        raise TraceError(trace, problem, hint=hint) from None
+
+
+def size_of(shapes: Shapes) -> int:
+    """Bytes of all arrays."""
+    return sum(np.dtype(kind).itemsize * rows for kind, rows in shapes.values())
+
+
+class ColumnFile:
+    """Arrays in one file, filled from their beginnings in pieces of any size, then mapped."""
+
+    def __init__(self, file: IO[bytes], shapes: Shapes) -> None:
+        self._file = file
+        self._shapes = shapes
+        self._begin, end = {}, 0
+        for name, (kind, rows) in shapes.items():
+            self._begin[name] = end
+            end += -(-np.dtype(kind).itemsize * rows // _ALIGNMENT) * _ALIGNMENT
+        self._at = dict(self._begin)
+        os.truncate(file.fileno(), end)
+
+    def append(self, name: str, values: np.ndarray) -> None:
+        """Write the next elements of an array."""
+        view = values.data.cast("B")
+        while view:
+            written = os.pwrite(self._file.fileno(), view, self._at[name])
+            view, self._at[name] = view[written:], self._at[name] + written
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Map the arrays, all of which must be complete."""
+        mapped = mmap.mmap(self._file.fileno(), 0)
+        found = {}
+        for name, (kind, rows) in self._shapes.items():
+            lacking = self._begin[name] + np.dtype(kind).itemsize * rows - self._at[name]
+            if lacking:
+                raise ValueError(f"array {name} lacks {lacking} bytes")
+            found[name] = np.frombuffer(mapped, kind, rows, self._begin[name])
+        return found
 
 
 @dataclass(frozen=True)
@@ -29,7 +94,7 @@ class _Segment:
 class Spill:
     """Segments in one temporary file."""
 
-    def __init__(self, file: io.FileIO, locations: int) -> None:
+    def __init__(self, file: IO[bytes], locations: int) -> None:
         self._file = file
         self._locations = locations
         self._segments: list[_Segment] = []

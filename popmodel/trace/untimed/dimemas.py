@@ -39,9 +39,8 @@ _ADVICE = "give a .dim file as prv2dim writes it, with one thread in each task"
 _UNCOUNTED = 1 << 62
 
 
-def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
+def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     """Read a program of Dimemas."""
-    del cache
     if application != 1:
         raise UsageError(
             f"{path}: no application {application}", "the program has application 1 only"

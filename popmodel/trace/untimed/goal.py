@@ -95,9 +95,8 @@ class _Rank:
         )
 
 
-def read(path: str | os.PathLike[str], application: int = 1, cache: bool = True) -> Trace:
+def read(path: str | os.PathLike[str], application: int = 1) -> Trace:
     """Read a schedule in GOAL."""
-    del cache
     if application != 1:
         raise UsageError(
             f"{path}: no application {application}", "a schedule has application 1 only"

@@ -100,11 +100,9 @@ _ADVICE = (
 def read(
     path: str | os.PathLike[str],
     application: int = 1,
-    cache: bool = True,
     flop_rate: float | None = None,
 ) -> Trace:
     """Read a time-independent trace of SimGrid SMPI."""
-    del cache
     if application != 1:
         raise UsageError(
             f"{path}: no application {application}", "the trace has application 1 only"

@@ -45,4 +45,4 @@ def test_the_page_of_one_result_is_small(verb: str, real_trace: Find) -> None:
 def test_a_report_of_a_thousand_processes_can_be_sent(tmp_path: Path) -> None:
     path = tmp_path / "run.prv"
     run(programs.jacobi((10, 10, 10), 5), persistent=0.1, transient=0.05).write(path)
-    assert len(popmodel.make_report(path, cache=False).page()) <= 1500 * KB
+    assert len(popmodel.make_report(path).page()) <= 1500 * KB

@@ -223,7 +223,7 @@ def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 def test_a_thousand_processes_take_little_room_and_time(thousand: Path) -> None:
-    trace, _ = focused(read(thousand, cache=False))
+    trace, _ = focused(read(thousand))
     before = process_time()
     found = timeline(trace)
     assert process_time() - before < 3

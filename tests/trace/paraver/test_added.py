@@ -64,11 +64,11 @@ def test_the_trace_keeps_its_lines_and_has_those_added(source, tmp_path, name):
 def test_popmodel_reads_what_was_added(source, tmp_path):
     target = tmp_path / "out.prv"
     add_events(source, target, events((0, 50, 1), (0, 400, 0)))
-    found = read(target, cache=False)
+    found = read(target)
     mine = found.records.events.type == NUMBER
     assert found.records.events.time[mine].tolist() == [50, 400]
     assert found.records.events.value[mine].tolist() == [1, 0]
-    assert found.calls().entry.tolist() == read(source, cache=False).calls().entry.tolist()
+    assert found.calls().entry.tolist() == read(source).calls().entry.tolist()
 
 
 def test_the_legend_names_what_was_added(source, tmp_path):

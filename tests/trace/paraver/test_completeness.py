@@ -19,7 +19,7 @@ EARLY = "processes whose records end long before those of others: the file may b
 def warnings(path: Path, text: str | bytes, application: int = 1) -> list[tuple]:
     """What is said of a trace, besides the lack of names and other applications."""
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    found = read(path, application, cache=False).warnings
+    found = read(path, application).warnings
     other = (".pcf", "times count from", "other applications")
     return [
         (w.text, w.count, w.first_line) for w in found if not any(text in w.text for text in other)

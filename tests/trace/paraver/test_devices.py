@@ -48,7 +48,7 @@ def run(threads: list[int], streams: list[int], names: list[str] | None = None) 
 
 def of(folder: Path, writer: TraceWriter) -> Trace:
     writer.write(folder / "x.prv")
-    return read(folder / "x.prv", cache=False)
+    return read(folder / "x.prv")
 
 
 @settings(max_examples=20)

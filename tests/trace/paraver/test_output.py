@@ -25,7 +25,7 @@ REAL = ["bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mix.4", "mixnbc.
 
 def again(trace: Trace, folder: Path, name: str = "again.prv.gz") -> Trace:
     write(folder / name, trace, labels_of(trace))
-    return read(folder / name, cache=False)
+    return read(folder / name)
 
 
 def same(one: object, other: object) -> None:

@@ -168,24 +168,22 @@ def test_records_out_of_order_are_sorted_and_counted(tmp_path: Path) -> None:
         "3:1:1:1:1:7:7:3:1:2:1:8:8:1:0\n3:1:1:1:1:6:6:3:1:2:1:8:8:2:0\n"
         "1:1:1:2:1:10:20:1\n"
     )
-    for cache in (True, False):
-        trace = read(write(tmp_path / "x.prv", text), cache=cache)
-        assert rows(trace.states, "begin", "state") == [(0, 2), (10, 1), (10, 1)]
-        assert rows(trace.records.events, "time", "value") == [(4, 2), (4, 4), (9, 1), (9, 3)]
-        assert rows(trace.messages, "physical_send", "size") == [(6, 2), (7, 1)]
-        assert [(w.text, w.count, w.first_line) for w in trace.warnings] == [
-            ("states out of time order (sorted)", 1, 3),
-            ("events out of time order (sorted)", 2, 5),
-            ("messages out of time order (sorted)", 1, 9),
-            ("communicators counted in the header but not listed", 1, None),
-            (
-                "the records end at 20.00 ns, the header states 1.000 us: "
-                "the file may be truncated",
-                1,
-                None,
-            ),
-            ("no .pcf file next to the trace: using built-in names", 1, None),
-        ]
+    trace = read(write(tmp_path / "x.prv", text))
+    assert rows(trace.states, "begin", "state") == [(0, 2), (10, 1), (10, 1)]
+    assert rows(trace.records.events, "time", "value") == [(4, 2), (4, 4), (9, 1), (9, 3)]
+    assert rows(trace.messages, "physical_send", "size") == [(6, 2), (7, 1)]
+    assert [(w.text, w.count, w.first_line) for w in trace.warnings] == [
+        ("states out of time order (sorted)", 1, 3),
+        ("events out of time order (sorted)", 2, 5),
+        ("messages out of time order (sorted)", 1, 9),
+        ("communicators counted in the header but not listed", 1, None),
+        (
+            "the records end at 20.00 ns, the header states 1.000 us: the file may be truncated",
+            1,
+            None,
+        ),
+        ("no .pcf file next to the trace: using built-in names", 1, None),
+    ]
 
 
 def test_other_warnings(tmp_path: Path) -> None:
@@ -255,13 +253,12 @@ def test_files_of_names_that_give_none(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_pieces_of_a_long_trace_make_the_same_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("bt-mz.S.2x2", "comd.4"):
-        wanted = read(DATA / f"{name}.prv.gz", cache=False)
+        wanted = read(DATA / f"{name}.prv.gz")
         for held, rows_, block in ((1 << 13, 100, 1 << 12), (1 << 15, 1 << 16, 1 << 23)):
             monkeypatch.setattr(reader, "HELD", held)
             monkeypatch.setattr(reader, "CHUNK", 1 << 12)
             monkeypatch.setattr(columns, "ROWS", rows_)
             monkeypatch.setattr(columns, "BLOCK", block)
-            monkeypatch.setattr("popmodel.trace.store.load", lambda _key: None)
             assert same(read(DATA / f"{name}.prv.gz"), wanted)
 
 
@@ -272,7 +269,7 @@ def test_out_of_order_records_of_a_long_trace(
     begin = next(at for at, line in enumerate(text) if line.startswith(b"1"))
     text[begin:] = text[: begin - 1 : -1]
     path = write(tmp_path / "x.prv", b"".join(text))
-    wanted = read(path, cache=False)
+    wanted = read(path)
     assert all(np.all(np.diff(wanted.states.begin[a:b]) >= 0) for a, b in _edges(wanted))
     monkeypatch.setattr(reader, "HELD", 1 << 13)
     monkeypatch.setattr(reader, "CHUNK", 1 << 12)
@@ -341,7 +338,7 @@ def test_what_is_written_is_read(
     writer, wanted = case
     path = tmp_path_factory.mktemp("written") / f"x{suffix}"
     writer.write(path)
-    trace = read(path, cache=False)
+    trace = read(path)
     keys = {"states": 0, "events": 0, "messages": 3}
     times = {"states": slice(0, 2), "events": slice(0, 1), "messages": slice(2, 6)}
     for table, by_location in wanted.items():

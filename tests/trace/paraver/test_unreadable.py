@@ -62,7 +62,7 @@ def test_files_that_cannot_be_used(
 ) -> None:
     path = write(tmp_path / "x.prv", content)
     assert message_of(path) == (message, hint)
-    assert message_of(path, cache=False) == (message, hint)
+    assert message_of(path) == (message, hint)
 
 
 def test_damaged_compression(tmp_path: Path) -> None:
@@ -84,11 +84,11 @@ def test_damaged_compression(tmp_path: Path) -> None:
 def test_the_standard_library_stands_in_for_isal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = read(DATA / "is.S.4.prv.gz", cache=False)
+    wanted = read(DATA / "is.S.4.prv.gz")
     damaged = bytearray((DATA / "is.S.4.prv.gz").read_bytes())
     damaged[-6] ^= 1
     monkeypatch.setitem(sys.modules, "isal", None)  # importing it fails
-    assert same(read(DATA / "is.S.4.prv.gz", cache=False), wanted)
+    assert same(read(DATA / "is.S.4.prv.gz"), wanted)
     message, _ = message_of(write(tmp_path / "x.prv.gz", damaged))
     assert message.startswith(": the compressed data are damaged: ")
     message, _ = message_of(write(tmp_path / "y.prv.gz", damaged[:2000]))
@@ -157,8 +157,8 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.prv"
     os.mkfifo(path)
     hint = "give the name of a file; a trace cannot be read from a pipe"
-    for cache in (True, False):  # nobody writes to it: opening it would wait for ever
-        assert message_of(path, cache=cache) == (": is a pipe, not a file", hint)
+    # nobody writes to it: opening it would wait for ever
+    assert message_of(path) == (": is a pipe, not a file", hint)
     assert message_of(Path("-")) == ("-: no such file".removeprefix("-"), hint)
     with pytest.raises(UsageError) as caught:
         read("")
