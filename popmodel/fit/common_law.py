@@ -20,7 +20,7 @@ from popmodel.fit.samples import END, UNKNOWN_ERROR, Sample
 from popmodel.values import dataclass
 
 SMALL = 0.005
-"""Share of the sum below which a part has no say in laws."""
+"""Share of the sum in all runs below which a part has no say in laws."""
 _CONTRADICTS = 3.0  # standard deviations
 _LAWLESS = 0.15  # error of a law, from which there is none
 _UNSTATED = 0.05  # relative error of a part that nobody stated: between runs and within
@@ -55,7 +55,8 @@ def pooled(
     parts = [[_with_runs(one, between) for one in part] for part in parts]
     values = np.array([[one.value for one in part] for part in parts])
     some = np.flatnonzero(values.sum(axis=1) > 0).tolist()
-    shares = values.max(axis=1) / max(float(values.sum(axis=0).max()), 1e-300)
+    # of each run: what stays is a small part of few processes and a large one of many
+    shares = (values / np.maximum(values.sum(axis=0), 1e-300)).max(axis=1)
     large = [i for i in some if shares[i] >= SMALL] or some
     pools: list[tuple[Law, list[int]]] = []
     left = set(large)

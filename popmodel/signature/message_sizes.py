@@ -51,13 +51,18 @@ def likely_forms(runs: Sequence[AlignedRun], shared: str) -> tuple[str, ...]:
     """Return the forms that the work of a process likely has."""
     sizes = {run.processes: float(run.sent.size.max(initial=0)) for run in runs}
     processes = np.array(sorted(sizes))
-    alike = all((run.parameters, run.threads) == (runs[0].parameters, 1) for run in runs)
-    if len(sizes) < _FEWEST or not alike or (processes & (processes - 1)).any():
-        return (shared,)
     values = np.array([sizes[one] for one in processes.tolist()])
-    if not any(_goes_with(side, processes, values) for side in SIDES):
+    if not any(_goes_with(side, processes, values) for side in _sides(runs)):
         return (shared,)
     return (shared, *(f"{shared} + 1/{side}" for side in SIDES))
+
+
+def _sides(runs: Sequence[AlignedRun]) -> tuple[str, ...]:
+    """Rows and columns that runs may have: of enough powers of two of processes, none of others."""
+    processes = np.unique([run.processes for run in runs])
+    alike = all((run.parameters, run.threads) == (runs[0].parameters, 1) for run in runs)
+    powers_of_two = not (processes & (processes - 1)).any()
+    return SIDES if alike and powers_of_two and len(processes) >= _FEWEST else ()
 
 
 def _goes_with(side: str, processes: NDArray[np.int64], sizes: NDArray[np.float64]) -> bool:
@@ -407,9 +412,12 @@ def _of_lists(table: RunTable) -> list[Moved]:
             if len(sizes)
         ]
         of_face = _likely([{"P": Fraction(-1, 2)}, {"P": -1}, {"P": -2}], runs[0].parameters)
+        sides = _sides(runs)
+        of_partners = ("P - 1", "log2(P)", "1 - 1/P", *(f"1 - 1/{side}" for side in sides))
+        of_blocks = (*of_face, *(f"1/{side}" for side in sides))
         for what, label, unit, samples, likely in (
-            ("messages", "messages of a process in", "1", each, ("P - 1", "log2(P)", "1 - 1/P")),
-            ("size", "bytes of a message in", "B", mean, of_face),
+            ("messages", "messages of a process in", "1", each, of_partners),
+            ("size", "bytes of a message in", "B", mean, of_blocks),
         ):
             key = (f"scaled {what}", path)
             found.append(Moved(key, f"{label} {node.name}", unit, tuple(samples), likely))

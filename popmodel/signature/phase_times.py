@@ -283,7 +283,8 @@ class PointTimes:
                 alike += of_point(one) * self.executions[number_]
         whole = done[:, group].sum(axis=1) / self.processes
         growth = np.divide(whole, alike, out=np.zeros(len(whole)), where=alike > 0)
-        return np.asarray(growth / (growth[0] or np.inf), dtype=np.float64)
+        over: NDArray[np.float64] = growth / (growth[0] or np.inf)
+        return over
 
     def _turns(self, point: int) -> NDArray[np.float64]:
         """Executions of a region in each run over those that the counts of loops give."""
