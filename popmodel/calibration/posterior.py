@@ -13,8 +13,7 @@ from popmodel.calibration.fit import Fit
 from popmodel.calibration.problem import DISTURBED
 from popmodel.machine.quantity import END, Quantity
 from popmodel.machine.register import find
-from popmodel.model import chance
-from popmodel.model.calibration import CHANCE, RESIDUAL, Calibration, root_of
+from popmodel.model.calibration import RESIDUAL, Calibration, root_of
 from popmodel.model.drift import MEANINGS
 from popmodel.model.form import own_deviation
 from popmodel.model.laws import LAWS
@@ -58,7 +57,7 @@ def told_of(found: Fit) -> tuple[Told, ...]:
     return tuple(
         Told(name, float(learnt), bool(abs(mean) > _BOUND * END))
         for name, learnt, mean in zip(found.problem.names, narrowed, found.means, strict=True)
-        if OF_ONE not in name and not name.startswith((RESIDUAL, CHANCE, DISTURBED))
+        if OF_ONE not in name and not name.startswith((RESIDUAL, DISTURBED))
     )
 
 
@@ -192,14 +191,6 @@ def _learnt(
         unit = known.residuals[name]
         ends = (unit * max(mean + END * step * deviation, 0.0) for step in (0, -1, 1))
         return Learnt(name, term.meaning, "term", term.unit, Value(0.0, 0.0, 0.0), Value(*ends))
-    if name.startswith(CHANCE):
-        division = name.partition("[")[2].removesuffix("]")
-        processes, _, at = division.partition(", ")
-        size = chance.deviation(int(processes))
-        text = f"{chance.MEANING}, {processes} processes{at and ', '}{at}"
-        return Learnt(
-            name, text, "split", "", _factor(0.0, size), _factor(size * mean, size * deviation)
-        )
     if name.startswith(RESIDUAL):
         kind, _, doubling = name.removeprefix(RESIDUAL).partition("[")
         size = known.drifts[kind].deviation

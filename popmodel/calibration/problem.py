@@ -15,9 +15,9 @@ from popmodel.errors import FileError, PopmodelError
 from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model import chance, drift
+from popmodel.model import drift
 from popmodel.model.calibration import RESIDUAL, Calibration, Drift
-from popmodel.model.form import divided, where
+from popmodel.model.form import where
 from popmodel.model.laws import LOOPS
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.operations import NotUnrolled
@@ -306,12 +306,9 @@ def _names(configurations: Sequence[Configuration], residuals: Iterable[str]) ->
         drawn = one.study.sources()
         run = one.study.run(one.placement, drawn)
         groups |= dict.fromkeys(one.study.scores(drawn))
-        at = one.placement, one.study.values, hull
-        for path in run.form.quantities:
-            laws[path] = None
-            own[f"{path} of {where(*at)}"] = None
-        if chance.is_chance(run.tree.spread(one.study.spread(one.placement, drawn))):
-            own[chance.name_of(divided(*at))] = None
+        split = where(one.placement, one.study.values, hull)
+        laws |= dict.fromkeys(run.form.quantities)
+        own |= dict.fromkeys(f"{path} of {split}" for path in run.form.quantities)
     return (*sorted(groups), *sorted(laws), *own, *residuals)
 
 

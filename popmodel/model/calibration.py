@@ -23,8 +23,6 @@ Array = NDArray[np.float64]
 
 RESIDUAL = "residual."
 """What the names of residual terms begin with, see `popmodel.model.residual`."""
-CHANCE = "chance."
-"""What the names of divisions of the work begin with, see `popmodel.model.chance`."""
 TRUSTED = 8.0
 """How many times the largest calibrated P, T, nodes or parameter predictions have an interval."""
 

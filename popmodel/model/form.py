@@ -177,13 +177,6 @@ def where(
     return "".join([f"{placement.processes} x {placement.threads}", *varied])
 
 
-def divided(
-    placement: Placement, values: Mapping[str, float], hull: Mapping[str, tuple[float, float]]
-) -> str:
-    """Name how the work is divided: as `where`, but for the threads, which share what each has."""
-    return where(placement, values, hull).replace(f" x {placement.threads}", "", 1)
-
-
 def contrast(first: Mapping[str, Array], second: Mapping[str, Array]) -> dict[str, Array]:
     """Return the scores of laws by which one split differs from another."""
     nothing = np.zeros(1)

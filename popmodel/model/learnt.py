@@ -8,7 +8,7 @@ from dataclasses import replace
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model.calibration import CHANCE, RESIDUAL, Calibration
+from popmodel.model.calibration import RESIDUAL, Calibration
 from popmodel.model.laws import LAWS
 from popmodel.model.residual import RESIDUALS
 from popmodel.model.uncertainty import group
@@ -34,7 +34,7 @@ def holding(
     there = {group(path) for path, one in quantities.items() if one.is_uncertain}
     kept = {name for name in known.names if name in there}
     if known.machine_digest == profile.digest:
-        kept |= {name for name in known.names if name.startswith((RESIDUAL, CHANCE, *LAWS))}
+        kept |= {name for name in known.names if name.startswith((RESIDUAL, *LAWS))}
     else:
         kept = {name for name in kept if name.startswith(_OF_PROGRAM)}
         known = replace(known, drifts={})  # from a place on that machine

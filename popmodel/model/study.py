@@ -15,10 +15,10 @@ from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model import chance, changes, drift, residual
+from popmodel.model import changes, drift, residual
 from popmodel.model.changes import SPREADS
 from popmodel.model.evaluation import Evaluation, Outcome
-from popmodel.model.form import disturbed, divided, form, where
+from popmodel.model.form import disturbed, form, where
 from popmodel.model.laws import WAITING
 from popmodel.model.learnt import holding
 from popmodel.model.performance import Known, Model, prepare
@@ -237,9 +237,6 @@ class Study:
             work = drift.applied(work, placement, drawn, drawn.calibration.drifts)
             work = residual.applied(work, placement, drawn, drawn.calibration.residuals)
         spread = {name: value * wait for name, value in spread.items()}
-        if drawn.calibration is not None:
-            division = divided(placement, self._numbers, hull)
-            spread = chance.applied(spread, placement.processes, division, drawn)
         course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
         modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()

@@ -51,20 +51,6 @@ def _quadrature(n: int) -> float:
     return _REACH - _STEP * (inner + 0.5)  # half of Phi(b)**n = 1 at the upper end
 
 
-@lru_cache(maxsize=256)
-def variance_of_maximum(n: int) -> float:
-    """Return the variance of the maximum of n independent standard normal values.
-
-    ``E(x**2) = b**2 - integral of 2 x Phi(x)**n from -b to b``, by the rule of `expected_maximum`,
-    with the first term of Euler and Maclaurin for the slope of 2 at the upper end.
-    """
-    count = round(2 * _REACH / _STEP)
-    points = (-_REACH + i * _STEP for i in range(1, count))
-    inner = sum(2 * x * (0.5 * math.erfc(-x / math.sqrt(2))) ** n for x in points)
-    square = _REACH**2 - _STEP * (inner + _REACH) + _STEP**2 / 6
-    return square - _quadrature(n) ** 2
-
-
 def spread_at(cv: Value, processes: Value, reference_processes: Value, exponent: Value) -> Value:
     """Return the coefficient of variation of the work of a process, ``cv (P/P_ref)**H``.
 
