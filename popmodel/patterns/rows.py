@@ -75,16 +75,18 @@ class CallLists:
         execution: int | None = None,
         compute: Collection[int] | None = None,
         *,
+        among: NDArray[np.int64] | None = None,
         inside: bool = False,
     ) -> Rows:
-        """List the calls between some places."""
+        """List the calls between some places: of an execution, or what most do (of some)."""
         program = self.structure.program
         if len(program.threads):
             return Rows([], why="threads call MPI on their own")
         nodes, total = _select(self.structure.nest, frozenset(places), 1, inside)
         same = self._same(nodes, total)
         if execution is None:
-            execution = int(np.argmax(same == np.bincount(same).argmax()))
+            known = same if among is None else same[among]
+            execution = int(np.argmax(same == np.bincount(known).argmax()))
         alike = np.flatnonzero(same == same[execution])
         wanted = frozenset(places if compute is None else compute)
         alike = np.concatenate([[execution], alike[alike != execution]])

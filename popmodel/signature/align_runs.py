@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +28,6 @@ from popmodel.signature.collectives import met, sizes_at
 from popmodel.signature.computing import Computing, timing
 from popmodel.signature.imbalance import unequal
 from popmodel.signature.layout import laid_out
-from popmodel.signature.loops import whole_iterations
 from popmodel.signature.phase_times import instructions
 from popmodel.signature.recorded_times import kept
 from popmodel.signature.threads import team
@@ -128,19 +127,17 @@ class Run:
     @cached_property
     def structure(self) -> Structure:
         """Its loops and places."""
-        return whole_iterations(met(find(self.trace)))
+        return met(find(self.trace))
 
     @cached_property
-    def layout(self) -> tuple[Outline, Structure]:
-        """Its outline, and its structure as lists of calls can say it."""
+    def layout(self) -> Outline:
+        """Its outline."""
         return laid_out(self.structure, self.trace, self.parameters)
 
     @cached_property
     def fidelity(self) -> Fidelity:
         """What of its times a signature keeps."""
-        (outline, changed), program = self.layout, self.structure.program
-        sized = replace(program, messages=changed.program.messages)
-        return kept(program, sized, self.structure.events, outline.points)
+        return kept(self.structure.program, self.structure.events, self.layout.points)
 
     @cached_property
     def instructions(self) -> Timing | None:
@@ -344,7 +341,7 @@ class RunTable:
 
     def __init__(self, runs: Sequence[Run]) -> None:
         first = runs[0]
-        self.outline = first.layout[0]
+        self.outline = first.layout
         self.notes: list[str] = []
         places = len(first.sites)
         homes = [np.arange(places), *(run.home(first) for run in runs[1:])]

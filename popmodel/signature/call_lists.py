@@ -1,11 +1,4 @@
-"""A program of which lists of calls can be written: equal sizes, and requests that stay inside.
-
-A list of calls in a signature has one size for each call, and completes what it begins. Where the
-run does more than that, the program changes as little as it must, and it is said: messages whose
-size varies from execution to execution get their mean size; a receive that is posted in an earlier
-list is posted where it ends; a message that is sent in one list and received in another is received
-where the first one ends; a send that is completed in another list becomes a blocking one.
-"""
+"""Stretches of point-to-point calls of which lists can be written: what begins and ends there."""
 
 from __future__ import annotations
 
@@ -15,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.simulator.program import Op
-from popmodel.units import count, plural
-from popmodel.values import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from popmodel.simulator import Program
-    from popmodel.simulator.program import Messages
     from popmodel.structure.structure import Structure
 
 
@@ -66,100 +57,6 @@ def _leaves(structure: Structure) -> list[tuple[int, ...]]:
     return found
 
 
-@dataclass(frozen=True)
-class Listable:
-    """A run of which lists of calls can be written."""
-
-    structure: Structure  # With the changed program
-    # bool[M]: Messages that are received where the list that sends them ends.
-    late: NDArray[np.bool_]
-    notes: tuple[str, ...]  # What was changed
-
-
-def listable(structure: Structure) -> Listable:
-    """Change the program of a run as little as its lists of calls need it."""
-    notes: list[str] = []
-    messages = len(structure.program.messages)
-    sized, varying = _mean_sizes(structure)
-    if varying:
-        notes.append(
-            f"{plural(varying, 'message')} of {count(messages)} "
-            "differ in size from execution to execution: the mean of each call is kept"
-        )
-    where = _Where.of(structure)
-    lost, late, apart, early = where.lost(), where.late(), where.apart(), where.early()
-    for found, what in (
-        (lost, "across the edge of the window: left out"),
-        (early, "with receives posted in an earlier part of the program: posted where they end"),
-        (late, "received in another part of the program than sent: received where that one ends"),
-        (apart, "sent in one part of the program and completed in another: sent blocking"),
-    ):
-        if found.any():
-            notes.append(f"{plural(int(np.count_nonzero(found)), 'message')} {what}")
-    structure = replace(structure, program=replace(structure.program, messages=sized))
-    if lost.any() or late.any() or apart.any() or early.any():
-        structure = _changed(structure, lost, late, apart, early)
-    return Listable(structure, late, tuple(notes))
-
-
-@dataclass(frozen=True)
-class _Where:
-    """Stretches in which a message is sent, a nonblocking send begun and completed, and received.
-
-    Each is a number of stretch and execution, -1 for none: int64[M].
-    """
-
-    sent: NDArray[np.int64]
-    begun: NDArray[np.int64]
-    completed: NDArray[np.int64]
-    posted: NDArray[np.int64]
-    received: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, structure: Structure) -> _Where:
-        segment = segments(structure)
-        executions = int(structure.execution.max(initial=0)) + 1
-
-        def stretch(*kinds: Op) -> NDArray[np.int64]:
-            event = _event_of(structure, kinds)
-            number = np.full(len(event), _NOTHING, dtype=np.int64)
-            known = event >= 0
-            there = event[known]
-            number[known] = segment[structure.place[there]] * executions
-            number[known] += structure.execution[there]
-            return number
-
-        return cls(
-            stretch(Op.SEND, Op.ISEND),
-            stretch(Op.ISEND),
-            stretch(Op.WAIT_SEND),
-            stretch(Op.POST, Op.RECEIVE),
-            stretch(Op.WAIT_RECEIVE, Op.RECEIVE),
-        )
-
-    def lost(self) -> NDArray[np.bool_]:
-        """Messages of which the program holds one end only."""
-        found: NDArray[np.bool_] = (self.sent < 0) != (self.posted < 0)
-        return found
-
-    def late(self) -> NDArray[np.bool_]:
-        """Messages that are received elsewhere."""
-        both = (self.sent >= 0) & (self.posted >= 0)
-        found: NDArray[np.bool_] = both & (self.sent != self.received)
-        return found
-
-    def early(self) -> NDArray[np.bool_]:
-        """Messages whose receives are posted elsewhere, but completed where they are sent."""
-        both = (self.sent >= 0) & (self.sent == self.received)
-        found: NDArray[np.bool_] = both & (self.posted != self.sent)
-        return found
-
-    def apart(self) -> NDArray[np.bool_]:
-        """Messages whose nonblocking sends are completed elsewhere, or never."""
-        found: NDArray[np.bool_] = (self.begun >= 0) & (self.begun != self.completed)
-        return found
-
-
 def _event_of(structure: Structure, kinds: tuple[Op, ...]) -> NDArray[np.int64]:
     """The event in which each message has an operation of some kinds; -1 for none."""
     program = structure.program
@@ -170,13 +67,13 @@ def _event_of(structure: Structure, kinds: tuple[Op, ...]) -> NDArray[np.int64]:
     return found
 
 
-def _mean_sizes(structure: Structure) -> tuple[Messages, int]:
-    """Sizes of messages as their means over the executions of the call that sends them."""
+def with_mean_sizes(structure: Structure) -> Structure:
+    """Give messages their mean size over the executions of the call that sends them."""
     messages = structure.program.messages
     sent = _event_of(structure, (Op.SEND, Op.ISEND))
     known = np.flatnonzero(sent >= 0)
     if not len(known):
-        return messages, 0
+        return structure
     order = known[np.lexsort((known, sent[known]))]
     event = sent[order]
     first = np.concatenate([[True], event[1:] != event[:-1]])
@@ -189,47 +86,39 @@ def _mean_sizes(structure: Structure) -> tuple[Messages, int]:
     mean = np.round(total / np.bincount(group)).astype(np.int64)[group]
     size = messages.size.copy()
     size[order] = mean
-    return replace(messages, size=size), int(np.count_nonzero(size != messages.size))
+    program = replace(structure.program, messages=replace(messages, size=size))
+    return replace(structure, program=program)
 
 
-def _changed(
-    structure: Structure,
-    lost: NDArray[np.bool_],
-    late: NDArray[np.bool_],
-    apart: NDArray[np.bool_],
-    early: NDArray[np.bool_],
-) -> Structure:
-    program, events = structure.program, structure.events
-    rows = np.flatnonzero(program.kind < Op.COLLECTIVE)
-    message, kind = program.target[rows], program.kind[rows]
-    is_send = np.isin(kind, (Op.SEND, Op.ISEND, Op.WAIT_SEND))
-    gone = lost[message] | (late[message] & ~is_send) | (apart[message] & (kind == Op.WAIT_SEND))
-    gone |= early[message] & (kind == Op.POST)
-    changed_kind = program.kind.copy()
-    changed_kind[rows[early[message] & (kind == Op.WAIT_RECEIVE)]] = Op.RECEIVE
-    changed_kind[rows[apart[message] & (kind == Op.ISEND)]] = Op.SEND
-    kept = np.ones(program.operations, dtype=bool)
-    kept[rows[gone]] = False
-    passed = np.concatenate([[0], np.cumsum(kept)])
-    changed = replace(
-        program,
-        offsets=passed[program.offsets],
-        kind=changed_kind[kept],
-        target=program.target[kept],
-        burst=_moved(program, kept),
-        call=program.call[kept],
+def messages_at(
+    structure: Structure, events: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], bool]:
+    """Return the messages sent in events of some executions, and whether they begin and end there.
+
+    ``events`` has for each place the events of all sequences in every execution, -1 for none.
+    """
+    program, first = structure.program, structure.events.first
+    columns = np.concatenate([np.broadcast_to(np.arange(one.shape[1]), one.shape).ravel()
+                              for one in events])  # fmt: skip
+    event = np.concatenate([one.ravel() for one in events])
+    event, columns = event[event >= 0], columns[event >= 0]
+    count = first[event + 1] - first[event]
+    operation = np.repeat(first[event] - (np.cumsum(count) - count), count) + np.arange(count.sum())
+    kind, message = program.kind[operation], program.target[operation].astype(np.int64)
+    turn = np.repeat(columns, count)
+
+    def ends(*kinds: Op) -> NDArray[np.int64]:
+        mine = np.isin(kind, kinds)
+        order = np.lexsort((turn[mine], message[mine]))
+        return np.stack([message[mine][order], turn[mine][order]])
+
+    sent = ends(Op.SEND, Op.ISEND)
+    is_whole = (
+        np.array_equal(sent, ends(Op.POST, Op.RECEIVE))
+        and np.array_equal(sent, ends(Op.WAIT_RECEIVE, Op.RECEIVE))
+        and np.array_equal(ends(Op.ISEND), ends(Op.WAIT_SEND))
     )
-    return replace(structure, program=changed, events=replace(events, first=passed[events.first]))
-
-
-def _moved(program: Program, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Bursts of the operations that stay, with those of the left-out ones before them."""
-    spent = np.concatenate([[0.0], np.cumsum(program.burst.astype(np.float64))])
-    rows = np.flatnonzero(kept)
-    process = np.searchsorted(program.offsets, rows, side="right") - 1
-    before = np.concatenate([[0], rows[:-1] + 1])
-    before = np.maximum(before, program.offsets[process])
-    return np.asarray(spent[rows + 1] - spent[before], dtype=np.float64)
+    return sent[0], is_whole
 
 
 def open_before(structure: Structure) -> NDArray[np.bool_]:

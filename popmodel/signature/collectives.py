@@ -36,12 +36,37 @@ def meetings(
     notes: list[str] = []
     if (program.kind[_operations(structure, event)] == Op.ARRIVE).any():
         notes.append(f"{name} does not wait: written as if it did")
-    found = []
+    found: list[Meeting] = []
     kinds = program.collectives.kind[rows]
     for kind in np.unique(kinds).tolist():
-        mine = rows[kinds == kind]
-        found.append(replace(_meeting(program, mine, name, notes), place=place))
+        parts = _partitions(program, rows[kinds == kind])
+        found += [_meeting(program, *part, name, notes, place) for part in parts]
     return tuple(found), tuple(notes)
+
+
+def _partitions(
+    program: Program, rows: NDArray[np.int64]
+) -> list[tuple[NDArray[np.int64], list[NDArray[np.int32]]]]:
+    """Divide collectives by who takes part: rows with teams that have no process in common."""
+    number = program.collectives.communicator[rows]
+    teams: dict[bytes, tuple[NDArray[np.int32], list[NDArray[np.int64]]]] = {}
+    for one in np.unique(number).tolist():
+        mine = rows[number == one]
+        ranks = _members(program, mine)
+        teams.setdefault(ranks.tobytes(), (ranks, []))[1].append(mine)
+    partitions: list[list[tuple[NDArray[np.int32], NDArray[np.int64]]]] = []
+    joined = [(ranks, np.concatenate(several)) for ranks, several in teams.values()]
+    for ranks, mine in sorted(joined, key=lambda team: -len(team[1])):
+        for partition in partitions:
+            if all(np.intersect1d(ranks, other).size == 0 for other, _ in partition):
+                partition.append((ranks, mine))
+                break
+        else:
+            partitions.append([(ranks, mine)])
+    return [
+        (np.concatenate([mine for _, mine in each]), [ranks for ranks, _ in each])
+        for each in partitions
+    ]
 
 
 def sizes_at(
@@ -79,70 +104,64 @@ def _collectives(structure: Structure, event: NDArray[np.int64]) -> NDArray[np.i
     return np.unique(program.target[operation[arrives]]).astype(np.int64)
 
 
-def _meeting(program: Program, rows: NDArray[np.int64], name: str, notes: list[str]) -> Meeting:
-    """One item for collectives of one kind, in all communicators."""
+def _meeting(
+    program: Program,
+    rows: NDArray[np.int64],
+    teams: list[NDArray[np.int32]],
+    name: str,
+    notes: list[str],
+    place: int,
+) -> Meeting:
+    """One item for collectives of one kind, in teams without a process in common."""
     many = program.collectives
     op = COLLECTIVES[int(many.kind[rows[0]])]
     sizes = many.part(rows)
     least, most = format_size(float(sizes.min())), format_size(float(sizes.max()))
     if least != most:
         notes.append(f"{name} moves {least} to {most}: the mean is kept")
-    numbers = np.unique(many.communicator[rows])
-    members = [_members(program, rows, int(number)) for number in numbers.tolist()]
-    comm, note = _communicator(members, program.processes, name)
-    notes += note
     root = -1
     if op in _ROOTED:
-        roots = {
-            int(np.flatnonzero(ranks == many.root[row])[0])
-            if (ranks == many.root[row]).any()
-            else 0
-            for ranks, number in zip(members, numbers.tolist(), strict=True)
-            for row in rows[many.communicator[rows] == number].tolist()
-        }
-        root = min(roots)
+        of_rank = {int(rank): turn for ranks in teams for turn, rank in enumerate(ranks)}
+        roots, often = np.unique(
+            [of_rank.get(int(rank), 0) for rank in many.root[rows]], return_counts=True
+        )
+        root = min(int(roots[often.argmax()]), min(map(len, teams)) - 1)
         if len(roots) > 1:
             notes.append(f"{name} has {len(roots)} roots: rank {root} is kept")
-    return Meeting(name, "barrier" if op == "init" else op, float(sizes.mean()), comm, root)
+    comm = _communicator(teams, program.processes)
+    op = "barrier" if op == "init" else op
+    times = -(-len(rows) // len(teams))  # every team as often
+    return Meeting(name, op, float(sizes.mean()), comm, root, times, place)
 
 
-def _members(program: Program, rows: NDArray[np.int64], number: int) -> NDArray[np.int32]:
-    """Ranks of a communicator: as listed, else those that take part."""
-    mine = rows[program.collectives.communicator[rows] == number]
-    size = int(program.collectives.members[mine[0]])
+def _members(program: Program, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Ranks of the communicator of some collectives: as listed, else those that take part."""
+    number = int(program.collectives.communicator[rows[0]])
+    size = int(program.collectives.members[rows[0]])
     listed = program.communicators.get(number)
     if listed is not None:
         return listed  # at the edge of a window not all of them call it
     if size == program.processes or not number:
         return np.arange(program.processes, dtype=np.int32)
-    about = np.flatnonzero((program.kind >= Op.COLLECTIVE) & (program.target == mine[0]))
+    about = np.flatnonzero((program.kind >= Op.COLLECTIVE) & (program.target == rows[0]))
     ranks = np.searchsorted(program.offsets, about, side="right") - 1
     return np.unique(ranks).astype(np.int32)
 
 
-def _communicator(
-    members: list[NDArray[np.int32]], processes: int, name: str
-) -> tuple[str, list[str]]:
-    if len(members) == 1 and len(members[0]) == processes:
-        return "world", []
-    formula = colour(members, processes)
+def _communicator(teams: list[NDArray[np.int32]], processes: int) -> str:
+    """Who takes part together: all, or a formula of the rank that gives each team a number."""
+    if len(teams[0]) == processes:
+        return "world"
+    formula = colour(teams, processes)
     if formula is not None:
-        return formula, []
-    # Every rank by itself: who takes part, by the number of the communicator.
+        return formula
     of = np.full(processes, -1, dtype=np.int64)
-    for number, ranks in enumerate(members):
+    for number, ranks in enumerate(teams):
         of[ranks] = number
-    if (of < 0).any():
-        return _chain(of), [f"only some processes call {name}: the others are a team of their own"]
-    return _chain(of), []
-
-
-def _chain(of: NDArray[np.int64]) -> str:
-    """A formula that gives each rank its number, by stretches of equal ones."""
     edges = [0, *(np.flatnonzero(np.diff(of)) + 1).tolist(), len(of)]
-    text = str(int(of[-1]) + 1)
+    text = str(int(of[-1]))
     for begin, end in list(pairwise(edges))[-2::-1]:
-        text = f"{int(of[begin]) + 1} if rank < {end} else {text}"
+        text = f"{int(of[begin])} if rank < {end} else {text}"
     return text
 
 

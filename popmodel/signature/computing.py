@@ -36,11 +36,23 @@ class Computing:
     along: tuple[int, ...] = ()  # Further places, before it, whose computing is in it
     # float64[S, n] or None: How many, 0 where there is none; None where nobody counted them.
     instructions: NDArray[np.float64] | None = None
+    turns: int = 0  # How often a signature executes it; 0 for as often as the trace does
 
     @property
     def there(self) -> NDArray[np.bool_]:
         """Where there is an execution."""
         return np.isfinite(self.seconds)
+
+    @property
+    def executions(self) -> int:
+        """Executions of which at least one sequence has part."""
+        return int(np.count_nonzero(self.there.any(axis=0)))
+
+    @property
+    def sequence(self) -> NDArray[np.float64] | None:
+        """Its times one execution after the other; None if a signature executes it otherwise."""
+        seconds = self.seconds[:, self.there.any(axis=0)]
+        return seconds if seconds.shape[1] == (self.turns or seconds.shape[1]) else None
 
     @property
     def total(self) -> float:

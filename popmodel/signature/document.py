@@ -11,7 +11,6 @@ from popmodel.model.recorded import encode
 from popmodel.signature.assumed_scaling import table_of
 from popmodel.signature.names import RECORDED
 from popmodel.signature.outline import Calls, Meeting, Repeat, Work
-from popmodel.signature.recorded_times import apart
 from popmodel.signature.toml import Item, Noted, Table, number, text_of
 from popmodel.units import count, format_size
 from popmodel.values import dataclass
@@ -95,6 +94,7 @@ class _Writer:
         match node:
             case Repeat():
                 entries = {"name": node.name, "count": amounts["count", path].noted}
+                entries |= _every(node)
                 return Item("loop", entries, tuple(self.items(node.body, path)))
             case Work():
                 return self.work(node)
@@ -106,7 +106,7 @@ class _Writer:
                 if node.root > 0:  # also where there are fewer processes
                     is_world = node.comm == "world"
                     entries["root"] = f"min({node.root}, P - 1)" if is_world else node.root
-                return Item("collective", entries)
+                return Item("collective", entries | _every(node))
             case Calls():
                 said = f"{count(round(node.messages))} messages, {format_size(node.bytes)} in all"
                 said += "".join(f"; bytes: {note}" for note in self.origins(path))
@@ -115,7 +115,7 @@ class _Writer:
                 limit = amounts.get(("processes", path))
                 entries |= {"processes": limit.noted} if limit else {}
                 entries |= self.scaled(node, path)
-                return Item("messages", entries, notes=(said,))
+                return Item("messages", entries | _every(node), notes=(said,))
 
     def origins(self, path: tuple[int, ...]) -> list[str]:
         """Where the sizes of the rows of a list come from."""
@@ -151,7 +151,7 @@ class _Writer:
         threads = self.outline.teams[node.point]
         if threads is None:
             entries = {"name": node.name, "trip": 1, **self.times(node.point)}
-            return Item("serial", entries | self.elsewhere(node.point))
+            return Item("serial", entries | self.elsewhere(node.point) | _every(node))
         entries = {"name": node.name, "trip": "T", **self.times(node.point)}
         entries |= self.elsewhere(node.point)
         for key, value in (
@@ -163,7 +163,7 @@ class _Writer:
                 entries[key] = number(value, _DIGITS) if law is None else law.noted
         if threads.synchronisation > 0:
             entries["synchronisation"] = number(threads.synchronisation, _DIGITS)
-        return Item("parallel", entries)
+        return Item("parallel", entries | _every(node))
 
     def elsewhere(self, point: int) -> dict[str, Any]:
         """How processes differ where there are others than those of ``by_rank``."""
@@ -178,17 +178,19 @@ class _Writer:
             found["instructions"] = amount.noted
         if one.by_rank:
             found["by_rank"] = [number(each, _DIGITS) for each in one.by_rank]
-        parts = one.quantiles
-        if point in self.fidelity.recorded:
-            parts = apart(self.outline.points[point].seconds)
-        if parts:
-            found["quantiles"] = [number(each, _DIGITS) for each in parts]
-        if point in self.fidelity.recorded:
+        if one.quantiles:
+            found["quantiles"] = [number(each, _DIGITS) for each in one.quantiles]
+        sequence = self.outline.points[point].sequence
+        if point in self.fidelity.recorded and sequence is not None:
             name = RECORDED + self.outline.names[point]
             found["recorded"] = name
-            seconds = np.nan_to_num(self.outline.points[point].seconds)
-            self.recorded[name] = encode(seconds / one.mean)
+            self.recorded[name] = encode(np.nan_to_num(sequence) / one.mean)
         return found
+
+
+def _every(node: Node) -> dict[str, str]:
+    """In how many turns of its loop an item is executed once, where that is not each."""
+    return {"every": node.every} if node.every else {}
 
 
 def _product(first: str | float, second: str | float) -> str | float:

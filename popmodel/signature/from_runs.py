@@ -171,7 +171,7 @@ def signature_from(
     every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     first = every[0]
     trace, threads, processes = first.trace, first.threads, first.processes
-    outline, fidelity = first.layout[0], first.fidelity
+    outline, fidelity = first.layout, first.fidelity
     found = amounts(outline, fidelity.descriptions, processes, scaling)
     notes = [*devices(trace), *first.structure.notes, *outline.notes]
     laws: tuple[dict[str, Any], ...] = ()

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from popmodel.errors import PopmodelError
 from popmodel.patterns.rows import CallLists
 from popmodel.patterns.table import Table, iterations
-from popmodel.signature.call_lists import listable, open_before, segments
+from popmodel.signature.call_lists import messages_at, open_before, segments, with_mean_sizes
 from popmodel.signature.collectives import meetings
 from popmodel.signature.computing import Computing, Timing, at_place, led, merged, timing
-from popmodel.signature.loops import turns
 from popmodel.signature.names import short, told_apart
 from popmodel.signature.outline import Calls, Node, Outline, Repeat, Team, Work, walk
 from popmodel.signature.phase_times import instructions
 from popmodel.signature.scaling_lists import Grid, general, grid_of, tidy
+from popmodel.signature.summary import LINES, Parts, exchange, is_read, offsets_of, shortened
 from popmodel.signature.threads import team
-from popmodel.simulator.program import Op
 from popmodel.structure.nest import Leaf, Loop
 from popmodel.values import dataclass
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from popmodel.trace import Trace
 
 
-_PARTNERS = 6  # at most, of a list that is written for one number of processes
+_ALIKE = 0.9  # share of executions that do the same calls, from which on these are listed
 _OWN = 0.002  # share of all computing from which on a burst is an item of its own
 _TINY = 2e-4  # below which it joins the next one
 
@@ -41,37 +40,39 @@ _INSIDE = (
     "MPI is called inside parallel regions: the calls are written behind them, and time in which "
     "other threads wait for a call is left out"
 )
+_SUMMED = "messages of {name} are summed up: as many, as large on average, in no order"
 
 
 def laid_out(
-    structure: Structure, trace: Trace, taken: Collection[str] = ()
-) -> tuple[Outline, Structure]:
-    """Lay out the program of a run; gives the structure as lists of calls can say it, too."""
+    structure: Structure, trace: Trace, taken: Collection[str] = (), limit: int = LINES
+) -> Outline:
+    """Lay out the program of a run; what is below some share of it in summaries, for the size."""
     if len(structure.program.threads):
         raise PopmodelError(
             f"{trace.path}: threads call MPI on their own, which no signature can say",
             "trace a run in which only masters call MPI",
         )
-    found = listable(structure)
-    changed = found.structure
+    sized = with_mean_sizes(structure)
     counts = instructions(trace, structure)
-    times = timing(structure.events)
-    builder = _Builder(changed, CallLists(changed), times, trace, found.late, counts)
-    body = builder.nodes(structure.nest, 1, np.zeros(1, dtype=np.int64))
+    builder = _Builder(sized, CallLists(sized), timing(structure.events), trace, counts)
+    top = _LoopBody(1, np.zeros(1, dtype=np.int64), 1, 1, 1)
+    body = builder.nodes(structure.nest, top)
     body += builder.behind()
+    notes = list(dict.fromkeys(builder.notes))
     if structure.events.in_calls.any():
-        builder.notes.append(_INSIDE)
-    on_grid, grid = _on_grid(tuple(body), structure.program.processes)
-    whole = Outline(
+        notes.append(_INSIDE)
+    parts = Parts(builder.points, builder.labels, builder.words, builder.teams)
+    short_enough = shortened(tuple(body), parts, sized, limit)
+    on_grid, grid = _on_grid(short_enough.body, structure.program.processes)
+    return Outline(
         on_grid,
-        tuple(builder.points),
-        tuple(builder.labels),
-        told_apart(builder.words, taken),
-        tuple(builder.teams),
-        (*found.notes, *dict.fromkeys(builder.notes)),
+        tuple(parts.points),
+        tuple(parts.labels),
+        told_apart(parts.words, taken),
+        tuple(parts.teams),
+        (*notes, *short_enough.notes),
         grid,
     )
-    return whole, changed
 
 
 def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], Grid | None]:
@@ -95,6 +96,24 @@ def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], 
     return made, grid if used else None
 
 
+class _LoopBody(NamedTuple):
+    """What a loop repeats, or the whole program."""
+
+    executions: int  # All in the run
+    which: NDArray[np.int64]  # Those that are meant
+    turns: int  # How many of them stand for one execution of every item each
+    # How often a signature executes it in all, and in one execution of its loop.
+    times: int
+    length: int
+
+    def frequency(self, executions: int) -> tuple[str, int]:
+        """Return ``every`` of what is executed so often, and how often a signature does then."""
+        often = max(round(self.length * executions / self.turns), 1)
+        if often >= self.length:
+            return "", self.times
+        return f"{self.length}/{often}", self.times // self.length * often
+
+
 @dataclass
 class _Builder:
     """Collects what is measured while it walks over the nest."""
@@ -103,7 +122,6 @@ class _Builder:
     lists: CallLists
     times: Timing
     trace: Trace
-    late: NDArray[np.bool_]
     counts: Timing | None = None
     points: list[Computing] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
@@ -122,42 +140,45 @@ class _Builder:
     def table(self) -> Table:
         return self.lists.table
 
-    def nodes(
-        self, nodes: Sequence[Loop | Leaf], executions: int, which: NDArray[np.int64]
-    ) -> list[Node]:
-        """Lay out what follows one another, at some of its executions."""
+    def nodes(self, nodes: Sequence[Loop | Leaf], body: _LoopBody) -> list[Node]:
+        """Lay out what follows one another."""
         found: list[Node] = []
         for node in nodes:
-            if isinstance(node, Leaf):
-                found += self.leaf(node, which)
-            else:
-                found += self.loop(node, executions, which)
+            found += self.leaf(node, body) if isinstance(node, Leaf) else self.loop(node, body)
         return found
 
     # -- loops
 
-    def loop(self, loop: Loop, executions: int, which: NDArray[np.int64]) -> list[Node]:
-        """Lay out a loop; where its iterations differ, as several."""
+    def loop(self, loop: Loop, body: _LoopBody) -> list[Node]:
+        """Lay out a loop; what some of its iterations do is executed every so many turns."""
         self.loops += 1
         name = f"loop {self.loops}"
-        found = turns(self.table, loop, executions, which, name)
-        self.notes += found.notes
-        total = int(iterations(loop, executions)[-1])
-        made: list[Node] = []
-        for stretch in found.stretches:
-            body: list[Node] = []
-            for step in stretch.steps:
-                inner = self.nodes(loop.body, total, step.which)
-                body += _repeated(name, step.count, inner)
-            made += _repeated(name, stretch.count, body)
-        return made
+        first = iterations(loop, body.executions)
+        counts = first[body.which + 1] - first[body.which]
+        entered = body.which[counts > 0]
+        if not len(entered):
+            return []
+        counts = counts[counts > 0]
+        length = max(round(float(counts.mean())), 1)
+        if (counts != length).any():
+            self.notes.append(
+                f"{name} has {int(counts.min())} to {int(counts.max())} iterations: written as "
+                f"{length}, their mean"
+            )
+        inner = np.concatenate([np.arange(first[one], first[one + 1]) for one in entered])
+        if length == 1:
+            return self.nodes(loop.body, body._replace(executions=int(first[-1]), which=inner))
+        every, times = body.frequency(len(entered))
+        inside = _LoopBody(int(first[-1]), inner, len(inner), times * length, length)
+        return [Repeat(name, length, tuple(self.nodes(loop.body, inside)), every)]
 
     # -- what is in them
 
-    def leaf(self, leaf: Leaf, which: NDArray[np.int64]) -> list[Node]:
+    def leaf(self, leaf: Leaf, body: _LoopBody) -> list[Node]:
         """Lay out places that follow one another."""
-        event = self.table.event
+        event, which = self.table.event, body.which
         there = [place for place in leaf.places if (event[place][:, which] >= 0).any()]
+        turns = {place: (event[place][:, which] >= 0).any(axis=0) for place in there}
         found: list[Node] = []
         pending: Computing | None = None
         stretch: list[int] = []
@@ -168,7 +189,7 @@ class _Builder:
             nonlocal lead
             lead = None
             if stretch:
-                found.extend(self.calls(tuple(stretch), which, dict(computed)))
+                found.extend(self.calls(tuple(stretch), body, dict(computed)))
                 stretch.clear()
                 computed.clear()
 
@@ -178,6 +199,8 @@ class _Builder:
                 here, pending = merged(pending, here), None
             is_call = self.segment[place] >= 0
             inside = bool(stretch) and is_call and self.segment[stretch[-1]] == self.segment[place]
+            if inside and not self.busy[place]:
+                inside = np.array_equal(turns[stretch[-1]], turns[place])
             if inside and lead is not None:
                 begun = np.logical_or.reduce([event[one][:, which] >= 0 for one in stretch])
                 self.points[lead], here = led(self.points[lead], here, begun)
@@ -189,21 +212,18 @@ class _Builder:
                 computed[place] = here
             else:
                 close()
-                found.append(self.work(here))
+                found.append(self.work(here, body))
                 lead = len(self.points) - 1
             if is_call:
-                if stretch and self.segment[stretch[-1]] != self.segment[place]:
+                if stretch and not inside:
                     close()
                 stretch.append(place)
                 continue
             close()
             if self.structure.places[place].is_region:
-                found.append(self.region(place, which))
+                found.append(self.region(place, body))
             else:
-                name = self._named(place)
-                made, notes = meetings(self.structure, self.table, place, which, name)
-                self.notes += notes
-                found += made
+                found += self.meetings(place, body)
         close()
         return found
 
@@ -215,50 +235,97 @@ class _Builder:
             self.table, self.times, place, which, in_region=in_region, counts=self.counts
         )
 
-    def work(self, computing: Computing) -> Work:
+    def work(self, computing: Computing, body: _LoopBody) -> Work:
         """Note what is computed before a place."""
         name = f"before {self._named(computing.place)}"
-        return Work(name, self._point(computing, name, None))
+        every, times = body.frequency(computing.executions)
+        return Work(name, self._point(replace(computing, turns=times), name, None), every)
 
-    def region(self, place: int, which: NDArray[np.int64]) -> Work:
+    def region(self, place: int, body: _LoopBody) -> Work:
         """Note a parallel region."""
-        computing = self.computing(place, which, in_region=True)
+        computing = self.computing(place, body.which, in_region=True)
         name = self._named(place)
-        return Work(name, self._point(computing, name, team(self.trace, self.structure, computing)))
+        every, times = body.frequency(computing.executions)
+        computing = replace(computing, turns=times)
+        threads = team(self.trace, self.structure, computing)
+        return Work(name, self._point(computing, name, threads), every)
+
+    def meetings(self, place: int, body: _LoopBody) -> list[Node]:
+        """Note the collectives of a place."""
+        made, notes = meetings(self.structure, self.table, place, body.which, self._named(place))
+        self.notes += notes
+        found: list[Node] = []
+        for one in made:
+            every, times = body.frequency(one.times)
+            count = max(round(one.times / body.turns), 1)
+            if count == 1:
+                found.append(replace(one, times=times, every=every))
+            else:
+                inner = replace(one, times=times * count)
+                found.append(Repeat(f"{one.name}, {count} times", count, (inner,)))
+        return found
 
     def calls(
-        self, places: tuple[int, ...], which: NDArray[np.int64], computed: dict[int, Computing]
+        self, places: tuple[int, ...], body: _LoopBody, computed: dict[int, Computing]
     ) -> list[Node]:
-        """List point-to-point calls."""
-        found = self.lists.rows(places, int(which[0]), tuple(computed), inside=True)
-        if found.why:
-            raise PopmodelError(f"{self.trace.path}: calls cannot be listed: {found.why}")
-        exact = bool(np.isin(which, found.executions).all())
-        if not exact:
-            self.notes.append(
-                f"executions of the calls from {self._named(places[0])} on differ: "
-                "those that most are equal to are kept"
-            )
+        """List point-to-point calls; a summary of them where a list would not say what they do."""
         events = self.table.event
+        turns = np.logical_or.reduce([(events[one][:, body.which] >= 0).any(0) for one in places])
+        which = body.which[turns]
+        every, times = body.frequency(len(which))
+        first = self._named(places[0])
+        name = first if len(places) == 1 else f"{first} to {self.structure.places[places[-1]].name}"
+        sent, is_whole = messages_at(self.structure, [events[one][:, which] for one in places])
+        rows: list[dict[str, Any]] = []
+        if is_whole and len(sent):
+            rows = self.listed(places, which, computed, times)
+        made: list[Node] = []
+        exact = bool(rows)
+        if not rows:
+            if computed:  # before it
+                parts = [computed[place] for place in places if place in computed]
+                both = parts[0]
+                for part in parts[1:]:
+                    both = merged(both, part)
+                made.append(self.work(both, body))
+            if not len(sent):  # what was waited for is received elsewhere
+                return made
+            rows, exact = exchange(self.structure.program, sent, times)
+            self.notes.append(_SUMMED.format(name=name))
+        size = self.structure.program.messages.size[sent].astype(np.float64)
+        offsets = offsets_of(self.structure.program, sent)
+        calls = Calls(
+            name, tuple(rows), len(sent) / times, float(size.sum()) / times, sent, times, exact,
+            places, every, offsets,
+        )  # fmt: skip
+        return [*made, calls]
+
+    def listed(
+        self,
+        places: tuple[int, ...],
+        which: NDArray[np.int64],
+        computed: dict[int, Computing],
+        times: int,
+    ) -> list[dict[str, Any]]:
+        """List calls as they are made; none where executions differ, or no signature reads it."""
+        found = self.lists.rows(places, None, tuple(computed), among=which, inside=True)
+        if found.why or np.isin(which, found.executions).mean() < _ALIKE:
+            return []
+        processes = self.structure.program.processes
+        alike = found.executions[np.isin(found.executions, which)]
         in_order = [
             place
             for place in places
-            if place in computed and self._computes(events[place][:, found.executions])
+            if place in computed and self._computes(self.table.event[place][:, alike])
         ]
-        points = {
-            place: self._point(computed[place], f"before {self._named(place)}", None)
-            for place in in_order
-        }
-        rows = _referring(found.calls, [points[place] for place in in_order])
-        rows += self._received(places, int(which[0]))
-        messages, volume, offsets = self._volume(places, which)
-        first = self._named(places[0])
-        name = first if len(places) == 1 else f"{first} to {self.structure.places[places[-1]].name}"
-        processes = self.structure.program.processes
-        if not messages:  # what was waited for is received elsewhere
-            return [Work(self.labels[row["point"]], row["point"]) for row in rows if "point" in row]
-        rows = tidy(rows, processes)
-        return [Calls(name, tuple(rows), messages, volume, exact, places, offsets)]
+        numbers = range(len(self.points), len(self.points) + len(in_order))
+        rows = tidy(_referring(found.calls, [*numbers]), processes)
+        if len(in_order) < len(computed) or not is_read(rows, processes):
+            return []
+        for place in in_order:
+            computing = replace(computed[place], turns=times)
+            self._point(computing, f"before {self._named(place)}", None)
+        return rows
 
     def behind(self) -> list[Node]:
         """What processes compute behind their last call."""
@@ -270,56 +337,9 @@ class _Builder:
         computing = Computing(-1, False, event, after[:, None], instructions=counts)
         return [Work("at the end", self._point(computing, "behind the last call", None))]
 
-    def _received(self, places: tuple[int, ...], execution: int) -> list[dict[str, Any]]:
-        """Rows that receive what is sent at some places and received elsewhere in the run."""
-        if not self.late.any():
-            return []
-        program, first = self.structure.program, self.structure.events.first
-        rows: list[dict[str, Any]] = []
-        for place in places:
-            events = self.table.event[place][:, execution]
-            for event in events[events >= 0].tolist():
-                here = slice(int(first[event]), int(first[event + 1]))
-                sends = np.isin(program.kind[here], (Op.SEND, Op.ISEND))
-                message = program.target[here][sends]
-                rows += [self._receive(one) for one in message[self.late[message]].tolist()]
-        return rows
-
-    def _receive(self, message: int) -> dict[str, Any]:
-        """A row that receives one message."""
-        told = self.structure.program.messages
-        row = {
-            "on": f"rank == {told.receiver[message]}",
-            "do": "recv",
-            "from": int(told.sender[message]),
-            "bytes": int(told.size[message]),
-        }
-        return row | ({"tag": int(told.tag[message])} if self.table.needs_tags else {})
-
     def _computes(self, event: NDArray[np.int64]) -> bool:
         before = np.where(event >= 0, self.structure.events.before[event], 0.0)
         return bool(before.mean(axis=1).any())
-
-    def _volume(
-        self, places: tuple[int, ...], which: NDArray[np.int64]
-    ) -> tuple[float, float, tuple[int, ...]]:
-        """Messages and bytes of an execution, and how far they go."""
-        program, events = self.structure.program, self.structure.events
-        rows = np.concatenate([self.table.event[place][:, which].reshape(-1) for place in places])
-        mine = np.zeros(len(events.first), dtype=np.int64)
-        mine[rows[rows >= 0]] = 1
-        operation = np.repeat(mine[:-1], np.diff(events.first)).astype(bool)
-        sends = np.isin(program.kind, (Op.SEND, Op.ISEND)) & operation
-        message = program.target[sends]
-        told, processes = program.messages, program.processes
-        size = told.size[message].astype(np.float64)
-        away = (told.receiver[message].astype(np.int64) - told.sender[message]) % processes
-        by_offset = np.bincount(away, size + 1, processes)
-        by_offset[0] = 0  # to themselves
-        order = np.argsort(-by_offset, kind="stable")[:_PARTNERS]
-        offsets = tuple(int(one) for one in order if by_offset[one])
-        signed = tuple(one if 2 * one <= processes else one - processes for one in offsets)
-        return len(size) / len(which), float(size.sum()) / len(which), signed
 
     def _named(self, place: int) -> str:
         one = self.structure.places[place]
@@ -339,10 +359,6 @@ class _Builder:
         self.words.append(self._word(computing))
         self.teams.append(threads)
         return len(self.points) - 1
-
-
-def _repeated(name: str, count: int, body: list[Node]) -> list[Node]:
-    return [Repeat(name, count, tuple(body))] if count > 1 and body else body
 
 
 def _referring(rows: Sequence[dict[str, Any]], points: list[int]) -> list[dict[str, Any]]:

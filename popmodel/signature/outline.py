@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import TypeAlias
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from popmodel.signature.computing import Computing
     from popmodel.signature.scaling_lists import Grid
 
@@ -25,6 +28,7 @@ class Repeat:
     name: str  # In the signature
     count: int  # Iterations
     body: tuple[Node, ...]  # What is repeated
+    every: str = ""  # Turns of the loop around it for one execution, as a formula; empty for each
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Work:
 
     name: str  # In the signature
     point: int  # Which of the outline's points
+    every: str = ""  # As of `Repeat`
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,11 @@ class Calls:
     # How many are sent by all processes in one execution, and of how many bytes together.
     messages: float
     bytes: float
-    exact: bool = True  # Whether every execution does exactly this
+    sent: NDArray[np.int64]  # Which messages of the program, in all executions
+    times: int  # Executions in the signature
+    exact: bool = True  # Whether most executions do exactly this; else a summary of them
     places: tuple[int, ...] = ()  # Where
+    every: str = ""  # As of `Repeat`
     # By how much ranks of receivers are above those of senders, modulo P, most bytes first.
     offsets: tuple[int, ...] = ()
     # For each row with partners, by where it stands, the step in the grid to its partner; None
@@ -64,7 +72,9 @@ class Meeting:
     bytes: float  # Of a process
     comm: str  # ``world`` or the colour of the rank
     root: int  # Rank in its communicator, or -1
+    times: int = 1  # Executions in the signature
     place: int = -1  # Where
+    every: str = ""  # As of `Repeat`
 
 
 Node: TypeAlias = "Repeat | Work | Calls | Meeting"

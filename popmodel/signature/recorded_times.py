@@ -59,19 +59,19 @@ class Description:
     transient_cv: float
 
 
-def describe(times: NDArray[np.float64], share: float = 1.0) -> Description:
-    """Describe times of processes and executions."""
+def describe(times: NDArray[np.float64], share: float = 1.0, turns: int = 0) -> Description:
+    """Describe times of processes and executions, to be executed so many times."""
     there = np.isfinite(times)
     count = there.sum(axis=1)
     total = np.where(there, times, 0.0).sum(axis=1)
     # A process that never executes it takes no time for it: the mean is over all of them.
-    turns = int(count.max(initial=0))
+    turns = turns or int(count.max(initial=0))
     each = total / max(turns, 1)
     mean = float(each.mean()) if len(each) else 0.0
     if not mean > 0:
         return Description(0.0, None, None, turns, (), (), 0.0, 0.0)
-    relative = _relative(times, there, count, total)
-    cv = float(relative.std()) if relative.size else 0.0
+    relative, weight = _own(times, there)
+    cv = math.sqrt(float(weight @ (relative - 1) ** 2)) if relative.size else 0.0
     persistent = math.sqrt(max(float((each / mean).var()) - cv**2 / max(turns, 1), 0.0))
     low, high = _interval(times, there, mean, turns)
     return Description(
@@ -80,50 +80,43 @@ def describe(times: NDArray[np.float64], share: float = 1.0) -> Description:
         high,
         turns,
         tuple((each / mean).tolist()) if share * float((each / mean).std()) > _SLIGHT else (),
-        quantiles(relative, len(times), turns, _most(share * cv)) if share * cv > _SLIGHT else (),
+        quantiles(relative, weight, len(times), turns, _most(share * cv))
+        if share * cv > _SLIGHT
+        else (),
         persistent,
         cv,
     )
 
 
-def apart(times: NDArray[np.float64]) -> tuple[float, ...]:
-    """Return the quantiles of how processes differ in an execution, of what all share left out.
+def _own(
+    times: NDArray[np.float64], there: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Times beside those of the others and of the own process on average, by what they weigh.
 
-    Where executions are slow on many processes at once, these wait for nobody: drawn for each
-    process on its own, the same times would make the slowest of many wait for each other.
+    What all processes share, such as executions that are slow on all of them, makes nobody wait:
+    drawn for each process on its own, the same times would. Long executions weigh most.
     """
-    there = np.isfinite(times)
     known = np.where(there, times, 0.0)
-    count = there.sum(axis=0)
-    of_turn = np.divide(known.sum(axis=0), count, out=np.zeros(times.shape[1]), where=count > 0)
-    level = np.where(there & (of_turn > 0), times / np.where(of_turn > 0, of_turn, 1.0), np.nan)
-    of_rank = np.array([np.nanmean(row) if np.isfinite(row).any() else 1.0 for row in level])
-    own = level / np.where(of_rank > 0, of_rank, 1.0)[:, None]
-    relative = own[np.isfinite(own)]
-    varies = relative.size and relative.std() > 0
-    return quantiles(relative, len(times), times.shape[1]) if varies else ()
-
-
-def _relative(
-    times: NDArray[np.float64],
-    there: NDArray[np.bool_],
-    count: NDArray[np.int64],
-    total: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Times of every execution over the mean of its process, of those that have several."""
-    several = (count > 1) & (total > 0)
-    own = np.divide(total, count, out=np.ones_like(total), where=several)
-    return (times / own[:, None])[several][there[several]]
+    of_turn = known.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    weight = np.where(there, of_turn, 0.0)
+    level = np.divide(known, of_turn, out=np.zeros_like(known), where=weight > 0)
+    whole = weight.sum(axis=1, keepdims=True)
+    of_rank = np.divide(known.sum(axis=1, keepdims=True), whole, out=np.ones_like(whole),
+                        where=whole > 0)  # fmt: skip
+    relative = np.divide(level, of_rank, out=np.ones_like(level), where=of_rank > 0)
+    counts = weight > 0
+    return relative[counts], weight[counts] / (weight[counts].sum() or 1.0)
 
 
 def _interval(
     times: NDArray[np.float64], there: NDArray[np.bool_], mean: float, turns: int
 ) -> tuple[float | None, float | None]:
     """90 % of the mean over executions: those of all processes at once may be slow together."""
-    if turns < 2:
+    columns = times.shape[1]
+    if columns < 2:
         return None, None
-    of_turn = np.where(there, times, 0.0).sum(axis=0) / len(times)
-    half = _student(turns - 1) * float(of_turn.std(ddof=1)) / math.sqrt(turns)
+    of_turn = np.where(there, times, 0.0).sum(axis=0) / len(times) * (columns / turns)
+    half = _student(columns - 1) * float(of_turn.std(ddof=1)) / math.sqrt(columns)
     return max(mean - half, 0.0), mean + half
 
 
@@ -144,37 +137,46 @@ def _most(varying: float) -> int:
 
 
 def quantiles(
-    relative: NDArray[np.float64], processes: int, turns: int, most: int = PARTS[-1]
+    relative: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    processes: int,
+    turns: int,
+    most: int = PARTS[-1],
 ) -> tuple[float, ...]:
     """Return the fewest values that keep how slow the slowest of some processes is.
 
     A process takes each of them once before it takes one again: where their number divides its
     executions, it computes as long in all of them together as it did.
     """
-    ordered = np.sort(relative)
-    goal = _slowest(ordered, processes)
+    order = np.argsort(relative)
+    ordered, weight = relative[order], weight[order]
+    goal = _slowest(ordered, weight, processes)
     most = min(most, turns, len(ordered))
     numbers = [parts for parts in range(2, most + 1) if turns % parts == 0]
     if turns > _MANY * PARTS[-1]:
         numbers = [parts for parts in PARTS if parts <= most]
     for parts in numbers or [parts for parts in PARTS if parts < most]:
-        found = _parts(ordered, parts)
-        if abs(_slowest(found, processes) - goal) <= _KEPT * max(goal - 1, _STEADY):
+        found = _parts(ordered, weight, parts)
+        equal = np.full(parts, 1 / parts)
+        if abs(_slowest(found, equal, processes) - goal) <= _KEPT * max(goal - 1, _STEADY):
             return tuple(found.tolist())
-    return tuple(_parts(ordered, max(numbers, default=most)).tolist())
+    return tuple(_parts(ordered, weight, max(numbers, default=most)).tolist())
 
 
-def _parts(ordered: NDArray[np.float64], parts: int) -> NDArray[np.float64]:
+def _parts(
+    ordered: NDArray[np.float64], weight: NDArray[np.float64], parts: int
+) -> NDArray[np.float64]:
     """Means of equal parts of sorted values; a value between two parts belongs to both."""
-    sums = np.concatenate([[0.0], np.cumsum(ordered)])
-    edges = np.interp(np.linspace(0, len(ordered), parts + 1), np.arange(len(sums)), sums)
-    return np.asarray(np.diff(edges) * parts / len(ordered), dtype=np.float64)
+    passed = np.concatenate([[0.0], np.cumsum(weight)])
+    sums = np.concatenate([[0.0], np.cumsum(ordered * weight)])
+    edges = np.interp(np.linspace(0, passed[-1], parts + 1), passed, sums)
+    return np.asarray(np.diff(edges) * parts / passed[-1], dtype=np.float64)
 
 
-def _slowest(ordered: NDArray[np.float64], processes: int) -> float:
+def _slowest(ordered: NDArray[np.float64], weight: NDArray[np.float64], processes: int) -> float:
     """Expected largest of so many independent draws from sorted values."""
-    n = len(ordered)
-    below = (np.arange(n + 1) / n) ** max(processes, 2)
+    passed = np.concatenate([[0.0], np.cumsum(weight)])
+    below = (passed / passed[-1]) ** max(processes, 2)
     return float(ordered @ np.diff(below))
 
 
@@ -267,13 +269,13 @@ def figures(program: Program) -> Figures:
     return Figures(runtime, float(compute.mean()) / longest, longest / runtime)
 
 
-def kept(
-    traced: Program, program: Program, events: Events, points: Sequence[Computing]
-) -> Fidelity:
+def kept(program: Program, events: Events, points: Sequence[Computing]) -> Fidelity:
     """Choose what to keep of the times of a program."""
     all_of_them = sum(point.total for point in points) or 1.0
-    descriptions = tuple(describe(point.seconds, point.total / all_of_them) for point in points)
-    goal = figures(traced)
+    descriptions = tuple(
+        describe(point.seconds, point.total / all_of_them, point.turns) for point in points
+    )
+    goal = figures(program)
 
     def found(recorded: Collection[int], seed: int) -> Figures:
         rng = np.random.default_rng(seed)
@@ -308,7 +310,7 @@ def _by_variation(points: Sequence[Computing], descriptions: Sequence[Descriptio
     """Points whose times vary, by how many seconds they are beside their means."""
     beside = np.zeros(len(points))
     for number, (point, one) in enumerate(zip(points, descriptions, strict=True)):
-        if one.transient_cv > 0:
+        if one.transient_cv > 0 and point.sequence is not None:
             own = _means(point.seconds)
             beside[number] = float(np.nansum(np.abs(point.seconds - own[:, None])))
     order = np.argsort(-beside, kind="stable")

@@ -1,0 +1,410 @@
+"""Stretches of a program in summary: what is done in them how often, in no order.
+
+A summary has one entry for each kind of thing that processes do together: collectives of one kind
+in one communicator, messages, parallel regions; with how often, the mean bytes, and the mean
+computing before it. Its messages are an exchange of all at once in which what a rank receives is
+what its partner sends, so that they match whatever the run did. Small parts of a program, and lists
+of messages that no execution repeats, are written so; loops and what takes time stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from popmodel.errors import PopmodelError
+from popmodel.patterns.formulas import NOBODY, split
+from popmodel.signature.outline import Calls, Meeting, Repeat, Team, Work
+from popmodel.signature.toml import Item, text_of
+from popmodel.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from popmodel.signature.computing import Computing
+    from popmodel.signature.outline import Node
+    from popmodel.simulator import Program
+    from popmodel.structure.structure import Structure
+
+LINES = 300
+"""Lines that a signature has at most, where summaries of what is small can do that."""
+_SHARES = (1e-4, 3e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1)
+"""Shares of the time of a run below which parts of it are summed up, the first that will do."""
+_EVEN = 0.1
+"""Relative spread of sizes of messages that are written as one, their mean."""
+_PARTNERS = 6  # at most, of what stands for messages at another number of processes
+
+
+# -- messages
+
+
+def exchange(
+    program: Program, sent: NDArray[np.int64], executions: int
+) -> tuple[list[dict[str, Any]], bool]:
+    """Return rows in which all messages go at once, and whether they say it by formulas.
+
+    Messages are of so many executions. Processes whose partners are as far away send as many, of
+    the mean size; where that is not alike, of their own mean.
+    """
+    messages, processes = program.messages, program.processes
+    sender = messages.sender[sent].astype(np.int64)
+    away = (messages.receiver[sent] - sender) % processes
+    rows: list[dict[str, Any]] = []
+    is_even = True
+    for offset in np.unique(away).tolist():
+        mine = away == offset
+        number = np.bincount(sender[mine], minlength=processes)
+        total = np.bincount(sender[mine], messages.size[sent[mine]].astype(np.float64), processes)
+        ranks = np.flatnonzero(number)
+        times = max(round(float(number[ranks].mean()) / executions), 1)
+        size = np.rint(total / (executions * times)).astype(np.int64)
+        receiver = (ranks + offset) % processes
+        to, source = np.full((2, processes), NOBODY, dtype=np.int64)
+        to[ranks], source[receiver] = receiver, ranks
+        of_sender: Any = round(float(size[ranks].mean()))
+        of_receiver = of_sender
+        if size[ranks].std() > _EVEN * of_sender:
+            is_even = False
+            of_sender, of_receiver = size.tolist(), np.roll(size, offset).tolist()
+        calls = [
+            {"on": row.ranks, "do": do, key: row.formula, "bytes": each}
+            for do, key, partner, each in (
+                ("irecv", "from", source, of_receiver),
+                ("isend", "to", to, of_sender),
+            )
+            for row in split(partner)
+        ]
+        for call in calls:
+            on = np.flatnonzero(call["on"]).tolist()
+            call["on"] = on
+            if len(on) == processes:
+                del call["on"]
+        rows += calls if times == 1 else [{"repeat": times, "calls": calls}]
+    return [*rows, {"do": "waitall"}], is_even
+
+
+def offsets_of(program: Program, sent: NDArray[np.int64]) -> tuple[int, ...]:
+    """How far messages go, modulo P, where most bytes do first."""
+    messages, processes = program.messages, program.processes
+    away = (messages.receiver[sent].astype(np.int64) - messages.sender[sent]) % processes
+    by_offset = np.bincount(away, messages.size[sent] + 1.0, processes)
+    by_offset[0] = 0  # to themselves
+    order = np.argsort(-by_offset, kind="stable")[:_PARTNERS]
+    offsets = (int(one) for one in order if by_offset[one])
+    return tuple(one if 2 * one <= processes else one - processes for one in offsets)
+
+
+def is_read(rows: Sequence[dict[str, Any]], processes: int) -> bool:
+    """Whether a signature with a list of calls is read, and comes to its end."""
+    timed = [_timed(row) for row in rows]
+    item = Item("messages", {"name": "calls", "calls": timed})
+    return _is_read(text_of((), (), (item,)), processes)
+
+
+@lru_cache(maxsize=256)
+def _is_read(text: str, processes: int) -> bool:
+    from popmodel.model.signatures import from_text
+    from popmodel.signature.compare_replay import carried_out
+
+    head = 'schema = "popmodel/signature/1"\n[app]\nname = "list"\n'
+    try:
+        carried_out(from_text(head + text), processes, 1)
+    except PopmodelError:
+        return False
+    return True
+
+
+def _timed(row: dict[str, Any]) -> dict[str, Any]:
+    if "calls" in row:
+        return {**row, "calls": [_timed(one) for one in row["calls"]]}
+    return {"do": "compute", "seconds": 1e-6} if "point" in row else row
+
+
+# -- parts of a program
+
+
+class Parts(NamedTuple):
+    """What was measured at the points of a program; summaries add to it."""
+
+    points: list[Computing]
+    labels: list[str]
+    words: list[str]
+    teams: list[Team | None]
+
+
+class Shortened(NamedTuple):
+    """A program with summaries."""
+
+    body: tuple[Node, ...]
+    notes: tuple[str, ...]  # What they are of
+
+
+def shortened(body: tuple[Node, ...], parts: Parts, structure: Structure, limit: int) -> Shortened:
+    """Sum up parts of a program that take least until it is short enough; drop unused points."""
+    found, notes = body, ()
+    summaries = _Summaries(parts, structure)
+    if summaries.lines(body) > limit:
+        for share in _SHARES:
+            before = len(parts.points)
+            for each in parts:
+                del each[before:]
+            summaries = _Summaries(parts, structure)
+            found = tuple(summaries.of(body, share, 1, 1))
+            if summaries.lines(found) <= limit:
+                break
+        notes = summaries.notes()
+    return Shortened(_renumbered(found, parts), notes)
+
+
+class _Summaries:
+    """Sums up the parts of a program."""
+
+    def __init__(self, parts: Parts, structure: Structure) -> None:
+        self.parts, self.structure = parts, structure
+        events = structure.events
+        in_calls = np.where(events.is_region, 0, events.end - events.begin) / 1e9
+        self.called = np.bincount(structure.place, in_calls, len(structure.places))
+        self.all = sum(point.total for point in parts.points) + float(self.called.sum()) or 1.0
+        self.summed, self.count = 0.0, 0
+
+    def notes(self) -> tuple[str, ...]:
+        """Say how much is in summaries."""
+        if not self.count:
+            return ()
+        return (
+            f"{100 * self.summed / self.all:.2g} % of the time, in small parts, is in "
+            f"{plural(self.count, 'summary', 'summaries')}: done as often, in no order",
+        )
+
+    # -- how long, and how many lines
+
+    def time(self, node: Node) -> float:
+        """Seconds of all processes in a node, calls of MPI included."""
+        match node:
+            case Repeat():
+                return sum(map(self.time, node.body))
+            case Work():
+                return self.parts.points[node.point].total
+            case Meeting():
+                return float(self.called[node.place])
+            case Calls():
+                inside = sum(self.parts.points[point].total for point in points_of(node.rows))
+                return inside + float(self.called[list(node.places)].sum())
+
+    def lines(self, nodes: Sequence[Node]) -> int:
+        """Lines that nodes take, about: an entry in a line or two, times in four and more."""
+        total = 0
+        for node in nodes:
+            match node:
+                case Repeat():
+                    total += 3 + self.lines(node.body)
+                case Work():
+                    total += self._of_point(node.point)
+                case Meeting():
+                    total += 4
+                case Calls():
+                    total += 5 + sum(1 + str(row).count("\n") for row in node.rows)
+                    total += sum(3 for _ in points_of(node.rows))
+        return total
+
+    def _of_point(self, point: int) -> int:
+        return 8 + len(self.parts.points[point].seconds) // 10
+
+    # -- summaries
+
+    def of(self, nodes: Sequence[Node], share: float, times: int, length: int) -> Iterator[Node]:
+        """Sum up what takes less than a share among nodes that are executed so many times."""
+        small: list[Node] = []
+        for node in nodes:
+            if self.time(node) < share * self.all:
+                small.append(node)
+                continue
+            yield from self._summary(small, times, length)
+            small = []
+            if isinstance(node, Repeat):
+                inside = times * node.count
+                if node.every:
+                    turns, often = map(int, node.every.split("/"))
+                    inside = inside // turns * often
+                node = replace(node, body=tuple(self.of(node.body, share, inside, node.count)))
+            yield node
+        yield from self._summary(small, times, length)
+
+    def _summary(self, nodes: list[Node], times: int, length: int) -> Iterator[Node]:
+        before = len(self.parts.points)
+        made = self._summed(nodes, times, length) if len(nodes) > 1 else nodes
+        if self.lines(made) < self.lines(nodes):
+            self.summed += sum(map(self.time, nodes))
+            self.count += 1
+            yield from made
+            return
+        for each in self.parts:
+            del each[before:]
+        yield from nodes
+
+    def _summed(self, nodes: Sequence[Node], times: int, length: int) -> list[Node]:
+        """Sites of some nodes: what is done together, how often, and what is computed before it."""
+        sites: dict[tuple[Any, ...], _Site] = {}
+        pending: list[int] = []
+        for node in _flat(nodes):
+            match node:
+                case Work() if self.parts.teams[node.point] is None:
+                    pending.append(node.point)
+                    continue
+                case Work():
+                    key: tuple[Any, ...] = ("region",)
+                case Meeting():
+                    key = (node.op, node.comm, node.root)
+                case Calls():
+                    key = ("messages",)
+                    pending += points_of(node.rows)
+                case Repeat():
+                    continue
+            site = sites.setdefault(key, _Site([], []))
+            site.nodes.append(node)
+            if key != ("region",):
+                site.before.extend(pending)
+                pending = []
+        made: list[tuple[int, str, list[Node]]] = []
+        for site in sites.values():
+            executions = sum(self._executions(node) for node in site.nodes)
+            often = max(round(length * executions / times), 1)
+            count, every = max(round(often / length), 1), ""
+            done = times * count
+            if often < length:
+                every, done = f"{length}/{often}", times // length * often
+            made.append((count, every, self._site(site, done, every)))
+        if pending:
+            made.append((1, "", [self._computed(pending, "the rest of a summary", times, "")]))
+        found: list[Node] = []
+        last = None
+        for count, _, body in made:
+            if count > 1 and last == count and isinstance(found[-1], Repeat):
+                found[-1] = replace(found[-1], body=(*found[-1].body, *body))
+            elif count > 1:
+                found.append(Repeat(f"summary {self.count + 1}", count, tuple(body)))
+            else:
+                found += body
+            last = count
+        return found
+
+    def _executions(self, node: Node) -> int:
+        if isinstance(node, Work):
+            return self.parts.points[node.point].turns or 1
+        assert not isinstance(node, Repeat)
+        return node.times
+
+    def _site(self, site: _Site, times: int, every: str) -> list[Node]:
+        first, many = site.nodes[0], len(site.nodes)
+        name = first.name if many == 1 else f"{first.name} and {many - 1} others"
+        if isinstance(first, Work):
+            return [self._computed([node.point for node in site.nodes], name, times, every)]
+        found: list[Node] = []
+        if site.before:
+            found.append(self._computed(site.before, f"before {name}", times, every))
+        if isinstance(first, Meeting):
+            done = [node.times for node in site.nodes]
+            size = float(np.average([node.bytes for node in site.nodes], weights=done))
+            return [*found, replace(first, name=name, bytes=size, times=times, every=every)]
+        sent = np.concatenate([node.sent for node in site.nodes])
+        rows, exact = exchange(self.structure.program, sent, times)
+        sizes = self.structure.program.messages.size[sent].astype(np.float64)
+        places = tuple(place for node in site.nodes for place in node.places)
+        offsets = offsets_of(self.structure.program, sent)
+        return [*found, Calls(
+            name, tuple(rows), len(sent) / times, float(sizes.sum()) / times, sent, times, exact,
+            places, every, offsets,
+        )]  # fmt: skip
+
+    def _computed(self, numbers: Sequence[int], name: str, times: int, every: str) -> Work:
+        """What is computed at several points, as one."""
+        points = [self.parts.points[number] for number in numbers]
+        teams = [team for number in numbers if (team := self.parts.teams[number]) is not None]
+        counts = [point.instructions for point in points]
+        known = [count for count in counts if count is not None]
+        last = points[-1]
+        self.parts.points.append(
+            replace(
+                last,
+                event=np.concatenate([point.event for point in points], axis=1),
+                seconds=np.concatenate([point.seconds for point in points], axis=1),
+                along=tuple(place for one in points for place in (*one.along, one.place))[:-1],
+                instructions=np.concatenate(known, axis=1) if len(known) == len(counts) else None,
+                turns=times,
+            )
+        )
+        self.parts.labels.append(name)
+        self.parts.words.append(self.parts.words[numbers[0]])
+        done = [point.turns or 1 for point in points]
+        self.parts.teams.append(_together(teams, done, times) if teams else None)
+        return Work(name, len(self.parts.points) - 1, every)
+
+
+class _Site(NamedTuple):
+    """What processes do together in some places, and points of what they compute before."""
+
+    nodes: list[Any]
+    before: list[int]
+
+
+def _flat(nodes: Sequence[Node]) -> Iterator[Node]:
+    for node in nodes:
+        if isinstance(node, Repeat):
+            yield from _flat(node.body)
+        else:
+            yield node
+
+
+def points_of(rows: Sequence[dict[str, Any]]) -> Iterator[int]:
+    """The points of the rows of a list that compute."""
+    for row in rows:
+        if "calls" in row:
+            yield from points_of(row["calls"])
+        elif "point" in row:
+            yield row["point"]
+
+
+def _together(teams: Sequence[Team], done: Sequence[int], times: int) -> Team:
+    """What threads do in several regions, as one that is executed so many times."""
+    table = np.array([(one.useful, one.useful * one.imbalance, one.overhead) for one in teams])
+    idle = table[:, 1] + table[:, 2]
+    waits = np.array([one.synchronisation for one in teams])
+    weights = np.array(done)
+    useful, uneven, overhead = weights @ table / times
+    share = float(weights * idle @ waits / (weights @ idle)) if idle.any() else 0.0
+    return Team(float(useful), float(uneven / useful) if useful else 0.0, float(overhead), share)
+
+
+def _renumbered(body: tuple[Node, ...], parts: Parts) -> tuple[Node, ...]:
+    """Refer to points in order, without those that nothing refers to."""
+    number: dict[int, int] = {}
+
+    def of(point: int) -> int:
+        return number.setdefault(point, len(number))
+
+    def row_of(row: dict[str, Any]) -> dict[str, Any]:
+        if "calls" in row:
+            return {**row, "calls": [row_of(one) for one in row["calls"]]}
+        return {**row, "point": of(row["point"])} if "point" in row else row
+
+    def node_of(node: Node) -> Node:
+        match node:
+            case Repeat():
+                return replace(node, body=tuple(map(node_of, node.body)))
+            case Work():
+                return replace(node, point=of(node.point))
+            case Calls():
+                return replace(node, rows=tuple(map(row_of, node.rows)))
+            case Meeting():
+                return node
+
+    found = tuple(map(node_of, body))
+    for values in parts:
+        kept = [values[point] for point in number]
+        values[:] = kept
+    return found
