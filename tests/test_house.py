@@ -37,7 +37,7 @@ STATEMENTS = {
     "machine": 1025,
     "validation": 1025,
     "timeline": 975,
-    "study": 1160,
+    "study": 1220,
     "phases": 825,
     "projection": 775,
     "splits": 650,

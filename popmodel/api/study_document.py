@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from popmodel.study import checks, executor, learning, machine
 from popmodel.study.executor import step_of, trace_of, undisturbed
 from popmodel.study.manifest import Manifest, Step
 from popmodel.study.plan import Run
-from popmodel.study.recommendation import Answer, ModelledSplit, answers, nearest, times_of
+from popmodel.study.recommendation import Answer, ModelledSplit, answers, times_of
 from popmodel.study.request import Prepared, Request
 
 RESULT, SWEEP, VALIDATION = "study.json", "sweep.json", "validation.json"
@@ -51,7 +52,9 @@ def result(
     checked = _checked(folder, request, made, out, here)
     one = checked.to_dict()["splits"][0] if isinstance(checked, Validation) else None
     compared = checked if isinstance(checked, str) else None if one is None else one["runtime"]
-    doubts = checks.doubts(made, out, compared)
+    notes = state.steps["signature"].facts["notes"]
+    doubts = [note for note in notes if note.startswith(learning.WITHOUT)]
+    doubts += checks.doubts(made, out, compared)
     table = _answers(swept, signature, here, made, out, compared)
     documents: dict[str, Any] = {
         SWEEP: _stamped(swept.to_dict(), _sweep_command(folder, request, there))
@@ -127,11 +130,11 @@ def _answers(
         )
         for one in swept.candidates
     ]
-    anchors = dict.fromkeys(nearest(split.run, times) for split in splits)
-    modelled = {
-        run: predict(signature, here, run.processes, run.threads, dict(run.settings)).runtime.value
-        for run in anchors
-    }
+    modelled = {}
+    for run in times:
+        split = run.processes, run.threads
+        with suppress(PopmodelError):  # more cores than the profile has: another one is nearest
+            modelled[run] = predict(signature, here, *split, dict(run.settings)).runtime.value
     missed = 0.0
     if isinstance(compared, Mapping) and out is not None:
         missed = abs(math.log(compared["predicted"]) - times[out].log)

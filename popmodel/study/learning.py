@@ -1,18 +1,32 @@
-"""What a study learns from its runs: the signature of the program, found in their traces."""
+"""What a study learns from its runs: the signature of the program, found in their traces.
+
+Where none can be made of the traces, the signature says what the times of the runs tell alone: one
+phase that goes with powers of the sizes and in proportion to the cores, and the runs behind it, by
+which predictions weigh other laws of the whole run.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
+import statistics
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from popmodel import files, shell
+from popmodel.errors import PopmodelError
 from popmodel.model import signatures
+from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
 from popmodel.signature import Run as TracedRun
 from popmodel.signature import signature_from
-from popmodel.study.executor import trace_of, undisturbed
+from popmodel.signature.from_runs import Required, required
+from popmodel.signature.toml import Item, Table, number, text_of
+from popmodel.study.executor import own_time, trace_of, undisturbed
 from popmodel.study.manifest import Step, unwritable
 from popmodel.study.plan import REPEATS, Run
 from popmodel.trace import read
@@ -21,39 +35,114 @@ from popmodel.trace.focus import focused
 SIGNATURE = "signature.toml"
 CHECK = "check.toml"
 """The signature without the configuration that was left out, which it is judged by."""
+WITHOUT = "no structure was found in the traces"
+"""Begins the note of a signature that rests on times alone."""
 _NAME = re.compile(r"^\[app\][^\[]*?^name\s*=[^\n]*\n", re.MULTILINE)
 
 
-def learnt_from(runs: Mapping[Run, Step]) -> list[Run]:
+def learnt_from(runs: Mapping[Run, Step]) -> dict[Run, Step]:
     """Return the runs to learn from: some repeats of each configuration, about its usual time."""
     known = undisturbed(runs)
     by_configuration: dict[Run, list[Run]] = {}
     for run in known:
         by_configuration.setdefault(run.configuration, []).append(run)
-    chosen = []
+    chosen: list[Run] = []
     for repeats in by_configuration.values():
         ranked = sorted(repeats, key=lambda run: known[run].facts["runtime"])
         begin = max(0, (len(ranked) - REPEATS) // 2)
         chosen += sorted(ranked[begin : begin + REPEATS], key=lambda run: run.repeat)
-    return chosen
+    return {run: known[run] for run in chosen}
 
 
 def signature_of_runs(
     folder: Path,
-    runs: Sequence[Run],
+    runs: Mapping[Run, Step],
     name: str,
     made: Sequence[Mapping[str, float]],
     refused: Sequence[Mapping[str, float]],
 ) -> tuple[str, tuple[str, ...]]:
     """Return the signature of a program as text, and what its runs leave open."""
-    traced = [
-        TracedRun(focused(read(trace_of(folder, run)))[0], dict(run.settings)) for run in runs
-    ]
-    found = signature_from(traced, name=name, made=made, refused=refused)
+    try:
+        traced = [
+            TracedRun(focused(read(trace_of(folder, run)))[0], dict(run.settings)) for run in runs
+        ]
+        found = signature_from(traced, name=name, made=made, refused=refused)
+        signatures.from_text(found.text)
+    except Exception as error:  # whatever it is: hours of runs tell more than nothing
+        why = error.message if isinstance(error, PopmodelError) else repr(error)
+        note = f"{WITHOUT} ({why}): only the times of the runs are used"
+        return signature_of_times(runs, name, required(made, refused)), (note,)
     return found.text, tuple(found.notes)
 
 
-def command(path: Path, folder: Path, runs: Sequence[Run]) -> str:
+def signature_of_times(runs: Mapping[Run, Step], name: str, asked: Required | None) -> str:
+    """Return a signature that knows the times of runs and nothing of the program."""
+    powers = size_powers(runs)
+    home = max(runs, key=lambda run: (run.size, run.cores))
+    ratios = "".join(f"*({key}/{value:.15g})**e_{key}" for key, value in home.settings)
+    level = statistics.geometric_mean(
+        own_time(step) * run.cores for run, step in runs.items() if run.settings == home.settings
+    )
+    constants = {"t_whole": _fit(level, level / 2, level * 2, "s")}
+    for (parameter, _), power in zip(home.settings, powers, strict=True):
+        constants[f"e_{parameter}"] = _fit(power, power - 0.3, power + 0.3, "1")
+    learnt = LearntRuns(
+        any(run.threads > 1 for run in runs),
+        tuple(
+            LearntRun(
+                run.processes,
+                run.threads,
+                ideal=own_time(step),
+                written=level / run.cores * _ratio(run, home, powers),
+                parameters=dict(run.settings),
+                runtime=step.facts["runtime"],
+                waited=step.facts["waited"],
+            )
+            for run, step in runs.items()
+        ),
+    )
+    return text_of(
+        [f"Times of {name} without its structure."],
+        [
+            Table("", {"schema": "popmodel/signature/1"}),
+            Table("app", {"name": name}),
+            Table("params", dict(home.settings)),
+            Table("constants", constants),
+            Table("limits", {"require": list(asked.conditions)} if asked else {}),
+        ],
+        [Item("serial", {"name": "all", "trip": 1, "seconds": f"t_whole{ratios}/(P*T)"})],
+        [Table("learnt", learnt.entries())],
+    )
+
+
+def size_powers(runs: Mapping[Run, Step]) -> list[float]:
+    """Powers of the parameters by which times go, from splits that were run at several sizes."""
+    names = len(next(iter(runs)).settings)
+    splits = list(dict.fromkeys((run.processes, run.threads) for run in runs))
+    rows = np.zeros((len(runs), len(splits) + names))
+    for row, run in zip(rows, runs, strict=True):
+        row[splits.index((run.processes, run.threads))] = 1
+        row[len(splits) :] = [math.log(value) if value > 0 else 0.0 for _, value in run.settings]
+    for column in range(names):
+        if len({run.settings[column] for run in runs}) == 1:
+            rows[:, len(splits) + column] = 0
+    logs = np.log([own_time(step) for step in runs.values()])
+    return [float(power) for power in np.linalg.lstsq(rows, logs, rcond=None)[0][len(splits) :]]
+
+
+def _fit(value: float, low: float, high: float, unit: str) -> dict[str, Any]:
+    """A constant of a signature that times of runs were fitted by."""
+    numbers = {"value": number(value), "low": number(low), "high": number(high)}
+    return {**numbers, "unit": unit, "origin": "fit", "source": "times of the runs"}
+
+
+def _ratio(run: Run, home: Run, powers: Sequence[float]) -> float:
+    sizes = zip(run.settings, home.settings, powers, strict=True)
+    logs = [power * math.log(a / b) for (_, a), (_, b), power in sizes if a > 0 and b > 0]
+    return math.exp(sum(logs))
+
+
+def command(path: Path, folder: Path, runs: Iterable[Run]) -> str:
     """Return the command that finds the signature in some runs by itself."""
     words = [f"{trace_of(folder, run)}{_parameters(run)}" for run in runs]
     return shell.join(["popmodel", "signature", "from", *words, "-o", str(path), "--force"])
