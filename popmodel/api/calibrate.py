@@ -40,7 +40,7 @@ from popmodel.report.calibrate import VIEWS
 from popmodel.runs.measurement import Measurement
 from popmodel.trace.part import Window
 from popmodel.units import plural
-from popmodel.validation.left_out import oversubscribed
+from popmodel.validation.oversubscribed import oversubscribed
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:

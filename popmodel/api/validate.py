@@ -35,15 +35,13 @@ from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import plural
 from popmodel.validation import subject
-from popmodel.validation.beside import Baselines, beside
-from popmodel.validation.compared import compared
-from popmodel.validation.comparison import Paired, Row, rows_of
+from popmodel.validation.baselines import Baselines, beside
+from popmodel.validation.comparison import ComparedRun, ComparedValue, Split, splits, values_of
 from popmodel.validation.decision import Decision
 from popmodel.validation.errors import by_metric, by_region, summary
-from popmodel.validation.left_out import LeftOut
-from popmodel.validation.predicted import PREDICTION
-from popmodel.validation.repeats import Split, splits
-from popmodel.validation.subject import Subject
+from popmodel.validation.oversubscribed import ExcludedRuns
+from popmodel.validation.predictions import PREDICTION
+from popmodel.validation.subject import Subject, compare_runs
 from popmodel.validation.terms import ByTerm, by_term, errors_by_term
 from popmodel.validation.training import Training
 from popmodel.validation.verdict import verdict
@@ -67,7 +65,7 @@ class Validation(Result):
     # MPI calls of the program that the signature does not contain, with their share of the time.
     not_modelled: str
     measured: tuple[Measurement, ...]  # The measured runs
-    pairs: tuple[Paired, ...]  # The runs that are compared, with their predictions
+    pairs: tuple[ComparedRun, ...]  # The runs that are compared, with their predictions
     training: Training | None  # The runs that the model was fitted to, if any are known
     # Standard deviation of the logarithm of runtimes from run to run as the model was calibrated,
     # which the intervals include; 0 where that is not known.
@@ -75,21 +73,21 @@ class Validation(Result):
     # Whether the right split would have been chosen, where several were measured.
     decisions: tuple[Decision, ...]
     # Runs that are not compared: their threads had no cores of their own.
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedRuns, ...]
     defaults: Mapping[str, float]  # Parameters of the application left at their defaults
     tables: tuple[RunTimes, ...]  # The tables that were read
     files: tuple[str, ...]  # The files that were read
     warnings: tuple[str, ...] = ()  # What is doubtful about the measured runs, one line each
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ComparedValue, ...]:
         """One row for every quantity of every run that is compared."""
-        return rows_of(self.pairs)
+        return values_of(self.pairs)
 
     @property
     def splits(self) -> tuple[Split, ...]:
         """Runs grouped by split, parameters and region."""
-        return splits(self.rows)
+        return splits(self.pairs)
 
     @property
     def tests(self) -> tuple[Split, ...]:
@@ -99,7 +97,7 @@ class Validation(Result):
     @property
     def terms(self) -> tuple[ByTerm, ...]:
         """Useful time and losses in seconds, of runs that have efficiencies."""
-        return by_term(self.pairs, self.splits)
+        return by_term(self.splits)
 
     @property
     def baselines(self) -> Baselines | None:
@@ -256,7 +254,7 @@ def validate(
     found = read_runs(given, about.parameters, settled=changes, asked=asked)
     fitted = _fitted(several(trained_on), about, asked, changes)
     _refuse_conflicts(found.runs, changes)
-    made = compared(about, found.runs, fitted.runs, all_runs=all_runs)
+    made = compare_runs(about, found.runs, fitted.runs, all_runs=all_runs)
     return Validation(
         about.application,
         about.machine,

@@ -12,7 +12,7 @@ from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.efficiency.family import Family
-    from popmodel.validation.repeats import Split
+    from popmodel.validation.comparison import Split
 
 ERROR = "error"
 COVERAGE = "coverage"

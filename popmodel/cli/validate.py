@@ -114,7 +114,7 @@ def command(
     from popmodel.efficiency.hierarchy import load_families
     from popmodel.prediction.prediction import MAIN_FAMILY
     from popmodel.report.validate import views
-    from popmodel.validation.repeats import varied
+    from popmodel.validation.comparison import varied
 
     goal = target(ctx.obj, output, format, force=force, names=DRAWN)
     known = load_families()

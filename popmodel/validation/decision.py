@@ -6,14 +6,15 @@ recommended among them is held against the best, and against what people take wi
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from popmodel.splits.choice import Choice
 from popmodel.splits.splits import WITHIN
-from popmodel.validation.ranks import kendall
-from popmodel.validation.repeats import Split
+from popmodel.validation.comparison import Split
 from popmodel.values import dataclass
 
 Pair = tuple[int, int]
@@ -24,7 +25,7 @@ Choose = Callable[[Mapping[str, float], Sequence[Pair]], Choice | None]
 
 
 @dataclass(frozen=True)
-class Option:
+class MeasuredSplit:
     """A split that was measured."""
 
     # P and T.
@@ -37,12 +38,12 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Usual:
+class DefaultSplit:
     """What people take without a model."""
 
     name: str  # What it is called
     split: Pair  # P and T
-    loss: float | None  # As of `Option`; None if it was not measured
+    loss: float | None  # As of `MeasuredSplit`; None if it was not measured
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Decision:
 
     cores: int  # P T
     parameters: Mapping[str, float]  # Of the application
-    options: tuple[Option, ...]  # The measured splits, by rising threads
+    options: tuple[MeasuredSplit, ...]  # The measured splits, by rising threads
     # The split that is recommended among them, and the one that was fastest.
     take: Pair
     best: Pair
@@ -61,7 +62,7 @@ class Decision:
     tied: tuple[Pair, ...]
     measured_tied: tuple[Pair, ...]  # Splits that are no more than `WITHIN` slower than the best
     rank_correlation: float | None  # `kendall` of predicted and measured runtimes
-    defaults: tuple[Usual, ...]  # What the usual defaults would have cost
+    defaults: tuple[DefaultSplit, ...]  # What the usual defaults would have cost
 
 
 def decisions(splits: Sequence[Split], choose: Choose) -> tuple[Decision, ...]:
@@ -84,14 +85,14 @@ def decisions(splits: Sequence[Split], choose: Choose) -> tuple[Decision, ...]:
     return tuple(found)
 
 
-def _options(by_split: Mapping[Pair, Sequence[Split]]) -> tuple[Option, ...]:
+def _options(by_split: Mapping[Pair, Sequence[Split]]) -> tuple[MeasuredSplit, ...]:
     means = {}
     for pair, some in by_split.items():
         times = [time for one in some for time in one.runtime.measured]
         means[pair] = sum(times) / len(times)
     best = min(means.values())
     return tuple(
-        Option(
+        MeasuredSplit(
             *pair,
             means[pair],
             some[0].runtime.predicted,
@@ -103,7 +104,7 @@ def _options(by_split: Mapping[Pair, Sequence[Split]]) -> tuple[Option, ...]:
 
 
 def _decision(
-    cores: int, parameters: Mapping[str, float], options: tuple[Option, ...], made: Choice
+    cores: int, parameters: Mapping[str, float], options: tuple[MeasuredSplit, ...], made: Choice
 ) -> Decision:
     losses = {(one.processes, one.threads): one.loss for one in options}
     return Decision(
@@ -117,5 +118,26 @@ def _decision(
         tuple(one.split for one in made.tied),
         tuple(pair for pair, loss in losses.items() if loss <= WITHIN),
         kendall([one.predicted for one in options], [one.measured for one in options]),
-        tuple(Usual(one.name, one.split, losses.get(one.split)) for one in made.defaults),
+        tuple(DefaultSplit(one.name, one.split, losses.get(one.split)) for one in made.defaults),
     )
+
+
+def kendall(some: Sequence[float], others: Sequence[float]) -> float | None:
+    """Return the rank correlation tau-b of M. G. Kendall (Biometrika 33 (1945) 239), -1 to 1.
+
+    Ties are those of either list; None if one of them has nothing else, or has fewer than two.
+    """
+    agreeing = 0
+    untied = [0, 0]
+    for (a, b), (c, d) in itertools.combinations(zip(some, others, strict=True), 2):
+        first, second = _sign(a - c), _sign(b - d)
+        agreeing += first * second
+        untied[0] += first != 0
+        untied[1] += second != 0
+    if not all(untied):
+        return None
+    return agreeing / math.sqrt(untied[0] * untied[1])
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)

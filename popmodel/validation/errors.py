@@ -5,15 +5,17 @@ Runs that were used in a fit, and repeats of them, are told apart from tests.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from popmodel.machine.quantity import END
+from popmodel.plain import fields_of
 from popmodel.prediction.prediction import MAIN_FAMILY
-from popmodel.validation.binomial import wilson
-from popmodel.validation.comparison import RUNTIME, Row
+from popmodel.validation.comparison import RUNTIME, ComparedValue
 from popmodel.validation.training import EXTRAPOLATION, INTERPOLATION
 from popmodel.values import dataclass
 
@@ -53,10 +55,10 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class Part:
+class RegionErrors:
     """The errors of some of the runs."""
 
-    region: str  # `Region.name`
+    region: str  # `FitRegion.name`
     # What the runs are beyond the fit in, of some of those that are; None for all of the region.
     beyond: str | None
     # Of the runtime, and of the metrics of the main family.
@@ -64,35 +66,35 @@ class Part:
     metrics: Errors
 
 
-def tests(rows: Iterable[Row]) -> list[Row]:
+def tests(rows: Iterable[ComparedValue]) -> list[ComparedValue]:
     """Return the rows of runs whose configuration no fit has seen."""
-    return [row for row in rows if row.region.is_test]
+    return [row for row in rows if row.of.region.is_test]
 
 
-def summary(rows: Sequence[Row]) -> dict[str, Any]:
+def summary(rows: Sequence[ComparedValue]) -> dict[str, Any]:
     """Return how far the predictions of tests are off, and how often their intervals hold."""
     of_tests = tests(rows)
     main = [row for row in of_tests if row.family == MAIN_FAMILY]
-    found: dict[str, Any] = {"runtime": fields(errors_of(_runtimes(of_tests)))}
+    found: dict[str, Any] = {"runtime": fields_of(errors_of(_runtimes(of_tests)))}
     if main:
-        found["metrics"] = {"family": MAIN_FAMILY, **fields(errors_of(main))}
+        found["metrics"] = {"family": MAIN_FAMILY, **fields_of(errors_of(main))}
     return found
 
 
-def by_region(rows: Sequence[Row]) -> list[Part]:
+def by_region(rows: Sequence[ComparedValue]) -> list[RegionErrors]:
     """Return the errors of each region; of extrapolations also by what they are beyond in."""
-    found: dict[tuple[str, str | None], list[Row]] = defaultdict(list)
+    found: dict[tuple[str, str | None], list[ComparedValue]] = defaultdict(list)
     for row in rows:
-        found[row.region.name, None].append(row)
-        for name in row.region.beyond:
-            found[row.region.name, name].append(row)
+        found[row.of.region.name, None].append(row)
+        for name in row.of.region.beyond:
+            found[row.of.region.name, name].append(row)
 
     def order(key: tuple[str, str | None]) -> tuple[int, bool]:
         known = _FIRST.index(key[0]) if key[0] in _FIRST else len(_FIRST)
         return known, key[1] is not None
 
     return [
-        Part(
+        RegionErrors(
             *key,
             errors_of(_runtimes(found[key])),
             errors_of([row for row in found[key] if row.family == MAIN_FAMILY]),
@@ -101,26 +103,26 @@ def by_region(rows: Sequence[Row]) -> list[Part]:
     ]
 
 
-def by_metric(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def by_metric(rows: Sequence[ComparedValue]) -> list[dict[str, Any]]:
     """Return the errors of every metric of all families, of tests only."""
-    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    found: dict[tuple[str, str], list[ComparedValue]] = defaultdict(list)
     for row in tests(rows):
         if row.metric != RUNTIME:
             found[row.family, row.metric].append(row)
     return [
-        {"family": family, "metric": metric, **fields(errors_of(some))}
+        {"family": family, "metric": metric, **fields_of(errors_of(some))}
         for (family, metric), some in found.items()
     ]
 
 
-def errors_of(rows: Sequence[Row]) -> Errors:
+def errors_of(rows: Sequence[ComparedValue]) -> Errors:
     """Return the errors of rows that are all runtimes, or all efficiencies."""
     gaps = np.array([row.difference for row in rows])
     covered = [row.covered for row in rows if row.covered is not None]
-    widths = [width for row in rows if (width := _half_width(row)) is not None]
+    widths = [width for row in rows if (width := row.half_width) is not None]
     return Errors(
         len(rows),
-        len({_split(row) for row in rows}),
+        len({row.of.configuration for row in rows}),
         _or_none(np.median, np.abs(gaps)),
         _or_none(np.max, np.abs(gaps)),
         _or_none(np.mean, gaps),
@@ -131,7 +133,7 @@ def errors_of(rows: Sequence[Row]) -> Errors:
     )
 
 
-def _runtimes(rows: Iterable[Row]) -> list[Row]:
+def _runtimes(rows: Iterable[ComparedValue]) -> list[ComparedValue]:
     return [row for row in rows if row.metric == RUNTIME]
 
 
@@ -139,18 +141,11 @@ def _or_none(what: Callable[[Any], Any], values: Any) -> float | None:
     return float(what(values)) if len(values) else None
 
 
-def _half_width(row: Row) -> float | None:
-    if row.low is None or row.high is None:
-        return None
-    half = (row.high - row.low) / 2
-    return half / row.predicted if row.metric == RUNTIME else 100 * half
-
-
-def _coverage(rows: Sequence[Row]) -> Coverage | None:
+def _coverage(rows: Sequence[ComparedValue]) -> Coverage | None:
     by_split: dict[tuple[Any, ...], list[bool]] = defaultdict(list)
     for row in rows:
         if row.covered is not None:
-            by_split[_split(row)].append(row.covered)
+            by_split[row.of.configuration].append(row.covered)
     if not by_split:
         return None
     held = sum(sum(some) / len(some) for some in by_split.values())
@@ -158,10 +153,14 @@ def _coverage(rows: Sequence[Row]) -> Coverage | None:
     return Coverage(held / number, *wilson(min(held, number), number), number)
 
 
-def _split(row: Row) -> tuple[Any, ...]:
-    return row.processes, row.threads, *sorted(row.parameters.items())
-
-
-def fields(errors: Errors) -> Mapping[str, Any]:
-    """Return the fields by name."""
-    return {name: getattr(errors, name) for name in errors.__dataclass_fields__}
+def wilson(held: float, of: int, quantile: float = END) -> tuple[float, float]:
+    """Return the score interval of a proportion (E. B. Wilson, J. Am. Stat. Assoc. 22 (1927)
+    209).
+    """
+    if of < 1 or not 0 <= held <= of:
+        raise ValueError(f"{held!r} of {of!r} is no proportion")
+    share, square = held / of, quantile**2
+    middle = (share + square / (2 * of)) / (1 + square / of)
+    half = quantile / (1 + square / of)
+    half *= math.sqrt(share * (1 - share) / of + square / (4 * of**2))
+    return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)

@@ -1,4 +1,4 @@
-"""What measured runs are compared with: a prediction, or an application that is predicted anew."""
+"""What measured runs are compared with, a prediction or an application, and comparing them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ from popmodel.runs.measurement import Measurement
 from popmodel.splits import choice
 from popmodel.splits.choice import Choice
 from popmodel.splits.splits import evaluate, judge
-from popmodel.validation.decision import Choose, Pair
-from popmodel.validation.predicted import Predicted, from_document, from_prediction
-from popmodel.validation.training import NodesOf
+from popmodel.validation import training
+from popmodel.validation.comparison import ComparedRun, by_machine, compare, splits
+from popmodel.validation.decision import Choose, Decision, Pair, decisions
+from popmodel.validation.oversubscribed import ExcludedRuns, excluded, oversubscribed, suspicious
+from popmodel.validation.predictions import Predicted, from_document, from_prediction
+from popmodel.validation.training import FitRegion, NodesOf, Training
 from popmodel.values import dataclass
 
 
@@ -146,3 +149,80 @@ def application(
         signature.calibration,
         not_modelled=signature.not_modelled,
     )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of it."""
+
+    # All runs; what a run leaves open of its parameters is as predicted.
+    measured: tuple[Measurement, ...]
+    pairs: tuple[ComparedRun, ...]  # Those that are compared, with their predictions
+    training: Training | None  # The runs that the model was fitted to, if any are known
+    decisions: tuple[Decision, ...]  # Whether the right split would have been chosen
+    left_out: tuple[ExcludedRuns, ...]  # Runs that are not compared
+
+
+def compare_runs(
+    about: Subject,
+    runs: Sequence[Measurement],
+    fitted: Sequence[Measurement] = (),
+    *,
+    all_runs: bool = False,
+) -> Comparison:
+    """Compare runs with what is predicted of them."""
+
+    def filled(some: Sequence[Measurement]) -> tuple[Measurement, ...]:
+        return tuple(
+            replace(run, parameters={**about.parameters, **run.parameters}) for run in some
+        )
+
+    measured = filled(runs)
+    read = (*fitted, *runs)
+    known = _trained(about, list(zip(read, filled(read), strict=True)), filled(fitted))
+
+    def placed(run: Measurement, one: Predicted) -> FitRegion:
+        return by_machine(run, one) if known is None else training.region_of(run, one.nodes, known)
+
+    able, crowded = (list(runs), []) if all_runs else _parted(runs, about)
+    pairs = compare(about.predict(able), filled(able), placed)
+    left = excluded((one, why) for run, why in crowded for one in filled([run]))
+    kept = splits(pairs)
+    if not all_runs:
+        kept, disturbed = suspicious(kept)
+        left += disturbed
+        of_kept = {id(pair) for split in kept for pair in split.runs}
+        pairs = tuple(pair for pair in pairs if id(pair) in of_kept)
+    return Comparison(measured, pairs, known, decisions(kept, about.choose), left)
+
+
+def _trained(
+    about: Subject,
+    runs: Sequence[tuple[Measurement, Measurement]],
+    fitted: Sequence[Measurement],
+) -> Training | None:
+    """The runs that the model was fitted to, as the signature knows and as they were named."""
+    found = []
+    if about.calibration is not None:
+        found.append(training.of_calibration(about.calibration, runs))
+    if fitted:
+        found.append(training.of_runs(fitted, about.nodes_of))
+    return training.joined(found)
+
+
+def _parted(
+    runs: Sequence[Measurement], about: Subject
+) -> tuple[list[Measurement], list[tuple[Measurement, str]]]:
+    """Runs whose threads had cores, and the others with the reason; all if there are no others."""
+    able: list[Measurement] = []
+    crowded: list[tuple[Measurement, str]] = []
+    for run in runs:
+        why = None if about.available is None else oversubscribed(run, *about.available)
+        if why is None and run.disturbed:
+            why = "their threads waited for CPUs"
+        if why is None:
+            able.append(run)
+        else:
+            crowded.append((run, why))
+    # where none is left, prediction and verdict say what the machine has, and what disturbed
+    return (able, crowded) if able else (list(runs), [])

@@ -12,9 +12,7 @@ import numpy as np
 
 from popmodel.efficiency import terms as parts
 from popmodel.efficiency.terms import FAMILY, Term
-from popmodel.plain import fields_of
-from popmodel.validation.comparison import Paired
-from popmodel.validation.repeats import Repeated, Split
+from popmodel.validation.comparison import Repeated, Split
 from popmodel.values import dataclass
 
 CANCELLING = 0.05
@@ -24,7 +22,7 @@ HIDDEN = 0.5
 
 
 @dataclass(frozen=True)
-class Compared:
+class TermComparison:
     """One term of one split."""
 
     term: Term  # Which
@@ -48,10 +46,10 @@ class ByTerm:
     """
 
     split: Split  # The runs
-    terms: tuple[Compared, ...]  # In the order of `popmodel.efficiency.terms.TERMS`
+    terms: tuple[TermComparison, ...]  # In the order of `popmodel.efficiency.terms.TERMS`
 
     @property
-    def cancelling(self) -> tuple[Compared, Compared] | None:
+    def cancelling(self) -> tuple[TermComparison, TermComparison] | None:
         """The terms that are most too short and most too long, where they hide each other."""
         shortest = min(self.terms, key=lambda one: one.error)
         longest = max(self.terms, key=lambda one: one.error)
@@ -66,25 +64,23 @@ class ByTerm:
         """Return the terms as JSON types."""
         found = self.cancelling
         return {
-            **fields_of(self.split, "processes", "threads", "parameters"),
+            "processes": self.split.processes,
+            "threads": self.split.threads,
+            "parameters": self.split.parameters,
             "region": self.split.region.name,
             "terms": self.terms,
             "cancelling": None if found is None else [one.term.name for one in found],
         }
 
 
-def by_term(pairs: Iterable[Paired], splits: Sequence[Split]) -> tuple[ByTerm, ...]:
+def by_term(splits: Iterable[Split]) -> tuple[ByTerm, ...]:
     """Compare the terms of every split that has runs with efficiencies."""
-    groups: list[list[Paired]] = [[] for _ in splits]
-    for pair in pairs:
-        for group, split in zip(groups, splits, strict=True):
-            if pair.run.metrics.get(FAMILY) and split.holds(pair):
-                group.append(pair)
-    found = (_compared(group, split) for group, split in zip(groups, splits, strict=True))
-    return tuple(one for one in found if one is not None)
+    every = (_compared(split) for split in splits)
+    return tuple(one for one in every if one is not None)
 
 
-def _compared(pairs: Sequence[Paired], split: Split) -> ByTerm | None:
+def _compared(split: Split) -> ByTerm | None:
+    pairs = [pair for pair in split.runs if pair.run.metrics.get(FAMILY)]
     if not pairs:
         return None
     predicted = pairs[0].predicted.terms
@@ -97,7 +93,7 @@ def _compared(pairs: Sequence[Paired], split: Split) -> ByTerm | None:
     for term in parts.leaves(dict.fromkeys(both)):
         one = predicted[term.name]
         times = tuple(float(each[term.name]) for each in measured)
-        found.append(Compared(term, Repeated(times, one.value, one.low, one.high), runtime))
+        found.append(TermComparison(term, Repeated(times, one), runtime))
     return ByTerm(split, tuple(found)) if found else None
 
 

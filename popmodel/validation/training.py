@@ -43,7 +43,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Region:
+class FitRegion:
     """Where a run stands."""
 
     # `CALIBRATION`, `REPETITION`, `INTERPOLATION` or `EXTRAPOLATION`; without runs of a fit how far
@@ -98,12 +98,12 @@ def joined(some: Sequence[Training]) -> Training | None:
     return Training(frozenset().union(*(one.digests for one in some)), hull, tuple(runs.values()))
 
 
-def region_of(run: Measurement, nodes: int | None, training: Training) -> Region:
+def region_of(run: Measurement, nodes: int | None, training: Training) -> FitRegion:
     """Say where a run stands, whose parameters are all known."""
     if training.used(run):
-        return Region(CALIBRATION)
+        return FitRegion(CALIBRATION)
     if any(_same_configuration(run, one) for one in training.runs):
-        return Region(REPETITION)
+        return FitRegion(REPETITION)
     beyond: dict[str, float] = {}
     for name, value in _configuration(run, nodes).items():
         if name not in training.hull:
@@ -115,7 +115,7 @@ def region_of(run: Measurement, nodes: int | None, training: Training) -> Region
             beyond[BOUNDARY if at_boundary else name] = factor
     if {"P", "T"} & set(beyond):
         beyond.pop(CORES, None)  # said already
-    return Region(EXTRAPOLATION if beyond else INTERPOLATION, beyond)
+    return FitRegion(EXTRAPOLATION if beyond else INTERPOLATION, beyond)
 
 
 def _configuration(run: Measurement, nodes: int | None) -> dict[str, float]:

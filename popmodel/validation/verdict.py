@@ -8,9 +8,9 @@ from statistics import geometric_mean
 
 from popmodel.model.uncertainty import LEVEL
 from popmodel.units import plural
-from popmodel.validation.beside import Baselines, better
-from popmodel.validation.left_out import LeftOut
-from popmodel.validation.repeats import Split, differing, varied
+from popmodel.validation.baselines import Baselines, better
+from popmodel.validation.comparison import Split, differing, varied
+from popmodel.validation.oversubscribed import ExcludedRuns
 from popmodel.validation.terms import ByTerm, sentences
 from popmodel.validation.training import CALIBRATION, REPETITION
 
@@ -28,7 +28,7 @@ WRONG_PROBLEM = 1.5
 def verdict(
     splits: Sequence[Split],
     defaults: Mapping[str, float],
-    left_out: Sequence[LeftOut] = (),
+    left_out: Sequence[ExcludedRuns] = (),
     terms: Sequence[ByTerm] = (),
     baselines: Baselines | None = None,
     *,

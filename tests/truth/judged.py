@@ -23,7 +23,7 @@ from popmodel.prediction.prediction import assess
 from popmodel.runs.measurement import Measurement
 from popmodel.splits.choice import Choice
 from popmodel.splits.splits import estimated
-from popmodel.validation.predicted import metrics_of_new_run, of_new_run
+from popmodel.validation.predictions import metrics_of_new_run, of_new_run
 from truth.given import observables, write
 from truth.measured import TruthRun
 from truth.own import own

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from popmodel.model.uncertainty import Estimate
 from popmodel.runs.measurement import Measurement
-from popmodel.validation.comparison import Row
-from popmodel.validation.predicted import Predicted
-from popmodel.validation.training import Region
+from popmodel.validation.comparison import ComparedRun, ComparedValue
+from popmodel.validation.predictions import Predicted
+from popmodel.validation.training import FitRegion
 
 FAMILY = "hybrid-additive"
-TEST = Region("inside")
+TEST = FitRegion("inside")
 
 
 def run(p: int, t: int, time: float, *, n: float = 8.0, **efficiencies: float) -> Measurement:
@@ -44,8 +44,9 @@ def row(
     p: int = 2,
     family: str = "",
     metric: str = "runtime",
-    region: Region = TEST,
-) -> Row:
-    """A row with a prediction and a half width around it."""
-    ends = (None, None) if width is None else (of - width, of + width)
-    return Row("x", family, metric, p, 1, {}, of, *ends, measured, region)
+    region: FitRegion = TEST,
+) -> ComparedValue:
+    """A quantity with a prediction and a half width around it."""
+    estimate = Estimate(of) if width is None else Estimate(of, of - width, of + width)
+    compared = ComparedRun(run(p, 1, 1.0), predicted(p, 1, 1.0), region)
+    return ComparedValue(compared, family, metric, estimate, measured)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
 
 from popmodel.machine import profile
 from popmodel.model import signatures
@@ -12,10 +16,9 @@ from popmodel.model.run.placement import WHOLE
 from popmodel.runs.measurement import Measurement
 from popmodel.splits.choice import Choice
 from popmodel.validation import subject
-from popmodel.validation.comparison import Placed, by_machine, paired, rows_of
-from popmodel.validation.decision import Decision, decisions
-from popmodel.validation.repeats import Split, splits
-from popmodel.validation.training import CALIBRATION, Region
+from popmodel.validation.comparison import Placed, Split, by_machine, compare, splits
+from popmodel.validation.decision import Decision, decisions, kendall
+from popmodel.validation.training import CALIBRATION, FitRegion
 
 from .cases import predicted, run
 
@@ -29,7 +32,7 @@ def compared(runs: Sequence[Measurement], placed: Placed = by_machine) -> tuple[
     predictions = [
         predicted(p, t, time, n=256.0) for (p, t), time in zip(TIMES, (0.9, 0.8, 1.1), strict=True)
     ]
-    return splits(rows_of(paired(predictions, runs, placed)))
+    return splits(compare(predictions, runs, placed))
 
 
 def all_runs() -> list[Measurement]:
@@ -72,8 +75,8 @@ def test_one_split_is_no_choice() -> None:
 
 
 def test_runs_of_the_fit_alone_are_no_test_of_a_choice() -> None:
-    def fitted(one: Measurement, _: object) -> Region:
-        return Region(CALIBRATION) if one.processes != 4 else Region("interpolation")
+    def fitted(one: Measurement, _: object) -> FitRegion:
+        return FitRegion(CALIBRATION) if one.processes != 4 else FitRegion("interpolation")
 
     assert decisions(compared(all_runs()[:2], fitted), chosen) == ()
     (found,) = decisions(compared(all_runs(), fitted), chosen)
@@ -82,3 +85,26 @@ def test_runs_of_the_fit_alone_are_no_test_of_a_choice() -> None:
 
 def test_what_a_saved_prediction_says_of_other_splits() -> None:
     assert decisions(compared(all_runs()), lambda *_: None) == ()
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=12)
+
+
+@given(PAIRS)
+def test_it_is_that_of_scipy_with_ties(pairs: list[tuple[int, int]]) -> None:
+    some, others = zip(*pairs, strict=True)
+    found, theirs = kendall(some, others), kendalltau(some, others).statistic
+    if found is None:
+        assert math.isnan(theirs)
+    else:
+        assert found == pytest.approx(theirs, abs=1e-12)
+
+
+def test_kendall_by_hand() -> None:
+    assert kendall([1, 2, 3], [10, 30, 20]) == pytest.approx(1 / 3)
+    assert kendall([1, 2], [2, 1]) == -1
+
+
+@pytest.mark.parametrize("lists", [([1.0], [1.0]), ([1.0, 1.0], [1.0, 2.0])])
+def test_what_has_no_order(lists: tuple[list[float], list[float]]) -> None:
+    assert kendall(*lists) is None

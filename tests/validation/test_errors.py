@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from popmodel.validation.binomial import wilson
-from popmodel.validation.errors import by_metric, by_region, errors_of, summary
-from popmodel.validation.training import CALIBRATION, EXTRAPOLATION, INTERPOLATION, Region
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from popmodel.validation.errors import by_metric, by_region, errors_of, summary, wilson
+from popmodel.validation.training import CALIBRATION, EXTRAPOLATION, INTERPOLATION, FitRegion
 
 from .cases import FAMILY, row
 
@@ -47,18 +51,21 @@ def test_of_nothing() -> None:
 
 
 def test_runs_of_the_fit_are_no_tests() -> None:
-    rows = [row(1.0, region=Region(CALIBRATION)), row(1.25, p=4, region=Region(INTERPOLATION))]
+    rows = [
+        row(1.0, region=FitRegion(CALIBRATION)),
+        row(1.25, p=4, region=FitRegion(INTERPOLATION)),
+    ]
     found = summary(rows)["runtime"]
     assert (found["rows"], found["bias"]) == (1, pytest.approx(-0.2))
     assert summary(rows[:1])["runtime"]["rows"] == 0
-    assert by_metric([row(0.9, family=FAMILY, metric="x", region=Region(CALIBRATION))]) == []
+    assert by_metric([row(0.9, family=FAMILY, metric="x", region=FitRegion(CALIBRATION))]) == []
 
 
 def test_regions_apart_and_extrapolations_by_what_they_are_beyond_in() -> None:
     rows = [
-        row(0.5, region=Region(EXTRAPOLATION, {"P": 2.0, "T": 3.0})),
-        row(0.8, p=4, region=Region(EXTRAPOLATION, {"P": 4.0})),
-        row(1.0, region=Region(CALIBRATION)),
+        row(0.5, region=FitRegion(EXTRAPOLATION, {"P": 2.0, "T": 3.0})),
+        row(0.8, p=4, region=FitRegion(EXTRAPOLATION, {"P": 4.0})),
+        row(1.0, region=FitRegion(CALIBRATION)),
     ]
     found = {(part.region, part.beyond): part.runtime for part in by_region(rows)}
     assert list(found) == [
@@ -83,3 +90,28 @@ def test_every_metric_of_every_family() -> None:
         (FAMILY, "a", pytest.approx(-15.0)),
         ("mpi", "b", pytest.approx(10.0)),
     ]
+
+
+@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_the_interval_of_a_proportion_is_that_of_scipy(case: tuple[int, int]) -> None:
+    theirs = binomtest(*case).proportion_ci(0.90, method="wilson")
+    assert wilson(*case) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+@given(st.integers(1, 50), st.floats(0, 1))
+def test_it_holds_the_share_and_stays_between_0_and_1(of: int, share: float) -> None:
+    low, high = wilson(share * of, of)
+    assert 0 <= low <= share * of / of <= high <= 1
+
+
+def test_wilson_by_hand() -> None:
+    root = math.sqrt(0.9 * 0.1 / 10 + 4 / (4 * 100))
+    low, high = wilson(9, 10, 2.0)
+    assert low == pytest.approx((0.9 + 0.2 - 2 * root) / 1.4)
+    assert high == pytest.approx((0.9 + 0.2 + 2 * root) / 1.4)
+
+
+@pytest.mark.parametrize("case", [(0, 0), (3, 2), (-1, 2)])
+def test_what_is_no_proportion(case: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="is no proportion"):
+        wilson(*case)

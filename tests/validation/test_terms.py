@@ -7,18 +7,17 @@ from dataclasses import replace
 import pytest
 
 from popmodel.runs.measurement import Measurement
-from popmodel.validation.comparison import paired, rows_of
-from popmodel.validation.predicted import Predicted
-from popmodel.validation.repeats import splits
+from popmodel.validation.comparison import compare, splits
+from popmodel.validation.predictions import Predicted
 from popmodel.validation.terms import ByTerm, by_term, errors_by_term, sentences
-from popmodel.validation.training import CALIBRATION, Region
+from popmodel.validation.training import CALIBRATION, FitRegion
 
 from .cases import predicted, run
 
 
 def compared(prediction: Predicted, *runs: Measurement) -> tuple[ByTerm, ...]:
-    pairs = paired([prediction], runs)
-    return by_term(pairs, splits(rows_of(pairs)))
+    pairs = compare([prediction], runs)
+    return by_term(splits(pairs))
 
 
 def measured(time: float = 10.0) -> Measurement:
@@ -60,17 +59,17 @@ def test_runs_without_efficiencies_have_no_terms() -> None:
 
 def test_the_errors_of_a_term_are_of_tests() -> None:
     told = {"useful": 5.0}
-    pairs = paired(
+    pairs = compare(
         [predicted(4, 2, 8.0, terms=told), predicted(2, 2, 8.0, terms=told)],
         [measured(), replace(measured(20.0), processes=2)],
     )
-    (found,) = errors_by_term(by_term(pairs, splits(rows_of(pairs))))
+    (found,) = errors_by_term(by_term(splits(pairs)))
     # useful time of 5 s in 10 s is right, of 10 s in 20 s 5 s too short
     assert (found.term, found.splits) == ("useful", 2)
     assert (found.median_error, found.largest_error) == pytest.approx((0.125, 0.25))
     assert found.bias == pytest.approx(-0.125)
-    fitted = [replace(one, region=Region(CALIBRATION)) for one in pairs]
-    assert errors_by_term(by_term(fitted, splits(rows_of(fitted)))) == ()
+    fitted = [replace(one, region=FitRegion(CALIBRATION)) for one in pairs]
+    assert errors_by_term(by_term(splits(fitted))) == ()
 
 
 def test_a_right_runtime_from_two_wrong_terms_is_told() -> None:

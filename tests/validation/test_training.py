@@ -16,7 +16,7 @@ from popmodel.validation.training import (
     EXTRAPOLATION,
     INTERPOLATION,
     REPETITION,
-    Region,
+    FitRegion,
     Training,
     joined,
     of_calibration,
@@ -37,7 +37,7 @@ FIT = of_runs([run(1, 1, 8.0), run(8, 1, 1.0), run(2, 4, 1.1)], one_node)
 
 def test_a_run_that_was_used_is_known_by_its_numbers_not_by_its_file() -> None:
     again = replace(run(8, 1, 1.0), source="elsewhere.csv", line=7)
-    assert region_of(again, 1, FIT) == Region(CALIBRATION)
+    assert region_of(again, 1, FIT) == FitRegion(CALIBRATION)
     assert not region_of(again, 1, FIT).is_test
 
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from popmodel.model.uncertainty import Estimate
 from popmodel.runs.measurement import Measurement
-from popmodel.validation.comparison import compare
-from popmodel.validation.left_out import LeftOut
-from popmodel.validation.predicted import Predicted
-from popmodel.validation.repeats import Split, splits, varied
+from popmodel.validation.comparison import Split, compare, splits, varied
+from popmodel.validation.oversubscribed import ExcludedRuns
+from popmodel.validation.predictions import Predicted
 from popmodel.validation.verdict import agrees, verdict
 
 
@@ -143,7 +142,7 @@ def test_runs_that_can_hardly_be_repeats_are_remarked() -> None:
 
 
 def test_runs_that_are_left_out_are_named_with_what_tells_them_apart() -> None:
-    other = LeftOut(2, 4, {"N": 9.0}, ("x.csv",), (1.0, 1.1), "too hot")
+    other = ExcludedRuns(2, 4, {"N": 9.0}, ("x.csv",), (1.0, 1.1), "too hot")
     assert verdict(runs((2, 1.0, [1.0])), {}, [other])[-1] == (
         "left out: 2 runs of 2 x 4, N=9: too hot"
     )

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from popmodel.machine.quantity import Topology
 from popmodel.model.run.placement import ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate
+from popmodel.plain import plain
 from popmodel.runs.measurement import Measurement
-from popmodel.validation.comparison import compare
-from popmodel.validation.left_out import LeftOut, of_runs, oversubscribed, suspicious
-from popmodel.validation.predicted import Predicted
-from popmodel.validation.repeats import Split, splits
+from popmodel.validation.comparison import Split, compare, splits
+from popmodel.validation.oversubscribed import ExcludedRuns, excluded, oversubscribed, suspicious
+from popmodel.validation.predictions import Predicted
 
 Case = tuple[int, int, float, list[float]]
 
@@ -47,10 +47,10 @@ def test_the_threads_of_the_fullest_node_are_told() -> None:
 
 def test_runs_left_out_for_one_reason_are_told_together() -> None:
     runs = [*measured(3, 4, 1.0, 2.0), *measured(3, 4, 3.0, n=9.0)]
-    (first, other) = of_runs((run, "too hot") for run in runs)
-    assert first == LeftOut(3, 4, {"N": 8.0}, ("x.csv",), (1.0, 2.0), "too hot")
+    (first, other) = excluded((run, "too hot") for run in runs)
+    assert first == ExcludedRuns(3, 4, {"N": 8.0}, ("x.csv",), (1.0, 2.0), "too hot")
     assert other.sentence(["N"]) == "left out: 1 run of 3 x 4, N=9: too hot"
-    assert first.to_dict()["measured"] == [1.0, 2.0]
+    assert plain(first)["measured"] == [1.0, 2.0]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import pytest
 
 from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample
-from popmodel.validation.beside import MODEL, beside
-from popmodel.validation.comparison import compare
-from popmodel.validation.repeats import Split, splits
+from popmodel.validation.baselines import MODEL, beside
+from popmodel.validation.comparison import Split, compare, splits
 from popmodel.validation.training import of_runs
 
 from .cases import predicted, run

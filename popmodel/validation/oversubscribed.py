@@ -7,15 +7,13 @@ differ far more than those of all others are left out of the comparison, each wi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any
 
 from popmodel.model.terms.openmp import NO_SPEEDUP
-from popmodel.plain import fields_of
 from popmodel.runs.measurement import Measurement
 from popmodel.units import plural
-from popmodel.validation.repeats import Runs, Split
+from popmodel.validation.comparison import Split, describe_run
 from popmodel.values import dataclass
 
 EXPECTED_SPEEDUP = 1.5
@@ -27,20 +25,33 @@ FAR_ABOVE = 5.0
 
 
 @dataclass(frozen=True)
-class LeftOut(Runs):
+class ExcludedRuns:
     """Runs that are not compared."""
 
+    # P and T.
+    processes: int
+    threads: int
+    parameters: Mapping[str, float]  # Those of the application
+    sources: tuple[str, ...]  # The files that the runs come from
     measured: tuple[float, ...]  # Their runtimes, s
     why: str  # What stands against them
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the runs as JSON types."""
-        return fields_of(self)
+    @classmethod
+    def of(cls, runs: Sequence[Measurement], why: str) -> ExcludedRuns:
+        """Runs of one split and one set of parameters."""
+        return cls(
+            runs[0].processes,
+            runs[0].threads,
+            runs[0].parameters,
+            tuple(dict.fromkeys(run.source for run in runs)),
+            tuple(run.runtime for run in runs),
+            why,
+        )
 
     def sentence(self, names: Sequence[str] = ()) -> str:
         """Say which runs are left out, and why."""
-        runs = plural(len(self.measured), "run")
-        return f"left out: {runs} of {self.describe(names)}: {self.why}"
+        split = describe_run(self.processes, self.threads, self.parameters, names)
+        return f"left out: {plural(len(self.measured), 'run')} of {split}: {self.why}"
 
 
 def oversubscribed(run: Measurement, nodes: int, cores: int) -> str | None:
@@ -51,26 +62,15 @@ def oversubscribed(run: Measurement, nodes: int, cores: int) -> str | None:
     return f"more threads ({threads}) than cores ({cores}) on a node of the machine"
 
 
-def of_runs(runs: Iterable[tuple[Measurement, str]]) -> tuple[LeftOut, ...]:
+def excluded(runs: Iterable[tuple[Measurement, str]]) -> tuple[ExcludedRuns, ...]:
     """Take runs that are left out for one reason each together by split and parameters."""
-    groups: dict[tuple[Any, ...], list[Measurement]] = {}
+    groups: dict[tuple[object, ...], list[Measurement]] = {}
     for run, why in runs:
-        parameters = tuple(sorted(run.parameters.items()))
-        groups.setdefault((run.processes, run.threads, parameters, why), []).append(run)
-    return tuple(
-        LeftOut(
-            some[0].processes,
-            some[0].threads,
-            some[0].parameters,
-            tuple(dict.fromkeys(run.source for run in some)),
-            tuple(run.runtime for run in some),
-            why,
-        )
-        for (*_, why), some in groups.items()
-    )
+        groups.setdefault((*run.configuration, why), []).append(run)
+    return tuple(ExcludedRuns.of(same, str(why)) for (*_, why), same in groups.items())
 
 
-def suspicious(splits: Sequence[Split]) -> tuple[tuple[Split, ...], tuple[LeftOut, ...]]:
+def suspicious(splits: Sequence[Split]) -> tuple[tuple[Split, ...], tuple[ExcludedRuns, ...]]:
     """Part the splits into those to be judged and those that look disturbed.
 
     A split is left out if
@@ -81,14 +81,13 @@ def suspicious(splits: Sequence[Split]) -> tuple[tuple[Split, ...], tuple[LeftOu
       `FAR_ABOVE` times what is the median of the other splits; that takes two others with repeats.
     """
     kept: list[Split] = []
-    left: list[LeftOut] = []
+    left: list[ExcludedRuns] = []
     for split in splits:
         why = _uneven(split, splits) or _no_speedup(split, splits)
         if why is None:
             kept.append(split)
         else:
-            at = (split.processes, split.threads, split.parameters, split.sources)
-            left.append(LeftOut(*at, split.runtime.measured, why))
+            left.append(ExcludedRuns.of([pair.run for pair in split.runs], why))
     return tuple(kept), tuple(left)
 
 

@@ -16,7 +16,7 @@ from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
 from popmodel.prediction.predict import predict
 from popmodel.runs.variation import LEAST, LOSS, of_loss
-from popmodel.validation.predicted import (
+from popmodel.validation.predictions import (
     from_document,
     from_prediction,
     metrics_of_new_run,

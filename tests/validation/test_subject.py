@@ -12,10 +12,8 @@ from popmodel.model.calibration import Calibration
 from popmodel.model.run.placement import WHOLE
 from popmodel.runs.measurement import Measurement
 from popmodel.validation import subject
-from popmodel.validation.compared import compared
-from popmodel.validation.comparison import rows_of
-from popmodel.validation.repeats import splits
-from popmodel.validation.subject import Subject
+from popmodel.validation.comparison import splits
+from popmodel.validation.subject import Subject, compare_runs
 
 FULL = {"N": 256.0, "steps": 100.0}
 
@@ -41,7 +39,7 @@ def calibrated(*runs: Measurement) -> Subject:
 def test_a_calibrated_signature_knows_its_runs_by_their_full_parameters() -> None:
     used = [measured(1, 1, 3.5), measured(4, 1, 1.0)]
     tests = [measured(2, 1, 1.8), measured(64, 1, 0.3)]
-    found = compared(calibrated(*used), [*used, *tests])
+    found = compare_runs(calibrated(*used), [*used, *tests])
     assert [pair.region.name for pair in found.pairs] == [
         *("calibration", "calibration", "interpolation", "extrapolation")
     ]
@@ -52,21 +50,19 @@ def test_a_calibrated_signature_knows_its_runs_by_their_full_parameters() -> Non
 
 def test_runs_named_by_the_user_are_joined_with_those() -> None:
     used = [measured(1, 1, 3.5)]
-    found = compared(calibrated(*used), [*used, measured(8, 1, 0.6)], [measured(8, 1, 0.6)])
+    found = compare_runs(calibrated(*used), [*used, measured(8, 1, 0.6)], [measured(8, 1, 0.6)])
     assert [pair.region.name for pair in found.pairs] == ["calibration", "calibration"]
 
 
 def test_used_runs_and_repeats_of_them_are_splits_of_their_own() -> None:
     used = [measured(4, 1, 1.0)]
-    found = compared(calibrated(*used), [*used, measured(4, 1, 1.01)])
-    assert [one.region.name for one in splits(rows_of(found.pairs))] == [
-        *("calibration", "repetition")
-    ]
+    found = compare_runs(calibrated(*used), [*used, measured(4, 1, 1.01)])
+    assert [one.region.name for one in splits(found.pairs)] == [*("calibration", "repetition")]
     assert found.decisions == ()
 
 
 def test_without_a_fit_the_range_of_the_machine_is_told() -> None:
     machine = profile.load(profile.DEFAULT_PRESET)
     about = subject.application(signatures.load("stencil3d"), machine, {"N": 256.0}, WHOLE)
-    found = compared(about, [measured(4, 1, 1.0)])
+    found = compare_runs(about, [measured(4, 1, 1.0)])
     assert (found.training, found.pairs[0].region.name) == (None, "preset")
