@@ -41,6 +41,11 @@ class Law:
         return Quantity(1.0, *ends, origin=OF_MODEL, source=self.source)
 
 
+PROGRAM = {
+    "program.form": "which law the runtime of the whole program follows",
+    "program.error": "what predictions of runs that are left out are off",
+}
+"""Scores behind predictions from learnt runs (`popmodel.prediction.learnt_study`), in words."""
 OF_MODEL = "model"
 """Origin of the factors of laws."""
 _HALF_WAY = 0.5

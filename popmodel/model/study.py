@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -339,6 +339,25 @@ class Study:
             given.get("reference_processes", 1.0),
             given.get("growth_exponent", 0.0),
         )
+
+    @property
+    def surest(self) -> float:
+        """The largest probability that is ever announced."""
+        return 1.0
+
+    @property
+    def outside(self) -> dict[str, float]:
+        """Sentences on parameters outside of those of the runs, with how many times they are."""
+        return {}
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why predictions are not to be trusted yet, a sentence each."""
+        return ()
+
+    def learnt(self, _: Placement | None = None) -> dict[str, Any] | None:
+        """What documents have of the runs behind the signature; None without any."""
+        return None
 
     def scores(self, drawn: Draws) -> dict[str, Array]:
         """Return the normal scores of every group of uncertain quantities that was used.

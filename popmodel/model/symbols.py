@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from popmodel.machine import register
 from popmodel.machine.parameter import TIERS, Parameter
 from popmodel.machine.parameters import REGISTER
-from popmodel.model.laws import LAWS
+from popmodel.model.laws import LAWS, PROGRAM
 from popmodel.values import dataclass
 
 
@@ -105,6 +105,8 @@ def label(path: str) -> str:
         return f"parameter {path.removeprefix('params.')} of the application"
     if path.startswith("constants."):
         return f"constant {path.removeprefix('constants.')} of the application"
+    if path in PROGRAM:
+        return f"{PROGRAM[path]} ({path})"
     construct = re.match(r"openmp\.(\w+)", path)
     known = explain(path)
     if construct:

@@ -11,10 +11,11 @@ from popmodel.machine.profile import Profile
 from popmodel.model.run.observe import Modelled
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study, multithreading
+from popmodel.model.study import multithreading
 from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate, estimate, nominal, shares
 from popmodel.prediction.causes import causes, elasticities, remedies
-from popmodel.prediction.prediction import MAIN_FAMILY, Prediction, assess
+from popmodel.prediction.learnt_study import study_of
+from popmodel.prediction.prediction import MAIN_FAMILY, Prediction, validity_of
 from popmodel.prediction.scaling import ReferenceRun, compare
 
 
@@ -32,7 +33,7 @@ def predict(
     advice: bool = True,
 ) -> Prediction:
     """Predict a run of an application on a machine."""
-    study = Study(signature, profile, settings or {}, draws, seed, allocation=allocation)
+    study = study_of(signature, profile, settings or {}, draws, seed, allocation=allocation)
     placement = study.admit_or_advise(processes, threads)
     drawn = study.sources()
     outcome = study.outcome(placement, drawn)
@@ -40,7 +41,7 @@ def predict(
     compared = compare(study, placement, run, reference)
     metrics, absent, limits, notes, parts = _metrics(compared.modelled)
     e_mp, e_mp_absent = study.message_passing(placement, run)
-    validity = assess(profile, placement, run.machine.used, study.beyond(placement))
+    validity = validity_of(study, placement, run.machine.used)
     lost = causes(study, placement, run)
     scores = {**study.scores(drawn), **run.form.scores, **study.terms(placement, drawn)}
     doubtful = shares(scores, run.modelled.runtime)
@@ -76,6 +77,7 @@ def predict(
         | dict(run.form.quantities),
         left_out=tuple(sorted(run.machine.left_out)),
         notes=(*notes, *study.notes(placement, run)),
+        learnt=study.learnt(placement),
         included=study.included,
         draws=draws,
         seed=seed,

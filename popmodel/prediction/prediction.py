@@ -17,7 +17,7 @@ from popmodel.model.run.parameters import Use
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.reach import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import RUN_TO_RUN
+from popmodel.model.study import RUN_TO_RUN, Study
 from popmodel.model.uncertainty import LEVEL, Estimate
 from popmodel.plain import document, fields_of
 from popmodel.values import dataclass
@@ -99,6 +99,16 @@ class Validity:
         if self.factor is None:
             said = f"no measured range ({self.status} values)"
         return f"{said}: {'; '.join(self.reasons)}" if self.reasons else said
+
+
+def validity_of(study: Study, placement: Placement, used: Iterable[Use]) -> Validity:
+    """Compare a run with what was measured of the machine, and with the runs behind its program."""
+    found = assess(study.profile, placement, used, study.beyond(placement))
+    if not (outside := study.outside):
+        return found
+    status = EXTRAPOLATED if found.status == INSIDE else found.status
+    factor = max(found.factor or 1.0, *outside.values())
+    return Validity(status, factor, (*outside, *found.reasons))
 
 
 def assess(
@@ -249,6 +259,8 @@ class Prediction:
     # Quantities that the profile does not know and whose effect is not in the prediction.
     left_out: tuple[str, ...]
     notes: tuple[str, ...]  # Remarks for the reader
+    # The runs that the signature was learnt from, `Study.learnt`; None without any.
+    learnt: Mapping[str, Any] | None
     # What the intervals include, `Study.included`; empty if there are none.
     included: tuple[str, ...]
     # Number of draws behind the intervals, and the seed.
@@ -304,6 +316,7 @@ class Prediction:
             launch=self.launch,
             launch_mpirun=self.launch_mpirun,
             **fields_of(self, "inputs", "left_out", "notes"),
+            **({} if self.learnt is None else {"learnt": self.learnt}),
             intervals={"level": LEVEL, "include": self._included()},
             **fields_of(self, "draws", "seed"),
         )

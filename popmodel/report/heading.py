@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from popmodel.report.blocks import Section, notes
+from collections.abc import Mapping
+from typing import Any
+
+from popmodel.report.blocks import Role, Row, Section, Table, heads, notes, texts
 from popmodel.report.views import Document
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.units import plural
+from popmodel.units import format_time, plural
 
 
 def application(document: Document) -> str:
@@ -20,6 +23,43 @@ def application(document: Document) -> str:
 def omitted(document: Document) -> Section:
     """What of the program the signature does not contain, which comes before all else."""
     return notes(unmodelled_calls(document["application"].get("not_modelled", "")))
+
+
+def doubted(document: Document) -> Section:
+    """That predictions are not to be trusted yet, why, and the run that would tell most."""
+    learnt = document.get("learnt")
+    if learnt is None or not learnt["doubts"]:
+        return ()
+    first, *more = learnt["doubts"]
+    run = learnt["next_run"]
+    others = f" ({plural(len(more), 'other doubt')})" if more else ""
+    decides = f"a run of {run['processes']} x {run['threads']} would tell most"
+    return notes([f"not to be trusted yet: {first}{others}; {decides}"], Role.WARNING)
+
+
+def learnt_runs(document: Document) -> Section:
+    """The runs behind the signature predicted back, and from the others."""
+    learnt = document.get("learnt")
+    if learnt is None or not learnt["runs"]:
+        return ()
+
+    def row(run: Mapping[str, Any]) -> Row:
+        values = "".join(f", {name}={value:g}" for name, value in run["parameters"].items())
+        measured, left_out = run["measured"], run["left_out_error"]
+        cells = (
+            "-" if measured is None else format_time(measured),
+            format_time(run["predicted"]),
+            f"{100 * run['error']:+.1f}",
+            "-" if left_out is None else f"{100 * left_out:+.1f}",
+        )
+        return Row(f"{run['processes']} x {run['threads']}{values}", texts(cells), depth=1)
+
+    heading = heads(("measured", "predicted", "off %", "left out %"))
+    table = Table(heading, tuple(map(row, learnt["runs"])), first="learnt runs")
+    shares = ", ".join(
+        f"{one['name']} {100 * one['weight']:.0f} %" for one in learnt.get("candidates", ())
+    )
+    return (table, *notes([f"weights: {shares}"] if shares else [], Role.REMARK))
 
 
 BOUND = {"close": "", "spread": ", threads spread", "none": ", threads not bound"}

@@ -30,7 +30,15 @@ from popmodel.report.blocks import (
     titled,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import BOUND, application, calibrated, machine, omitted
+from popmodel.report.heading import (
+    BOUND,
+    application,
+    calibrated,
+    doubted,
+    learnt_runs,
+    machine,
+    omitted,
+)
 from popmodel.report.predict_plot import picture
 from popmodel.report.predict_trees import trees
 from popmodel.report.reasons import Reasons
@@ -53,13 +61,14 @@ def blocks(document: Document, families: Sequence[str], *, brief: bool = False) 
     reasons = Reasons()
     compares = _compares(document, families)
     return [
-        omitted(document),
+        (*doubted(document), *omitted(document)),
         (Title(application(document), sizes(document)), Facts(setting(document))),
         (Facts(results(document)),),
         *trees(document, families, reasons, brief=brief),
         (Facts((("reference", _reference(document)),)),) if compares else (),
         reasons.section(),
         (_time(document),),
+        learnt_runs(document),
         _remedies(document),
         _uncertainty(document),
         titled("notes", remarks(document)),

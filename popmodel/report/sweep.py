@@ -21,7 +21,15 @@ from popmodel.report.blocks import (
     notes,
 )
 from popmodel.report.figures import percent
-from popmodel.report.heading import BOUND, application, calibrated, machine, omitted
+from popmodel.report.heading import (
+    BOUND,
+    application,
+    calibrated,
+    doubted,
+    learnt_runs,
+    machine,
+    omitted,
+)
 from popmodel.report.splits import Entry, ordered, runs
 from popmodel.report.splits import cores as split_cores
 from popmodel.report.splits import name as split_name
@@ -39,9 +47,14 @@ _LEAST_NEEDED = ("mem/proc", "90 %", "best")  # columns that a narrow screen doe
 def blocks(document: Document) -> list[Section]:
     """All splits, what to take, and how to launch it."""
     return [
-        (*omitted(document), *notes(document.get("assumptions", ()), Role.WARNING)),
+        (
+            *doubted(document),
+            *omitted(document),
+            *notes(document.get("assumptions", ()), Role.WARNING),
+        ),
         (Title(application(document), (cores(document),)), Facts(facts(document))),
         (_table(document),),
+        learnt_runs(document),
         *(
             (
                 Facts(tuple(advice(choice, document))),

@@ -94,16 +94,25 @@ class Choice:
 
 
 def choose(
-    candidates: Sequence[Candidate], topology: Topology, scores: Mapping[str, Array]
+    candidates: Sequence[Candidate],
+    topology: Topology,
+    scores: Mapping[str, Array],
+    *,
+    trusted: bool = True,
 ) -> Choice:
-    """Recommend a split."""
+    """Recommend a split; where predictions are not trusted, all that may be the best are tied."""
     compared = [
         (one.regret, one.placement.threads, one) for one in candidates if one.regret is not None
     ]
     ranked = [one for *_, one in sorted(compared, key=lambda each: each[:2])]
     indifferent = len(ranked) > 1 and _are_equal(ranked)
     taken = _simplest(ranked, topology) if indifferent else ranked[0]
-    others = [one for one in ranked if one is not taken and (one.probability_tied or 0) > LIKELY]
+    others = [
+        one
+        for one in ranked
+        if one is not taken
+        and ((one.probability_tied or 0) > LIKELY or (not trusted and _overlap(one, taken)))
+    ]
     tied = (taken, *others)
     cores = taken.placement.cores
     return Choice(
@@ -112,8 +121,14 @@ def choose(
         tied,
         indifferent,
         tuple(_defaults(cores, taken, candidates, topology)),
-        _doubt(taken, ranked, tied, scores),
+        _doubt(taken, ranked, tied, scores, trusted=trusted),
     )
+
+
+def _overlap(one: Candidate, other: Candidate) -> bool:
+    """Whether a split may be as fast as another one, as far as their intervals tell."""
+    low, high = one.runtime.low, other.runtime.high
+    return low is None or high is None or low <= high
 
 
 def _are_equal(candidates: Sequence[Candidate]) -> bool:
@@ -166,11 +181,12 @@ def _doubt(
     ranked: Sequence[Candidate],
     tied: Sequence[Candidate],
     scores: Mapping[str, Array],
+    *,
+    trusted: bool,
 ) -> Doubt | None:
     """What decides between the first and the second choice, and what to measure."""
-    if len(ranked) == 1 or (taken.probability_best or 0) >= SURE:
-        return None
-    if (ranked[0].regret or 0) < WORTH:
+    is_sure = (taken.probability_best or 0) >= SURE or (ranked[0].regret or 0) < WORTH
+    if len(ranked) == 1 or (trusted and is_sure):
         return None
     second = next(one for one in ranked if one is not taken)
     rivals = tied if len(tied) > 1 else (taken, second)

@@ -23,7 +23,7 @@ from popmodel.model.run.placement import Placement
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import FIRST, Draws, Estimate, drawn_only, estimate, nominal
 from popmodel.plain import fields_of
-from popmodel.prediction.prediction import MAIN_FAMILY, Validity, assess
+from popmodel.prediction.prediction import MAIN_FAMILY, Validity, validity_of
 from popmodel.units import format_size
 from popmodel.values import dataclass
 
@@ -125,8 +125,8 @@ class Candidate:
         }
 
 
-def judge(found: Sequence[Evaluated]) -> list[Candidate]:
-    """Compare the splits of one number of cores draw by draw.
+def judge(found: Sequence[Evaluated], surest: float = 1.0) -> list[Candidate]:
+    """Compare the splits of one number of cores draw by draw; none is surer to be best.
 
     Replays and closed forms are not compared with each other: for waves that follow each other the
     closed form may be many times longer. Where some splits are replayed, those that are too large
@@ -139,6 +139,7 @@ def judge(found: Sequence[Evaluated]) -> list[Candidate]:
     drawn = compared_draws(times[compared])
     best = drawn.min(axis=0)
     winners = np.bincount(drawn.argmin(axis=0), minlength=len(compared)) / drawn.shape[1]
+    winners = winners if len(compared) == 1 else np.minimum(winners, surest)
     tied = (drawn <= best * (1 + WITHIN)).mean(axis=1)
     regret = (drawn / best - 1).mean(axis=1)
 
@@ -273,7 +274,7 @@ def evaluate(
         run.memory,
         run.modelled.runtime,
         metrics.values["parallel_efficiency"],
-        assess(study.profile, placement, run.machine.used, study.beyond(placement)),
+        validity_of(study, placement, run.machine.used),
         None if agreement is None else agreement.gap,
         outcome.why_not,
         run.form.scores,

@@ -17,6 +17,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
 from popmodel.plain import document
+from popmodel.prediction.learnt_study import study_of
 from popmodel.prediction.prediction import subject
 from popmodel.splits import tuning
 from popmodel.splits.choice import Check, Choice, check, choose, growth
@@ -57,6 +58,8 @@ class Sweep:
     largest: Largest | None  # Why this number of cores, if it was searched
     # Best value of a parameter for each of the choices; empty if none was asked for.
     tuned: tuple[Tuned, ...]
+    # The runs that the signature was learnt from, `Study.learnt`; None without any.
+    learnt: Mapping[str, Any] | None
     included: tuple[str, ...]  # What the intervals and probabilities include, `Study.included`
     # Draws behind them.
     draws: int
@@ -95,6 +98,7 @@ class Sweep:
             largest=self.largest,
             tuned=self.tuned,
             assumptions=sorted({text for one in self.candidates for text in one.assumptions}),
+            **({} if self.learnt is None else {"learnt": self.learnt}),
             intervals={"level": LEVEL, "include": self.included},
             draws=self.draws,
             seed=self.seed,
@@ -122,7 +126,7 @@ def sweep(
 
     def study_with(more: Mapping[str, float]) -> Study:
         values = {**known, **more}
-        return Study(signature, profile, values, draws, seed, factors_of(changes), allocation)
+        return study_of(signature, profile, values, draws, seed, factors_of(changes), allocation)
 
     study = study_with({})
     if tune is not None:
@@ -151,14 +155,15 @@ def sweep(
         found, no = evaluate_all(study, drawn, count, max_memory, one_more)
         refused += no
         if found:
-            candidates.append(judge(found))
+            candidates.append(judge(found, study.surest))
             checks.append(check(found))
         else:
             without.append(impossible(study, count, no, max_memory))
     if not candidates:
         raise UsageError(without[0].why, without[0].hint)
     scores = study.scores(drawn)
-    choices = tuple(choose(mine, profile.topology, scores) for mine in candidates)
+    trusted = not study.doubts
+    choices = tuple(choose(mine, profile.topology, scores, trusted=trusted) for mine in candidates)
     tuned = tuple(
         tuning.tune(
             study, tune, choice.taken.placement, lambda value: study_with({tune: value}), max_memory
@@ -179,6 +184,7 @@ def sweep(
         tuple(checks),
         largest,
         tuned,
+        study.learnt(),
         study.included,
         draws,
         seed,

@@ -11,8 +11,8 @@ from popmodel.machine.profile import Profile
 from popmodel.model.calibration import Calibration
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import Study
 from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.prediction.learnt_study import study_of
 from popmodel.prediction.predict import predict
 from popmodel.prediction.prediction import Prediction
 from popmodel.runs.measurement import Measurement
@@ -119,12 +119,12 @@ def application(
 
     def choose(parameters: Mapping[str, float], splits: Sequence[Pair]) -> Choice | None:
         settings = {**changes, **parameters}
-        study = Study(signature, profile, settings, DEFAULT_COUNT, 0, allocation=allocation)
+        study = study_of(signature, profile, settings, DEFAULT_COUNT, 0, allocation=allocation)
         drawn = study.sources()
-        found = judge([evaluate(study, drawn, *split) for split in splits])
+        found = judge([evaluate(study, drawn, *split) for split in splits], study.surest)
         if all(one.regret is None for one in found):
             return None
-        return choice.choose(found, profile.topology, study.scores(drawn))
+        return choice.choose(found, profile.topology, study.scores(drawn), trusted=not study.doubts)
 
     def nodes_of(processes: int, threads: int) -> int | None:
         try:
