@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def normal_form(runs: Sequence[Sample], processes: int, threads: int) -> float:
     """Return the runtime by the best normal form of one term of the cores R, s.
 
     ``c + d R**i log2(R)**j``, with the powers of `candidates.normal`, by the error at points left
-    out, or of the fit where there are two. With one run: the nearest.
+    out, or of the fit where there are two. With one run, or where it is 0: the nearest.
     """
     cores, points = _by_cores(runs)
     if len(points) == 1:
@@ -68,7 +69,7 @@ def normal_form(runs: Sequence[Sample], processes: int, threads: int) -> float:
         table = np.array([form.terms[0].at({"P": cores}) for form in forms])
     stays = np.array([[float(len(form.terms) == 2)] for form in forms]) * np.ones_like(cores)
 
-    def fitted(kept: Array) -> tuple[Array, Array]:
+    def fitted(kept: Any) -> tuple[Array, Array]:
         return fit_two(table[:, kept], stays[:, kept], points.values[kept], points.errors[kept])
 
     every = np.arange(len(points))
@@ -82,10 +83,11 @@ def normal_form(runs: Sequence[Sample], processes: int, threads: int) -> float:
                 gaps = np.log(there / points.values[row])
             off += np.where(np.isfinite(gaps), gaps**2, np.inf)
     off = np.where(np.isfinite(misfit), off, np.inf)
-    sizes = [len(form.terms) for form in forms]
+    sizes = np.array([len(form.terms) for form in forms])
     best = int(np.lexsort((misfit, sizes, np.round(off, 12)))[0])
     target = float(forms[best].terms[0].at({"P": np.float64(processes * threads)}))
-    return float(coefficients[best] @ [target, stays[best, 0]])
+    value = float(coefficients[best] @ [target, stays[best, 0]])
+    return value if value > 0 else nearest(runs, processes, threads)
 
 
 def _of_terms(

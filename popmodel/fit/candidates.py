@@ -49,6 +49,11 @@ PARAMETERS = _factors(
         "1/3": -2, "3/2": -2,
     }
 )  # fmt: skip
+SIDES = ("2**floor(log2(P)/2)", "2**ceiling(log2(P)/2)")
+"""Rows and columns of a grid of P processes, for powers of two: they double in turns."""
+LEAST_STEPS = 3
+"""Numbers of processes, all powers of two, that may show such steps."""
+_STEPS = -2.0
 _FEW_PARAMETERS = {factor: prior for factor, prior in PARAMETERS.items() if prior >= -0.5}
 _MANY = 400  # products of one factor of each variable
 _LEAST_PRODUCT = -4.0  # prior of a product that is tried at all where there are many
@@ -82,11 +87,15 @@ def physical(points: Points, hints: Sequence[str], apart: int = 1) -> tuple[Form
 
     Terms of a sum differ in so many variables at most.
     """
-    return _physical(tuple(points.varied), tuple(hints), apart)
+    processes = points.configurations["P"].astype(np.int64)
+    in_steps = len(np.unique(processes)) >= LEAST_STEPS and not (processes & (processes - 1)).any()
+    return _physical(tuple(points.varied), tuple(hints), apart, in_steps)
 
 
 @lru_cache(maxsize=64)
-def _physical(names: tuple[str, ...], hints: tuple[str, ...], apart: int) -> tuple[Form, ...]:
+def _physical(
+    names: tuple[str, ...], hints: tuple[str, ...], apart: int, in_steps: bool
+) -> tuple[Form, ...]:
     """The forms of `physical`, which many laws of the same runs have in common."""
     varied = [name for name in names if not is_of_grid(name)]
     fixed = _fixed(hints, varied)
@@ -103,6 +112,12 @@ def _physical(names: tuple[str, ...], hints: tuple[str, ...], apart: int) -> tup
             if all((term.factors or {}).get(name) == factor for name, factor in divided.items())
         }  # fmt: skip
     terms = {term.text: term for term, _ in products}
+    if in_steps:
+        rest = product_of(fixed).text
+        for side in SIDES:
+            text = f"1/{side}" if rest == "1" else f"{rest}/{side}"
+            (term,) = read_form(text)
+            terms[term.text], own[term.text] = term, _STEPS
     for first in (*(terms[0] for terms in hinted if len(terms) == 1), stays):
         terms.setdefault(first.text, first)
     found: dict[tuple[str, ...], Form] = {}
@@ -164,7 +179,9 @@ def normal(variable: str, factors: Factors) -> tuple[Form, ...]:
 
 
 def _differ(first: Term, second: Term) -> int:
-    """Number of variables in which two products differ."""
+    """Number of variables in which two products differ; other formulas are of one variable."""
+    if first.factors is None or second.factors is None:
+        return 1
     one, other = first.factors or {}, second.factors or {}
     return sum(one.get(name) != other.get(name) for name in {*one, *other})
 

@@ -43,8 +43,7 @@ def pooled(
 
     Parts that agree with the first hint come first, then those that agree with the law of what is
     left, and so on; a part that agrees with none has a law of its own. Parts below `SMALL` that
-    agree with no other follow the first law. Parts that follow no law at all, but whose sum does,
-    are taken together; if that does not, they have the hinted law and the values of the first run.
+    agree with no other follow the first law. Parts that follow no law have that of their sum.
     """
     if not parts:
         raise ValueError("a pool needs at least one part")
@@ -64,48 +63,36 @@ def pooled(
         members, found = _alike(parts, sorted(left), hints, between, first=not pools)
         pools.append((found, members))
         left -= set(members)
-    pools, united = _united(parts, pools, hints, between)
+    wild = [one for one in pools if one[0].error is not None and one[0].error > _LAWLESS]
+    if len(wild) > 1:  # parts are not told apart alike in all runs: what one lacks another one has
+        members = sorted(i for _, each in wild for i in each)
+        found = law(_summed(parts, members, between), hints=hints)
+        pools = [*(one for one in pools if one not in wild), (found, members)]
     for i in sorted(set(some) - set(large)):
         agreeing = [members for found, members in pools if _excess(parts[i], found) <= 1]
         (agreeing[0] if agreeing else pools[0][1]).append(i)
-    return tuple(
-        Pool(
-            found,
-            {i: _size(parts[i][:1] if i in united else parts[i], found) for i in sorted(members)},
-        )
-        for found, members in pools
-    )
+    return tuple(_pool(parts, sorted(members), found) for found, members in pools)
 
 
-def _united(
-    parts: Sequence[Sequence[Sample]],
-    pools: list[tuple[Law, list[int]]],
-    hints: Sequence[str],
-    between: float | None,
-) -> tuple[list[tuple[Law, list[int]]], set[int]]:
-    """Unite pools that follow no law but together: what one lacks in a run another one has.
+def _pool(parts: Sequence[Sequence[Sample]], members: Sequence[int], found: Law) -> Pool:
+    """Sizes of parts; of those that follow no law, together what the law of their sum has."""
+    sizes = {i: _size(parts[i], found) for i in members}
+    off = max((_excess(parts[i], found) for i in members), default=0.0)
+    if off > 1 and len(members) > 1:
+        scale = found.constants["a"].value / sum(one.value for one in sizes.values())
+        sizes = {
+            i: replace(one, value=scale * one.value, low=scale * one.low, high=scale * one.high)
+            for i, one in sizes.items()
+        }
+    return Pool(_doubted(found), sizes)
 
-    Parts are not always told apart in the same way in all runs. Then only their sum means the same
-    in all of them; their own sizes are known from the first run. If even the sum follows no law,
-    nothing is known of their growth but the hint.
-    """
-    lawless = [one for one in pools if one[0].error is not None and one[0].error > _LAWLESS]
-    members = sorted(i for _, each in lawless for i in each if parts[i][0].value > 0)
-    if not members:
-        return pools, set()
-    values = np.array([[one.value for one in parts[i]] for i in members]).sum(axis=0)
-    summed = _summed(parts[members[0]], values, between)
-    found = law(summed, hints=hints)
-    if found.error is None or found.error > _LAWLESS:
-        off = _LAWLESS if found.error is None else found.error
-        first = replace(summed[0], relative_error=min(off, 1.0))
-        kept = law([first], hints=hints)
-        # a rough law of what grows with the size of the problem is nearer than none
-        if off > min(1.0, _misfit(summed, kept) / 2):
-            note = f"runs contradict each other by {100 * off:.0f} %: the first is kept"
-            found = replace(kept, notes=(note, *kept.notes))
-    others = [(one, [i for i in each if i not in members]) for one, each in pools]
-    return [*((one, each) for one, each in others if each), (found, members)], set(members)
+
+def _doubted(found: Law) -> Law:
+    """Say that runs follow no law."""
+    if found.error is None or found.error <= _LAWLESS:
+        return found
+    note = f"runs contradict each other by {100 * found.error:.0f} %: {found.form} is a guess"
+    return replace(found, notes=(note, *found.notes))
 
 
 def _alike(
@@ -122,8 +109,7 @@ def _alike(
         agreeing = [i for i in left if _excess(parts[i], _hinted(parts[i], hints)) <= 1]
         members = agreeing or members
     while True:
-        values = np.array([[one.value for one in parts[i]] for i in members]).sum(axis=0)
-        found = law(_summed(parts[members[0]], values, between), hints=hints)
+        found = law(_summed(parts, members, between), hints=hints)
         against = {i: excess for i in members if (excess := _excess(parts[i], found)) > 1}
         if not against or len(members) == 1:
             return members, found
@@ -145,12 +131,16 @@ def _with_runs(one: Sample, between: float | None) -> Sample:
 
 
 def _summed(
-    like: Sequence[Sample], values: np.typing.NDArray[np.float64], between: float | None
+    parts: Sequence[Sequence[Sample]], members: Sequence[int], between: float | None
 ) -> list[Sample]:
+    """Sums of parts, in the runs that have all of them if there are several."""
+    values = np.array([[one.value for one in parts[i]] for i in members])
+    whole = (values > 0).all(axis=0)
+    kept = (whole if whole.sum() > 1 else values.any(axis=0)).tolist()
     return [
         replace(one, value=float(value), relative_error=between)
-        for one, value in zip(like, values, strict=True)
-        if value > 0
+        for one, value, able in zip(parts[members[0]], values.sum(axis=0), kept, strict=True)
+        if able
     ]
 
 
@@ -176,12 +166,6 @@ def _excess(part: Sequence[Sample], found: Law) -> float:
     mean = float(logs @ weights / weights.sum())
     misfit = float((logs - mean) ** 2 @ weights)
     return misfit / (_CONTRADICTS**2 * (len(logs) - 1))
-
-
-def _misfit(part: Sequence[Sample], found: Law) -> float:
-    """How far off a law is at the worst point, as a logarithm."""
-    points = [(one, found.at(one.processes, one.threads, one.parameters)) for one in part]
-    return max(abs(math.log(one.value / there.value)) for one, there in points)
 
 
 def _size(part: Sequence[Sample], found: Law) -> Constant:

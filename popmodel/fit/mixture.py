@@ -120,7 +120,9 @@ class Mixture:
         """Logarithms of the law at configurations, by form, share and configuration."""
         chosen = np.arange(len(self.forms))[forms]
         first, second = _columns([self.forms[i] for i in chosen], configurations, self.reference)
-        return _curves(first, second, self.shares[chosen]) + self.levels[chosen][..., None]
+        found: Array = _curves(first, second, self.shares[chosen])
+        found += self.levels[chosen][..., None]
+        return found
 
     def means(self, configurations: Mapping[str, Any], forms: Any = slice(None)) -> Array:
         """Logarithm of each form at configurations, on average over its shares."""
@@ -162,8 +164,7 @@ class Mixture:
             if name in configurations
             for value in (np.asarray(configurations[name], dtype=np.float64),)
         ]
-        found: Array = np.sqrt(np.sum(np.square(far), axis=0))
-        return found
+        return np.asarray(np.sqrt(np.sum(np.square(far), axis=0)))
 
     def quantiles(
         self, configurations: Mapping[str, Any], at: Sequence[float] = (0.05, 0.5, 0.95)
@@ -193,15 +194,16 @@ def mixture(points: Points, forms: Sequence[Form], reference: Mapping[str, float
         able = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
         able &= (first + second > 0).all(axis=1) & (first >= 0).all(axis=1)
         able &= (second >= 0).all(axis=1)
-    kept = np.flatnonzero(able)
-    if not len(kept):
+    kept = np.flatnonzero(able).tolist()
+    if not kept:
         raise ValueError("no form has a value above 0 at all samples")
     logs, prior = np.log(points.values), np.array([form.prior for form in forms])
     if len(kept) > _MOST_FORMS:
         coarse = np.broadcast_to(_grid(_COARSE), (len(kept), _COARSE))
         rough = _by_shares(first[kept], second[kept], coarse, logs, points)
         score = rough.density.max(axis=1) + prior[kept]
-        kept = np.sort(kept[np.argsort(-score, kind="stable")[:_MOST_FORMS]])
+        best = np.argsort(-score, kind="stable")[:_MOST_FORMS]
+        kept = sorted(kept[i] for i in best.tolist())
     first, second, prior = first[kept], second[kept], prior[kept]
     single = np.array([len(forms[i].terms) == 1 for i in kept])
     logits = np.tile(np.linspace(-_LOGITS, _LOGITS, _SHARES), (len(kept), 1))

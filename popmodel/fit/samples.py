@@ -19,7 +19,7 @@ END = 1.6448536269514715
 """Quantile of 95 % of the standard normal distribution."""
 SMALLEST_ERROR = 1e-6
 """Relative; a value without error, such as a count, is taken as known to this."""
-UNKNOWN_ERROR = 0.02
+UNKNOWN_ERROR = 0.015
 """Relative error of a value whose error nobody stated: what runs on a quiet machine repeat to."""
 
 
@@ -134,7 +134,7 @@ class Points:
 
 
 _STATED_FREEDOM = 4  # degrees of freedom that a stated error is worth
-_UNKNOWN_FREEDOM = 2  # and `UNKNOWN_ERROR`
+_UNKNOWN_FREEDOM = 3  # and `UNKNOWN_ERROR`
 _CHANCE = 1.6  # of an error of n points, over its expectation, times the root of n
 _APART = 3.0  # standard deviations
 _FAR_APART = 0.2  # of the values, where no error is known

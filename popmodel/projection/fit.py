@@ -1,4 +1,8 @@
-"""The law of one factor along processes or threads, from its value in a few runs."""
+"""The law of one factor along processes or threads, from its value in a few runs.
+
+An average over the forms of all laws by the evidence of the runs (`popmodel.fit.mixture`), or over
+those of the law that is asked for. The level of a loss has an even prior in its logarithm.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 
 from popmodel.efficiency.scaling import Mode
 from popmodel.fit.least_squares import fit_two
-from popmodel.fit.mixture import ASSUMED_DRIFT
+from popmodel.fit.mixture import ASSUMED_DRIFT, evidence, total, weighted_quantiles
 from popmodel.fit.samples import Array
 from popmodel.projection.factors import Factor, point_errors
 from popmodel.projection.forms import (
@@ -23,17 +27,18 @@ from popmodel.projection.forms import (
     settled,
     structural,
 )
-from popmodel.projection.posterior import Posterior, posterior
 from popmodel.values import dataclass
 
 TESTED = 3
 """Different configurations from which laws are told apart by points that are left out."""
 DRAWS = 2000
 _PRIOR: Mapping[str, float] = {"structural": 0.5, "amdahl": 0.2, "pipe": 0.2, "linear": 0.1}
-_OWN = 0.5  # least weight of the law that is shown, in intervals
-_ALIKE = 1.5  # error over the least one, up to which a law that is preferred is taken
+_FREEDOM = 3.0  # degrees of freedom that the assumed errors are worth
+_LEAST, _MOST = 1e-6, 100.0  # of 1/E - 1 at the reference
+_LEVELS = np.geomspace(_LEAST, _MOST, 41)
+_NEAR = np.geomspace(0.25, 4.0, 41)  # times what the points say themselves
+_KEPT = 1e-5  # of the largest weight: atoms that are left out
 _DRIFT = 0.03  # of an amount: exponent of what no form has
-_MEDIAN_DRAWS = 400
 _SHOWN_FORMS = 3
 
 
@@ -49,35 +54,60 @@ class Tried:
 
 
 @dataclass(frozen=True)
+class Curves:
+    """One form with the levels and shares that may be."""
+
+    form: Form
+    reference: float  # x at which its terms are 1
+    levels: Array
+    shares: Array
+    scatter: Array  # Errors over the assumed ones, squared, times degrees of freedom
+    weights: Array
+
+    def logarithms(self, x: Array) -> Array:
+        """Logarithms of E, shape (levels, x); NaN where there is no value."""
+        relative = self.form.relative(x, self.reference, self.shares)
+        return self.form.logarithm(self.levels[:, None], relative)
+
+
+@dataclass(frozen=True)
 class Fitted:
     """The law of a factor."""
 
     factor: Factor  # Which one
-    law: str  # The chosen law
+    law: str  # The likeliest law, or the one asked for
     form: str  # Its form; of structural laws the most likely ones
     # ``x0`` and ``f`` of the laws of two constants; none of structural ones.
     constants: Mapping[str, float]
     origin: str  # ``fit`` if configurations that were left out spoke for the law, else ``assumed``
     points: int  # Different configurations
-    tried: tuple[Tried, ...]  # All laws that could be chosen, best first
+    tried: tuple[Tried, ...]  # All laws that could be chosen, the shown one first
     _axis: Axis = field(repr=False)
     _ends: tuple[float, float] = field(repr=False)
-    _best: tuple[Posterior, ...] = field(repr=False)
-    _all: tuple[tuple[Posterior, int], ...] = field(repr=False)
+    _curves: tuple[Curves, ...] = field(repr=False)
+    _only: bool = field(repr=False)  # Whether a law was asked for
+    _precision: float = field(repr=False)
 
     @property
     def off(self) -> float | None:
         """By what factor even the best law is off at a configuration left out; None: not tested."""
-        errors = [one.error for one in self.tried if one.error is not None]
+        errors = [tried.error for tried in self.tried if tried.error is not None]
         return math.exp(min(errors)) if errors else None
 
     def values(self, x: Array) -> Array:
-        """Return the projected values, shape of x; NaN where the law has none above 0."""
-        if self.constants:
+        """Return the projected values, shape of x; NaN where the law has none above 0.
+
+        The median of all laws, or of the structural ones where runs do not tell laws apart.
+        """
+        if self.constants and self._only:
             return _closed(self.law, self.constants, x)
-        logs = np.concatenate([one.logarithms(x) for one in self._best])
-        found: Array = np.exp(np.median(logs, axis=0))
-        return found
+        tested = self.points >= TESTED
+        own = [curves for curves in self._curves if tested or curves.form.law == self.law]
+        logs = np.concatenate([curves.logarithms(x) for curves in own])
+        weights = np.concatenate([curves.weights for curves in own])
+        logs = np.where(np.isnan(logs), -np.inf, logs)
+        medians = [weighted_quantiles(column, weights, [0.5])[0] for column in logs.T]
+        return np.exp(np.where(np.isfinite(medians), medians, np.nan))
 
     def draws(self, x: Array, generator: np.random.Generator) -> Array:
         """Draw values as they would be measured, shape (`DRAWS`, n); NaN where there is none.
@@ -85,27 +115,27 @@ class Fitted:
         From all laws that may hold, with what none of them has, which grows with the distance from
         the measured runs, and with the scatter of runs.
         """
-        logs = np.concatenate([one.logarithms(x)[:count] for one, count in self._all])
-        scatter = np.concatenate([one.scatter[:count] for one, count in self._all])
-        order = generator.permutation(len(logs))
-        logs, scatter = logs[order], scatter[order]
+        weights = np.concatenate([curves.weights for curves in self._curves])
+        drawn = generator.choice(len(weights), DRAWS, p=weights / weights.sum())
+        logs = np.concatenate([curves.logarithms(x) for curves in self._curves])[drawn]
+        freedom = _FREEDOM + self.points
+        squares = np.concatenate([curves.scatter for curves in self._curves])[drawn]
+        scatter = np.sqrt(squares / generator.chisquare(freedom, DRAWS))[:, None]
         low, high = self._ends
         distance = np.log(np.maximum(np.maximum(x / high, low / x), 1.0))
-        drift = generator.standard_normal(len(logs))[:, None] * distance
+        drift = generator.standard_normal(DRAWS)[:, None] * distance
         if self.factor.is_limited:
             losses = np.maximum(np.expm1(-logs), 0.0) * np.exp(ASSUMED_DRIFT * drift)
             logs = -np.log1p(losses)
         else:
-            logs = logs + _DRIFT * drift
+            level = generator.standard_normal(DRAWS)[:, None] * scatter / math.sqrt(self._precision)
+            logs = logs + _DRIFT * drift + level
         by_processes = self._axis == "processes"
         processes = np.broadcast_to(x if by_processes else np.ones_like(x), logs.shape)
         with np.errstate(invalid="ignore"):
             errors = point_errors(self.factor, np.exp(logs), processes, by_processes=by_processes)
-        chance = generator.standard_normal(logs.shape) * scatter[:, None]
-        logs = logs + errors * chance
-        if self.factor.is_limited:
-            logs = np.minimum(logs, 0.0)
-        found: Array = np.exp(logs)
+        logs = logs + errors * generator.standard_normal(logs.shape) * scatter
+        found: Array = np.exp(np.minimum(logs, 0.0) if self.factor.is_limited else logs)
         return found
 
 
@@ -119,50 +149,57 @@ def fit(
 ) -> Fitted:
     """Fit the law of a factor."""
     places, logs, errors = _pooled(factor, x, values, axis)
-    reference = _reference(places)
     forms = _forms(factor, places, axis, mode)
-    tested = len(places) >= TESTED
-    errors_of = {
-        name: _left_out(name, forms[name], places, logs, errors) if tested else None
-        for name in forms
-    }
     if law is not None and law not in forms:
         law = LAWS[0]
-    chosen = law or _choice(errors_of, float(errors.mean()))
-    found = {
-        name: [posterior(form, places, logs, errors, reference, DRAWS) for form in own]
-        for name, own in forms.items()
-        if law in (None, name)
+    weighed = {name: _weighed(own, places, logs, errors) for name, own in forms.items()}
+    scores = {
+        name: math.log(_PRIOR[name]) - math.log(len(forms[name])) + np.array(evidences)
+        for name, (_, evidences, _) in weighed.items()
     }
-    weights = _weights(found, chosen)
-    best = [(one, weight) for one, weight in weights if one.form.law == chosen]
-    alone = _counts([weight for _, weight in best], DRAWS)
-    constants = _constants(chosen, places, logs, errors)
-    likely = sorted(best, key=lambda pair: -pair[1])[:_SHOWN_FORMS]
-    likely = [pair for pair in likely if pair[1] > 0.1 * likely[0][1]]
+    most = max(float(own.max()) for own in scores.values())
+    shares = {name: np.exp(own - most) for name, own in scores.items()}
+    tested = len(places) >= TESTED
+    chosen = law or (max(shares, key=lambda name: shares[name].sum()) if tested else LAWS[0])
+    curves = [
+        Curves(one.form, one.reference, one.levels, one.shares, one.scatter, one.weights * share)
+        for name, (own, _, _) in weighed.items()
+        if law in (None, name)
+        for one, share in zip(own, shares[name] / most_of(shares, law), strict=True)
+    ]
+    own = sorted(zip(shares[chosen], forms[chosen], strict=True), key=lambda pair: -pair[0])
+    likely = [form.text for share, form in own[:_SHOWN_FORMS] if share > 0.1 * own[0][0]]
+    errors_of = {name: error if tested else None for name, (_, _, error) in weighed.items()}
     tried = sorted(
-        (_tried(name, errors_of[name]) for name in forms),
+        (_tried(name, error) for name, error in errors_of.items()),
         key=lambda one: (one.law != chosen, math.inf if one.error is None else one.error),
     )
     return Fitted(
         factor,
         chosen,
-        " or ".join(one.form.text for one, _ in likely),
-        constants,
+        " or ".join(likely),
+        _constants(chosen, places, logs, errors),
         "fit" if tested else "assumed",
         len(places),
         tuple(tried),
         axis,
         (float(places.min()), float(places.max())),
-        tuple(_cut(one, count) for (one, _), count in zip(best, alone, strict=True) if count),
-        tuple(
-            (one, count)
-            for (one, _), count in zip(
-                weights, _counts([weight for _, weight in weights], DRAWS), strict=True
-            )
-            if count
-        ),
+        tuple(_cut(one) for one in curves),
+        law is not None,
+        float((errors**-2.0).sum()),
     )
+
+
+def most_of(shares: Mapping[str, Array], law: str | None) -> float:
+    """Sum of the weights of forms: of all, or of the law that is asked for."""
+    return sum(float(own.sum()) for name, own in shares.items() if law in (None, name))
+
+
+def _cut(one: Curves) -> Curves:
+    """Without what hardly can be."""
+    kept = one.weights > _KEPT * max(float(one.weights.max()), _KEPT)
+    rows = (one.levels[kept], one.shares[kept], one.scatter[kept], one.weights[kept])
+    return Curves(one.form, one.reference, *rows)
 
 
 def _tried(law: str, error: float | None) -> Tried:
@@ -211,75 +248,60 @@ def _forms(factor: Factor, places: Array, axis: Axis, mode: Mode) -> dict[str, t
     return {"structural": own}
 
 
-def _choice(errors: Mapping[str, float | None], expected: float) -> str:
-    """The first law that is about as good as the best."""
-    known = {
-        name: error for name, error in errors.items() if error is not None and math.isfinite(error)
-    }
-    if not known:
-        return LAWS[0]
-    limit = max(expected, _ALIKE * min(known.values()))
-    return next(name for name in LAWS if known.get(name, math.inf) <= limit)
+def _weighed(
+    forms: Sequence[Form], x: Array, logs: Array, errors: Array
+) -> tuple[list[Curves], list[float], float]:
+    """Curves of the forms of a law, the evidence of each, and the law's error at points left out.
+
+    Infinite where a form has no value at one of them.
+    """
+    reference, count, precision = _reference(x), len(x), float((errors**-2.0).sum())
+    found, evidences, without, gaps = [], [], [], []
+    for form in forms:
+        levels, shares, prior = _grid(form, x, logs, reference)
+        curves = form.logarithm(levels[:, None], form.relative(x, reference, shares))
+        curves = np.where(np.isnan(curves), -np.inf, curves)
+        at = evidence(curves, logs, errors, _FREEDOM, leveled=bool(form.offset))
+        if not form.offset:  # the integral over the level, even within the range of all levels
+            sign = -1.0 if form.is_inverse else 1.0
+            levels = np.exp(sign * at.level)
+            half = (_FREEDOM + count) / 2
+            width = math.exp(math.lgamma(half - 0.5) - math.lgamma(half))
+            width *= math.sqrt(math.pi * _FREEDOM / precision)
+            prior = prior + math.log(width / math.log(_MOST / _LEAST))
+        joint = at.density + prior
+        one = float(total(joint))
+        weights = np.exp(joint - one) if math.isfinite(one) else np.zeros(len(joint))
+        squares = np.where(np.isfinite(at.misfit), at.misfit, 0.0) + _FREEDOM
+        found.append(Curves(form, reference, levels, shares, squares, weights))
+        evidences.append(one)
+        without.append(at.without + prior[:, None])
+        gaps.append(at.left_out)
+    given, off = np.concatenate(without), np.concatenate(gaps)
+    with np.errstate(invalid="ignore", over="ignore"):
+        likely = np.exp(given - total(given, 0))
+        missed = np.where(likely > 0, likely * off, 0.0).sum(axis=0)
+        error = math.sqrt(float(np.mean(missed**2)))
+    return found, evidences, error if math.isfinite(error) else math.inf
 
 
-def _left_out(law: str, forms: Sequence[Form], places: Array, logs: Array, errors: Array) -> float:
-    """Root mean square of what a law is off at each configuration, fitted to the others."""
-    gaps = []
-    for row in range(len(places)):
-        kept = np.arange(len(places)) != row
-        others = places[kept], logs[kept], errors[kept]
-        reference = _reference(others[0])
-        constants = _constants(law, *others)
-        there = places[row : row + 1]
-        if constants:
-            value = _closed(law, constants, there)[0]
-            gaps.append(math.log(value) - logs[row] if value > 0 else math.inf)
-            continue
-        found = [posterior(form, *others, reference, _MEDIAN_DRAWS) for form in forms]
-        weights = np.exp([one.evidence - max(each.evidence for each in found) for one in found])
-        counts = _counts(weights.tolist(), _MEDIAN_DRAWS)
-        drawn = [one.logarithms(there)[:n, 0] for one, n in zip(found, counts, strict=True)]
-        gaps.append(float(np.median(np.concatenate(drawn))) - logs[row])
-    return math.sqrt(float(np.mean(np.square(gaps))))
-
-
-def _weights(
-    found: Mapping[str, Sequence[Posterior]], chosen: str
-) -> list[tuple[Posterior, float]]:
-    """The weight of each form: by its evidence, at least half for the law that is shown."""
-    most = max(one.evidence for own in found.values() for one in own)
-    weighed = [
-        (one, _PRIOR[law] / len(own) * math.exp(one.evidence - most))
-        for law, own in found.items()
-        for one in own
-    ]
-    total = sum(weight for _, weight in weighed)
-    mine = sum(weight for one, weight in weighed if one.form.law == chosen)
-    return [
-        (
-            one,
-            (1 - _OWN) * weight / total + (_OWN * weight / mine if one.form.law == chosen else 0.0),
-        )
-        for one, weight in weighed
-    ]
-
-
-def _counts(weights: Sequence[float], draws: int) -> list[int]:
-    """How many of so many draws each has, by its weight; together all of them."""
-    edges = np.rint(np.cumsum(weights) / sum(weights) * draws).astype(int)
-    counts: list[int] = np.diff(edges, prepend=0).tolist()
-    return counts
-
-
-def _cut(one: Posterior, count: int) -> Posterior:
-    return Posterior(
-        one.form,
-        one.reference,
-        one.levels[:count],
-        one.shares[:count],
-        one.scatter[:count],
-        one.evidence,
-    )
+def _grid(form: Form, x: Array, logs: Array, reference: float) -> tuple[Array, Array, Array]:
+    """Levels and shares that are tried of a form, and the logarithm of their prior."""
+    shares = form.shares
+    if not form.offset:
+        return np.ones(len(shares)), shares, np.full(len(shares), -math.log(len(shares)))
+    relative = form.relative(x, reference, shares)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        said = np.maximum(np.expm1(-logs), 0.003) / relative  # by each point alone
+    said = np.where(np.isfinite(said), said, 1.0)
+    low, high = (end.clip(_LEAST, _MOST)[:, None] for end in (said.min(axis=1), said.max(axis=1)))
+    near = low * _NEAR[0] * (high * _NEAR[-1] / (low * _NEAR[0])) ** np.linspace(0, 1, len(_NEAR))
+    levels = np.sort(np.concatenate([np.tile(_LEVELS, (len(shares), 1)), near], axis=1), axis=1)
+    width = np.gradient(np.log(levels), axis=1)
+    with np.errstate(divide="ignore"):
+        prior = np.log(width * levels / (1 + levels))
+    spread = math.log(math.log(_MOST / _LEAST) * len(shares))
+    return levels.ravel(), np.repeat(shares, levels.shape[1]), prior.ravel() - spread
 
 
 def _constants(law: str, places: Array, logs: Array, errors: Array) -> dict[str, float]:

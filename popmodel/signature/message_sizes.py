@@ -191,7 +191,7 @@ def _found(one: Moved, what: str, name: str) -> _Found:
         replace(sample, relative_error=max(sample.relative_error or 0.0, UNEVEN))
         for sample in one.samples
     ]
-    found = law(samples, hints=one.likely[:1])
+    found = law(samples, hints=one.likely[:1] if one.unit == "B" else ())
     off = found.error if found.error is not None else 0.0
     if off > _LAWLESS or not found.constants:
         return _Found(None, notes=(f"runs differ by {100 * off:.0f} % from any law",))

@@ -138,7 +138,7 @@ def test_a_law_does_not_depend_on_the_unit(factor: float, seed: int) -> None:
     for at in (4, 64):
         mine, theirs = one.at(at, 1), other.at(at, 1)
         for name in ("value", "low", "high"):
-            assert factor * getattr(mine, name) == pytest.approx(getattr(theirs, name), rel=1e-6)
+            assert factor * getattr(mine, name) == pytest.approx(getattr(theirs, name), rel=1e-4)
 
 
 # -- few points

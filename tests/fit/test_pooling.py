@@ -82,13 +82,13 @@ def test_a_law_that_is_off_says_by_how_much_in_the_sizes_of_its_parts() -> None:
     assert pool.sizes[0].high / pool.sizes[0].value >= (1 + pool.law.error) ** 1.6
 
 
-def test_a_part_that_follows_no_law_keeps_the_hint_and_the_first_run() -> None:
+def test_a_part_that_follows_no_law_says_so_and_has_a_wide_interval() -> None:
     wild = [Sample(p, 1, value, {}, 0.01) for p, value in zip(RUNS, (0.1, 2.0, 0.2), strict=True)]
     *_, pool = pooled([part(lambda p: 9 / p), wild], hints=["1/P"])
-    assert (pool.law.form, pool.law.origin) == ("1/P", "assumed")
     assert pool.law.notes[0].startswith("runs contradict each other by ")
-    assert pool.sizes[1].value == pytest.approx(0.1)
-    assert pool.law.at(1, 1).high / pool.law.at(1, 1).value > 2
+    for p, value in zip(RUNS, (0.1, 2.0, 0.2), strict=True):
+        assert pool.law.at(p, 1).low < value < pool.law.at(p, 1).high
+    assert pool.sizes[1].high > 4 * pool.sizes[1].low
 
 
 def test_a_rough_law_of_what_grows_is_kept_where_the_hint_would_be_far_worse() -> None:
@@ -125,7 +125,7 @@ def test_many_noisy_parts_do_not_add_up_to_too_much() -> None:
 def test_parts_that_some_runs_lack_take_their_size_from_the_others() -> None:
     absent = [Sample(1, 1, 0.0), *part(lambda p: 0.4 / p)[1:]]
     (pool,) = pooled([part(lambda p: 3 / p), absent], hints=["1/P"])
-    assert pool.sizes[1].value == pytest.approx(0.1, rel=0.05)
+    assert pool.sizes[1].value == pytest.approx(0.4 / pool.law.reference["P"])
 
 
 def test_parts_that_are_never_there_have_no_law() -> None:

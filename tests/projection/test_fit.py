@@ -75,8 +75,9 @@ def test_what_pipelines_lose_is_taken_for_it() -> None:
     assert (found.law, found.origin) == ("pipe", "fit")
     errors = {one.law: one.error for one in found.tried}
     assert list(errors) == ["pipe", *sorted(list(errors)[1:], key=lambda law: errors[law] or 0)]
-    assert errors["pipe"] == pytest.approx(0, abs=1e-3)
-    assert all(error is not None and error > 0.01 for error in list(errors.values())[1:])
+    own, *others = errors.values()
+    assert own is not None and own < 0.02
+    assert all(error is not None and error > 1.2 * own for error in others)
 
 
 def test_amdahl_is_a_structural_law_where_one_process_has_more_work() -> None:
