@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _DIGITS = 4
 """Of relative times."""
+_IDLE = 0.02
+"""Share of the busiest process's time below which a process does not take part in a phase."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,8 @@ class _Writer:
         if amount := self.draft.amounts.get(("instructions", point)):
             found["instructions"] = amount.noted
         if one.by_rank:
-            found["by_rank"] = [number(each, _DIGITS) for each in one.by_rank]
+            few = _working(one.by_rank)
+            found["by_rank"] = few or [number(each, _DIGITS) for each in one.by_rank]
         if one.quantiles:
             found["quantiles"] = [number(each, _DIGITS) for each in one.quantiles]
         sequence = self.outline.points[point].sequence
@@ -191,6 +194,18 @@ class _Writer:
 def _every(node: Node) -> dict[str, str]:
     """In how many turns of its loop an item is executed once, where that is not each."""
     return {"every": node.every} if node.every else {}
+
+
+def _working(by_rank: Sequence[float]) -> str | None:
+    """Which processes do a phase, whatever their number: the first, the last, or all but one."""
+    works = np.asarray(by_rank) > _IDLE * max(by_rank)
+    first, last = "max(1 - rank, 0)", "max(rank - P + 2, 0)"
+    for formula, others, alone in ((first, works[1:], works[0]), (last, works[:-1], works[-1])):
+        if alone and not others.any():
+            return formula
+        if not alone and others.all() and len(others) > 1:
+            return f"1 - {formula}"
+    return None
 
 
 def _product(first: str | float, second: str | float) -> str | float:

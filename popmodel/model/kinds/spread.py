@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
 from popmodel.model.changes import SPREADS
 from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
@@ -43,6 +44,19 @@ def _values(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[fl
     return tuple(map(float, values))
 
 
+def _by_rank(
+    reading: Reading, table: Mapping[str, Any], where: Path
+) -> tuple[float, ...] | Expression | None:
+    """Read relative work: a value for each process, or a formula of rank."""
+    if not isinstance(table.get(str(where[-1])), str):
+        return _values(reading, table, where)
+    formula = reading.expression(table[str(where[-1])], where, ("rank",))
+    if "rank" not in formula.names:
+        problem = "by_rank must be a list of numbers or a formula of rank"
+        raise reading.error(where, problem, "only the first process works: 'max(1 - rank, 0)'")
+    return formula
+
+
 @dataclass(frozen=True)
 class Recorded:
     """Times that were recorded."""
@@ -73,6 +87,18 @@ def _recorded(reading: Reading, table: Mapping[str, Any], where: Path) -> Record
     return Recorded(name, reading.recorded[name])
 
 
+_BY_RANK = Key(
+    "by_rank",
+    "",
+    "none",
+    "list: relative work of each process (its mean counts as 1), in place of persistent_cv "
+    "for as many processes as it has values; or its formula of rank, for any number",
+    NOT_NEGATIVE,
+    of_ranks=True,
+    read=_by_rank,
+)
+
+
 @dataclass(frozen=True)
 class Spread(Table):
     """How the work of the processes differs; None where what the program says holds."""
@@ -94,14 +120,7 @@ class Spread(Table):
             "every step",
             NOT_NEGATIVE,
         ),
-        Key(
-            "by_rank",
-            "",
-            "none",
-            "list: relative work of each process (its mean counts as 1), in place of persistent_cv "
-            "for as many processes as it has values",
-            read=_values,
-        ),
+        _BY_RANK,
         Key(
             "quantiles",
             "",
@@ -124,8 +143,8 @@ class Spread(Table):
     # Coefficients of variation.
     persistent_cv: Amount | None = None
     transient_cv: Amount | None = None
-    # Relative work of each process, for as many processes as there are values.
-    by_rank: tuple[float, ...] | None = None
+    # Relative work of each process, for as many processes as there are values; or a formula.
+    by_rank: tuple[float, ...] | Expression | NDArray[np.float64] | None = None
     # Relative values of the factor that is drawn anew in every step.
     quantiles: tuple[float, ...] | None = None
     # Relative work of each process in each execution, for as many processes as there are.
@@ -150,8 +169,12 @@ class Spread(Table):
         """Return what is known value by value at a point, of a share of an item's work."""
         ranks = turns = None
         factor = {name: nominal(point.changed.get(name, 1.0)) for name in SPREADS.values()}
-        if self.by_rank is not None and len(self.by_rank) == point.placement.processes:
-            ranks = relative(self.by_rank, factor["persistent_cv"])
+        given = self.by_rank
+        if isinstance(given, Expression):  # in a list of calls, which is not evaluated as a whole
+            given = point.by_rank(given, _BY_RANK, "by_rank")
+        work = np.asarray(() if given is None else given)
+        if len(work) == point.placement.processes and work.any():
+            ranks = relative(work, factor["persistent_cv"])
         if self.quantiles is not None:
             turns = relative(self.quantiles, factor["transient_cv"])
         if self.recorded is not None and len(self.recorded.values) == point.placement.processes:
@@ -174,7 +197,9 @@ class Spread(Table):
             if entry[name] is not None
         ]
         text = f"; its work varies between processes by {words.listed(said)} (cv)" if said else ""
-        if entry["by_rank"] is not None:
+        if isinstance(entry["by_rank"], dict):
+            text += f"; its work differs between processes as {words.symbol(entry['by_rank'])}"
+        elif entry["by_rank"] is not None:
             least, most = (f(entry["by_rank"]) for f in (min, max))
             text += (
                 f"; its work is known for each of {len(entry['by_rank'])} processes, "

@@ -28,7 +28,7 @@ class Uneven:
     sequence: Array | None = None
 
 
-def relative(values: Sequence[float], factor: float = 1.0) -> Array:
+def relative(values: Sequence[float] | Array, factor: float = 1.0) -> Array:
     """Return values over their mean, their differences from it times a factor; none below 0."""
     found = np.asarray(values, dtype=np.float64)
     mean = found.mean()

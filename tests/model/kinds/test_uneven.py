@@ -158,3 +158,22 @@ def test_values_that_make_no_sense_are_refused(name: str, value: str) -> None:
     assert caught.value.problem == (
         f"{name} must be a list of numbers of at least 0, not all of them 0"
     )
+
+
+@pytest.mark.parametrize(
+    ("formula", "values"),
+    [
+        ("max(1 - rank, 0)", [1, 0, 0, 0, 0]),
+        ("max(rank - P + 2, 0)", [0, 0, 0, 0, 1]),
+        ("1 + rank/P", [1, 1.2, 1.4, 1.6, 1.8]),
+    ],
+)
+def test_a_formula_of_rank_is_its_list_of_values(formula: str, values: list[float]) -> None:
+    of_rank, of_list = steps(f'by_rank = "{formula}"'), steps(f"by_rank = {values}")
+    assert closed(of_rank, 5) == pytest.approx(closed(of_list, 5), rel=1e-12)
+    assert closed(of_rank, 40)[0] == pytest.approx({"m": 40, "1": 79 / 59.5}[formula[0]], rel=1e-9)
+
+
+def test_a_formula_without_rank_is_refused() -> None:
+    with pytest.raises(SignatureError, match="must be a list of numbers or a formula of rank"):
+        steps('by_rank = "P"')
