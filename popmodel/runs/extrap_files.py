@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from popmodel.documents import read_shape, read_text
 from popmodel.errors import UsageError
@@ -28,14 +29,12 @@ from popmodel.runs.table import (
     whole,
 )
 from popmodel.shapes import Items, Named, OneOf, Plain, Real, Table, Text, Whole, record
-from popmodel.values import cut, dataclass
+from popmodel.values import cut
 
 ROOT = "<root>"
 """What Extra-P calls the program as a whole where no call path is given."""
 UNNAMED = "<default>"
 """And a metric without a name."""
-
-
 _MEANT = {
     "processes": (
         *("processes", "procs", "nprocs", "nprocesses", "np", "p", "ranks", "nranks", "mpi"),
@@ -51,22 +50,18 @@ _MEANT = {
     ),
 }
 """What names mean, in small letters and without what separates their words."""
-_WHOLE = (ROOT, "main", "program", "application", "total", "root")
-"""Regions that are the program as a whole, by the last name of their paths."""
-_REGION, _METRIC = "region", "metric"
+_PROGRAM = (ROOT, "main", "program", "application", "total", "root")
+"""Regions that are the program as a whole."""
 _MOST_PARAMETERS = 4
 """Parameters that Extra-P reads from its text format."""
+_BRACKETS = re.compile(r"[()]")
+_TEXT_HINT = "its sections are PARAMETER, POINTS, REGION, METRIC and DATA, one line of DATA a point"
+_LINE_HINT = 'a line is {"params": {"p": 4}, "metric": "runtime", "value": 1.5}'
 
 
-@dataclass(frozen=True)
-class Value:
-    """What was measured at one point: a number, or several for repeats."""
-
-    place: Place  # Where it stands
-    point: Mapping[str, Any]  # Values of the parameters
-    region: str  # The call path that it is of
-    metric: str  # What was measured
-    numbers: tuple[Any, ...]  # The values as they stand there
+def _open(**keys: Any) -> Table:
+    """Shape of an object that has some keys, whatever else is in it."""
+    return Table(keys, tuple(keys), others=Plain())
 
 
 _LINE = Table(
@@ -79,71 +74,54 @@ _LINE = Table(
     ("params", "value"),
     others=Plain(),
 )
+_AT_POINT = Table({"point": Items(Real(), 1), "values": Items(Real(), 1)}, ("point", "values"))
+_DOCUMENT = _open(parameters=Items(Text(), 1), measurements=Named(Named(Items(_AT_POINT))))
+_NUMBERED = Items(_open(id=Whole(), name=Text()))
+_PAIRS = Items(record({"parameter_id": Whole(), "parameter_value": Real()}))
+_BY_NUMBERS = _open(
+    parameters=_NUMBERED,
+    metrics=_NUMBERED,
+    callpaths=_NUMBERED,
+    coordinates=Items(_open(id=Whole(), parameter_value_pairs=_PAIRS)),
+    measurements=Items(
+        _open(callpath_id=Whole(), coordinate_id=Whole(), metric_id=Whole(), value=Real())
+    ),
+)
+
+
+class Value(NamedTuple):
+    """One number that was measured at a point."""
+
+    place: Place  # Where it stands
+    point: Mapping[str, Any]  # Values of the parameters
+    region: str  # The call path that it is of
+    metric: str  # What was measured
+    number: Any  # As it stands there
+
+
+def _values(
+    place: Place, point: Mapping[str, Any], region: str, metric: str, numbers: Sequence[Any]
+) -> Iterator[Value]:
+    """Values of one place: several are repeats."""
+    before = f"{place.entry} " if place.entry else ""
+    for count, number in enumerate(numbers, 1):
+        own = place if len(numbers) == 1 else replace(place, entry=f"{before}value {count}")
+        yield Value(own, point, region, metric, number)
 
 
 def from_lines(path: str, lines: Iterable[tuple[int, Any]]) -> list[Value]:
     """Values of JSON lines."""
-    found: list[Value] = []
-    for line, value in lines:
+    values: list[Value] = []
+    for line, text in lines:
         place = Place(path, line)
-        read = read_shape(value, _LINE, path, TableError, line=line, hint=_LINE_HINT)
+        read = read_shape(text, _LINE, path, TableError, line=line, hint=_LINE_HINT)
         point, numbers = read["params"], read["value"]
-        if found and point.keys() != found[0].point.keys():
-            names = ", ".join(found[0].point)
+        if values and point.keys() != values[0].point.keys():
+            names = ", ".join(values[0].point)
             raise place.error(f"its parameters are {', '.join(point)}, not {names}")
-        found.append(
-            Value(
-                place,
-                point,
-                read.get("callpath", ROOT),
-                read.get("metric", UNNAMED),
-                tuple(numbers) if isinstance(numbers, list) else (numbers,),
-            )
-        )
-    return found
-
-
-_LINE_HINT = 'a line is {"params": {"p": 4}, "metric": "runtime", "value": 1.5}'
-
-_AT_POINT = Table({"point": Items(Real(), 1), "values": Items(Real(), 1)}, ("point", "values"))
-_PARAMETERS = Items(Text(), 1)
-_DOCUMENT = Table(
-    {"parameters": _PARAMETERS, "measurements": Named(Named(Items(_AT_POINT)))},
-    ("parameters", "measurements"),
-    others=Plain(),
-)
-_NUMBERED = Items(Table({"id": Whole(), "name": Text()}, ("id", "name"), others=Plain()))
-_BY_NUMBERS = Table(
-    {
-        "parameters": _NUMBERED,
-        "metrics": _NUMBERED,
-        "callpaths": _NUMBERED,
-        "coordinates": Items(
-            Table(
-                {
-                    "id": Whole(),
-                    "parameter_value_pairs": Items(
-                        record({"parameter_id": Whole(), "parameter_value": Real()})
-                    ),
-                },
-                ("id", "parameter_value_pairs"),
-                others=Plain(),
-            )
-        ),
-        "measurements": Items(
-            Table(
-                {
-                    **dict.fromkeys(("callpath_id", "coordinate_id", "metric_id"), Whole()),
-                    "value": Real(),
-                },
-                ("callpath_id", "coordinate_id", "metric_id", "value"),
-                others=Plain(),
-            )
-        ),
-    },
-    ("parameters", "metrics", "callpaths", "coordinates", "measurements"),
-    others=Plain(),
-)
+        named = read.get("callpath", ROOT), read.get("metric", UNNAMED)
+        values += _values(place, point, *named, numbers if isinstance(numbers, list) else [numbers])
+    return values
 
 
 def is_extrap(document: Any) -> bool:
@@ -157,76 +135,71 @@ def from_document(document: Mapping[str, Any], path: str) -> list[Value]:
         return _by_numbers(read_shape(document, _BY_NUMBERS, path, TableError), path)
     read = read_shape(document, _DOCUMENT, path, TableError)
     names = read["parameters"]
-    found = []
+    values: list[Value] = []
     for region, metrics in read["measurements"].items():
-        for metric, values in metrics.items():
-            for number, one in enumerate(values):
+        for metric, points in metrics.items():
+            for number, at in enumerate(points):
                 place = Place(path, entry=f"{region}, {metric}[{number}]")
-                if len(one["point"]) != len(names):
+                if len(at["point"]) != len(names):
                     raise place.error(
-                        f"the point has {len(one['point'])} coordinates for "
+                        f"the point has {len(at['point'])} coordinates for "
                         f"{len(names)} parameters ({', '.join(names)})"
                     )
-                point = dict(zip(names, one["point"], strict=True))
-                found.append(Value(place, point, region, metric, tuple(one["values"])))
-    return found
+                point = dict(zip(names, at["point"], strict=True))
+                values += _values(place, point, region, metric, at["values"])
+    return values
 
 
 def _by_numbers(read: Mapping[str, Any], path: str) -> list[Value]:
     """Values of the older kind, whose repeats are measurements of their own."""
     names = {
-        kind: {one["id"]: one["name"] for one in read[kind]}
-        for kind in ("parameters", "metrics", "callpaths")
+        kind: {each["id"]: each["name"] for each in read[f"{kind}s"]}
+        for kind in ("parameter", "metric", "callpath")
     }
-    points: dict[int, dict[str, float]] = {}
-    for number, one in enumerate(read["coordinates"]):
-        place = Place(path, entry=f"coordinates[{number}]")
-        points[one["id"]] = {
-            _named(names["parameters"], pair["parameter_id"], "parameter", place): pair[
-                "parameter_value"
-            ]
-            for pair in one["parameter_value_pairs"]
-        }
-    found: list[Value] = []
-    for number, one in enumerate(read["measurements"]):
-        place = Place(path, entry=f"measurements[{number}]")
-        if one["coordinate_id"] not in points:
-            raise place.error(f"there is no coordinate {one['coordinate_id']}")
-        found.append(
-            Value(
-                place,
-                points[one["coordinate_id"]],
-                _named(names["callpaths"], one["callpath_id"], "callpath", place),
-                _named(names["metrics"], one["metric_id"], "metric", place),
-                (one["value"],),
+
+    def named(kind: str, number: int, place: Place) -> Any:
+        if number not in names[kind]:
+            raise place.error(f"there is no {kind} {number}")
+        return names[kind][number]
+
+    names["coordinate"] = {
+        at["id"]: {
+            named("parameter", pair["parameter_id"], Place(path, entry=f"coordinates[{number}]")): (
+                pair["parameter_value"]
             )
+            for pair in at["parameter_value_pairs"]
+        }
+        for number, at in enumerate(read["coordinates"])
+    }
+    values = []
+    for number, each in enumerate(read["measurements"]):
+        place = Place(path, entry=f"measurements[{number}]")
+        point, region, metric = (
+            named(kind, each[f"{kind}_id"], place) for kind in ("coordinate", "callpath", "metric")
         )
-    return found
-
-
-def _named(names: Mapping[int, str], number: int, what: str, place: Place) -> str:
-    if number not in names:
-        raise place.error(f"there is no {what} {number}")
-    return names[number]
-
-
-_BRACKETS = re.compile(r"[()]")
+        values.append(Value(place, point, region, metric, each["value"]))
+    return values
 
 
 def from_text(path: str, text: str) -> list[Value]:
     """Values of the text format."""
     names: list[str] = []
     points: list[dict[str, str]] = []
-    found: list[Value] = []
+    values: list[Value] = []
     region, metric, at = ROOT, UNNAMED, 0
     place = Place(path)
+
+    def complete() -> None:
+        if 0 < at < len(points):
+            problem = f"only {at} DATA lines before it for {len(points)} points"
+            raise place.error(problem, _TEXT_HINT)
+
     for line, content in enumerate(text.split("\n"), 1):
         if not content.strip() or content.lstrip().startswith("#"):
             continue
         place = Place(path, line)
-        section, *others = content.split(maxsplit=1)
-        rest = others[0].strip() if others else ""
-        words = rest.split()
+        section, _, rest = content.strip().replace("\t", " ").partition(" ")
+        rest, words = rest.strip(), rest.split()
         if not words:
             raise place.error(f"section {cut(section, 80)} is empty", _TEXT_HINT)
         if section == "PARAMETER":
@@ -234,42 +207,26 @@ def from_text(path: str, text: str) -> list[Value]:
                 raise place.error("PARAMETER behind POINTS", _TEXT_HINT)
             names += words
         elif section == "POINTS":
-            points += _points(rest, names, place)
+            numbers = _BRACKETS.sub(" ", rest).split()
+            if not names or len(numbers) % len(names):
+                problem = f"{len(numbers)} coordinates are no points of {len(names)} parameters"
+                raise place.error(problem, _TEXT_HINT)
+            for first in range(0, len(numbers), len(names)):
+                points.append(dict(zip(names, numbers[first : first + len(names)], strict=True)))
         elif section in ("REGION", "METRIC"):
-            _complete(at, points, place)
+            complete()
             region, metric = (rest, metric) if section == "REGION" else (region, rest)
             at = 0
         elif section == "DATA":
             if at == len(points):
                 raise place.error(f"more DATA lines than the {len(points)} points", _TEXT_HINT)
-            found.append(Value(place, points[at], region, metric, tuple(words)))
+            values += _values(place, points[at], region, metric, words)
             at += 1
         else:
-            raise place.error(
-                f"{cut(section, 80)} is no section of a text file of Extra-P", _TEXT_HINT
-            )
-    _complete(at, points, place)
-    return found
-
-
-_TEXT_HINT = "its sections are PARAMETER, POINTS, REGION, METRIC and DATA, one line of DATA a point"
-
-
-def _points(text: str, names: Sequence[str], place: Place) -> Iterator[dict[str, str]]:
-    """Points: in brackets, or bare for one parameter."""
-    numbers = _BRACKETS.sub(" ", text).split()
-    if not names or len(numbers) % len(names):
-        raise place.error(
-            f"{len(numbers)} coordinates are no points of {len(names)} parameters", _TEXT_HINT
-        )
-    for first in range(0, len(numbers), len(names)):
-        yield dict(zip(names, numbers[first : first + len(names)], strict=True))
-
-
-def _complete(at: int, points: Sequence[object], place: Place) -> None:
-    """Refuse data of fewer points than there are."""
-    if 0 < at < len(points):
-        raise place.error(f"only {at} DATA lines before it for {len(points)} points", _TEXT_HINT)
+            problem = f"{cut(section, 80)} is no section of a text file of Extra-P"
+            raise place.error(problem, _TEXT_HINT)
+    complete()
+    return values
 
 
 def read_extrap_text(
@@ -295,9 +252,9 @@ def runs_of(
     if not values:
         raise top.error("has no values")
     names = list(values[0].point)
-    region = _region(values, told.pop(_REGION, None), top)
-    inside = [one for one in values if one.region == region]
-    runtime = _runtime(inside, told.pop(_METRIC, None), top)
+    region = _region(values, told.pop("region", None), top)
+    inside = [value for value in values if value.region == region]
+    runtime = _runtime(inside, told.pop("metric", None), top)
     notes = []
     if runtime == UNNAMED:
         notes.append("its metric has no name: taken for the runtime, in seconds")
@@ -316,132 +273,114 @@ def runs_of(
         notes.append(f"no threads are given: 1 per process assumed, {path}:threads=N sets them")
     rows, incomplete = _rows(inside, runtime)
     if incomplete:
-        names_of = ", ".join(incomplete)
-        notes.append(f"not one value for each run: {names_of}: left out where that is so")
+        listed = ", ".join(incomplete)
+        notes.append(f"not one value for each run: {listed}: left out where that is so")
     heads = dict.fromkeys(head for row in rows for head in row.values)
     own = [told.get(name, name) for name in names]
     others = [head for head in heads if head not in names]
-    found = read_rows(list(heads), rows, known, top, told, own=own, others=others)
-    return RunTimes(found.path, found.runs, found.parameters, found.ignored, (*notes, *found.notes))
+    read = read_rows(list(heads), rows, known, top, told, own=own, others=others)
+    return replace(read, notes=(*notes, *read.notes))
 
 
 def _meant(name: str) -> str | None:
     """What a name usually means."""
-    plain = re.sub(r"[^a-z0-9]", "", unit_of(name)[0].lower())
-    return next((meant for meant, usual in _MEANT.items() if plain in usual), None)
+    letters = re.sub(r"[^a-z0-9]", "", unit_of(name)[0].lower())
+    return next((meant for meant, usual in _MEANT.items() if letters in usual), None)
 
 
 def _region(values: Sequence[Value], asked: str | None, top: Place) -> str:
     """The region that is the whole program."""
-    regions = list(dict.fromkeys(one.region for one in values))
+    regions = list(dict.fromkeys(value.region for value in values))
     listed = ", ".join(regions[:3]) + (", ..." if len(regions) > 3 else "")
-    if asked is not None:
-        if asked not in regions:
-            raise top.error(f"has no region {asked!r}", f"its regions are {listed}")
-        return asked
-    if len(regions) == 1:
-        return regions[0]
-    programs = [one for one in regions if one in _WHOLE]
+    if asked is not None and asked not in regions:
+        raise top.error(f"has no region {asked!r}", f"its regions are {listed}")
     above = [one for one in regions if all(each.startswith(one) for each in regions)]
-    if not (programs or above):
+    programs = [one for one in regions if one in _PROGRAM] or above
+    if asked is None and not programs:
         raise top.error(
             f"has {len(regions)} regions ({listed}), none of which is known as the whole program",
             f"say which: {top.path}:region={regions[0]}",
         )
-    return (programs or above)[0]
+    return asked or programs[0]
 
 
 def _runtime(values: Sequence[Value], asked: str | None, top: Place) -> str:
     """The metric that is the runtime."""
-    metrics = list(dict.fromkeys(one.metric for one in values))
+    metrics = list(dict.fromkeys(value.metric for value in values))
     listed = ", ".join(metrics)
-    if asked is not None:
-        if asked not in metrics:
-            raise top.error(f"has no metric {asked!r}", f"its metrics are {listed}")
-        return asked
-    if metrics == [UNNAMED]:
-        return UNNAMED
-    usual = [one for one in metrics if _meant(one) == "runtime"]
-    named = [one for one in usual if unit_of(one)[0] == "runtime"]
-    if len(named or usual) != 1:
+    if asked is not None and asked not in metrics:
+        raise top.error(f"has no metric {asked!r}", f"its metrics are {listed}")
+    if asked is not None or metrics == [UNNAMED]:
+        return asked or UNNAMED
+    usual = [metric for metric in metrics if _meant(metric) == "runtime"]
+    named = [metric for metric in usual if unit_of(metric)[0] == "runtime"] or usual
+    if len(named) != 1:
         which = "none" if not usual else f"each of {len(usual)}"
         raise top.error(
             f"{which} of its metrics may be the runtime ({listed})",
             f"say which: {top.path}:metric={(usual or metrics)[0]}",
         )
-    return (named or usual)[0]
+    return named[0]
 
 
 def _rows(values: Sequence[Value], runtime: str) -> tuple[list[Row], list[str]]:
     """A row for every runtime, with the other metrics, and which of these do not fit."""
-    at: dict[tuple[tuple[str, Any], ...], dict[str, list[tuple[Place, Any]]]] = {}
-    for one in values:
-        cells = at.setdefault(tuple(one.point.items()), {}).setdefault(one.metric, [])
-        cells += zip(_places(one), one.numbers, strict=True)
+    unit = unit_of(runtime)[1]
+    head = COLUMNS[2] if unit is None else f"{COLUMNS[2]} [{unit}]"
+    points: dict[tuple[Any, ...], dict[str, list[Value]]] = {}
+    for value in values:
+        at = points.setdefault(tuple(value.point.items()), {})
+        at.setdefault(value.metric, []).append(value)
     rows: list[Row] = []
-    unfit: dict[str, None] = {}
-    for point, metrics in at.items():
-        times = metrics.get(runtime, [])
+    unfit: Counter[str] = Counter()
+    for point, metrics in points.items():
+        times = metrics.pop(runtime, [])
         if not times:
-            first = next(iter(metrics.values()))[0][0]
             where = ", ".join(f"{name}={value}" for name, value in point)
-            raise first.error(f"no {runtime} at this point: {where}")
-        unfit |= dict.fromkeys(name for name in metrics if len(metrics[name]) != len(times))
-        for index, (place, time) in enumerate(times):
-            values_here = {
-                name: cells[index][1]
-                for name, cells in metrics.items()
-                if name != runtime and len(cells) == len(times)
-            }
-            rows.append(Row(place, {**dict(point), _head(runtime): time, **values_here}))
+            first = next(iter(metrics.values()))[0]
+            raise first.place.error(f"no {runtime} at this point: {where}")
+        fit = {name: each for name, each in metrics.items() if len(each) == len(times)}
+        unfit.update(metrics.keys() - fit.keys())
+        for index, time in enumerate(times):
+            others = {name: each[index].number for name, each in fit.items()}
+            rows.append(Row(time.place, {**dict(point), head: time.number, **others}))
     return rows, list(unfit)
 
 
-def _places(value: Value) -> list[Place]:
-    """Where each of the numbers of a value stands."""
-    if len(value.numbers) == 1:
-        return [value.place]
-    before = f"{value.place.entry} " if value.place.entry else ""
-    return [
-        replace(value.place, entry=f"{before}value {number}")
-        for number in range(1, len(value.numbers) + 1)
-    ]
-
-
-def _head(runtime: str) -> str:
-    """What stands above a column of the runtime, with its unit."""
-    unit = unit_of(runtime)[1]
-    return COLUMNS[2] if unit is None else f"{COLUMNS[2]} [{unit}]"
-
-
 def write_lines(runs: Sequence[Measurement], _: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Runs as JSON lines, a value each."""
     names = _parameters(runs)
-    values = (
-        {"params": _point(run, names), "metric": name, "value": value}
+    lines = (
+        json.dumps(
+            {
+                "params": dict(zip(names, _point(run, names), strict=True)),
+                "metric": metric,
+                "value": value,
+            },
+            allow_nan=False,
+        )
         for run in runs
-        for name, value in _values(run).items()
+        for metric, value in _measured(run).items()
     )
-    return "".join(f"{json.dumps(one, allow_nan=False)}\n" for one in values), ()
+    return "".join(f"{line}\n" for line in lines), ()
 
 
 def write_extrap_json(
     runs: Sequence[Measurement], _: Mapping[str, Any]
 ) -> tuple[str, tuple[str, ...]]:
+    """Runs as a document of the present kind."""
     names = _parameters(runs)
-    points = _by_point(runs, names)
-    shared, notes = _shared([one for same in points.values() for one in same])
-    metrics = {
-        name: [
-            {"point": list(point), "values": [one[name] for one in same]}
-            for point, same in points.items()
-        ]
-        for name in shared
+    metrics, notes = _by_metric(runs, names)
+    measurements = {
+        metric: [{"point": list(point), "values": values} for point, values in points.items()]
+        for metric, points in metrics.items()
     }
-    found = {"parameters": list(names), "measurements": {"main": metrics}}
-    return f"{json.dumps(found, indent=2, allow_nan=False)}\n", notes
+    document = {"parameters": list(names), "measurements": {"main": measurements}}
+    return f"{json.dumps(document, indent=2, allow_nan=False)}\n", notes
 
 
 def write_text(runs: Sequence[Measurement], _: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Runs as text."""
     names = _parameters(runs)
     for name in names:
         if len(name.split()) != 1:
@@ -449,17 +388,12 @@ def write_text(runs: Sequence[Measurement], _: Mapping[str, Any]) -> tuple[str, 
                 f"the text format of Extra-P has no names with blanks, such as {name!r}",
                 "write .jsonl, or rename it",
             )
-    points = _by_point(runs, names)
-    shared, notes = _shared([one for same in points.values() for one in same])
-    lines = [
-        f"PARAMETER {' '.join(names)}",
-        f"POINTS {' '.join(f'( {_joined(point)} )' for point in points)}",
-        "",
-        "REGION main",
-    ]
-    for name in shared:
-        lines.append(f"METRIC {name}")
-        lines += [f"DATA {_joined([one[name] for one in same])}" for same in points.values()]
+    metrics, notes = _by_metric(runs, names)
+    points = " ".join(f"( {' '.join(map(repr, point))} )" for point in metrics["runtime"])
+    lines = [f"PARAMETER {' '.join(names)}", f"POINTS {points}", "", "REGION main"]
+    for metric, at in metrics.items():
+        lines.append(f"METRIC {metric}")
+        lines += [f"DATA {' '.join(map(repr, values))}" for values in at.values()]
     if len(names) > _MOST_PARAMETERS:
         notes = (
             *notes,
@@ -469,7 +403,7 @@ def write_text(runs: Sequence[Measurement], _: Mapping[str, Any]) -> tuple[str, 
     return "\n".join([*lines, ""]), notes
 
 
-def _values(run: Measurement) -> dict[str, float]:
+def _measured(run: Measurement) -> dict[str, float]:
     """What was measured of a run: the runtime, then all else."""
     return {"runtime": run.runtime, **values_of(run)}
 
@@ -487,29 +421,22 @@ def _parameters(runs: Sequence[Measurement]) -> tuple[str, ...]:
     return (*COLUMNS[:2], *names)
 
 
-def _point(run: Measurement, names: Sequence[str]) -> dict[str, float]:
+def _point(run: Measurement, names: Sequence[str]) -> tuple[float, ...]:
     known = {"processes": run.processes, "threads": run.threads, **run.parameters}
-    return {name: whole(known[name]) for name in names}
+    return tuple(whole(known[name]) for name in names)
 
 
-def _by_point(
+def _by_metric(
     runs: Sequence[Measurement], names: Sequence[str]
-) -> dict[tuple[float, ...], list[dict[str, float]]]:
-    """What was measured of each run by their points, in the order of the first of each."""
-    found: dict[tuple[float, ...], list[dict[str, float]]] = {}
-    for run in runs:
-        found.setdefault(tuple(_point(run, names).values()), []).append(_values(run))
-    return found
-
-
-def _shared(runs: Sequence[Mapping[str, float]]) -> tuple[list[str], tuple[str, ...]]:
-    """What is known of all runs, as Extra-P needs it, and a note on what is not."""
-    every = dict.fromkeys(name for run in runs for name in run)
-    shared = [name for name in every if all(name in run for run in runs)]
+) -> tuple[dict[str, dict[tuple[float, ...], list[float]]], tuple[str, ...]]:
+    """Values by metric and point, of metrics that all runs have, and a note on the others."""
+    measured = [_measured(run) for run in runs]
+    every = dict.fromkeys(name for values in measured for name in values)
+    shared = [name for name in every if all(name in values for values in measured)]
+    metrics: dict[str, dict[tuple[float, ...], list[float]]] = {name: {} for name in shared}
+    for run, values in zip(runs, measured, strict=True):
+        for name in shared:
+            metrics[name].setdefault(_point(run, names), []).append(values[name])
     left = len(every) - len(shared)
     note = f"{left} of {len(every)} metrics are not known of all runs: left out"
-    return shared, (note,) if left else ()
-
-
-def _joined(numbers: Sequence[float]) -> str:
-    return " ".join(map(repr, numbers))
+    return metrics, (note,) if left else ()
