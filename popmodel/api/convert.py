@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from popmodel.api.convert_runs import ConvertedRuns, convert_runs
+from popmodel.api.convert_runs import SITES, ConvertedRuns, convert_runs, convert_sites
 from popmodel.api.convert_timeline import (
     TIMELINES,
     ConvertedTimeline,
@@ -74,7 +74,8 @@ def convert(
         ``.perfetto.json`` for the viewers of Perfetto and Chrome; with ``.gz`` compressed.
         ``.svg`` is a drawing of the run over time, above its ideal replay. Tables of runs are
         ``.csv``, ``.json`` (`popmodel/runs/1`), and those of Extra-P ``.jsonl``, ``.txt`` and
-        ``.extrap.json``.
+        ``.extrap.json``. ``.sites.csv`` is a table of what the traced runs do at each
+        place in the code that calls MPI or holds a parallel region.
     force : bool
         Whether a file may be replaced.
     flop_rate : float, optional
@@ -109,6 +110,8 @@ def convert(
             f"a flop rate is for programs of simulators: {what}", "leave out --flop-rate"
         )
     _expect_free(output, force)
+    if os.fspath(output).lower().endswith(SITES):
+        return convert_sites(given, output, asked, application=application)
     if table is not None:
         return convert_runs(
             given,

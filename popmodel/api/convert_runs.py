@@ -1,17 +1,22 @@
-"""Measured runs of traces and tables as one table."""
+"""Measured runs of traces and tables as one table, and what traced runs do at each site."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from popmodel import provenance
 from popmodel.api.focus import Asked
-from popmodel.api.inputs import TraceLike
-from popmodel.api.measured import read_runs
+from popmodel.api.inputs import TraceLike, trace_of
+from popmodel.api.measured import named, read_runs
 from popmodel.api.results import save_text
+from popmodel.errors import UsageError
 from popmodel.plain import plain
-from popmodel.runs.files import Form, read_file
+from popmodel.runs.files import Form, is_table, read_file
+from popmodel.runs.sites import sites_of
+from popmodel.runs.table import numbers_of
+from popmodel.trace import Trace
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -56,3 +61,33 @@ def convert_runs(
         tuple(caveats),
         (*found.warnings, *notes),
     )
+
+
+SITES = ".sites.csv"
+"""Ends the name of a table of sites."""
+
+
+def convert_sites(
+    sources: Sequence[TraceLike], output: str | os.PathLike[str], asked: Asked, *, application: int
+) -> ConvertedRuns:
+    """Write what traced runs do at each site of the code; the file is known to be writable."""
+    import pandas
+
+    tables, files = [], []
+    for trace, path, said in map(named, sources):
+        if not isinstance(trace, Trace) and is_table(path):
+            raise UsageError(f"{path}: is a table of runs, which have no sites", "name traces")
+        read = trace_of(trace if isinstance(trace, Trace) else path, application=application)
+        table = sites_of(read, asked.of_run(read))
+        threads = "..".join(map(str, sorted({int(read.threads.min()), int(read.threads.max())})))
+        run: dict[str, Any] = {
+            "run": read.path,
+            "run_processes": read.processes,
+            "run_threads": threads,
+        }
+        for number, (name, value) in enumerate((run | numbers_of(path, said)).items()):
+            table.insert(number, name, value)
+        tables.append(table)
+        files.append(read.path)
+    save_text(output, pandas.concat(tables).to_csv(index=False))
+    return ConvertedRuns(tuple(files), os.fspath(output), "CSV of sites", len(tables), (), ())

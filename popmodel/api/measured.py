@@ -44,8 +44,8 @@ def read_runs(
         raise UsageError("no measured run given", "name at least one trace or table")
     known = None if parameters is None else tuple(parameters)
     part = asked or Asked(PROGRAM)
-    named, warnings = _once([_named(one) for one in given])
-    if part != Asked(PROGRAM) and all(_is_table(one, path) for one, path, _ in named):
+    once, warnings = _once([named(one) for one in given])
+    if part != Asked(PROGRAM) and all(_is_table(one, path) for one, path, _ in once):
         raise UsageError(
             "a window, a region or the whole run can be taken of traces, not of tables of runtimes",
             "leave them out, or name a trace",
@@ -53,7 +53,7 @@ def read_runs(
     tables: list[RunTimes] = []
     runs: list[Measurement] = []
     traces: list[Trace] = []
-    for one, path, said in named:
+    for one, path, said in once:
         if _is_table(one, path):
             tables.append(read_file(path, known, said))
             runs += tables[-1].runs
@@ -69,7 +69,7 @@ def read_runs(
         kept,
         tuple(tables),
         (*warnings, *notes, *doubts),
-        tuple(path for _, path, _ in named),
+        tuple(path for _, path, _ in once),
     )
 
 
@@ -77,7 +77,8 @@ Named = tuple[TraceLike, str, Mapping[str, str]]
 """What was given, its file, and what is said of its runs."""
 
 
-def _named(one: TraceLike) -> Named:
+def named(one: TraceLike) -> Named:
+    """What was given, its file, and what is said behind the file's name."""
     path = path_of(one)
     if isinstance(one, Trace) or os.path.exists(path):  # noqa: PTH110 (names of files may hold anything)
         return one, path, {}
@@ -88,11 +89,11 @@ def _is_table(one: TraceLike, path: str) -> bool:
     return not isinstance(one, Trace) and is_table(path)
 
 
-def _once(named: list[Named]) -> tuple[list[Named], list[str]]:
+def _once(given: list[Named]) -> tuple[list[Named], list[str]]:
     """Every file once, and what was given more often."""
     found: dict[tuple[object, ...], Named] = {}
     again: list[str] = []
-    for one, path, said in named:
+    for one, path, said in given:
         # several runs may be held in one loaded trace's file: windows of it
         same = id(one) if isinstance(one, Trace) else os.path.realpath(path)
         key = (same, *sorted(said.items()))

@@ -27,6 +27,7 @@ EXAMPLES = (
     "popmodel convert run.prv.gz -o timeline.svg --foa auto",
     "popmodel convert a.prv.gz:N=128 b.prv.gz:N=256 -o runs.csv",
     "popmodel convert runs.csv -o runs.jsonl",
+    "popmodel convert a.prv.gz:N=128 b.prv.gz:N=256 -o run.sites.csv",
 )
 
 
@@ -47,7 +48,7 @@ def command(
             "Write to FILE. A program: .ti or .ti.txt for SimGrid SMPI, .goal for LogGOPSim. A "
             "timeline: .perfetto.json for ui.perfetto.dev and chrome://tracing, .svg for a "
             "drawing. .gz compresses. A table of runs: .csv, .json, or .jsonl, .txt and "
-            ".extrap.json of Extra-P."
+            ".extrap.json of Extra-P; .sites.csv has what traced runs do at each place in the code."
         ),
     ] = None,
     force: ForceOption = False,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas
 import pytest
 
 import popmodel as package
@@ -102,3 +103,18 @@ def test_a_table_that_is_there_stays(popmodel: Call, tmp_path: Path, table: str)
     assert package.convert(table, goal, force=True).path == str(goal)
     with pytest.raises(UsageError, match="no measured run given"):
         package.convert([], tmp_path / "none.csv")
+
+
+def test_traces_become_a_table_of_sites(popmodel: Call, tmp_path: Path, table: str) -> None:
+    goal = tmp_path / "run.sites.csv"
+    untimed = tmp_path / "a.ti.txt"
+    untimed.write_text("0 init\n0 compute 1e9\n0 finalize\n")
+    status, out, _ = popmodel("convert", f"{HYBRID}:N=12", str(untimed), "-o", str(goal))
+    assert (status, out) == (0, f"{goal}: CSV of sites, 2 runs\n")
+    sites = pandas.read_csv(goal)
+    first = sites[sites["run"] == HYBRID]
+    assert first.iloc[0][["run_processes", "run_threads", "N"]].tolist() == [2, 2, 12]
+    assert first["computing"].sum() == pytest.approx(0.064081707)
+    assert sites.loc[sites["run"] == str(untimed), "N"].isna().all()
+    status, _, err = popmodel("convert", HYBRID, table, "-o", str(tmp_path / "b.sites.csv"))
+    assert (status, "is a table of runs, which have no sites" in err) == (2, True)

@@ -11,10 +11,12 @@ import pytest
 from console import ROOT
 
 import popmodel
+from popmodel.runs.sites import sites_of
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
 
 PAGE = (ROOT / "popmodel" / "docs" / "tables.md").read_text()
+SITES = "Sites of runs"
 MARK = 60000019
 TRACE = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"
 VERBS: dict[str, Callable[[], list[Any]]] = {
@@ -85,7 +87,12 @@ def as_documented(column: str) -> str:
 
 
 def test_every_verb_has_a_section() -> None:
-    assert list(sections()) == list(VERBS)
+    assert [name for name in sections() if name != SITES] == list(VERBS)
+
+
+def test_the_columns_of_sites_are_told() -> None:
+    run = {"run", "run_processes", "run_threads"}
+    assert documented(sections()[SITES]) == {*run, *sites_of(popmodel.read(TRACE))}
 
 
 @pytest.mark.long(after=8)
