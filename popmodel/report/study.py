@@ -126,8 +126,11 @@ def runs(told: Told) -> list[Section]:
         used = told["load"]["foreign"] + told["load"]["stolen"]
         text = f"others used {used:.1f} of {plural(told['load']['cpus'], 'CPU')} before the runs"
         facts.append(("load", text))
-    for number, one in enumerate(told["not_run"]):
-        facts.append(("" if number else "not run", f"{one['name']}: {one['why']}"))
+    reasons: dict[str, list[str]] = {}
+    for one in told["not_run"]:
+        reasons.setdefault(one["why"], []).append(one["name"])
+    for number, (why, names) in enumerate(reasons.items()):
+        facts.append(("" if number else "not run", f"{', '.join(names)}: {why}"))
     by_name: dict[str, list[Told]] = {}
     for run in told["runs"]:
         by_name.setdefault(_name(run), []).append(run)
