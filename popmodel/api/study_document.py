@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,17 +10,15 @@ from typing import Any
 from popmodel import provenance, shell
 from popmodel.api.inputs import profile_of, signature_of
 from popmodel.api.predict import predict
-from popmodel.api.sweep import Sweep, sweep
 from popmodel.api.validate import Validation, validate
 from popmodel.errors import PopmodelError
 from popmodel.machine.profile import MissingQuantity, Profile
-from popmodel.model.signature.program import Signature
 from popmodel.plain import plain
+from popmodel.splits.sweep import Sweep, sweep
 from popmodel.study import checks, executor, learning, machine
 from popmodel.study.executor import step_of, trace_of, undisturbed
 from popmodel.study.manifest import Manifest, Step
 from popmodel.study.plan import Run
-from popmodel.study.recommendation import Answer, ModelledSplit, answers, times_of
 from popmodel.study.request import Prepared, Request
 
 RESULT, SWEEP, VALIDATION = "study.json", "sweep.json", "validation.json"
@@ -41,30 +37,26 @@ def result(
     if signature.command == (f"./{signature.name}",):  # found anew or written by hand without it
         signature = replace(signature, command=about.own_words)
     here = profile_of(request.machine or folder / machine.PROFILE)
+    checked = _checked(folder, request, made, out, here)
+    one = checked.to_dict()["splits"][0] if isinstance(checked, Validation) else None
+    compared = checked if isinstance(checked, str) else None if one is None else one["runtime"]
+    doubts = [*_without_structure(state), *checks.doubts(made, out, compared)]
     try:
         there = _target(request, here, folder)
-        swept = sweep(signature, there.profile, request.cores, request.target)
+        swept = sweep(signature, there.profile, request.cores, request.target, trusted=not doubts)
     except MissingQuantity as error:
         here = machine.unknown(folder / machine.UNKNOWN)
         assumed = f"all of the machine but its shape, because {error.message}"
         there = replace(_target(request, here, folder), assumed=assumed)
-        swept = sweep(signature, there.profile, request.cores, request.target)
-    checked = _checked(folder, request, made, out, here)
-    one = checked.to_dict()["splits"][0] if isinstance(checked, Validation) else None
-    compared = checked if isinstance(checked, str) else None if one is None else one["runtime"]
-    notes = state.steps["signature"].facts["notes"]
-    doubts = [note for note in notes if note.startswith(learning.WITHOUT)]
-    doubts += checks.doubts(made, out, compared)
-    table = _answers(swept, signature, here, made, out, compared)
-    documents: dict[str, Any] = {
-        SWEEP: _stamped(swept.to_dict(), _sweep_command(folder, request, there))
-    }
+        swept = sweep(signature, there.profile, request.cores, request.target, trusted=not doubts)
+    content = _doubted(swept.to_dict(), doubts, made)
+    command = _sweep_command(folder, request, there)
+    documents: dict[str, Any] = {SWEEP: _stamped(content, command)}
     if out is not None and isinstance(checked, Validation):
         command = _validate_command(folder, request, made, out, here)
         documents[VALIDATION] = _stamped(checked.to_dict(), command)
     told = _told(state, request, about, made, out)
     told |= {
-        "doubts": doubts,
         "validation": None
         if one is None
         else {
@@ -72,12 +64,29 @@ def result(
             "verdict": documents[VALIDATION]["verdict"],
         },
         "machine": {"path": there.file, "assumed": there.assumed},
-        "splits": [_row(answer) for answer in table],
-        "recommended": _recommended(swept, there, request, table),
+        "recommended": _recommended(swept, there, request),
         "commands": _commands(state, request, made, there, here, out),
     }
-    documents[RESULT] = {**swept.to_dict(), "study": plain(told)}
+    documents[RESULT] = {**content, "study": plain(told)}
     return documents
+
+
+def _without_structure(state: Manifest) -> list[str]:
+    """That the signature rests on times alone, where it does."""
+    notes = state.steps["signature"].facts["notes"]
+    return [note for note in notes if note.startswith(learning.WITHOUT)]
+
+
+def _doubted(
+    content: dict[str, Any], doubts: Sequence[str], made: Mapping[Run, Step]
+) -> dict[str, Any]:
+    """A sweep with what makes its study doubtful before what makes its signature so."""
+    if not doubts:
+        return content
+    largest = max(made, key=lambda run: run.cores)
+    next_run = {"processes": 2 * largest.processes, "threads": largest.threads}
+    learnt = content.get("learnt") or {"doubts": [], "next_run": next_run, "runs": []}
+    return {**content, "learnt": {**learnt, "doubts": [*doubts, *learnt["doubts"]]}}
 
 
 def _target(request: Request, here: Profile, folder: Path) -> machine.Target:
@@ -110,70 +119,18 @@ def repeats_of(made: Mapping[Run, Step], configuration: Run) -> list[Run]:
     return [run for run in undisturbed(made) if run.configuration == configuration]
 
 
-def _answers(
-    swept: Sweep,
-    signature: Signature,
-    here: Profile,
-    made: Mapping[Run, Step],
-    out: Run | None,
-    compared: Mapping[str, Any] | str | None,
-) -> list[Answer]:
-    """All splits, anchored at the runs."""
-    times = times_of(made)
-    names = [name for name, _ in next(iter(times)).settings]
-    splits = [
-        ModelledSplit(
-            one.placement.cores,
-            Run(*one.split, tuple((name, swept.settings[name]) for name in names)),
-            one.runtime.value,
-            one.draws,
-        )
-        for one in swept.candidates
-    ]
-    modelled = {}
-    for run in times:
-        split = run.processes, run.threads
-        with suppress(PopmodelError):  # more cores than the profile has: another one is nearest
-            modelled[run] = predict(signature, here, *split, dict(run.settings)).runtime.value
-    missed = 0.0
-    if isinstance(compared, Mapping) and out is not None:
-        missed = abs(math.log(compared["predicted"]) - times[out].log)
-    return answers(splits, times, modelled, missed)
-
-
-def _row(answer: Answer) -> dict[str, Any]:
-    return {
-        "cores": answer.cores,
-        "processes": answer.run.processes,
-        "threads": answer.run.threads,
-        "runtime": {"value": answer.value, "low": answer.low, "high": answer.high},
-        "plain": answer.plain,
-        "anchor": answer.anchor.name,
-        "tied": answer.tied,
-    }
-
-
-def _recommended(
-    swept: Sweep, there: machine.Target, request: Request, table: Sequence[Answer]
-) -> list[dict[str, Any]]:
-    """What to take for each number of cores, and what would narrow its interval."""
-    launches = {(one["processes"], one["threads"]): one for one in swept.to_dict()["candidates"]}
+def _recommended(swept: Sweep, there: machine.Target, request: Request) -> list[dict[str, Any]]:
+    """What would narrow the interval of the split to take, for each number of cores."""
     found = []
-    for cores in dict.fromkeys(answer.cores for answer in table):
-        of_cores = [answer for answer in table if answer.cores == cores]
-        taken = min(of_cores, key=lambda answer: answer.value)
-        split = taken.run.processes, taken.run.threads
-        one = predict(swept.signature, there.profile, *split, request.target)
+    for choice in swept.choices:
+        taken = choice.taken
+        one = predict(swept.signature, there.profile, *taken.split, request.target)
         found.append(
             {
-                **{key: value for key, value in _row(taken).items() if key != "tied"},
-                "equal": [
-                    [answer.run.processes, answer.run.threads]
-                    for answer in of_cores
-                    if answer.tied and answer is not taken
-                ],
-                "launch": launches[split]["launch"],
-                "launch_mpirun": launches[split]["launch_mpirun"],
+                "cores": choice.cores,
+                "processes": taken.split[0],
+                "threads": taken.split[1],
+                "runtime": taken.runtime,
                 "doubtful": one.doubtful,
                 "measure": one.measure,
                 "sources": {

@@ -117,8 +117,11 @@ class Extrapolation:
         off = wider[form] * math.sqrt(1 - _OWN) * common
         off = off + np.hypot(wider[form] * math.sqrt(_OWN), self.own) * own
         logs = self.centers[form] + off + np.where(form == 0, change, 0.0)
-        logs[:FIRST] = self.center + self.weights[0] * change[:FIRST]
-        found: Array = np.exp(np.maximum(logs, self.least) - self.parts - change)
+        middle = float(self.weights @ self.centers)
+        logs[:FIRST] = middle + self.weights[0] * change[:FIRST]
+        # what sanity allows moves all draws alike: none of their width is lost above it
+        logs = np.maximum(logs + (self.center - middle), self.least)
+        found: Array = np.exp(logs - self.parts - change)
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -370,16 +373,18 @@ class WholeProgram:
         """The logarithm of the shortest time that makes sense.
 
         More work on the same cores is never faster than measured there, and a speed-up over a run
-        never above the ratio of the cores times what caches may bring.
+        never above the ratio of the cores times what caches may bring. Runs whose threads waited
+        for CPUs say nothing of that.
         """
-        known = np.isfinite(moved)
+        quiet = np.array([anchor.run.waited <= _WAITED for anchor in self.anchors])
+        known = np.isfinite(moved) & quiet
         cores = np.array([anchor.run.cores for anchor in self.anchors], dtype=np.float64)[known]
         area = moved[known] * cores
         gain = max(
             [SUPERLINEAR, *(area[i] / a for i, c in enumerate(cores) for a in area[cores > c])]
         )
         least = float((area / gain).max(initial=0.0)) / placement.cores
-        for anchor in self.anchors:
+        for anchor in (anchor for anchor, able in zip(self.anchors, quiet, strict=True) if able):
             run = anchor.run
             same = (run.processes, run.threads) == (placement.processes, placement.threads)
             more = all(parameters[name] >= value for name, value in run.parameters.items())

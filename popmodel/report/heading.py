@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import geometric_mean
 from typing import Any
 
 from popmodel.report.blocks import Role, Row, Section, Table, heads, notes, texts
@@ -38,24 +39,32 @@ def doubted(document: Document) -> Section:
 
 
 def learnt_runs(document: Document) -> Section:
-    """The runs behind the signature predicted back, and from the others."""
+    """The runs behind the signature predicted back, and from the others; repeats are one row."""
     learnt = document.get("learnt")
     if learnt is None or not learnt["runs"]:
         return ()
-
-    def row(run: Mapping[str, Any]) -> Row:
+    repeats: dict[str, list[Mapping[str, Any]]] = {}
+    for run in learnt["runs"]:
         values = "".join(f", {name}={value:g}" for name, value in run["parameters"].items())
-        measured, left_out = run["measured"], run["left_out_error"]
+        repeats.setdefault(f"{run['processes']} x {run['threads']}{values}", []).append(run)
+
+    def off(runs: Sequence[Mapping[str, Any]], key: str) -> str:
+        known = [1 + run[key] for run in runs if run[key] is not None]
+        return f"{100 * (geometric_mean(known) - 1):+.1f}" if known else "-"
+
+    def row(name: str, runs: Sequence[Mapping[str, Any]]) -> Row:
+        times = [run["measured"] for run in runs if run["measured"] is not None]
         cells = (
-            "-" if measured is None else format_time(measured),
-            format_time(run["predicted"]),
-            f"{100 * run['error']:+.1f}",
-            "-" if left_out is None else f"{100 * left_out:+.1f}",
+            format_time(geometric_mean(times)) if times else "-",
+            format_time(runs[0]["predicted"]),
+            off(runs, "error"),
+            off(runs, "left_out_error"),
         )
-        return Row(f"{run['processes']} x {run['threads']}{values}", texts(cells), depth=1)
+        return Row(name, texts(cells), depth=1)
 
     heading = heads(("measured", "predicted", "off %", "left out %"))
-    table = Table(heading, tuple(map(row, learnt["runs"])), first="learnt runs")
+    rows = tuple(row(*pair) for pair in repeats.items())
+    table = Table(heading, rows, first="learnt runs")
     shares = ", ".join(
         f"{one['name']} {100 * one['weight']:.0f} %" for one in learnt.get("candidates", ())
     )

@@ -31,88 +31,45 @@ NOTES = 3
 """Notes of the signature that a screen shows."""
 MORE_RUNS = "more runs would narrow it: --runs, --set or a larger --budget"
 _RUN_HEADS = ("runs", "runtime s", "spread", "waited", "role")
-_SPLIT_HEADS = ("runtime s", "90 %", "plain rule s", "scaled from")
 
 
 def blocks(document: Document) -> list[Section]:
-    """Doubts, what to take, all splits; then what they rest on."""
+    """Doubts, all splits and which to take; then what they rest on."""
     told = document["study"]
-    first, *_ = sweep.blocks(document)  # what is not modelled comes first
+    first, *splits = sweep.blocks(document)
     return [
-        first,
-        doubts(told),
-        *(recommended(one, document) for one in told["recommended"]),
-        splits(told),
+        (*first, *further_doubts(document)),
+        *splits,
+        *(narrowing(one, document) for one in told["recommended"]),
         *runs(told),
         check(told),
         commands(told),
     ]
 
 
-def doubts(told: Told) -> Section:
-    """Why the answer is not to be trusted yet; nothing if it is."""
-    if not told["doubts"]:
-        return ()
-    return (
-        Note("not to be trusted yet:", Role.WARNING),
-        *notes(told["doubts"], Role.BULLET),
-    )
+def further_doubts(document: Document) -> Section:
+    """Why the answer is not to be trusted yet, beside the heaviest reason."""
+    learnt = document.get("learnt") or {"doubts": []}
+    return notes(learnt["doubts"][1 : 1 + NOTES], Role.BULLET)
 
 
-def recommended(one: Told, document: Document) -> Section:
-    """What to take, its interval, what is as good, how to launch it, and what would narrow it."""
-    told = document["study"]
-    taken = f"{one['processes']} x {one['threads']}"
-    facts = [
-        (
-            "fastest as far as known" if told["doubts"] else "recommended",
-            f"{taken} on {plural(one['cores'], 'core')}: {_interval(one['runtime'])}",
-        )
-    ]
-    if one["equal"]:
-        equal = ", ".join(f"{p} x {t}" for p, t in one["equal"])
-        facts.append(("a tie with", f"{equal}: this study cannot tell them apart"))
+def narrowing(one: Told, document: Document) -> Section:
+    """What would narrow the interval of the recommended split."""
     shares = one["doubtful"]
-    section: list[Any] = []
-    if shares:
-        first, measured = main_inputs(shares)
-        source = one["sources"].get(first)
-        facts.append(("to narrow it", named(first, shares[first])))
-        if source is not None:
-            facts.append(("", f"it comes from {source}; {MORE_RUNS}"))
-        if measured is not None:
-            text = f"largest that a benchmark measures: {named(measured, shares[measured])}"
-            facts.append(("", text))
-        section += notes(about(first), Role.REMARK)
-        section += measuring(one["measure"], document["machine"])
-    launch = Command((one["launch"], one["launch_mpirun"]), f"{one['cores']} cores")
-    return (Facts(tuple(facts)), *section, launch)
-
-
-def splits(told: Told) -> Section:
-    """All splits; the plain rule beside the prediction."""
-    taken = [(one["processes"], one["threads"], one["cores"]) for one in told["recommended"]]
-
-    def row(one: Told) -> Row:
-        split = f"{one['processes']} x {one['threads']}"
-        is_taken = (one["processes"], one["threads"], one["cores"]) in taken
-        mark = "*" if is_taken else "=" if one["tied"] else " "
-        time = one["runtime"]
-        interval = f"{time['low']:.3g}..{time['high']:.3g}"
-        figures = (f"{time['value']:.4g}", interval, f"{one['plain']:.4g}", one["anchor"])
-        return Row(f"{mark} {split}", texts(figures))
-
-    values = " ".join(f"{name}={value:g}" for name, value in told["target"].items())
-    cores = ", ".join(dict.fromkeys(str(one["cores"]) for one in told["splits"]))
+    if not shares:
+        return ()
+    first, measured = main_inputs(shares)
+    source = one["sources"].get(first)
+    facts = [(f"to narrow {one['processes']} x {one['threads']}", named(first, shares[first]))]
+    if source is not None:
+        facts.append(("", f"it comes from {source}; {MORE_RUNS}"))
+    if measured is not None:
+        text = f"largest that a benchmark measures: {named(measured, shares[measured])}"
+        facts.append(("", text))
     return (
-        Heading(" ".join(filter(None, (f"splits of {cores} cores", values)))),
-        Table(heads(_SPLIT_HEADS), tuple(map(row, told["splits"])), first="  P x T"),
-        Note(
-            "* fastest, = a tie with it; times are those of the run that they are scaled from, by "
-            "the model and by the plain rule: powers of sizes that the runs show, cores in "
-            "proportion",
-            Role.REMARK,
-        ),
+        Facts(tuple(facts)),
+        *notes(about(first), Role.REMARK),
+        *measuring(one["measure"], document["machine"]),
     )
 
 
@@ -165,8 +122,8 @@ def _disturbed(told: Told) -> Section:
         Note(
             "threads waited for CPUs more than 10 % of the time that they were ready to run: such "
             "runs are left out where others of their kind had the machine for themselves, else "
-            "marked (!), and splits are scaled from their time less the waiting; run the study "
-            "again on a quiet machine (--force --wait 10min)",
+            "marked (!): their times are too long; run the study again on a quiet machine "
+            "(--force --wait 10min)",
             Role.WARNING,
         ),
     )

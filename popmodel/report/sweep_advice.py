@@ -31,12 +31,18 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
     several = len(document["choices"]) > 1
     lines = [("cores", str(choice["cores"]))] if several else []
     by_split = {(one["processes"], one["threads"]): one for one in document["candidates"]}
-    lines.append(("recommended", _recommended(choice, document)))
+    is_doubted = bool(document.get("learnt", {"doubts": ()})["doubts"])
+    taken, *others = map(split_name, choice["tied"])
+    if is_doubted:
+        equal = f"; it may be as fast as {', '.join(others)}" if others else ""
+        lines.append(("fastest", f"{taken}, as far as known, not to be trusted yet{equal}"))
+    else:
+        lines.append(("recommended", _recommended(choice, document)))
     sure = is_sure(choice, document)
     equal = [
         f"{split_name(pair)} ({percentage(by_split[tuple(pair)]['probability_tied'])})"
         for pair in choice["tied"]
-        if sure
+        if sure and not is_doubted
     ]
     if len(equal) > 1 and not choice["indifferent"]:
         meaning = f"probability of being within {100 * WITHIN:g} % of the best"

@@ -119,6 +119,7 @@ def sweep(
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
     step: Step | None = None,
+    trusted: bool = True,
 ) -> Sweep:
     """Evaluate every split of some cores into P processes with T threads, P T = cores."""
     changes = dict(what_if or {})
@@ -162,7 +163,7 @@ def sweep(
     if not candidates:
         raise UsageError(without[0].why, without[0].hint)
     scores = study.scores(drawn)
-    trusted = not study.doubts
+    trusted = trusted and not study.doubts
     choices = tuple(choose(mine, profile.topology, scores, trusted=trusted) for mine in candidates)
     tuned = tuple(
         tuning.tune(

@@ -171,6 +171,18 @@ def test_more_work_is_never_faster_than_less_was_on_as_many_cores() -> None:
     found = predicted(fast, 8, settings={"N": 101})
     assert found.runtime.value >= slow[8, 1]
     assert found.runtime.low >= slow[8, 1] * (1 - 1e-9)
+    assert found.runtime.high > found.runtime.low
+
+
+def test_a_run_that_waited_for_cpus_is_no_bound() -> None:
+    signature = learnt(IDEAL, GOOD)
+    assert signature.learnt is not None
+    runs = tuple(
+        replace(run, runtime=20 / 8, ideal=20 / 8, waited=0.5) if run.processes == 8 else run
+        for run in signature.learnt.runs
+    )
+    disturbed = replace(signature, learnt=replace(signature.learnt, runs=runs))
+    assert predicted(disturbed, 8, settings={"N": 101}).runtime.value < 10 / 8
 
 
 def test_a_speed_up_stays_below_the_ratio_of_the_cores_and_what_caches_allow() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import screen_text
-from popmodel.report.study import _notes, check, doubts, recommended, runs, splits
+from popmodel.report.study import _notes, check, further_doubts, narrowing, runs
 
 RUN = {
     "processes": 2,
@@ -21,37 +21,23 @@ RUN = {
     "disturbed": False,
     "waited": 0.001,
 }
-TIME = {"value": 0.4, "low": 0.3, "high": 0.75}
-SPLIT = {"cores": 64, "processes": 32, "threads": 2, "runtime": TIME, "plain": 0.5}
-SPLIT |= {"anchor": "2x1-N=64"}
 TOLD: dict[str, Any] = {
     "folder": "app.study",
     "program": "app",
     "load": {"cpus": 2, "foreign": 1.25, "stolen": 0.0, "limit": None},
-    "doubts": [],
     "runs": [
         RUN,
         {**RUN, "repeat": 2, "runtime": 1.21},
         {**RUN, "processes": 1, "role": "predicted"},
     ],
-    "not_run": [{"name": "1x2", "why": "the budget"}],
+    "not_run": [{"name": "1x2", "why": "the budget"}, {"name": "2x2", "why": "the budget"}],
     "signature": {"path": "app.study/signature.toml", "given": None, "notes": []},
     "machine": {"path": "target.json", "assumed": "the network is that of another machine"},
-    "target": {"N": 128},
-    "splits": [{**SPLIT, "tied": True}, {**SPLIT, "processes": 64, "threads": 1, "tied": True}],
 }
 COMPARED = {"predicted": 2.0, "low": 1.5, "high": 2.5, "mean": 2.2, "covered": 1}
 COMPARED |= {"error": -0.0909}
 CHECK = {"processes": 1, "threads": 1, "parameters": {"N": 64}, "verdict": ["first", "second"]}
-BEST = {
-    **SPLIT,
-    "equal": [],
-    "launch": "srun ./app",
-    "launch_mpirun": "mpirun ./app",
-    "doubtful": {},
-    "measure": None,
-    "sources": {},
-}
+BEST = {"cores": 64, "processes": 32, "threads": 2, "doubtful": {}, "measure": None, "sources": {}}
 DOCUMENT: dict[str, Any] = {"machine": {"preset": False}, "study": {**TOLD, "recommended": [BEST]}}
 
 
@@ -69,7 +55,7 @@ def test_runs_and_what_was_made_of_them_are_listed() -> None:
     assert "app.study/signature.toml (found in the traces)" in text
     assert "assumed    the network is that of another machine" in text
     assert "load       others used 1.2 of 2 CPUs before the runs" in text
-    assert "not run    1x2: the budget" in text
+    assert "not run    1x2, 2x2: the budget" in text
     assert "2 x 1 N=64     2      1.154    10 %     0 %  learnt from" in text
     assert "!" not in text
 
@@ -114,43 +100,24 @@ def test_the_check_says_whether_the_interval_held(mean: float, said: str) -> Non
     assert check({**TOLD, "validation": None}) == ()
 
 
-def test_a_recommendation_has_its_interval_and_its_launch_line() -> None:
-    text = drawn(recommended(BEST, DOCUMENT))
-    assert "recommended  32 x 2 on 64 cores: 400.0 ms (90 %: 300 ms .. 750 ms)" in text
-    assert "mpirun ./app" in text
-    assert "tie" not in text
-
-
-def test_doubts_come_first_and_take_the_certainty_away() -> None:
-    told = {**TOLD, "doubts": ["2 x 1 was predicted as 1 s, and took 2 s"]}
-    assert drawn(doubts(told)).splitlines()[:2] == [
-        " ! not to be trusted yet:",
-        " - 2 x 1 was predicted as 1 s, and took 2 s",
-    ]
-    text = words(recommended(BEST, {**DOCUMENT, "study": told}))
-    assert "fastest as far as known 32 x 2 on 64 cores" in text
-    assert "recommended" not in text
-    assert doubts(TOLD) == ()
-
-
-def test_a_tie_is_called_a_tie() -> None:
-    text = words(recommended({**BEST, "equal": [[64, 1]]}, DOCUMENT))
-    assert "a tie with 64 x 1: this study cannot tell them apart" in text
-    lines = drawn(splits(DOCUMENT["study"])).splitlines()
-    assert lines[0] == "splits of 64 cores N=128"
-    assert [line[:8] for line in lines[2:4]] == ["* 32 x 2", "= 64 x 1"]
+def test_all_doubts_are_told_the_heaviest_elsewhere() -> None:
+    doubted = {"learnt": {"doubts": ["first", "second", "third"]}}
+    assert drawn(further_doubts(doubted)).splitlines() == [" - second", " - third"]
+    assert further_doubts({}) == ()
 
 
 def test_what_would_narrow_it_is_named_with_its_command() -> None:
     one = {**BEST, "doubtful": {"memory.bsat": 0.82, "law.loops": 0.1}, "measure": "popmodel bench"}
-    text = words(recommended(one, DOCUMENT))
+    text = words(narrowing(one, DOCUMENT))
     assert "(memory.bsat), 82 % of the variance" in text
+    assert "to narrow 32 x 2" in text
     assert "popmodel bench" in text
+    assert narrowing(BEST, DOCUMENT) == ()
 
 
 def test_a_constant_of_the_signature_is_narrowed_by_more_runs() -> None:
     name = "constants.c7"
     one = {**BEST, "doubtful": {name: 0.6}, "sources": {name: "sweep, 1/(P*T) at P = 2"}}
-    text = words(recommended(one, DOCUMENT))
+    text = words(narrowing(one, DOCUMENT))
     assert "constant c7 of the application, 60 % of the variance" in text
     assert "it comes from sweep, 1/(P*T) at P = 2; more runs would narrow it: --runs" in text

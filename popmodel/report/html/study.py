@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from popmodel.report.heading import doubted
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.section import Section
 from popmodel.report.renderers.html import html
-from popmodel.report.study import check, commands, doubts, recommended, runs, splits
+from popmodel.report.study import check, commands, further_doubts, narrowing, runs
 from popmodel.report.views import Document
 
 
@@ -23,8 +24,8 @@ def section(contents: Contents) -> Section | None:
 def _study(document: Document) -> Mapping[str, Any]:
     told = document["study"]
     return {
-        "runs": html([doubts(told), splits(told), *runs(told)]),
+        "runs": html([(*doubted(document), *further_doubts(document)), *runs(told)]),
         "check": html([check(told)], 4),
-        "recommended": html([recommended(one, document) for one in told["recommended"]], 4),
+        "recommended": html([narrowing(one, document) for one in told["recommended"]], 4),
         "commands": html([commands(told)], 4),
     }

@@ -24,25 +24,14 @@ RUN = {
     "disturbed": False,
     "waited": 0.001,
 }
-SPLIT = {
-    "cores": 16,
-    "processes": 16,
-    "threads": 1,
-    "runtime": {"value": 0.4, "low": 0.3, "high": 0.75},
-    "plain": 0.5,
-    "anchor": "2x1",
-}
 TOLD: dict[str, Any] = {
     "folder": "app.study",
     "program": "app",
     "load": None,
-    "doubts": ["1 x 1 was predicted as 2 s, and took 2.2 s"],
     "runs": [RUN, {**RUN, "processes": 1, "role": "predicted", "runtime": 2.2}],
     "not_run": [{"name": "1x2", "why": "the budget"}],
     "signature": {"path": "app.study/app.toml", "given": None, "notes": ["no counters"]},
     "machine": {"path": "target.json", "assumed": None},
-    "target": {},
-    "splits": [{**SPLIT, "tied": True}],
     "validation": {
         "processes": 1,
         "threads": 1,
@@ -59,11 +48,11 @@ TOLD: dict[str, Any] = {
     },
     "recommended": [
         {
-            **SPLIT,
-            "equal": [[8, 2]],
-            "launch": "srun ./app",
-            "launch_mpirun": "mpirun ./app",
-            "doubtful": {},
+            "cores": 16,
+            "processes": 16,
+            "threads": 1,
+            "runtime": {"value": 0.4, "low": 0.3, "high": 0.75},
+            "doubtful": {"memory.bsat": 0.8},
             "measure": None,
             "sources": {},
         }
@@ -72,9 +61,17 @@ TOLD: dict[str, Any] = {
 }
 
 
+LEARNT = {
+    "doubts": ["1 x 1 was predicted as 2 s, and took 2.2 s", "threads waited for CPUs"],
+    "next_run": {"processes": 4, "threads": 1},
+    "runs": [],
+}
+
+
 @pytest.fixture(scope="module")
 def document() -> Document:
-    return {**document_of(popmodel.sweep("stencil3d", cores=16, draws=20)), "study": TOLD}
+    swept = document_of(popmodel.sweep("stencil3d", cores=16, draws=20))
+    return {**swept, "learnt": LEARNT, "study": TOLD}
 
 
 def drawn(*found: Document) -> Node:
@@ -90,8 +87,8 @@ def test_runs_check_and_recommendation_are_told(document: Document) -> None:
         "not to be trusted yet",
         "check: 1 x 1 was left out, predicted from the others, then learnt from",
         "-9.0 %, inside the interval",
-        "16 x 1 on 16 cores: 400.0 ms (90 %: 300 ms .. 750 ms)",
-        "8 x 2: this study cannot tell them apart",
+        "threads waited for CPUs",
+        "to narrow 16 x 1",
     ):
         assert told in text
 
