@@ -19,6 +19,7 @@
 
 #include <mpi.h>
 
+#include "cpus.h"
 #include "next.h"
 #include "sites.h"
 #include "state.h"
@@ -75,6 +76,7 @@ IN_WRAPPER void enter_at(struct thread *t, uint64_t time, int call, uint32_t com
     t->entered = !(watched & PAUSED || (UNLIKELY(watched & LEAVING) && call_left_out(call)));
     if (UNLIKELY(!t->entered))
         return;
+    computing_ends(t, time);
     put(t, time, ENTER, call, communicator, sent, received | (int64_t)site << SITE_SHIFT);
     if (UNLIKELY(watched & COUNTING))
         put_counters(t, time);
@@ -109,6 +111,7 @@ static inline struct record *leave_at(struct thread *t, int call, uint32_t state
         put(t, t->time, LEAVE, call, state, calls, gaps);
         if (UNLIKELY(watching() & COUNTING))
             put_counters(t, t->time);
+        computing_begins(t, t->time);
     }
     t->depth = 0;
     return leave;

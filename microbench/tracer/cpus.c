@@ -2,12 +2,14 @@
  *
  * Where there are more threads than processors, the time of a thread holds what it waited for the
  * others. The kernel counts that (schedstat, in all kernels of distributions); two numbers at the
- * begin and the end of each thread tell it. Starting and stopping MPI is left out, as it is where
+ * begin and the end of each thread tell it, and what its computing holds of it where that ends.
+ * Starting and stopping MPI is left out, as it is where
  * the run is analysed: the launcher and its helpers are busy then.
  */
 #define _GNU_SOURCE
 #include "cpus.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -48,12 +50,18 @@ void line_cpus(struct line *line)
         line_raw(line, "null");
 }
 
+static uint64_t cpu_time(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 /* ns on a processor, and waiting for one. */
 static bool read_usage(pid_t id, uint64_t usage[2])
 {
     char path[64], text[96];
-    struct timespec used; /* asking for it has the kernel count up to now, not to its last tick */
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    (void)cpu_time(); /* asking for it has the kernel count up to now, not to its last tick */
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)id);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
@@ -67,6 +75,36 @@ static bool read_usage(pid_t id, uint64_t usage[2])
 void usage_begin(struct thread *t)
 {
     t->has_usage = read_usage(t->id, t->usage);
+    t->look_at = UINT64_MAX;
+    if (!t->has_usage)
+        return;
+    t->waited = t->usage[1];
+    t->used = cpu_time();
+    t->looked = now();
+    t->look_at = t->looked + LOOK_EVERY;
+}
+
+void delay_look(struct thread *t, uint64_t time, bool computed)
+{
+    uint64_t used = cpu_time(), passed = time - t->looked;
+    uint64_t off = passed > used - t->used ? passed - (used - t->used) : 0;
+    t->looked = time;
+    t->look_at = time + LOOK_EVERY;
+    t->used = used;
+    if (LIKELY(!computed || off < NOTEWORTHY))
+        return;
+    uint64_t usage[2];
+    int kept = errno;
+    if (read_usage(t->id, usage)) {
+        /* The kernel's number holds what was waited in calls, too, which is not asked for then. */
+        uint64_t waited = usage[1] - t->waited;
+        t->waited = usage[1];
+        if (waited > off)
+            waited = off;
+        if (waited >= NOTEWORTHY)
+            put(t, time, DELAYED, 0, 0, (int64_t)waited, 0);
+    }
+    errno = kept;
 }
 
 void usage_tell(const struct thread *t)

@@ -18,6 +18,7 @@
 #ifndef POPMODEL_OPENMP_H
 #define POPMODEL_OPENMP_H
 
+#include "cpus.h"
 #include "process.h"
 
 #define CONSTRUCTS (JOIN + 1)
@@ -115,11 +116,13 @@ static inline void construct_enter(struct thread *t, enum construct construct, i
     window_check();
     if (UNLIKELY(watching() & (PAUSED | LEAVING)) && unwanted(construct))
         return;
-    room(t, 4 + MOST_SUMS);
+    room(t, 5 + MOST_SUMS);
     openmp.open[construct]++;
     uint64_t time = now();
-    if (waits(construct))
+    if (waits(construct)) {
         guards_put(t, time);
+        computing_ends(t, time);
+    }
     construct_put(t, time, OMP_ENTER, construct, lock);
 }
 
@@ -129,7 +132,10 @@ static inline void construct_leave(struct thread *t, enum construct construct, i
         return;
     room(t, 4);
     openmp.open[construct]--;
-    construct_put(t, now(), OMP_LEAVE, construct, lock);
+    uint64_t time = now();
+    construct_put(t, time, OMP_LEAVE, construct, lock);
+    if (waits(construct))
+        computing_begins(t, time);
 }
 
 /* The thread carries out the body of a single construct. libgomp has an entry at its begin only, so
@@ -159,9 +165,10 @@ static inline void single_begins(struct thread *t)
 static inline void region_begin(struct thread *t, unsigned threads, int64_t id,
                                 const void *function)
 {
-    room(t, 4 + MOST_SUMS);
+    room(t, 5 + MOST_SUMS);
     uint64_t time = now();
     guards_put(t, time);
+    computing_ends(t, time);
     put(t, time, PARALLEL_BEGIN, 0, threads, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
 }
@@ -176,13 +183,14 @@ static inline void region_end(struct thread *t, int64_t id, const void *function
     }
     put(t, time, PARALLEL_END, 0, 0, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
+    computing_begins(t, time);
 }
 
 /* The thread begins and ends its part. The member is not `here` any more when its region has ended,
  * which may be later. */
 static inline void member_begin(struct thread *t, struct member *member)
 {
-    room(t, 4 + MOST_SUMS);
+    room(t, 5 + MOST_SUMS);
     member->outer = openmp.here;
     openmp.here = member;
     uint64_t time = now();
@@ -190,14 +198,16 @@ static inline void member_begin(struct thread *t, struct member *member)
     put(t, time, TASK_BEGIN, member->level, member->number, (int64_t)(uintptr_t)member->function,
         member->region);
     counters_at(t, time);
+    computing_begins(t, time);
 }
 
 static inline void member_end(struct thread *t, struct member *member)
 {
     single_ends();
-    room(t, 4 + MOST_SUMS);
+    room(t, 5 + MOST_SUMS);
     uint64_t time = now();
     guards_put(t, time);
+    computing_ends(t, time);
     member->ended = true;
     put(t, time, TASK_END, member->level, member->number, (int64_t)(uintptr_t)member->function,
         member->region);
@@ -226,6 +236,7 @@ static inline void task_run(struct thread *t, int64_t id, const void *function)
     uint64_t time = now();
     put(t, time, TASK_RUN, 0, 0, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
+    computing_begins(t, time);
 }
 
 static inline void task_stop(struct thread *t, int64_t id, const void *function)
@@ -233,11 +244,12 @@ static inline void task_stop(struct thread *t, int64_t id, const void *function)
     if (UNLIKELY(openmp.tasks == 0))
         return;
     openmp.tasks--;
-    room(t, 2 + MOST_SUMS);
+    room(t, 3 + MOST_SUMS);
     uint64_t time = now();
     /* Of tasks that are carried out while the thread waits for its team nothing else follows. */
     if (!openmp.here || openmp.here->ended)
         guards_put(t, time);
+    computing_ends(t, time);
     put(t, time, TASK_STOP, 0, 0, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
 }

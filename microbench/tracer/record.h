@@ -100,6 +100,9 @@ enum kind {
 
     /* b: instructions, c: cycles of this thread so far; at the time of the record before it. */
     COUNTERS = 40,
+    /* b: ns that this thread waited for a processor in the computing that ends at the record behind
+     * this one; only where that is much (cpus.h). */
+    DELAYED = 41,
 
     /* The thread was held up by taking more room in its file. */
     FLUSH_BEGIN = 48,

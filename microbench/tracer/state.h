@@ -102,6 +102,10 @@ struct thread {
     pid_t id;          /* of the kernel */
     bool has_usage;    /* `usage` is known */
     uint64_t usage[2]; /* at its begin (cpus.c) */
+    uint64_t look_at;  /* when its CPU time is read next (cpus.h) */
+    uint64_t looked;   /* when it was read last, */
+    uint64_t used;     /* what it was then, */
+    uint64_t waited;   /* and what the thread had waited for a processor when that was read last */
     char *path;
     struct thread *following; /* all threads, newest first (process.c) */
     struct record nowhere[MOST_ROOM + 1];

@@ -17,6 +17,7 @@ from popmodel.phases.stretches import Stretches, bursts, regions
 from popmodel.phases.teams import measured
 from popmodel.simulator.calls import sequence_calls
 from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.processors import delays
 from popmodel.trace.states import TRACING_DISABLED
 from popmodel.units import count, plural
 
@@ -120,7 +121,9 @@ def _serial(
     notes: tuple[str, ...] = ()
     if useful is not None:
         location = _locations(structure, trace)[rows.sequence]
-        running = useful.running.inside(location, rows.begin, rows.end) / _NS
+        waited = delays(trace).inside(location, rows.begin, rows.end)
+        running = useful.running.inside(location, rows.begin, rows.end)
+        running = np.maximum(running - waited, 0) / _NS
         counts, notes = counted(trace, useful.running, location, rows.begin, rows.end)
         columns = {"useful": running, **counts}
     return [

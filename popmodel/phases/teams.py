@@ -10,6 +10,7 @@ from popmodel.phases.counted import counted
 from popmodel.phases.phase import Team
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.pieces import spread
+from popmodel.trace.processors import delays
 from popmodel.trace.tables import offsets_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def measured(
     which, location = spread(bounds[process], np.diff(bounds)[process])
     begin, end = regions.begin[which], regions.end[which]
     running = useful.running.inside(location, begin, end)
-    running = np.maximum(running - useful.apart.inside(location, begin, end), 0)
+    apart = useful.apart.inside(location, begin, end) + delays(trace).inside(location, begin, end)
+    running = np.maximum(running - apart, 0)
     calls = trace.calls()
     in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
     team = Team(

@@ -251,7 +251,8 @@ class Run:
         number = np.arange(len(events)) - np.repeat(np.cumsum(often) - often, often)
         event = np.full((len(often), int(often.max())), _NONE, dtype=np.int64)
         event[sequence, number] = events
-        length = (structure.events.end - structure.events.begin)[event] / _NS
+        lasting = structure.events.end - structure.events.begin - structure.events.delayed
+        length = lasting[event] / _NS
         seconds = np.where(event >= 0, length, np.nan)
         return Computing(int(structure.place[events[0]]), True, event, seconds)
 

@@ -86,9 +86,15 @@ class Timing:
 
 
 def timing(events: Events) -> Timing:
-    """Return the times that were traced; calls of MPI in a region are no part of it."""
-    length = (events.end - events.begin).astype(np.float64) - events.in_calls
-    return Timing(events.before, np.where(events.is_region, length, 0.0), events.after)
+    """Return the program's own times; calls of MPI and waiting for CPUs are no part of regions."""
+    length = (events.end - events.begin).astype(np.float64) - events.in_calls - events.delayed
+    inside = np.where(events.is_region, np.maximum(length, 0.0), 0.0)
+    return Timing(events.before, inside, events.after)
+
+
+def own_times(program: Program, events: Events) -> Program:
+    """Return a program without what its threads waited for CPUs."""
+    return retimed(program, events, timing(events)) if events.waited else program
 
 
 def at_place(

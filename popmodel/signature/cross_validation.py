@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from popmodel.errors import PopmodelError
 from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
 from popmodel.signature.compare_replay import carried_out
+from popmodel.signature.computing import own_times
 from popmodel.signature.recorded_times import figures
 from popmodel.trace.processors import waiting
 
@@ -33,7 +34,8 @@ def learnt_from(
     ``without`` learns a signature from some of the runs.
     """
     learnt: list[LearntRun] = []
-    ideal = [figures(structure.program).runtime for structure in structures]
+    programs = [own_times(each.program, each.events) for each in structures]
+    ideal = [figures(program).runtime for program in programs]
     runs = [run for run, seconds in zip(runs, ideal, strict=True) if seconds > 0]
     for run, seconds in zip(runs, filter(None, ideal), strict=True):
         trace = run.trace

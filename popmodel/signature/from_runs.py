@@ -31,7 +31,7 @@ from popmodel.signature.toml import Noted, number
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.caveats import devices
 from popmodel.trace.formats import FORMATS
-from popmodel.units import plural
+from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def _holds(condition: str, run: Mapping[str, float]) -> bool:
 # The signature of a run that was traced.
 
 
+_NS = 1e9
 _NOTEWORTHY = 0.02
 """By how much a replay of the signature may be off before it is said."""
 
@@ -173,7 +174,10 @@ def signature_from(
     trace, threads, processes = first.trace, first.threads, first.processes
     outline, fidelity = first.layout, first.fidelity
     found = amounts(outline, fidelity.descriptions, processes, scaling)
+    waited = max(run.structure.events.waited for run in every) / _NS
     notes = [*devices(trace), *first.structure.notes, *outline.notes]
+    if waited:
+        notes.insert(0, f"times are without {format_time(waited)} that threads waited for CPUs")
     laws: tuple[dict[str, Any], ...] = ()
     factors = let(outline, processes, threads, scaling)
     if len(every) > 1:

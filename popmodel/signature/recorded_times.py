@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.network.network import PRESETS
-from popmodel.signature.computing import Timing, retimed
+from popmodel.signature.computing import Timing, own_times, retimed
 from popmodel.simulator import replay
 from popmodel.values import dataclass
 
@@ -275,7 +275,7 @@ def kept(program: Program, events: Events, points: Sequence[Computing]) -> Fidel
     descriptions = tuple(
         describe(point.seconds, point.total / all_of_them, point.turns) for point in points
     )
-    goal = figures(program)
+    goal = figures(own_times(program, events))
 
     def found(recorded: Collection[int], seed: int) -> Figures:
         rng = np.random.default_rng(seed)

@@ -27,6 +27,7 @@ from popmodel.simulator.program import Op
 from popmodel.trace.blocks import walk, walk_locations
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.pieces import joined, spread
+from popmodel.trace.processors import delays
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.states import TRACING_DISABLED
 from popmodel.trace.tables import offsets_of
@@ -56,12 +57,15 @@ class Events:
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     # float64[E]: Computing of the sequence since its previous event, outside MPI and regions,
-    # without time in which tracing was disabled, ns.
+    # without time in which tracing was disabled or the thread waited for a CPU, ns.
     before: NDArray[np.float64]
     after: NDArray[np.float64]  # float64[S]: Computing after its last event, ns
     is_region: NDArray[np.bool_]  # bool[E]
     # float64[E]: Of a region, how long its master is in calls of MPI inside, ns; 0 of calls.
     in_calls: NDArray[np.float64]
+    # float64[E]: Of a region, the longest that a thread of its team waited for a CPU, ns.
+    delayed: NDArray[np.float64]
+    waited: float  # What all this has left out, ns
     # int64[E + 1]: Operations of event e are rows ``first[e] .. first[e + 1]`` of the program; none
     # of a region.
     first: NDArray[np.int64]
@@ -119,6 +123,10 @@ def events_of(program: Program, trace: Trace | None = None) -> Events:
         before = np.append(before, none.astype(np.float64))[order]
         _compute(trace, program.processes, sequence, begin, end, before, after)
         in_calls = np.append(in_calls, _in_calls(trace, spans))[order]
+    delayed, waited = np.zeros(len(call)), 0.0
+    if trace is not None and len(delays(trace)):
+        waited = float(delays(trace).total().sum())
+        _without_delays(program, trace, sequence, (begin, end), is_region, (before, after, delayed))
     insides: tuple[str, ...] = ("",)
     inside = np.zeros(len(call), np.int64)
     if trace is not None:
@@ -133,6 +141,8 @@ def events_of(program: Program, trace: Trace | None = None) -> Events:
         after=after,
         is_region=is_region,
         in_calls=in_calls,
+        delayed=delayed,
+        waited=waited,
         first=offsets_of(operations),
         name=name.astype(np.int32),
         names=names,
@@ -235,6 +245,35 @@ def _compute(
         nowhere = np.zeros(len(since), np.int64)
         computing = (until - since - held.inside(nowhere, since, until)).astype(np.float64)
         before[mine], after[process] = computing[:-1], computing[-1]
+
+
+def _without_delays(
+    program: Program,
+    trace: Trace,
+    sequence: NDArray[np.int64],
+    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
+    is_region: NDArray[np.bool_],
+    times: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+) -> None:
+    """Take from the computing of events, and from regions, what was waited for a CPU in it."""
+    (begin, end), (before, after, delayed), told = spans, times, delays(trace)
+    location = np.asarray(trace.process_offsets[:-1], np.int64)
+    if len(program.threads):
+        location = np.asarray(sequence_calls(trace.whole or trace).location, np.int64)
+    for number, thread in enumerate(location.tolist()):
+        mine = slice(*np.searchsorted(sequence, (number, number + 1)).tolist())
+        since = np.append(trace.begin, np.maximum.accumulate(end[mine]))
+        until = np.maximum(np.append(begin[mine], max(trace.end, int(since[-1]))), since)
+        waited = told.inside(np.full(len(since), thread), since, until).astype(np.float64)
+        before[mine] = np.maximum(before[mine] - waited[:-1], 0.0)
+        after[number] = max(float(after[number]) - float(waited[-1]), 0.0)
+    rows = np.flatnonzero(is_region)
+    bounds = np.asarray(trace.process_offsets, np.int64)
+    first, last = bounds[sequence[rows]], bounds[sequence[rows] + 1]
+    for thread in range(int((last - first).max(initial=0))):
+        some = rows[first + thread < last]
+        of_team = bounds[sequence[some]] + thread
+        delayed[some] = np.maximum(delayed[some], told.inside(of_team, begin[some], end[some]))
 
 
 def _insides(

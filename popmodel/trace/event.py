@@ -63,6 +63,7 @@ class Event(IntEnum):
     SHARING = auto()  #: threads of the run that may use no others
     USED = auto()  #: ns that it was on a processor
     WAITED = auto()  #: ns that it waited for one
+    DELAYED = auto()  #: ns that it waited for one in the computing that ends here
     LEFT_OUT = auto()  #: calls of a kind are not recorded anymore (`popmodel.trace.left_out`)
     CRITICAL_PATH = auto()  #: whether the process is on the critical path of a replay
 

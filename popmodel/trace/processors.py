@@ -17,6 +17,7 @@ from popmodel.units import plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from popmodel.trace.instants import Instants
     from popmodel.trace.trace import Trace
 
 _NOTEWORTHY = 0.02  # of the time of all threads
@@ -73,6 +74,19 @@ def waiting(trace: Trace) -> float:
     whole = trace.whole or trace
     used, waited = (int(whole.marks(mark).total().sum()) for mark in (Event.USED, Event.WAITED))
     return waited / max(used + waited, 1)
+
+
+def delays(trace: Trace) -> Instants:
+    """What threads waited for a CPU in the computing that ends at each instant, ns.
+
+    Times of a program's own computing are without it: those of signatures, phases and studies.
+    Metrics of a trace are of its time as it passed.
+    """
+
+    def told(trace: Trace) -> Instants:
+        return trace.records.counters((Event.DELAYED,), slice(0, trace.locations))[0]
+
+    return trace.derived("delays", told)
 
 
 def _percent(share: float) -> str:

@@ -117,6 +117,7 @@ class EventMaker:
             switched = np.flatnonzero(kind == Kind.TRACING)
             events.add(switched, 0, Event.TRACING, records["a"][switched] != 0)
             self._add_counters(events, records)
+            self._add_delays(events, records)
         return events.rows()
 
     def _add_calls(self, events: _Lines, records: NDArray[np.void], calls: InCalls) -> None:
@@ -255,6 +256,11 @@ class EventMaker:
 
     def _number(self, record: np.void) -> int:
         return self._tables.regions[int(record["a"])]
+
+    def _add_delays(self, events: _Lines, records: NDArray[np.void]) -> None:
+        """What was waited for a processor in the computing that ends."""
+        rows = np.flatnonzero(records["kind"] == Kind.DELAYED)
+        events.add(rows, 0, Event.DELAYED, records["b"][rows])
 
     def _add_counters(self, events: _Lines, records: NDArray[np.void]) -> None:
         """Counts since the reading before, on the line of the record that they follow."""

@@ -134,6 +134,7 @@ class Kind(IntEnum):
     TRACING = 34
     LEFT_OUT = 35
     COUNTERS = 40
+    DELAYED = 41
     FLUSH_BEGIN = 48
     FLUSH_END = 49
     END = 63

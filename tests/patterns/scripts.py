@@ -189,6 +189,8 @@ def structure(
             after=np.zeros(ranks),
             is_region=np.array([places[p].region for p in place], bool),
             in_calls=none.astype(np.float64),
+            delayed=none.astype(np.float64),
+            waited=0.0,
             first=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             name=np.array([names.index(places[p].name) for p in place], np.int32),
             names=names,

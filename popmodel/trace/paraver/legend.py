@@ -41,6 +41,7 @@ _OWN: Mapping[Event, str] = {
     Event.SHARING: "Threads that may use only these CPUs",
     Event.USED: "Time on a CPU, ns",
     Event.WAITED: "Time waiting for a CPU, ns",
+    Event.DELAYED: "Time waiting for a CPU in the computing that ends, ns",
     Event.CALLER: "Caller at level 1",
     Event.CALLER_LINE: "Caller line at level 1",
 }

@@ -64,6 +64,7 @@ NUMBERS: Mapping[Event, int] = {
     Event.SHARING: 40009003,
     Event.USED: 40009004,
     Event.WAITED: 40009005,
+    Event.DELAYED: 40009006,
     Event.LEFT_OUT: 40009101,
     Event.CRITICAL_PATH: 40009201,
 }

@@ -29,6 +29,7 @@ _OF_THE_RUN = tuple(
         Event.SHARING,
         Event.USED,
         Event.WAITED,
+        Event.DELAYED,
     )
 )
 

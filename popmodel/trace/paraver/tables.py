@@ -157,11 +157,13 @@ class ParaverRecords(Records):
         return told
 
     def counters(self, counters: Sequence[Event], locations: slice) -> list[Instants]:
-        """Readings of hardware counters of some locations, whatever numbers the trace has."""
+        """Readings of counters of some locations; of hardware's whatever numbers the trace has."""
         types = [self._types_of_counter(counter) for counter in counters]
         return instants(self._having(*itertools.chain(*types)).at(locations), *types)
 
     def _types_of_counter(self, counter: Event) -> list[int]:
+        if counter not in COUNTERS:
+            return [NUMBERS[counter]]
         named = self.labels.event_types.items()
         types = {type_ for type_, text in named if text.split()[:1] == [COUNTERS[counter]]}
         return sorted({*types, NUMBERS[counter]})
