@@ -111,7 +111,7 @@ static inline struct record *leave_at(struct thread *t, int call, uint32_t state
         put(t, t->time, LEAVE, call, state, calls, gaps);
         if (UNLIKELY(watching() & COUNTING))
             put_counters(t, t->time);
-        computing_begins(t, t->time);
+        computing_begins(t, t->time, IN_CALL);
     }
     t->depth = 0;
     return leave;

@@ -84,14 +84,15 @@ void usage_begin(struct thread *t)
     t->look_at = t->looked + LOOK_EVERY;
 }
 
-void delay_look(struct thread *t, uint64_t time, bool computed)
+void delay_look(struct thread *t, uint64_t time, enum look what)
 {
     uint64_t used = cpu_time(), passed = time - t->looked;
     uint64_t off = passed > used - t->used ? passed - (used - t->used) : 0;
     t->looked = time;
     t->look_at = time + LOOK_EVERY;
     t->used = used;
-    if (LIKELY(!computed || off < NOTEWORTHY))
+    bool is_first = t->offset == 0 && t->next == t->begun; /* that was before the trace */
+    if (LIKELY(what == IN_CALL || off < NOTEWORTHY || is_first))
         return;
     uint64_t usage[2];
     int kept = errno;
@@ -102,7 +103,7 @@ void delay_look(struct thread *t, uint64_t time, bool computed)
         if (waited > off)
             waited = off;
         if (waited >= NOTEWORTHY)
-            put(t, time, DELAYED, 0, 0, (int64_t)waited, 0);
+            put(t, time, DELAYED, 0, what == IN_TEAM, (int64_t)waited, 0);
     }
     errno = kept;
 }

@@ -17,27 +17,29 @@ void usage_end(struct thread *);
 /* Tells the meta file what the thread has used since then; of one that is there still. */
 void usage_tell(const struct thread *);
 
-/* What a thread waited for a processor while it computed. Its CPU time is read where computing
- * begins and ends, which takes some 250 ns, but not again within LOOK_EVERY: short bursts share a
- * reading with what is between them. Where it is less than the time that passed by NOTEWORTHY or
- * more, the kernel is asked what the thread waited, and a record says it. So a thread that has its
- * processor to itself records nothing. */
-#define LOOK_EVERY 20000u /* ns */
+/* What a thread waited for a processor while it computed, or when it was woken up by its team. Its
+ * CPU time is read where computing begins and ends, which takes some 250 ns, but not again within
+ * LOOK_EVERY: short bursts share a reading with what is between them. Where it is less than the time
+ * that passed by NOTEWORTHY or more, the kernel is asked what the thread waited, and a record says
+ * it. So a thread that has its processor to itself records nothing. In calls of MPI nobody asks. */
+#define LOOK_EVERY 50000u /* ns */
 #define NOTEWORTHY 20000u /* ns */
 
-void delay_look(struct thread *, uint64_t time, bool computed);
+enum look { IN_COMPUTING, IN_TEAM, IN_CALL };
+void delay_look(struct thread *, uint64_t time, enum look);
 
 /* Where computing ends; there is room for a record, which stands before what ends it. */
 static inline void computing_ends(struct thread *t, uint64_t time)
 {
     if (UNLIKELY(time >= t->look_at))
-        delay_look(t, time, true);
+        delay_look(t, time, IN_COMPUTING);
 }
 
-static inline void computing_begins(struct thread *t, uint64_t time)
+/* Where it begins behind a call, or behind waiting for the team: then with room for a record. */
+static inline void computing_begins(struct thread *t, uint64_t time, enum look behind)
 {
     if (UNLIKELY(time >= t->look_at))
-        delay_look(t, time, false);
+        delay_look(t, time, behind);
 }
 
 #endif

@@ -135,7 +135,7 @@ static inline void construct_leave(struct thread *t, enum construct construct, i
     uint64_t time = now();
     construct_put(t, time, OMP_LEAVE, construct, lock);
     if (waits(construct))
-        computing_begins(t, time);
+        computing_begins(t, time, IN_TEAM);
 }
 
 /* The thread carries out the body of a single construct. libgomp has an entry at its begin only, so
@@ -183,7 +183,7 @@ static inline void region_end(struct thread *t, int64_t id, const void *function
     }
     put(t, time, PARALLEL_END, 0, 0, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
-    computing_begins(t, time);
+    computing_begins(t, time, IN_TEAM);
 }
 
 /* The thread begins and ends its part. The member is not `here` any more when its region has ended,
@@ -198,7 +198,7 @@ static inline void member_begin(struct thread *t, struct member *member)
     put(t, time, TASK_BEGIN, member->level, member->number, (int64_t)(uintptr_t)member->function,
         member->region);
     counters_at(t, time);
-    computing_begins(t, time);
+    computing_begins(t, time, IN_TEAM);
 }
 
 static inline void member_end(struct thread *t, struct member *member)
@@ -232,11 +232,11 @@ static inline void task_run(struct thread *t, int64_t id, const void *function)
     if (UNLIKELY(watching() & PAUSED))
         return;
     openmp.tasks++;
-    room(t, 2);
+    room(t, 3);
     uint64_t time = now();
     put(t, time, TASK_RUN, 0, 0, (int64_t)(uintptr_t)function, id);
     counters_at(t, time);
-    computing_begins(t, time);
+    computing_begins(t, time, IN_TEAM);
 }
 
 static inline void task_stop(struct thread *t, int64_t id, const void *function)

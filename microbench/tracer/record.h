@@ -100,8 +100,9 @@ enum kind {
 
     /* b: instructions, c: cycles of this thread so far; at the time of the record before it. */
     COUNTERS = 40,
-    /* b: ns that this thread waited for a processor in the computing that ends at the record behind
-     * this one; only where that is much (cpus.h). */
+    /* b: ns that this thread waited for a processor, only where that is much (cpus.h). a: 0 in the
+     * computing that ends at the record behind this one, 1 in the waiting for other threads of its
+     * team that has ended at the record before it. */
     DELAYED = 41,
 
     /* The thread was held up by taking more room in its file. */

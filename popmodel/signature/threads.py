@@ -17,6 +17,7 @@ from popmodel.signature.outline import Team
 from popmodel.signature.toml import Noted
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.pieces import spread
+from popmodel.trace.processors import delays
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -94,12 +95,13 @@ def _times(trace: Trace, structure: Structure, event: NDArray[np.int64]) -> _Tim
     which, location = spread(bounds[process], threads)
     first, last = structure.events.begin[event], structure.events.end[event]
     begin, end = first[which], last[which]
-    busy = running.inside(location, begin, end)
+    busy = running.inside(location, begin, end) - delays(trace).inside(location, begin, end)
+    busy, delayed = np.maximum(busy, 0), structure.events.delayed[event]
     useful = np.maximum(busy - found.useful.apart.inside(location, begin, end), 0)
     in_calls = found.in_calls.inside(location, begin, end)
     waiting = found.waiting.inside(location, begin, end)
     waiting = waiting + running.waits.inside(location, begin, end)
-    idle = np.maximum(end - begin - busy - in_calls, 0)
+    idle = np.maximum(end - begin - delayed[which] - busy - in_calls, 0)
 
     def average(times: NDArray[np.int64]) -> NDArray[np.float64]:
         mean: NDArray[np.float64] = np.add.reduceat(times, starts) / (threads * _NS)
@@ -108,7 +110,7 @@ def _times(trace: Trace, structure: Structure, event: NDArray[np.int64]) -> _Tim
     return _Times(
         average(useful),
         np.maximum.reduceat(useful, starts) / _NS,
-        (last - first - in_calls[starts]) / _NS,
+        (last - first - in_calls[starts] - delayed) / _NS,
         average(idle),
         average(waiting),
     )

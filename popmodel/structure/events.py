@@ -25,11 +25,12 @@ from popmodel.arrays import numbered
 from popmodel.simulator.calls import sequence_calls
 from popmodel.simulator.program import Op
 from popmodel.trace.blocks import walk, walk_locations
+from popmodel.trace.event import Event
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.pieces import joined, spread
 from popmodel.trace.processors import delays
 from popmodel.trace.regions import parallel_regions
-from popmodel.trace.states import TRACING_DISABLED
+from popmodel.trace.states import RUNNING, TRACING_DISABLED
 from popmodel.trace.tables import offsets_of
 from popmodel.trace.user_regions import user_regions
 from popmodel.values import dataclass
@@ -63,7 +64,7 @@ class Events:
     is_region: NDArray[np.bool_]  # bool[E]
     # float64[E]: Of a region, how long its master is in calls of MPI inside, ns; 0 of calls.
     in_calls: NDArray[np.float64]
-    # float64[E]: Of a region, the longest that a thread of its team waited for a CPU, ns.
+    # float64[E]: Of a region, what it lasted longer as its threads waited for CPUs, ns.
     delayed: NDArray[np.float64]
     waited: float  # What all this has left out, ns
     # int64[E + 1]: Operations of event e are rows ``first[e] .. first[e + 1]`` of the program; none
@@ -268,12 +269,30 @@ def _without_delays(
         before[mine] = np.maximum(before[mine] - waited[:-1], 0.0)
         after[number] = max(float(after[number]) - float(waited[-1]), 0.0)
     rows = np.flatnonzero(is_region)
+    delayed[rows] = _delayed_regions(trace, sequence[rows], begin[rows], end[rows])
+
+
+def _delayed_regions(
+    trace: Trace,
+    process: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """How much longer regions lasted because threads of their teams waited for CPUs, ns.
+
+    As long as all of them waited; but regions last as long as their busiest thread computes.
+    """
     bounds = np.asarray(trace.process_offsets, np.int64)
-    first, last = bounds[sequence[rows]], bounds[sequence[rows] + 1]
-    for thread in range(int((last - first).max(initial=0))):
-        some = rows[first + thread < last]
-        of_team = bounds[sequence[some]] + thread
-        delayed[some] = np.maximum(delayed[some], told.inside(of_team, begin[some], end[some]))
+    which, thread = spread(bounds[process], np.diff(bounds)[process])
+    span = thread, begin[which], end[which]
+    waited = delays(trace).inside(*span)
+    own = trace.records.in_state(RUNNING).inside(*span) - waited
+    busiest = np.zeros(len(process), np.int64)
+    np.maximum.at(busiest, which, own)
+    waited += delays(trace, Event.WOKEN).inside(*span)
+    in_team = np.bincount(which, waited, len(process))
+    lasted: NDArray[np.float64] = np.clip(in_team, 0.0, np.maximum(end - begin - busiest, 0))
+    return lasted
 
 
 def _insides(

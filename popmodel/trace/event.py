@@ -64,6 +64,7 @@ class Event(IntEnum):
     USED = auto()  #: ns that it was on a processor
     WAITED = auto()  #: ns that it waited for one
     DELAYED = auto()  #: ns that it waited for one in the computing that ends here
+    WOKEN = auto()  #: ns that it waited for one at the end of a wait for its team
     LEFT_OUT = auto()  #: calls of a kind are not recorded anymore (`popmodel.trace.left_out`)
     CRITICAL_PATH = auto()  #: whether the process is on the critical path of a replay
 

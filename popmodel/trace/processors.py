@@ -76,17 +76,17 @@ def waiting(trace: Trace) -> float:
     return waited / max(used + waited, 1)
 
 
-def delays(trace: Trace) -> Instants:
+def delays(trace: Trace, kind: Event = Event.DELAYED) -> Instants:
     """What threads waited for a CPU in the computing that ends at each instant, ns.
 
     Times of a program's own computing are without it: those of signatures, phases and studies.
-    Metrics of a trace are of its time as it passed.
+    Metrics of a trace are of its time as it passed. `Event.WOKEN`: when their team woke them up.
     """
 
     def told(trace: Trace) -> Instants:
-        return trace.records.counters((Event.DELAYED,), slice(0, trace.locations))[0]
+        return trace.records.counters((kind,), slice(0, trace.locations))[0]
 
-    return trace.derived("delays", told)
+    return trace.derived(f"delays {kind.name}", told)
 
 
 def _percent(share: float) -> str:

@@ -258,9 +258,10 @@ class EventMaker:
         return self._tables.regions[int(record["a"])]
 
     def _add_delays(self, events: _Lines, records: NDArray[np.void]) -> None:
-        """What was waited for a processor in the computing that ends."""
+        """What was waited for a processor in the computing that ends, or when woken up."""
         rows = np.flatnonzero(records["kind"] == Kind.DELAYED)
-        events.add(rows, 0, Event.DELAYED, records["b"][rows])
+        kinds = np.where(records["a"][rows] == 0, Event.DELAYED, Event.WOKEN)
+        events.add(rows, 0, kinds, records["b"][rows])
 
     def _add_counters(self, events: _Lines, records: NDArray[np.void]) -> None:
         """Counts since the reading before, on the line of the record that they follow."""

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tracer.builder import Run as Made
 from tracer.traced import Run
 
 from popmodel import trace as reader
+from popmodel.efficiency.measure import useful_times
+from popmodel.phases import phases
+from popmodel.structure import find
 from popmodel.trace.event import Event
+from popmodel.trace.processors import delays
 from popmodel.tracer.merge import merge
 from popmodel.tracer.meta import parse, sharing
+from popmodel.tracer.records import Kind
 
 BETWEEN = 2_000_000
 """What passes between the times that are told and those that are counted, ns."""
@@ -62,3 +69,63 @@ def test_a_real_run_records_them(run: Run, program: Callable[..., Path]) -> None
             # what MPI takes to start and to stop is no part of it
             (begin,), (end,) = process.events("mpi"), process.events("finalize")
             assert usage["used"] + usage["waited"] < end["time"] - begin["time"] + BETWEEN
+
+
+def test_what_was_waited_while_computing_is_no_time_of_phases_and_signatures(
+    tmp_path: Path,
+) -> None:
+    """Of 10 iterations of 20 us one lasts 5 us longer, as the thread waited for a CPU."""
+    run = Made(1)
+    process = run.process(0, begin=0)
+    thread = process.thread()
+    thread.call("Init", 0, 100)
+    time = 100
+    for step in range(10):
+        time += 20_000 + 5_000 * (step == 6)
+        if step == 6:
+            thread.put(time, Kind.DELAYED, b=5_000)
+        thread.call("Allreduce", time, time + 50, a=1, b=8, c=8)
+        time += 50
+    thread.call("Finalize", time, time + 100)
+    process.end(time + 100)
+    merge(run.write(tmp_path / "raw"), tmp_path / "x.prv")
+    trace = reader.read(tmp_path / "x.prv", cache=False)
+    assert delays(trace).value.tolist() == [5_000]
+    structure = find(trace)
+    collective = structure.events.name == structure.events.names.index("MPI_Allreduce")
+    assert structure.events.before[collective].tolist() == [20_000.0] * 10
+    found = phases(structure, trace)
+    longest = max(float(phase.wall.sum()) for phase in found.phases)
+    assert longest == pytest.approx(200e-6)
+    running = useful_times(trace).running  # of metrics: as it passed
+    assert int((running.end - running.begin).sum()) >= 205_000
+
+
+@pytest.mark.long(after=20)
+def test_a_busy_machine_changes_no_times_of_the_program(
+    run: Run, program: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Beside two busy loops on its CPU a run lasts longer, and its phases are what they were."""
+    cpu = min(os.sched_getaffinity(0))
+    found = {}
+    for name, hogs in (("quiet", 0), ("busy", 2)):
+        loop = ["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]
+        beside = [subprocess.Popen(loop) for _ in range(hogs)]
+        raw = tmp_path / name
+        raw.mkdir()
+        try:
+            done = run.start(
+                1, "env", f"POPMODEL_TRACE_DIR={raw}", "taskset", "-c", str(cpu), program("steady")
+            )
+        finally:
+            for each in beside:
+                each.kill()
+                each.wait()
+        assert done.returncode == 0, done.stderr
+        merge(raw, tmp_path / f"{name}.prv")
+        trace = reader.read(tmp_path / f"{name}.prv", cache=False)
+        structure = find(trace)
+        collective = structure.events.name == structure.events.names.index("MPI_Allreduce")
+        found[name] = trace.end - trace.begin, np.median(structure.events.before[collective])
+    assert found["busy"][0] > 1.3 * found["quiet"][0]
+    assert found["busy"][1] == pytest.approx(found["quiet"][1], rel=0.15)

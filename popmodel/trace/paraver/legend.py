@@ -42,6 +42,7 @@ _OWN: Mapping[Event, str] = {
     Event.USED: "Time on a CPU, ns",
     Event.WAITED: "Time waiting for a CPU, ns",
     Event.DELAYED: "Time waiting for a CPU in the computing that ends, ns",
+    Event.WOKEN: "Time waiting for a CPU when woken up by the team, ns",
     Event.CALLER: "Caller at level 1",
     Event.CALLER_LINE: "Caller line at level 1",
 }

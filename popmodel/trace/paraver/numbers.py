@@ -65,6 +65,7 @@ NUMBERS: Mapping[Event, int] = {
     Event.USED: 40009004,
     Event.WAITED: 40009005,
     Event.DELAYED: 40009006,
+    Event.WOKEN: 40009007,
     Event.LEFT_OUT: 40009101,
     Event.CRITICAL_PATH: 40009201,
 }

@@ -30,6 +30,7 @@ _OF_THE_RUN = tuple(
         Event.USED,
         Event.WAITED,
         Event.DELAYED,
+        Event.WOKEN,
     )
 )
 
