@@ -12,8 +12,8 @@ from popmodel.errors import FileError, UsageError
 from popmodel.runs.checks import checked
 from popmodel.runs.files import is_table, read_file
 from popmodel.runs.measurement import Measurement, from_run
+from popmodel.runs.sites import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
-from popmodel.structure.same_program import difference
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM
 from popmodel.units import plural
@@ -60,7 +60,12 @@ def read_runs(
             continue
         held = one if isinstance(one, Trace) else path
         trace = trace_of(held, application=application)
-        _refuse_another_program(traces, trace)
+        if traces and (told := difference(traces[0], trace)):
+            raise FileError(
+                trace.path,
+                f"not the program of {traces[0].path}: {told}",
+                hint="give runs of one program, best of one build",
+            )
         runs.append(_traced(trace, said, known, part))
         traces.append(trace)
     kept, doubts = checked(runs, settled)
@@ -101,11 +106,9 @@ def _once(given: list[Named]) -> tuple[list[Named], list[str]]:
             again.append(path)
         else:
             found[key] = one, path, said
-    warnings = []
-    if again:
-        files = plural(len(again), "file is", "files are")
-        warnings.append(f"{files} named again, first {again[0]}: read once")
-    return list(found.values()), warnings
+    files = plural(len(again), "file is", "files are")
+    said_once = [f"{files} named again, first {path}: read once" for path in again[:1]]
+    return list(found.values()), said_once
 
 
 def _traced(
@@ -122,13 +125,3 @@ def _traced(
         if values[name] <= 0:
             raise UsageError(f"{trace.path}: {name} must be above 0, not {values[name]:g}")
     return from_run(analyse(trace, part=asked.of_run(trace)), values)
-
-
-def _refuse_another_program(traces: list[Trace], trace: Trace) -> None:
-    found = difference(traces[0], trace) if traces else None
-    if found is not None:
-        raise FileError(
-            trace.path,
-            f"not the program of {traces[0].path}: {found}",
-            hint="give runs of one program, best of one build",
-        )

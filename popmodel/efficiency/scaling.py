@@ -18,7 +18,7 @@ from popmodel.efficiency.family import Evaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value
-from popmodel.structure.same_program import ANYWHERE
+from popmodel.simulator.mpi_calls import ANYWHERE
 from popmodel.values import dataclass
 
 Mode = Literal["strong", "weak"]

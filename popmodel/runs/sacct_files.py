@@ -20,15 +20,12 @@ from popmodel.units import plural
 _DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){1,2}(?:\.\d+)?)")
 _LAUNCHERS = re.compile(r"(orted|prted|prte|hydra_\w+|pmi_proxy|mpiexec|mpirun)")
 """Steps in which a launcher of MPI starts processes that Slurm does not know."""
-_TASKS, _CPUS = ("NTasks",), ("AllocCPUS", "NCPUS")
-_NODES = ("NNodes", "AllocNodes")
-_DONE = "COMPLETED"
+_CPUS, _NODES = ("AllocCPUS", "NCPUS"), ("NNodes", "AllocNodes")
 
 
 def is_sacct(text: str) -> bool:
     """Whether a text is what ``sacct -P`` prints: its first line names columns."""
-    heads = text.split("\n", 1)[0].split("|")
-    return "JobID" in heads and len(heads) > 1
+    return "|" in text and "JobID" in text.split("\n", 1)[0].split("|")
 
 
 def read_sacct(
@@ -76,11 +73,10 @@ def read_sacct(
 
 
 def _check_heads(heads: Sequence[str], told: Mapping[str, str], top: Place) -> None:
-    needed = [("JobID",), ("ElapsedRaw", "Elapsed")]
-    needed += [] if "processes" in told else [_TASKS]
-    needed += [] if "threads" in told else [("CPUsPerTask", *_CPUS)]
-    for names in needed:
-        if not any(name in heads for name in names):
+    needed = {"": ("JobID",), "runtime": ("ElapsedRaw", "Elapsed")}
+    needed |= {"processes": ("NTasks",), "threads": ("CPUsPerTask", *_CPUS)}
+    for quantity, names in needed.items():
+        if quantity not in told and not any(name in heads for name in names):
             raise top.error(
                 f"has no column {' or '.join(names)}",
                 "print it with sacct -P -o JobID,NTasks,AllocCPUS,NNodes,ElapsedRaw,State",
@@ -97,8 +93,8 @@ def _runs_of_job(lines: Sequence[Row], told: Mapping[str, str]) -> Sequence[Row]
 
 def _not_a_run(row: Row, told: Mapping[str, str]) -> str | None:
     """Why a line is not taken; None of a run."""
-    state = row.values.get("State", _DONE).split(" ")[0]
-    if state != _DONE:
+    state = row.values.get("State", "COMPLETED").split(" ")[0]
+    if state != "COMPLETED":
         return f"state {state}" if state else "no state"
     if "processes" not in told and not row.values.get("NTasks"):
         return (

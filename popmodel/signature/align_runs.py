@@ -31,10 +31,10 @@ from popmodel.signature.layout import laid_out
 from popmodel.signature.phase_times import instructions
 from popmodel.signature.recorded_times import kept
 from popmodel.signature.threads import team
+from popmodel.simulator.mpi_calls import ANYWHERE
 from popmodel.simulator.program import Op
 from popmodel.structure.find import find
 from popmodel.structure.nest import Leaf
-from popmodel.structure.same_program import ANYWHERE
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

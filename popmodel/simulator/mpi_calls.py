@@ -69,6 +69,8 @@ _BY_NAME = {
 
 _LOOKS = ("MPI_Probe", "MPI_Iprobe", "MPI_Mprobe", "MPI_Improbe", "MPI_Request_get_status")
 
+ANYWHERE = frozenset({"MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce"})
+"""Communication that most programs have, which tells none from another."""
 BUFFERED = ("MPI_Bsend", "MPI_Ibsend")
 """Sends that never wait for their receive."""
 
