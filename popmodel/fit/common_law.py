@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from popmodel.fit.law import FIT, TRACE, Constant, Law, law
-from popmodel.fit.samples import END, UNKNOWN_ERROR, Sample
+from popmodel.fit.samples import END, UNKNOWN_ERROR, Array, Sample
+from popmodel.fit.terms import read_form
 from popmodel.values import dataclass
 
 SMALL = 0.005
 """Share of the sum in all runs below which a part has no say in laws."""
 _CONTRADICTS = 3.0  # standard deviations
+_MOST = 6  # laws, beside that of the hint
 _LAWLESS = 0.15  # error of a law, from which there is none
 _UNSTATED = 0.05  # relative error of a part that nobody stated: between runs and within
 
@@ -42,9 +44,9 @@ def pooled(
 ) -> tuple[Pool, ...]:
     """Find out which parts of a program grow alike, and by which laws.
 
-    Parts that agree with the first hint come first, then those that agree with the law of what is
-    left, and so on; a part that agrees with none has a law of its own. Parts below `SMALL` that
-    agree with no other follow the first law. Parts that follow no law have that of their sum.
+    Parts that agree with the first hint come first, then those that grow as the largest of what is
+    left does, and so on. Parts below `SMALL`, and what is left behind `_MOST` laws, go with those
+    that they agree with best. Parts that follow no law have that of their sum.
     """
     if not parts:
         raise ValueError("a pool needs at least one part")
@@ -54,24 +56,19 @@ def pooled(
             raise ValueError("parts must have values of the same runs, in the same order")
     parts = [[_with_runs(one, between) for one in part] for part in parts]
     values = np.array([[one.value for one in part] for part in parts])
-    some = np.flatnonzero(values.sum(axis=1) > 0).tolist()
+    errors = np.array([[one.relative_error or UNKNOWN_ERROR for one in part] for part in parts])
     # of each run: what stays is a small part of few processes and a large one of many
     shares = (values / np.maximum(values.sum(axis=0), 1e-300)).max(axis=1)
-    large = [i for i in some if shares[i] >= SMALL] or some
-    pools: list[tuple[Law, list[int]]] = []
-    left = set(large)
-    while left:
-        members, found = _alike(parts, sorted(left), hints, between, first=not pools)
-        pools.append((found, members))
-        left -= set(members)
+    order = [i for i in np.argsort(-shares, kind="stable").tolist() if shares[i] > 0]
+    if not order:
+        return ()
+    groups = _alike(parts, order, values, errors, shares, hints)
+    pools = [(law(_summed(parts, members, between), hints=hints), members) for members in groups]
     wild = [one for one in pools if one[0].error is not None and one[0].error > _LAWLESS]
     if len(wild) > 1:  # parts are not told apart alike in all runs: what one lacks another one has
         members = sorted(i for _, each in wild for i in each)
         found = law(_summed(parts, members, between), hints=hints)
         pools = [*(one for one in pools if one not in wild), (found, members)]
-    for i in sorted(set(some) - set(large)):
-        agreeing = [members for found, members in pools if _excess(parts[i], found) <= 1]
-        (agreeing[0] if agreeing else pools[0][1]).append(i)
     return tuple(_pool(parts, sorted(members), found) for found, members in pools)
 
 
@@ -98,30 +95,52 @@ def _doubted(found: Law) -> Law:
 
 def _alike(
     parts: Sequence[Sequence[Sample]],
-    left: Sequence[int],
+    order: Sequence[int],
+    values: Array,
+    errors: Array,
+    shares: Array,
     hints: Sequence[str],
-    between: float | None,
-    *,
-    first: bool,
-) -> tuple[list[int], Law]:
-    """Parts that agree with the law of their sum, and that law."""
-    members = list(left)
-    if first and hints:
-        agreeing = [i for i in left if _excess(parts[i], _hinted(parts[i], hints)) <= 1]
-        members = agreeing or members
-    while True:
-        found = law(_summed(parts, members, between), hints=hints)
-        against = {i: excess for i in members if (excess := _excess(parts[i], found)) > 1}
-        if not against or len(members) == 1:
-            return members, found
-        # one after the other: without the worst the sum is another
-        members.remove(max(against, key=lambda i: against[i]))
+) -> list[list[int]]:
+    """Parts in groups that grow alike from run to run, the largest parts first."""
+    left = [i for i in order if shares[i] >= SMALL] or [*order]
+    groups: list[list[int]] = []
+    if hints:
+        rows = [one.configuration for one in parts[0]]
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        form = np.sum([term.at(columns) for term in read_form(hints[0])], axis=0)
+        members = [i for i in left if _apart(values[i], errors[i], form) <= 1]
+        others = values[[i for i in left if i not in members]].sum(axis=0)
+        if members and _apart(others, np.full(len(others), UNKNOWN_ERROR), form) <= 1:
+            members = left  # what is slow by chance in one of the others is fast in another one
+        groups += [members] if members else []
+        left = [i for i in left if i not in members]
+    while left and len(groups) < _MOST:
+        choices = []
+        for start in (left, left[:1]):  # as the sum of all, else as the largest
+            members = start
+            for _ in range(2):
+                like = values[members].sum(axis=0)
+                beside = errors[members[0]] if len(members) == 1 else np.zeros(len(like))
+                apart = [_apart(values[i], np.hypot(errors[i], beside), like) for i in left]
+                members = [i for i, one in zip(left, apart, strict=True) if one <= 1] or left[:1]
+            choices.append(members)
+        groups.append(max(choices, key=lambda members: float(shares[members].sum())))
+        left = [i for i in left if i not in groups[-1]]
+    sums = [values[members].sum(axis=0) for members in groups]
+    for i in set(order).difference(*groups):
+        nearest = int(np.argmin([_apart(values[i], errors[i], like) for like in sums]))
+        groups[nearest].append(i)
+    return groups
 
 
-def _hinted(part: Sequence[Sample], hints: Sequence[str]) -> Law:
-    """The first hinted form through one point of a part."""
-    there = [one for one in part if one.value > 0]
-    return law(there[-1:], forms=hints[:1], hints=hints[:1])
+def _apart(values: Array, errors: Array, like: Array) -> float:
+    """By how much a part grows otherwise than another one; above 1 more than errors allow."""
+    there = (values > 0) & (like > 0)
+    if np.count_nonzero(there) < 2:
+        return 0.0
+    logs, weights = np.log(values[there] / like[there]), errors[there] ** -2.0
+    mean = float(logs @ weights / weights.sum())
+    return float((logs - mean) ** 2 @ weights) / (_CONTRADICTS**2 * (len(logs) - 1))
 
 
 def _with_runs(one: Sample, between: float | None) -> Sample:
