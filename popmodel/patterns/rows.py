@@ -74,25 +74,33 @@ class CallLists:
         places: Sequence[int],
         execution: int | None = None,
         compute: Collection[int] | None = None,
-        *,
-        among: NDArray[np.int64] | None = None,
-        inside: bool = False,
     ) -> Rows:
-        """List the calls between some places: of an execution, or what most do (of some)."""
+        """List the calls between some places."""
+        nodes, total = _select(self.structure.nest, frozenset(places), 1)
+        wanted = frozenset(places if compute is None else compute)
+        return self.of(nodes, total, wanted, execution)
+
+    def of(
+        self,
+        nodes: Sequence[Node],
+        total: int,
+        compute: frozenset[int],
+        execution: int | None = None,
+        among: NDArray[np.int64] | None = None,
+    ) -> Rows:
+        """List the calls of nodes of a body: of an execution, or what most (of some) do."""
         program = self.structure.program
         if len(program.threads):
             return Rows([], why="threads call MPI on their own")
-        nodes, total = _select(self.structure.nest, frozenset(places), 1, inside)
         same = self._same(nodes, total)
         if execution is None:
             known = same if among is None else same[among]
             execution = int(np.argmax(same == np.bincount(known).argmax()))
         alike = np.flatnonzero(same == same[execution])
-        wanted = frozenset(places if compute is None else compute)
         alike = np.concatenate([[execution], alike[alike != execution]])
         requests = Requests.none(program.processes)
         try:
-            calls = self._body(nodes, total, alike, requests, wanted)
+            calls = self._body(nodes, total, alike, requests, compute)
             requests.check_none()
         except Untold as reason:
             return Rows([], np.sort(alike), total, str(reason))
@@ -267,18 +275,12 @@ def _on(ranks: NDArray[np.bool_]) -> Row:
 
 
 def _select(
-    nodes: Sequence[Node], places: frozenset[int], executions: int, inside: bool
+    nodes: Sequence[Node], places: frozenset[int], executions: int
 ) -> tuple[list[Node], int]:
     """The nodes of one body that hold exactly some places, and how often the body is executed."""
     for node in nodes:
-        if isinstance(node, Loop):
-            held = _places(node)
-            if places < held or (inside and places == held):
-                # a loop that is all of another's body is that body's only node
-                whole = places == held
-                deeper = not whole or any(_places(inner) == places for inner in node.body)
-                executions = int(iterations(node, executions)[-1])
-                return _select(node.body, places, executions, inside and deeper)
+        if isinstance(node, Loop) and places < _places(node):
+            return _select(node.body, places, int(iterations(node, executions)[-1]))
     found: list[Node] = []
     taken: set[int] = set()
     for node in nodes:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +30,7 @@ from popmodel.signature.imbalance import unequal
 from popmodel.signature.layout import laid_out
 from popmodel.signature.phase_times import instructions
 from popmodel.signature.recorded_times import kept
+from popmodel.signature.summary import LINES
 from popmodel.signature.threads import team
 from popmodel.simulator.mpi_calls import ANYWHERE
 from popmodel.simulator.program import Op
@@ -97,6 +98,7 @@ class Run:
     parameters: Mapping[str, float] = field(default_factory=dict)  # Problem parameters of the run
     # Which part of the run the trace is, in words; None for the program as a whole.
     part: str | None = None
+    limit: int = LINES  # Lines of a signature of it, where summaries can do that
 
     @property
     def processes(self) -> int:
@@ -132,7 +134,7 @@ class Run:
     @cached_property
     def layout(self) -> Outline:
         """Its outline."""
-        return laid_out(self.structure, self.trace, self.parameters)
+        return laid_out(self.structure, self.trace, self.parameters, self.limit)
 
     @cached_property
     def fidelity(self) -> Fidelity:
@@ -428,10 +430,11 @@ class RunTable:
         teams = {}
         for point, one in enumerate(self.outline.teams):
             if one is not None:
-                site = sites[self.outline.points[point].place]
-                regions = run.regions(known & (sites[home] == site))
+                mine = self.outline.points[point]
+                regions = run.regions(known & np.isin(sites[home], sites[mine.places]))
                 if regions is not None:
-                    teams[point] = team(run.trace, run.structure, regions)
+                    turns = round(mine.turns * regions.most / mine.most)
+                    teams[point] = team(run.trace, run.structure, replace(regions, turns=turns))
         at = home[run.sent.place]
         received: dict[tuple[int, str], list[float]] = {}
         for (place, kind), size in run.received.items():

@@ -44,15 +44,34 @@ class Computing:
         return np.isfinite(self.seconds)
 
     @property
+    def places(self) -> list[int]:
+        """All places whose computing it is."""
+        return [place for place in (*self.along, self.place) if place >= 0]
+
+    @property
     def executions(self) -> int:
         """Executions of which at least one sequence has part."""
         return int(np.count_nonzero(self.there.any(axis=0)))
 
     @property
-    def sequence(self) -> NDArray[np.float64] | None:
-        """Its times one execution after the other; None if a signature executes it otherwise."""
-        seconds = self.seconds[:, self.there.any(axis=0)]
-        return seconds if seconds.shape[1] == (self.turns or seconds.shape[1]) else None
+    def most(self) -> int:
+        """Executions of the sequence that has most of them."""
+        return int(self.there.sum(axis=1).max(initial=1))
+
+    @property
+    def sequence(self) -> NDArray[np.float64]:
+        """Its times in the executions of a signature: float64[S, turns], s.
+
+        Where these are fewer or more than in the trace, each has the part of the time that is its.
+        """
+        seconds = np.nan_to_num(self.seconds[:, self.there.any(axis=0)])
+        turns = self.turns or seconds.shape[1]
+        if turns == seconds.shape[1]:
+            return seconds
+        passed = np.pad(np.cumsum(seconds, axis=1), ((0, 0), (1, 0)))
+        at = np.linspace(0, seconds.shape[1], turns + 1)
+        until = np.array([np.interp(at, np.arange(passed.shape[1]), row) for row in passed])
+        return np.diff(until, axis=1)
 
     @property
     def total(self) -> float:

@@ -183,11 +183,10 @@ class _Writer:
             found["by_rank"] = few or [number(each, _DIGITS) for each in one.by_rank]
         if one.quantiles:
             found["quantiles"] = [number(each, _DIGITS) for each in one.quantiles]
-        sequence = self.outline.points[point].sequence
-        if point in self.fidelity.recorded and sequence is not None:
+        if point in self.fidelity.recorded:
             name = RECORDED + self.outline.names[point]
             found["recorded"] = name
-            self.recorded[name] = encode(np.nan_to_num(sequence) / one.mean)
+            self.recorded[name] = encode(self.outline.points[point].sequence / one.mean)
         return found
 
 

@@ -98,6 +98,10 @@ def _holds(condition: str, run: Mapping[str, float]) -> bool:
 
 
 _NS = 1e9
+MOST_LINES = 1000
+"""Lines that are taken, at most, for a replay that is nearer to the trace."""
+_BETTER = 0.5
+"""How much nearer it has to be: its difference over that of a shorter signature."""
 _NOTEWORTHY = 0.02
 """By how much a replay of the signature may be off before it is said."""
 
@@ -220,7 +224,15 @@ def signature_from(
     # what the file says is replayed, not what it was made of: lists may differ from the trace
     signature = from_text(rendered(draft, outline, fidelity))
     fidelity = replace(fidelity, written=figures(carried_out(signature, processes, threads)))
-    if fidelity.written.off(fidelity.traced) > _NOTEWORTHY:
+    off = fidelity.written.off(fidelity.traced)
+    if off > _NOTEWORTHY and outline.summed and first.limit < MOST_LINES:
+        again = [replace(first, limit=2 * first.limit), *every[1:]]
+        longer = signature_from(
+            again, name=name, scaling=scaling, made=made, refused=refused, keeps_runs=keeps_runs
+        )
+        if longer.fidelity.written.off(longer.fidelity.traced) < _BETTER * off:
+            return longer
+    if off > _NOTEWORTHY:
         notes.append(_beside_the_trace(fidelity))
     if keeps_runs:
 

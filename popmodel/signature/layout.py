@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _ALIKE = 0.9  # share of executions that do the same calls, from which on these are listed
+_NOTES = 2  # of a kind, before the rest is counted
 _OWN = 0.002  # share of all computing from which on a burst is an item of its own
 _TINY = 2e-4  # below which it joins the next one
 
@@ -40,7 +41,7 @@ _INSIDE = (
     "MPI is called inside parallel regions: the calls are written behind them, and time in which "
     "other threads wait for a call is left out"
 )
-_SUMMED = "messages of {name} are summed up: as many, as large on average, in no order"
+_SUMMED = "messages of {name}: summed up, as many and as large on average, in no order"
 
 
 def laid_out(
@@ -58,7 +59,7 @@ def laid_out(
     top = _LoopBody(1, np.zeros(1, dtype=np.int64), 1, 1, 1)
     body = builder.nodes(structure.nest, top)
     body += builder.behind()
-    notes = list(dict.fromkeys(builder.notes))
+    notes = _first_of_each(builder.notes)
     if structure.events.in_calls.any():
         notes.append(_INSIDE)
     parts = Parts(builder.points, builder.labels, builder.words, builder.teams)
@@ -72,7 +73,21 @@ def laid_out(
         tuple(parts.teams),
         (*notes, *short_enough.notes),
         grid,
+        short_enough.share,
     )
+
+
+def _first_of_each(notes: Sequence[str]) -> list[str]:
+    """Notes without those that say of others what the first ones do."""
+    kinds: dict[str, list[str]] = {}
+    for note in dict.fromkeys(notes):
+        kinds.setdefault(note.rpartition(": ")[2], []).append(note)
+    found = []
+    for kind, several in kinds.items():
+        found += several[:_NOTES]
+        if len(several) > _NOTES:
+            found.append(f"{len(several) - _NOTES} more: {kind}")
+    return found
 
 
 def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], Grid | None]:
@@ -162,8 +177,8 @@ class _Builder:
         length = max(round(float(counts.mean())), 1)
         if (counts != length).any():
             self.notes.append(
-                f"{name} has {int(counts.min())} to {int(counts.max())} iterations: written as "
-                f"{length}, their mean"
+                f"{name} has {int(counts.min())} to {int(counts.max())} iterations, written as "
+                f"{length}: the mean is kept"
             )
         inner = np.concatenate([np.arange(first[one], first[one + 1]) for one in entered])
         if length == 1:
@@ -278,7 +293,7 @@ class _Builder:
         sent, is_whole = messages_at(self.structure, [events[one][:, which] for one in places])
         rows: list[dict[str, Any]] = []
         if is_whole and len(sent):
-            rows = self.listed(places, which, computed, times)
+            rows = self.listed(places, body.executions, which, computed, times)
         made: list[Node] = []
         exact = bool(rows)
         if not rows:
@@ -303,12 +318,13 @@ class _Builder:
     def listed(
         self,
         places: tuple[int, ...],
+        executions: int,
         which: NDArray[np.int64],
         computed: dict[int, Computing],
         times: int,
     ) -> list[dict[str, Any]]:
         """List calls as they are made; none where executions differ, or no signature reads it."""
-        found = self.lists.rows(places, None, tuple(computed), among=which, inside=True)
+        found = self.lists.of([Leaf(places)], executions, frozenset(computed), among=which)
         if found.why or np.isin(which, found.executions).mean() < _ALIKE:
             return []
         processes = self.structure.program.processes

@@ -118,7 +118,7 @@ def _places(outline: Outline, body: Sequence[Node]) -> list[int]:
     for node in body:
         match node:
             case Work():
-                found.append(outline.points[node.point].place)
+                found += outline.points[node.point].places
             case Calls():
                 found += node.places
             case Meeting():

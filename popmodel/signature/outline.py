@@ -103,6 +103,7 @@ class Outline:
     teams: tuple[Team | None, ...]  # For each of them, if it is a parallel region
     notes: tuple[str, ...] = ()  # What is not as it was traced
     grid: Grid | None = None  # Of the processes, if lists of calls hold on one
+    summed: float = 0.0  # Share of the time in summaries of what is small
 
 
 def walk(body: tuple[Node, ...]) -> Iterator[Node]:

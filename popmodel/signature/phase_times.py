@@ -256,9 +256,9 @@ class PointTimes:
             before = np.array([before for before, _ in counted])
             values = mean * self._growth(point, before, _instructions)
         else:
-            site = self.table.site == self.table.site[computing.place]
+            site = np.isin(self.table.site, self.table.site[computing.places])
             inside = np.array([float(inside[site].sum()) for _, inside in counted])
-            often = np.array([float(run.executions[computing.place]) for run in self.runs])
+            often = np.array([float(run.executions[computing.places].sum()) for run in self.runs])
             threads = np.array([run.threads for run in self.runs])
             each = inside / (self.processes * np.maximum(often, 1.0) * threads)
             values = each * self._turns(point)
@@ -276,10 +276,11 @@ class PointTimes:
     ) -> NDArray[np.float64]:
         """What an execution takes over what it takes in the first run, as all bursts around it."""
         points, burst = self.outline.points, self.table.burst
-        group = burst == burst[points[point].place]
+        mine = points[point].places or [points[point].place]
+        group = np.isin(burst, burst[mine])
         alike = np.zeros(len(self.runs))
         for number_, one in enumerate(points):
-            if self.outline.teams[number_] is None and group[one.place]:
+            if self.outline.teams[number_] is None and group[one.places or [one.place]].any():
                 alike += of_point(one) * self.executions[number_]
         whole = done[:, group].sum(axis=1) / self.processes
         growth = np.divide(whole, alike, out=np.zeros(len(whole)), where=alike > 0)
@@ -288,7 +289,8 @@ class PointTimes:
 
     def _turns(self, point: int) -> NDArray[np.float64]:
         """Executions of a region in each run over those that the counts of loops give."""
-        often = np.array([run.executions[self.outline.points[point].place] for run in self.runs])
+        mine = self.outline.points[point].places
+        often = np.array([run.executions[mine].sum() for run in self.runs])
         given = self.executions[point] * float(often[0])
         return np.divide(often, given, out=np.zeros(len(often)), where=given > 0)
 

@@ -310,7 +310,7 @@ def _by_variation(points: Sequence[Computing], descriptions: Sequence[Descriptio
     """Points whose times vary, by how many seconds they are beside their means."""
     beside = np.zeros(len(points))
     for number, (point, one) in enumerate(zip(points, descriptions, strict=True)):
-        if one.transient_cv > 0 and point.sequence is not None:
+        if one.transient_cv > 0:
             own = _means(point.seconds)
             beside[number] = float(np.nansum(np.abs(point.seconds - own[:, None])))
     order = np.argsort(-beside, kind="stable")

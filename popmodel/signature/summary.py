@@ -142,11 +142,12 @@ class Shortened(NamedTuple):
 
     body: tuple[Node, ...]
     notes: tuple[str, ...]  # What they are of
+    share: float  # Of the time that is in them
 
 
 def shortened(body: tuple[Node, ...], parts: Parts, structure: Structure, limit: int) -> Shortened:
     """Sum up parts of a program that take least until it is short enough; drop unused points."""
-    found, notes = body, ()
+    found = body
     summaries = _Summaries(parts, structure)
     if summaries.lines(body) > limit:
         for share in _SHARES:
@@ -157,8 +158,8 @@ def shortened(body: tuple[Node, ...], parts: Parts, structure: Structure, limit:
             found = tuple(summaries.of(body, share, 1, 1))
             if summaries.lines(found) <= limit:
                 break
-        notes = summaries.notes()
-    return Shortened(_renumbered(found, parts), notes)
+    share = summaries.summed / summaries.all
+    return Shortened(_renumbered(found, parts), summaries.notes(), share)
 
 
 class _Summaries:
@@ -270,28 +271,44 @@ class _Summaries:
             if key != ("region",):
                 site.before.extend(pending)
                 pending = []
-        made: list[tuple[int, str, list[Node]]] = []
-        for site in sites.values():
-            executions = sum(self._executions(node) for node in site.nodes)
-            often = max(round(length * executions / times), 1)
-            count, every = max(round(often / length), 1), ""
-            done = times * count
-            if often < length:
-                every, done = f"{length}/{often}", times // length * often
-            made.append((count, every, self._site(site, done, every)))
         if pending:
-            made.append((1, "", [self._computed(pending, "the rest of a summary", times, "")]))
-        found: list[Node] = []
-        last = None
-        for count, _, body in made:
-            if count > 1 and last == count and isinstance(found[-1], Repeat):
-                found[-1] = replace(found[-1], body=(*found[-1].body, *body))
-            elif count > 1:
-                found.append(Repeat(f"summary {self.count + 1}", count, tuple(body)))
+            sites[("rest",)] = _Site([], pending)
+        often = {key: self._often(site, times) for key, site in sites.items()}
+        # as many turns as what is done together most often; what is not in each is outside
+        together = [often[key] for key in sites if key[0] not in ("region", "rest")]
+        turns = max(round(max(together, default=1.0)), 1)
+        inside, found = [], []
+        for key, site in sites.items():
+            every, count = "", 1
+            if often[key] < 1 < length:  # done in some turns of the loop around
+                every = _every(length, often[key] * length)
+                done = times // length * int(every.partition("/")[2] or length)
+                found += self._site(site, done, every)
+                continue
+            if often[key] < turns:
+                every = _every(turns, often[key])
+                done = times * int(every.partition("/")[2] or turns)
             else:
-                found += body
-            last = count
-        return found
+                count = round(often[key] / turns)
+                done = times * turns * count
+            made = self._site(site, done, every)
+            name = f"in summary {self.count + 1}"
+            inside += made if count == 1 else [Repeat(name, count, tuple(made))]
+        if turns == 1:
+            return [*inside, *found]
+        return [Repeat(f"summary {self.count + 1}", turns, tuple(inside)), *found]
+
+    def _often(self, site: _Site, times: int) -> float:
+        """How often something is done in one execution of the body around."""
+        if not site.nodes:
+            return 1.0
+        executions = sum(self._executions(node) for node in site.nodes)
+        if isinstance(site.nodes[0], Calls):  # no more than a pair of processes has messages
+            messages = self.structure.program.messages
+            sent = np.concatenate([node.sent for node in site.nodes])
+            pairs = np.stack([messages.sender[sent], messages.receiver[sent]])
+            executions = min(executions, int(np.unique(pairs, axis=1, return_counts=True)[1].max()))
+        return executions / times
 
     def _executions(self, node: Node) -> int:
         if isinstance(node, Work):
@@ -300,6 +317,8 @@ class _Summaries:
         return node.times
 
     def _site(self, site: _Site, times: int, every: str) -> list[Node]:
+        if not site.nodes:
+            return [self._computed(site.before, "the rest of a summary", times, every)]
         first, many = site.nodes[0], len(site.nodes)
         name = first.name if many == 1 else f"{first.name} and {many - 1} others"
         if isinstance(first, Work):
@@ -321,20 +340,33 @@ class _Summaries:
             places, every, offsets,
         )]  # fmt: skip
 
+    def _in_time(self, event: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Order of executions, by how many events processes have passed before them."""
+        there = event >= 0
+        passed = np.where(there, event - self.structure.events.offsets[:-1, None], 0).sum(axis=0)
+        count = there.sum(axis=0)
+        mean = np.divide(passed, count, out=np.full(len(count), np.inf), where=count > 0)
+        return np.argsort(mean, kind="stable")
+
     def _computed(self, numbers: Sequence[int], name: str, times: int, every: str) -> Work:
         """What is computed at several points, as one."""
         points = [self.parts.points[number] for number in numbers]
         teams = [team for number in numbers if (team := self.parts.teams[number]) is not None]
+        event = np.concatenate([point.event for point in points], axis=1)
+        order = self._in_time(event)
+
+        def joined(tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+            return np.concatenate(tables, axis=1)[:, order]
+
         counts = [point.instructions for point in points]
         known = [count for count in counts if count is not None]
-        last = points[-1]
         self.parts.points.append(
             replace(
-                last,
-                event=np.concatenate([point.event for point in points], axis=1),
-                seconds=np.concatenate([point.seconds for point in points], axis=1),
+                points[-1],
+                event=event[:, order],
+                seconds=joined([point.seconds for point in points]),
                 along=tuple(place for one in points for place in (*one.along, one.place))[:-1],
-                instructions=np.concatenate(known, axis=1) if len(known) == len(counts) else None,
+                instructions=joined(known) if len(known) == len(counts) else None,
                 turns=times,
             )
         )
@@ -343,6 +375,12 @@ class _Summaries:
         done = [point.turns or 1 for point in points]
         self.parts.teams.append(_together(teams, done, times) if teams else None)
         return Work(name, len(self.parts.points) - 1, every)
+
+
+def _every(length: int, often: float) -> str:
+    """``every`` of what is done so often in so many turns; empty for in each."""
+    number = max(round(often), 1)
+    return "" if number >= length else f"{length}/{number}"
 
 
 class _Site(NamedTuple):

@@ -41,11 +41,14 @@ _NS = 1e9
 
 def team(trace: Trace, structure: Structure, region: Computing) -> Team:
     """Return how the executions of a region spend their time, on average."""
-    times = _times(trace, structure, region.event[region.event >= 0])
+    rows = np.flatnonzero(structure.events.is_region)
+    every = trace.derived("times of regions", lambda trace: _times(trace, structure, rows))
+    mine = np.searchsorted(rows, region.event[region.event >= 0])
+    times = _Times(*(column[mine] for column in every))
     all_useful = float(times.mean.sum())
     idle = float(times.idle.sum())
     # a process that does not execute it has no time in it: of all of them is the mean
-    executions = region.event.shape[0] * int((region.event >= 0).sum(axis=1).max(initial=1))
+    executions = len(region.event) * (region.turns or region.most)
     return Team(
         all_useful / executions,
         float((times.busiest - times.mean).sum()) / all_useful if all_useful else 0.0,

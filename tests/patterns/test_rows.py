@@ -10,6 +10,7 @@ from patterns.scripts import Repeat, Step, structure
 from patterns.strategies import programs
 
 from popmodel.patterns.rows import CallLists, rows
+from popmodel.structure.nest import Leaf
 
 
 def halo(ranks, columns, size=100):
@@ -74,7 +75,7 @@ def test_times_are_means_of_all_equal_executions():
         lambda _, execution: execution * 1.0,
     )
     made = structure(2, [Repeat(5, [step])])
-    inside = CallLists(made).rows([0], inside=True)
+    inside = CallLists(made).of([Leaf((0,))], 5, frozenset([0]))
     assert inside.calls[0] == {"do": "compute", "seconds": [2.0, 2.0]}
     assert inside.total == 5
     outside = CallLists(made).rows([0])
@@ -94,10 +95,12 @@ def test_an_execution_that_differs_is_told():
     assert [call.get("repeat") for call in found.calls] == [
         each.get("repeat") for each in sizes
     ] + [None] * (len(found.calls) - 3)
-    inside = CallLists(made).rows([0], inside=True, compute=())
+    inside = CallLists(made).of([Leaf((0,))], 4, frozenset())
     assert inside.executions.tolist() == [0, 1, 3]
     assert not inside.exact
-    assert CallLists(made).rows([0], 2, (), inside=True).executions.tolist() == [2]
+    assert CallLists(made).of([Leaf((0,))], 4, frozenset(), 2).executions.tolist() == [2]
+    last = CallLists(made).of([Leaf((0,))], 4, frozenset(), among=np.array([2]))
+    assert last.executions.tolist() == [2]
 
 
 def test_requests_that_cross_iterations_are_unrolled():
@@ -259,5 +262,5 @@ def test_the_order_in_which_messages_come_makes_no_other_execution():
         waits = [0, 0, 0, 0] if (rank + execution) % 2 else [1, 0, 0, 0]
         return begun + [("wait", k) for k in waits]
 
-    found = CallLists(structure(4, [Repeat(6, [Step(does)])])).rows([0], inside=True)
+    found = CallLists(structure(4, [Repeat(6, [Step(does)])])).of([Leaf((0,))], 6, frozenset([0]))
     assert found.exact
