@@ -25,10 +25,11 @@ from popmodel.tracer.identities import (
 )
 from popmodel.tracer.messages import Matcher
 from popmodel.tracer.meta import Meta, sharing
-from popmodel.tracer.raw import Member, Process, Raw, Rows, rows_of
+from popmodel.tracer.raw import Process, Raw
 from popmodel.tracer.records import Kind
 from popmodel.tracer.repair import CallTables
 from popmodel.tracer.temporary import Spool
+from popmodel.tracer.thread_rows import Member, Rows, rows_of
 from popmodel.units import format_time
 from popmodel.values import dataclass
 
