@@ -107,7 +107,7 @@ def regions(structure: Structure) -> Stretches:
         np.asarray(structure.execution, np.int64)[rows],
         np.asarray(events.begin, np.int64)[rows],
         np.asarray(events.end, np.int64)[rows],
-        (events.end[rows] - events.begin[rows]) / _NS,
+        (events.end[rows] - events.begin[rows] - events.delayed[rows]) / _NS,
         np.zeros(len(rows), bool),
     )
 

@@ -19,8 +19,6 @@ from popmodel.structure.time_steps import by_site, time_steps
 from popmodel.structure.tokens import repeated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
@@ -60,8 +58,7 @@ def structure_of(program: Program, trace: Trace | None = None) -> Structure:
     end = round(float(program.compute().max(initial=0))) if trace is None else trace.end
     start = _started(events, begin)
     done = end if trace is None else int(trace.ends().max(initial=start))
-    rated = [_rated(events, steps, begin, start, done) for steps in _candidates(program, events)]
-    best = rated[-1] if _explains_more(events, rated[-1], rated[0]) else rated[0]
+    best = _best(program, events, (begin, start, done))
     steps, found = best.steps, best.iterations
     if found is None:
         return _without(program, events, steps, (begin, end), best.why)
@@ -102,27 +99,21 @@ class _Rated(NamedTuple):
     why: str  # why there are none
 
 
-def _explains_more(events: Events, by_time: _Rated, exact: _Rated) -> bool:
-    """Whether time steps are the loop of the run rather than what repeats exactly.
+def _best(program: Program, events: Events, times: tuple[int, int, int]) -> _Rated:
+    """The nest by what repeats exactly, unless time steps explain clearly more of the run.
 
-    Only where sites are known: calls of one name from anywhere look alike.
+    That is seen where sites are known: calls of one name from anywhere look alike.
     """
-    if exact.iterations is None or by_time.iterations is None:
-        return by_time.iterations is not None
-    if len(events.insides) == 1 and not events.is_region.any():
-        return False
-    return by_time.share > _CLEARLY * exact.share
-
-
-def _candidates(program: Program, events: Events) -> Iterator[Steps]:
-    """Nests of a run: by what repeats exactly, unless that is next to nothing; by time steps."""
-    repeats = repeated(events)
-    exact = max((len(each.token) for each in repeats.nests), default=0) <= _LARGE
-    if exact:
-        yield steps_of(events, common_nest(program, events, repeats))
-    by_time = time_steps(events)
-    if by_time is not None or not exact:
-        yield by_site(events, by_time)
+    repeats, exact = repeated(events), None
+    if max((len(each.token) for each in repeats.nests), default=0) <= _LARGE:
+        exact = _rated(events, steps_of(events, common_nest(program, events, repeats)), *times)
+        has_sites = len(events.insides) > 1 or bool(events.is_region.any())
+        if exact.iterations is not None and (not has_sites or exact.share * _CLEARLY >= 1):
+            return exact
+    by_time = _rated(events, by_site(events, time_steps(events)), *times)
+    if exact is None or (by_time.iterations is not None and by_time.share > exact.share * _CLEARLY):
+        return by_time
+    return exact
 
 
 def _rated(events: Events, steps: Steps, begin: int, start: int, done: int) -> _Rated:

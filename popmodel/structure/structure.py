@@ -73,7 +73,8 @@ class Structure:
     # int64[n]: Kind of each iteration where steps alternate; 0 is the most frequent one.
     kinds: NDArray[np.int64]
     period: float | None  # Median duration of an iteration, s
-    # Share of the time that the iterative part explains, times how regular it is: 0 to 1.
+    # Share of the time that the iterative part explains, times how regular it is, 0 to 1; less
+    # where a loop inside takes nearly all its time.
     confidence: float
     focus: Focus
     notes: tuple[str, ...]  # What could not be told, a sentence each

@@ -34,6 +34,8 @@ _HEAVY = 24
 """Sites that steps are compared by: those that take most of the time."""
 _CANDIDATES = 96
 """Sites, at each level of detail, that are tried as the one that comes once in a step."""
+_VISITS = 1 << 24
+"""Events that are looked at for all of them, where that leaves more than a few."""
 _PER_STEP = (1, 2, 3)
 """How often a site may come in a step."""
 _FEWEST = 3
@@ -149,7 +151,7 @@ def _candidates(
         tried[count] = tried.get(count, 0) + 1
         if tried[count] <= 4 and count * _HEAVY <= _CELLS:
             found.append(each)
-    return found[:_CANDIDATES]
+    return found[: max(min(_CANDIDATES, _VISITS // max(len(tokens), 1)), 8)]
 
 
 class _Compared:
