@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from popmodel.report.views import Views
 
 SCHEMA = "popmodel/calibrate/1"
+_FEW = 4
 _FARTHER = 4
 """Times the cores of the largest run: what is asked for where nothing is said."""
 
@@ -101,6 +102,7 @@ class CalibratedSignature(Result):
             "suspect_runs": told.suspects_of(found),
             "terms": told.terms_of(found, values),
             "noise": found.fit.noise,
+            "error_scale": found.error_scale,
             "left_out": left_out,
             "targets": [{"processes": one[0], "threads": one[1]} for one in self.targets],
             "measure_next": told.next_of(self.measure_next),
@@ -249,7 +251,13 @@ def _check(
             "measure at least two, best of several numbers of processes, threads and sizes"
             + "".join(f"; {left}" for left in left_out),
         )
-    if len({run.configuration for run in runs}) == 1:
+    configurations = {run.configuration for run in runs}
+    if 1 < len(configurations) < _FEW:
+        warnings.append(
+            f"{len(configurations)} configurations are too few to tell what processes, threads and "
+            "nodes do: intervals stay wide; measure six"
+        )
+    if len(configurations) == 1:
         one = runs[0]
         warnings.append(
             f"all runs are {one.processes} x {one.threads} of one size: they tell nothing about "

@@ -188,14 +188,16 @@ def next_of(runs: Sequence[NextRun]) -> list[dict[str, Any]]:
     ]
 
 
-_STRANGE = 3.0
-"""Beyond this factor between predicted and measured runs are hardly those of the signature."""
+_WRONG = 1.5
+"""By how much errors may exceed what is announced of them before nothing is to be trusted."""
+_NOISY = 0.05
+_SHORTER = 0.8  # of what the others say: nothing that disturbs a run makes it shorter
 
 
-def _is_strange(one: LeftOutRun) -> bool:
-    """Whether runs are far off, and not because hardly anything is known of the program."""
-    factor = one["value"] / median(one["measured"])
-    return not one["covered"] and abs(math.log(factor)) > math.log(_STRANGE)
+def _miss(one: LeftOutRun) -> float:
+    """By how much of its interval a configuration misses what the others say of it."""
+    reach = math.log(one["high"] / one["value"])
+    return abs(math.log(median(one["measured"]) / one["value"])) / reach
 
 
 def verdict(document: Mapping[str, Any]) -> list[str]:
@@ -210,12 +212,19 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
     ]
     constants = document["constants"]
     learnt = [name for name, one in constants.items() if one["value"] is not None]
-    if strange := [one for one in document["left_out"] if _is_strange(one)]:
-        first = strange[0]
+    name = document["application"]["name"]
+    if (scale := document["error_scale"]) > _WRONG:
+        worst = max(document["left_out"], key=_miss)
+        told.insert(
+            0,
+            f"not to be trusted yet: runs miss what the others say of them by {scale:.1f} times "
+            f"what is announced, {worst['processes']} x {worst['threads']} most, and intervals are "
+            f"wider by that: are all of {name}, with their parameters, and undisturbed?",
+        )
+    if (noise := document["noise"]) > _NOISY:
         told.append(
-            f"{len(strange)} of {configurations} off by more than a factor of {_STRANGE:g} even "
-            f"calibrated, first {first['processes']} x {first['threads']}: are these runs of "
-            f"{document['application']['name']}, with their parameters and units?"
+            f"runs of one configuration vary by {100 * noise:.0f} %, which no prediction is better "
+            "than: repeat them on a quiet machine"
         )
     if sizes := document["accuracy_of_sizes"]:
         told.append(
@@ -227,7 +236,7 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
         told.append(f"learnt: {', '.join(learnt)}")
     elif not constants:
         told.append(
-            f"{document['application']['name']} has no constant with an interval that the runs "
+            f"{name} has no constant with an interval that the runs "
             "depend on: they teach of the machine and of the laws only"
         )
     open_ = [name for name, one in constants.items() if one["value"] is None]
@@ -238,8 +247,10 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
         told.append(f"far outside the interval stated before: {', '.join(outside)}")
     for run in document["suspect_runs"]:
         place = run["source"] if run["line"] is None else f"{run['source']}:{run['line']}"
+        why = f"disturbed with probability {100 * run['probability']:.0f} %, it hardly counts"
+        if run["factor"] < _SHORTER:
+            why = f"nothing that disturbs a run makes it shorter: is it of {name}, with its size?"
         told.append(
-            f"suspect: {place} took {run['factor']:.2f} times what the other runs say; disturbed "
-            f"with probability {100 * run['probability']:.0f} %, it hardly counts"
+            f"suspect: {place} took {run['factor']:.2f} times what the other runs say; {why}"
         )
     return told

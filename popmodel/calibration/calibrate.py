@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from popmodel.calibration.cross_validation import LeftOut, left_out, sizes_left_out
+from popmodel.calibration.cross_validation import LeftOut, error_scale, left_out, sizes_left_out
 from popmodel.calibration.fit import Fit, noise_of, relevant
 from popmodel.calibration.initial_values import with_growth
 from popmodel.calibration.outliers import Outlier, robust
@@ -36,6 +36,9 @@ class Calibrated:
     # Every configuration foretold from those with other parameters; empty if all have the same.
     sizes_left_out: tuple[LeftOut, ...]
     told: tuple[Told, ...]  # What the runs tell of each input
+    # By how much configurations that are left out miss what the others announce of them, at least
+    # 1: intervals of the calibrated signature are as much wider.
+    error_scale: float = 1.0
 
 
 def calibrate(
@@ -53,15 +56,21 @@ def calibrate(
     with one_thread():
         found, outliers = robust(relevant(first, noise), noise)
         found, terms = with_terms(found)
+        foretold = left_out(found)
+        # whatever disturbs a run makes it longer
+        longer = {one.run for one in outliers if one.factor > 1}
+        longer |= {number for number, run in enumerate(runs) if run.disturbed}
+        scale = error_scale(found, foretold, longer)
         return Calibrated(
-            calibrated_signature(found),
+            calibrated_signature(found, scale),
             signature,
             profile,
             tuple(runs),
             found,
             outliers,
             terms,
-            tuple(left_out(found)),
+            tuple(foretold),
             tuple(sizes_left_out(found)),
             told_of(found),
+            scale,
         )

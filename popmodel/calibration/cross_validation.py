@@ -11,7 +11,7 @@ is of second order.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,22 @@ def sizes_left_out(found: Fit) -> list[LeftOut]:
     for number, one in enumerate(found.problem.configurations):
         groups.setdefault(tuple(sorted(one.study.values.items())), []).append(number)
     return _without(found, list(groups.values()), found.problem.prior) if len(groups) > 1 else []
+
+
+def error_scale(found: Fit, foretold: Sequence[LeftOut], ignored: Collection[int]) -> float:
+    """Return by how much errors of what is left out exceed what is announced of them, at least 1.
+
+    The root of the mean square of errors over their deviations; some runs may be ignored.
+    """
+    errors = [
+        error / one.deviation
+        for one in foretold
+        for run, error in zip(
+            found.problem.configurations[one.configuration].runs, one.errors, strict=True
+        )
+        if run not in ignored
+    ]
+    return max(1.0, math.sqrt(np.mean(np.square(errors)))) if errors else 1.0
 
 
 def _without(found: Fit, groups: Sequence[Sequence[int]], prior: Array) -> list[LeftOut]:

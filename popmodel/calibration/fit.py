@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from popmodel.calibration.observables import RUNTIME
 from popmodel.calibration.problem import OWN, WILD, Configuration, Problem
 from popmodel.model.drift import ACTIVE, SIZE, THREADS
+from popmodel.runs.measurement import Measurement
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -124,6 +125,7 @@ def linear(problem: Problem, means: Array, noise: float) -> Linear:
                     slope = (modelled[1:] - modelled[0]) / (steps * runtime)
                     whole = float(modelled[0]) / runtime
                 deviation *= WILD / noise if number in problem.in_part else 1.0
+                deviation *= math.hypot(1.0, _disturbance(problem.runs[number]) / noise)
                 rows.append(number)
                 units.append(deviation)
                 gaps.append(gap / deviation)
@@ -132,6 +134,14 @@ def linear(problem: Problem, means: Array, noise: float) -> Linear:
     return Linear(
         np.array(rows), np.array(gaps), np.array(slopes), np.array(units), np.array(wholes)
     )
+
+
+def _disturbance(run: Measurement) -> float:
+    """How much longer a run may be whose threads waited for CPUs: deviation of the logarithm."""
+    return max(run.waited or 0.0, _WAITED) if run.disturbed else 0.0
+
+
+_WAITED = 0.1
 
 
 def solved(
@@ -261,20 +271,24 @@ _MOVES = 0.05  # of what a run varies by: a score that moves nothing by more is 
 def noise_of(problem: Problem) -> float:
     """Return how much runtimes vary from run to run, as repeats tell, or else as is usual.
 
-    A standard deviation of the logarithm. Four repeats' worth of what is usual are added.
+    A standard deviation of the logarithm. Four repeats' worth of what is usual are added. Of many
+    repeats a few may be far off: farther than the others vary, they say nothing of the noise.
     """
-    squares, count = _USUAL**2 * _AS_GOOD_AS, float(_AS_GOOD_AS)
+    repeats = [np.full(_AS_GOOD_AS, _USUAL * _MIDDLE)]
     for one in problem.configurations:
-        logs = np.log([problem.runs[number].runtime for number in one.runs])
-        middle = float(np.median(logs))
-        # of several, one may be far off: the median is not moved by it
-        near = np.abs(logs - middle) < _FAR
-        if near.sum() > 1:
-            squares += float(((logs[near] - logs[near].mean()) ** 2).sum())
-            count += int(near.sum()) - 1
-    return math.sqrt(squares / count)
+        runs = [problem.runs[number] for number in one.runs]
+        logs = np.log([run.runtime for run in runs if not run.disturbed])
+        if len(logs) > 1:  # from the median: one is none, or of two both are alike
+            gaps = np.sort(np.abs(logs - np.median(logs)))[1:]
+            repeats.append(gaps * math.sqrt(2) if len(logs) == 2 else gaps)
+    every, usual = np.concatenate(repeats), _USUAL**2 * _AS_GOOD_AS
+    far = max(_FAR, _DEVIATIONS * float(np.median(every)) / _MIDDLE)
+    measured = every[_AS_GOOD_AS:][every[_AS_GOOD_AS:] < far]
+    return math.sqrt((usual + float(np.sum(measured**2))) / (_AS_GOOD_AS + len(measured)))
 
 
 _USUAL = 0.02
 _AS_GOOD_AS = 4
+_MIDDLE = 0.6745  # median of the sizes of standard normal values
 _FAR = 0.2
+_DEVIATIONS = 4.0

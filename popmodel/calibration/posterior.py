@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.calibration.fit import Fit
-from popmodel.calibration.problem import DISTURBED
+from popmodel.calibration.problem import DISTURBED, Problem
 from popmodel.machine.quantity import END, Quantity
 from popmodel.machine.register import find
 from popmodel.model.calibration import RESIDUAL, Calibration, root_of
@@ -61,17 +61,18 @@ def told_of(found: Fit) -> tuple[Told, ...]:
     )
 
 
-def calibrated_signature(found: Fit) -> Signature:
+def calibrated_signature(found: Fit, error_scale: float = 1.0) -> Signature:
     """Return the signature that runs have calibrated.
 
     Its constants have the values and intervals that the runs left, so that a reader sees them; what
-    is known of the machine and of the laws, and how all depends on each other, is beside them.
+    is known of the machine and of the laws, and how all depends on each other, is beside them. All
+    of it is wider by a scale of the errors that were found.
     """
-    problem = found.problem
+    problem, means, covariance = _widened(found, error_scale)
     kept = _taught(found)
     names = tuple(problem.names[number] for number in kept)
-    covariance = found.covariance[np.ix_(kept, kept)]
-    means = found.means[kept].copy()
+    covariance = covariance[np.ix_(kept, kept)]
+    means = means[kept].copy()
     deviations = np.sqrt(np.diag(covariance))
     signature, scale = problem.signature, np.ones(len(names))
     tables = {"params": signature.params, "constants": signature.constants}
@@ -102,6 +103,21 @@ def calibrated_signature(found: Fit) -> Signature:
         imbalance=tables["imbalance"],
         calibration=known,
     )
+
+
+def _widened(found: Fit, scale: float) -> tuple[Problem, Array, Array]:
+    """Return the problem, the means and the covariance of a fit, all deviations larger.
+
+    Scores of what has a size of its own have larger units instead.
+    """
+    problem, means = found.problem, found.means
+    factors = np.full(len(means), scale)
+    for kind, size in problem.sizes.items():
+        columns = problem.of_size(kind)
+        problem = problem.with_size(kind, size * scale)
+        means = np.where(columns, means / scale, means)
+        factors[columns] = 1.0
+    return problem, means, found.covariance * np.outer(factors, factors)
 
 
 def moved(quantity: Quantity, mean: float, deviation: float) -> Quantity:

@@ -23,9 +23,9 @@ def checked(
 ) -> tuple[tuple[Measurement, ...], tuple[str, ...]]:
     """Take every run once, and say what is doubtful about them as a whole, a sentence each.
 
-    A run that another file holds, too, or that was traced, is a copy, if its runtime has so many
-    digits that no second measurement would give the same. Equal rows of one table are repeats: a
-    clock that is read in tenths of a second gives the same for many.
+    A run whose runtime has so many digits that no second measurement would give the same is a copy.
+    Equal rows of one table with fewer are repeats: a clock that is read in tenths of a second gives
+    the same for many.
     """
     kept: list[Measurement] = []
     first: dict[str, Measurement] = {}
@@ -34,11 +34,12 @@ def checked(
     for run in runs:
         before = first.setdefault(run.digest, run)
         traced = before.window is not None and run.window is not None
-        elsewhere = before is not run and (before.source != run.source or traced)
-        if elsewhere and min(_digits(before.runtime), _digits(run.runtime)) >= _DIGITS:
+        again = before is not run
+        elsewhere = again and (before.source != run.source or traced)
+        if again and min(_digits(before.runtime), _digits(run.runtime)) >= _DIGITS:
             copies.append(run)
             continue
-        if before is not run and not elsewhere and before.runtime == run.runtime:
+        if again and not elsewhere and before.runtime == run.runtime:
             equal.append(run)
         kept.append(run)
     warnings = []

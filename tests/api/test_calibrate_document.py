@@ -16,7 +16,12 @@ QUIET: dict[str, Any] = {
         "covered": 5,
     },
     "accuracy_of_sizes": None,
-    "left_out": [{"processes": 4, "threads": 2, "measured": [1.0], "value": 2.9, "covered": 0}],
+    "left_out": [
+        {"processes": 4, "threads": 2, "measured": [1.0], "value": 1.2, "high": 1.3},
+        {"processes": 8, "threads": 1, "measured": [1.0], "value": 1.1, "high": 2.0},
+    ],
+    "error_scale": 1.4,
+    "noise": 0.04,
     "constants": {"rate": {"value": 1.0}},
     "identifiable": {"inputs": []},
     "suspect_runs": [],
@@ -39,17 +44,19 @@ def test_sizes_that_were_left_out_come_next() -> None:
     )
 
 
-def test_runs_that_are_far_off_even_calibrated_are_asked_about() -> None:
-    far = [{"processes": 4, "threads": 2, "measured": [1.0], "value": 3.3, "covered": 0}]
-    assert verdict(QUIET | {"left_out": far})[1] == (
-        "1 of 3 configurations off by more than a factor of 3 even calibrated, first 4 x 2: are "
-        "these runs of demo, with their parameters and units?"
+def test_nothing_is_to_be_trusted_where_runs_miss_what_the_others_say() -> None:
+    assert verdict(QUIET | {"error_scale": 2.84})[0] == (
+        "not to be trusted yet: runs miss what the others say of them by 2.8 times what is "
+        "announced, 4 x 2 most, and intervals are wider by that: are all of demo, with their "
+        "parameters, and undisturbed?"
     )
 
 
-def test_runs_of_which_little_was_known_are_not_asked_about() -> None:
-    wide = [{"processes": 4, "threads": 2, "measured": [1.0], "value": 9.0, "covered": 1}]
-    assert verdict(QUIET | {"left_out": wide}) == verdict(QUIET)
+def test_runs_that_vary_much_are_told_of() -> None:
+    assert verdict(QUIET | {"noise": 0.148})[1] == (
+        "runs of one configuration vary by 15 %, which no prediction is better than: repeat them "
+        "on a quiet machine"
+    )
 
 
 def test_what_cannot_be_told_is_said() -> None:
@@ -69,8 +76,8 @@ def test_suspects_are_named_with_their_place() -> None:
     assert verdict(QUIET | {"suspect_runs": runs})[2:] == [
         "suspect: runs.csv:5 took 2.03 times what the other runs say; disturbed with probability "
         "100 %, it hardly counts",
-        "suspect: a.prv took 0.50 times what the other runs say; disturbed with probability 42 %, "
-        "it hardly counts",
+        "suspect: a.prv took 0.50 times what the other runs say; nothing that disturbs a run makes "
+        "it shorter: is it of demo, with its size?",
     ]
 
 

@@ -31,13 +31,19 @@ def test_equal_times_of_few_digits_in_two_files_are_two_runs() -> None:
 
 
 def test_equal_rows_of_one_table_are_repeats_that_are_named() -> None:
-    runs = (RUN, replace(RUN, line=5), replace(RUN, line=6))
+    coarse = replace(RUN, runtime=1.25)
+    runs = (coarse, replace(coarse, line=5), replace(coarse, line=6))
     found = checked(runs)
     assert found[0] == runs
     assert found[1] == (
         "2 runs equal another of the same file, first a.csv:5: taken for repeats; delete what "
         "is a copy",
     )
+
+
+def test_a_row_of_many_digits_that_stands_twice_is_counted_once() -> None:
+    found = checked((RUN, replace(RUN, line=5)))
+    assert found == ((RUN,), ("a.csv:5 is the run of a.csv:2: counted once",))
 
 
 def test_times_that_differ_as_units_do_are_named() -> None:
