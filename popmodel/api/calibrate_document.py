@@ -219,7 +219,7 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
             0,
             f"not to be trusted yet: runs miss what the others say of them by {scale:.1f} times "
             f"what is announced, {worst['processes']} x {worst['threads']} most, and intervals are "
-            f"wider by that: are all of {name}, with their parameters, and undisturbed?",
+            f"wider by that: are all of {name}, with their parameters and units, and undisturbed?",
         )
     if (noise := document["noise"]) > _NOISY:
         told.append(

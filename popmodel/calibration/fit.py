@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from popmodel.calibration.observables import RUNTIME
 from popmodel.calibration.problem import OWN, WILD, Configuration, Problem
-from popmodel.model.drift import ACTIVE, SIZE, THREADS
+from popmodel.model.speed_drift import ACTIVE, SIZE, THREADS
 from popmodel.runs.measurement import Measurement
 from popmodel.values import dataclass
 

@@ -14,11 +14,11 @@ from popmodel.calibration.problem import DISTURBED, Problem
 from popmodel.machine.quantity import END, Quantity
 from popmodel.machine.register import find
 from popmodel.model.calibration import RESIDUAL, Calibration, root_of
-from popmodel.model.drift import MEANINGS
 from popmodel.model.form import own_deviation
 from popmodel.model.laws import LAWS
 from popmodel.model.residual import RESIDUALS
 from popmodel.model.signature.program import Signature
+from popmodel.model.speed_drift import MEANINGS
 from popmodel.model.symbols import label
 from popmodel.model.uncertainty import deviation_of, group, spread
 from popmodel.values import dataclass

@@ -15,7 +15,7 @@ from popmodel.errors import FileError, PopmodelError
 from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model import drift
+from popmodel.model import speed_drift
 from popmodel.model.calibration import RESIDUAL, Calibration, Drift
 from popmodel.model.form import where
 from popmodel.model.laws import LOOPS
@@ -253,7 +253,8 @@ def _of(
     """Name all that the runs of these configurations depend on."""
     best = [one.study.run(one.placement, one.study.sources(draws=0)) for one in configurations]
     along = [
-        drift.along(run.work, one.placement) for run, one in zip(best, configurations, strict=True)
+        speed_drift.along(run.work, one.placement)
+        for run, one in zip(best, configurations, strict=True)
     ]
     terms = lacking([one.placement for one in configurations], best, profile.topology)
     drifts = _drifts(along)
@@ -275,7 +276,7 @@ def _of(
 def _drifts(along: Sequence[Mapping[str, float]]) -> dict[str, Drift]:
     """Drifts along which runs differ, from the middle of them."""
     found = {}
-    for kind in drift.MEANINGS:
+    for kind in speed_drift.MEANINGS:
         at = sorted(places[kind] for places in along if kind in places)
         if at and at[-1] - at[0] > _SAME_PLACE:
             found[kind] = Drift(_DRIFT, (at[0] + at[-1]) / 2)
@@ -292,7 +293,7 @@ def _doublings(
             if kind in places:
                 way = places[kind] - one.origin
                 farther = one.origin + way + math.copysign(1.0, way)
-                names |= {name: None for name, _ in drift.passed(kind, one, farther)}
+                names |= {name: None for name, _ in speed_drift.passed(kind, one, farther)}
     return tuple(names)
 
 

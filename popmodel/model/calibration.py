@@ -29,7 +29,7 @@ TRUSTED = 8.0
 
 @dataclass(frozen=True)
 class Drift:
-    """A slow change of the speed of computing, see `popmodel.model.drift`."""
+    """A slow change of the speed of computing, see `popmodel.model.speed_drift`."""
 
     # By how much the logarithm of a time changes over a doubling: standard deviation.
     deviation: float
@@ -54,7 +54,7 @@ class Calibration:
     noise: float = 0.0  # Standard deviation of the logarithm of the runtime from run to run
     # Residual terms by name: what one standard deviation of their score is, in their unit.
     residuals: Mapping[str, float] = field(default_factory=dict)
-    # Slow changes of the speed of computing, by `popmodel.model.drift.SIZE` and ``ACTIVE``.
+    # Slow changes of the speed of computing, by `popmodel.model.speed_drift.SIZE` and ``ACTIVE``.
     drifts: Mapping[str, Drift] = field(default_factory=dict)
     # Smallest and largest calibrated value of ``P``, ``T``, ``nodes`` and parameters.
     hull: Mapping[str, tuple[float, float]] = field(default_factory=dict)

@@ -15,12 +15,12 @@ from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model import changes, drift, residual
+from popmodel.model import changes, residual, speed_drift
+from popmodel.model.calibration import RESIDUAL, Calibration
 from popmodel.model.changes import SPREADS
 from popmodel.model.evaluation import Evaluation, Outcome
 from popmodel.model.form import disturbed, form, where
-from popmodel.model.laws import WAITING
-from popmodel.model.learnt import holding
+from popmodel.model.laws import LAWS, WAITING
 from popmodel.model.performance import Known, Model, prepare
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.replayed.similar import similar
@@ -99,7 +99,7 @@ class Study:
             **{f"imbalance.{name}": value for name, value in _spreads(signature).items()},
         }
         self.factors = expand(factors or {}, self.quantities)
-        self.calibration = holding(signature.calibration, profile, self.quantities)
+        self.calibration = _holding(signature.calibration, profile, self.quantities)
         self.has_mpi = signature.communicates
         self._measured = measured_ranges(profile)
 
@@ -234,7 +234,7 @@ class Study:
         laws = form(split, tree.total, spread.values(), (*reach, *self.beyond(placement)), drawn)
         work, wait = laws.applied(tree.total), laws.factor(WAITING.path)
         if drawn.calibration is not None:
-            work = drift.applied(work, placement, drawn, drawn.calibration.drifts)
+            work = speed_drift.applied(work, placement, drawn, drawn.calibration.drifts)
             work = residual.applied(work, placement, drawn, drawn.calibration.residuals)
         spread = {name: value * wait for name, value in spread.items()}
         course = closed_form(work, placement.processes, spread, has_mpi=self.has_mpi)
@@ -434,6 +434,34 @@ class Study:
                 "as if they shared a core"
             )
         return notes
+
+
+def _holding(
+    known: Calibration | None, profile: Profile, quantities: Mapping[str, Quantity]
+) -> Calibration | None:
+    """Return what runs have taught as far as it holds on a machine.
+
+    On another one than that of the runs it is what they taught of the program; what was set by hand
+    is as it was set.
+    """
+    if known is None:
+        return None
+    for name in known.residuals:
+        if name not in RESIDUALS:
+            raise UsageError(
+                f"calibration: there is no term {name!r}", f"there are {', '.join(RESIDUALS)}"
+            )
+    there = {group(path) for path, one in quantities.items() if one.is_uncertain}
+    kept = {name for name in known.names if name in there}
+    if known.machine_digest == profile.digest:
+        kept |= {name for name in known.names if name.startswith((RESIDUAL, *LAWS))}
+    else:
+        kept = {name for name in kept if name.startswith(_OF_PROGRAM)}
+        known = replace(known, drifts={})  # from a place on that machine
+    return known.only(kept) if kept else None
+
+
+_OF_PROGRAM = ("params.", "constants.", "imbalance.")
 
 
 def as_replayed(placement: Placement, run: Evaluation, by: Correction) -> Evaluation:

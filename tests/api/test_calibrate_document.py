@@ -48,7 +48,7 @@ def test_nothing_is_to_be_trusted_where_runs_miss_what_the_others_say() -> None:
     assert verdict(QUIET | {"error_scale": 2.84})[0] == (
         "not to be trusted yet: runs miss what the others say of them by 2.8 times what is "
         "announced, 4 x 2 most, and intervals are wider by that: are all of demo, with their "
-        "parameters, and undisturbed?"
+        "parameters and units, and undisturbed?"
     )
 
 

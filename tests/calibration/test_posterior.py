@@ -66,7 +66,8 @@ def test_best_estimates_are_in_the_middle_of_the_draws(
 def test_constants_have_the_values_and_intervals_that_were_learnt(found: Calibrated) -> None:
     known = found.signature.calibration
     assert known is not None
-    scores, deviations = found.fit.means, np.sqrt(np.diag(found.fit.covariance))
+    scores = found.fit.means
+    deviations = found.error_scale * np.sqrt(np.diag(found.fit.covariance))
     for name, before in found.before.constants.items():
         number = found.fit.problem.names.index(f"constants.{name}")
         after = found.signature.constants[name]

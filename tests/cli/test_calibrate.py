@@ -180,8 +180,9 @@ def test_runs_of_another_program_are_asked_about(capsys: pytest.CaptureFixture[s
     strange = [(p, n, s * k) for (p, n, s), k in zip(runs(), (1e3, 1, 1e-3) * 9, strict=False)]
     Path("runs.csv").write_text(table(strange))
     found = document(capsys, "app.toml", "runs.csv")
-    (asked,) = [line for line in found["verdict"] if "factor of 3" in line]
-    assert asked.endswith("with their parameters and units?")
+    asked = found["verdict"][0]
+    assert asked.startswith("not to be trusted yet: ")
+    assert asked.endswith("are all of demo, with their parameters and units, and undisturbed?")
 
 
 @pytest.mark.usefixtures("folder")

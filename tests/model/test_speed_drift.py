@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from model.demo import machine
 from model.test_form import AMOUNTS, WORK
 
-from popmodel.model import drift
+from popmodel.model import speed_drift
 from popmodel.model.calibration import RESIDUAL, Drift
-from popmodel.model.drift import ACTIVE, SIZE, THREADS, along, passed
 from popmodel.model.run.placement import place
+from popmodel.model.speed_drift import ACTIVE, SIZE, THREADS, along, passed
 from popmodel.model.uncertainty import FIRST, Draws, drawn_only
 
 PLACEMENT = place(4, 2, machine().topology)
@@ -53,7 +53,7 @@ def test_nothing_is_passed_at_the_origin() -> None:
     here = along(WORK, PLACEMENT)
     one = {kind: Drift(0.2, at) for kind, at in here.items()}
     assert [list(passed(kind, drift, here[kind])) for kind, drift in one.items()] == [[], [], []]
-    assert drift.applied(WORK, PLACEMENT, Draws({}, 50), one) is WORK
+    assert speed_drift.applied(WORK, PLACEMENT, Draws({}, 50), one) is WORK
 
 
 def test_places_are_doublings_of_the_work_of_a_step_of_busy_cores_and_of_threads() -> None:
@@ -66,7 +66,7 @@ def test_places_are_doublings_of_the_work_of_a_step_of_busy_cores_and_of_threads
 @pytest.mark.parametrize("doublings", [1, 2, 4, 9])
 def test_the_variance_grows_with_the_doublings(doublings: int) -> None:
     origin = along(WORK, PLACEMENT)[SIZE] - doublings
-    drawn = drift.applied(WORK, PLACEMENT, Draws({}, 4000), {SIZE: Drift(0.1, origin)})
+    drawn = speed_drift.applied(WORK, PLACEMENT, Draws({}, 4000), {SIZE: Drift(0.1, origin)})
     logs = np.log(drawn_only(drawn.share / WORK.share))
 
     assert np.var(logs) == pytest.approx(0.1**2 * doublings, rel=0.12)
@@ -76,7 +76,7 @@ def test_the_variance_grows_with_the_doublings(doublings: int) -> None:
 
 def test_all_that_is_computed_drifts_alike_and_nothing_else_does() -> None:
     origin = along(WORK, PLACEMENT)[SIZE] - 3
-    drawn = drift.applied(WORK, PLACEMENT, Draws({}, 20), {SIZE: Drift(0.1, origin)})
+    drawn = speed_drift.applied(WORK, PLACEMENT, Draws({}, 20), {SIZE: Drift(0.1, origin)})
     factor = drawn.share / WORK.share
     for name in COMPUTED:
         np.testing.assert_allclose(getattr(drawn, name), getattr(WORK, name) * factor)
