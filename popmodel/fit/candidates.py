@@ -9,6 +9,7 @@ goes otherwise with one variable.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -56,6 +57,7 @@ LEAST_STEPS = 3
 _STEPS = -2.0
 _FEW_PARAMETERS = {factor: prior for factor, prior in PARAMETERS.items() if prior >= -0.5}
 _MANY = 400  # products of one factor of each variable
+_FEW_TERMS = 12  # among more, each second term is less likely
 _LEAST_PRODUCT = -4.0  # prior of a product that is tried at all where there are many
 _OF_GRIDS = re.compile(r"[nP]\d")  # local extents and dimensions: P and N determine them
 _NOT_HINTED = -2.5
@@ -64,6 +66,7 @@ _ALONE = 0.0  # of what is suggested, without one
 _STAYS = -0.5  # of what stays alone
 _OTHER_SUM = -0.5  # of two terms none of which stays
 _STEPS_APART = -2.0  # for each variable beyond the first in which two terms differ
+_STEPS_BESIDE = -0.5  # the same beside what is suggested: surfaces, and what threads do not share
 LAST = -4.0  # normal forms and edges of caches
 _NORMAL_POWERS = ("0", "1/4", "1/3", "1/2", "2/3", "3/4", "1", "5/4", "4/3", "3/2", "2", "5/2", "3")
 _NORMAL_LOGS = (0, 1, 2)
@@ -85,7 +88,7 @@ class Form:
 def physical(points: Points, hints: Sequence[str], apart: int = 1) -> tuple[Form, ...]:
     """Return the forms that physics suggests for what varies between points.
 
-    Terms of a sum differ in so many variables at most.
+    Terms of a sum differ in so many variables at most, those beside a hint in any.
     """
     processes = points.configurations["P"].astype(np.int64)
     in_steps = len(np.unique(processes)) >= LEAST_STEPS and not (processes & (processes - 1)).any()
@@ -129,7 +132,7 @@ def _physical(
             plain = _STAYS if sum_[0].text == stays.text else _NOT_HINTED + others + _SUM
             return bonus[0] + _ALONE if bonus else plain
         mixed = 0.0 if stays.text in (sum_[0].text, sum_[1].text) or bonus else _OTHER_SUM
-        far = _STEPS_APART * (_differ(*sum_) - 1)
+        far = (_STEPS_BESIDE if bonus else _STEPS_APART) * max(_differ(*sum_) - 1, 0)
         return (max(bonus) if bonus else _NOT_HINTED) + _SUM + others + mixed + far
 
     for i, form in enumerate(hinted):
@@ -138,11 +141,12 @@ def _physical(
     for term in terms.values():
         found[term.text,] = Form((term,), prior_of(term))
     order = sorted(terms.values(), key=lambda term: term.text not in likely)
+    crowd = -math.log(max(len(terms) / _FEW_TERMS, 1.0)) if likely else 0.0
     for pair in combinations(order, 2):
         key = tuple(sorted(term.text for term in pair))
-        is_near = _differ(*pair) <= apart or (pair[0].text in likely and pair[1] == stays)
+        is_near = pair[0].text in likely or _differ(*pair) <= apart
         if is_near and key not in found:
-            found[key] = Form(pair, prior_of(*pair))
+            found[key] = Form(pair, prior_of(*pair) + crowd)
     return tuple(found.values())
 
 

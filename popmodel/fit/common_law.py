@@ -155,8 +155,8 @@ def _summed(
 ) -> list[Sample]:
     """Sums of parts, in the runs that have all of them if there are several."""
     values = np.array([[one.value for one in parts[i]] for i in members])
-    whole: Any = (values > 0).all(axis=0)
-    kept = whole if np.count_nonzero(whole) > 1 else (values > 0).any(axis=0)
+    whole = (values > 0).all(axis=0)
+    kept: Any = whole if np.count_nonzero(whole) > 1 else (values > 0).any(axis=0)
     return [
         replace(one, value=float(value), relative_error=between)
         for one, value, able in zip(parts[members[0]], values.sum(axis=0), kept, strict=True)

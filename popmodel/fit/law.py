@@ -265,8 +265,7 @@ def _probes(points: Points) -> dict[str, Array]:
     """Places beyond the points: by one variable after the other, from where all are largest."""
     columns = points.configurations
     names = [name for name in points.varied if not is_of_grid(name)]
-    order = np.lexsort(tuple(columns[name] for name in reversed([*columns])))
-    base = points.configuration(int(order[-1]))
+    base = {name: float(column.max()) for name, column in columns.items()}
     places = [
         {**base, name: float(columns[name].max()) * factor} for name in names for factor in _BEYOND
     ]
