@@ -38,7 +38,7 @@ STATEMENTS = {
     "validation": 975,
     "timeline": 975,
     "study": 1100,
-    "phases": 825,
+    "phases": 800,
     "projection": 725,
     "splits": 660,
     "expressions": 600,

@@ -10,8 +10,8 @@ import numpy as np
 
 from popmodel.arrays import quantiles
 from popmodel.phases.calls import calls
-from popmodel.phases.causes import Causes, causes
-from popmodel.phases.interrupted import idle_regions, interruptions, remark
+from popmodel.phases.imbalance import Causes, causes
+from popmodel.phases.os_noise import idle_regions, interruptions, remark
 from popmodel.plain import document
 
 if TYPE_CHECKING:

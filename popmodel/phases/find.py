@@ -9,12 +9,10 @@ import numpy as np
 
 from popmodel.arrays import distinct
 from popmodel.efficiency.measure import UsefulTimes, useful_times
-from popmodel.phases.counted import counted
+from popmodel.phases.bursts import Stretches, bursts, regions, settled
+from popmodel.phases.counters import counted, measured
 from popmodel.phases.phase import SEVERAL, SMALL, Phase, Phases, Team
 from popmodel.phases.places import homes, name_of_burst, told_apart
-from popmodel.phases.settled import settled
-from popmodel.phases.stretches import Stretches, bursts, regions
-from popmodel.phases.teams import measured
 from popmodel.simulator.calls import sequence_calls
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.processors import delays

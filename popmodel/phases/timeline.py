@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.efficiency.measure import useful_times
-from popmodel.phases.stretches import bursts, regions
+from popmodel.phases.bursts import bursts, regions
 from popmodel.trace.calls import CallGroup
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.pieces import spread

@@ -11,9 +11,8 @@ from popmodel.efficiency.measure import useful_times
 from popmodel.fit.common_law import pooled
 from popmodel.fit.law import law
 from popmodel.fit.samples import Sample
-from popmodel.phases.counted import counted
-from popmodel.phases.stretches import bursts, regions
-from popmodel.phases.teams import measured
+from popmodel.phases.bursts import bursts, regions
+from popmodel.phases.counters import counted, measured
 from popmodel.signature.assumed_scaling import Amount, paths
 from popmodel.signature.computing import Timing
 from popmodel.signature.law_notes import Factor, factor_of, told
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.fit.common_law import Pool
-    from popmodel.phases.stretches import Stretches
+    from popmodel.phases.bursts import Stretches
     from popmodel.signature.align_runs import RunTable
     from popmodel.signature.assumed_scaling import Key
     from popmodel.signature.computing import Computing

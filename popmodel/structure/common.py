@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from popmodel.simulator.program import Program
     from popmodel.structure.events import Events
     from popmodel.structure.nest import Nest
-    from popmodel.structure.repetition import Repetition
-    from popmodel.structure.tokens import Repeated
+    from popmodel.structure.repetition import Repeated, Repetition
 
 
 class Common(NamedTuple):

@@ -10,13 +10,12 @@ from popmodel.arrays import alike
 from popmodel.simulator import from_trace
 from popmodel.structure.common import common_nest
 from popmodel.structure.events import events_of
-from popmodel.structure.focus import focus_of
-from popmodel.structure.iterations import iterations_of
+from popmodel.structure.iterations import focus_of, iterations_of
 from popmodel.structure.nest import Leaf, Loop, leaves
+from popmodel.structure.repetition import repeated
 from popmodel.structure.steps import steps_of
 from popmodel.structure.structure import Focus, Part, Structure
 from popmodel.structure.time_steps import by_site, time_steps
-from popmodel.structure.tokens import repeated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
     from popmodel.structure.events import Events
-    from popmodel.structure.repetition import Repetition
-    from popmodel.structure.tokens import Repeated
+    from popmodel.structure.repetition import Repeated, Repetition
 
 _MOST = 0.5
 """Share of the messages of a loop with a group of sequences, above which they are one loop's."""

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from popmodel.arrays import alike, numbered
 from popmodel.kernel import _kernel
 from popmodel.values import dataclass
 
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from popmodel.structure.events import Events
 
 
 class Way(IntEnum):
@@ -70,3 +76,174 @@ def repetitions(sequences: Sequence[NDArray[np.int32]]) -> list[Repetition]:
     """Find the loops of some sequences, all in that way in which they need the fewest nodes."""
     found = [[repetition(each, way) for each in sequences] for way in Way]
     return min(found, key=lambda nests: sum(len(each.token) for each in nests))
+
+
+# Which tokens tell best what repeats: as fine as they repeat at all.
+#
+# Most programs repeat their messages with partners and sizes. Where sizes follow the data, or
+# roots and partners take turns, tokens without them are needed, but only for those calls: what
+# repeats is first found with coarser tokens for all, then each of these keeps the finest token
+# that is the same at nine of ten turns.
+
+
+_STABLE = 0.9
+"""Share of the iterations in which a call has to do the same for a finer token."""
+_ENOUGH = 0.9
+"""A finer token does if it explains this share of what a coarser one explains."""
+_MOSTLY = 0.8
+"""Share of the events in loops, alike on all sequences, that is enough not to try coarser ones."""
+_TURNS = 3.5
+"""How many times the places of coarser tokens finer ones have if their partners take turns. The
+three directions of a sweep, one after the other, are one iteration."""
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """What repeats on the sequences of a program."""
+
+    nests: list[Repetition]  # Of each group of sequences that do exactly the same
+    first: list[int]  # The first event of the first sequence of each group
+    group: list[int]  # Of each sequence
+
+
+def repeated(events: Events) -> Repeated:
+    """Find what repeats on each sequence."""
+    groups: dict[bytes, int] = {}
+    group: list[int] = []
+    first: list[int] = []
+    last: list[int] = []
+    bounds = events.offsets.tolist()
+    for begin, end in pairwise(bounds):
+        number = groups.setdefault(events.exact[begin:end].tobytes(), len(groups))
+        if number == len(first):
+            first.append(begin)
+            last.append(end)
+        group.append(number)
+    stretches = [slice(*each) for each in zip(first, last, strict=True)]
+    weight = events.before + np.where(events.is_region, events.end - events.begin, 0) + 1.0
+    best = [
+        _Trial(events.exact, stretches, weight),
+        _Trial(events.sized, stretches, weight),
+    ]
+    if not any(each.agree and each.looped >= _MOSTLY for each in best):
+        best += [_Trial(each, stretches, weight) for each in (events.tagged, events.coarse)]
+    most = max(each.share for each in best)
+    good = [index for index, each in enumerate(best) if each.share >= _ENOUGH * most]
+    chosen = min(good, key=lambda index: (not best[index].agree, index))
+    if chosen == 0 and 1 in good and best[0].length > _TURNS * best[1].length:
+        chosen = 1
+    nests = best[chosen].nests
+    if chosen and most > 0:
+        tokens = _as_fine_as_stable(events, best[chosen], stretches)
+        nests = repetitions([tokens[each] for each in stretches])
+    return Repeated(nests, first, group)
+
+
+class _Trial:
+    """What some tokens explain.
+
+    Attributes
+    ----------
+    tokens : int32[E]
+    nests : list of Repetition
+        Of each stretch of the events.
+    share, length : float
+        Share of the time in the largest loop, and places in it, which loops inside it repeat.
+    looped : float
+        Share of the events in loops.
+    agree : bool
+        Whether the largest loops of all stretches have equally many iterations.
+    """
+
+    def __init__(
+        self,
+        tokens: NDArray[np.int32],
+        stretches: list[slice],
+        weight: NDArray[np.float64],
+    ) -> None:
+        self.tokens = tokens
+        self.nests = repetitions([tokens[each] for each in stretches])
+        inside, looped, places, total = 0.0, 0, 0, 0
+        counts: list[int] = []
+        for nest, stretch in zip(self.nests, stretches, strict=True):
+            largest, mine, all_looped = _largest(nest, weight[stretch])
+            inside += float(weight[stretch][mine].sum())
+            looped += all_looped
+            places += len(np.unique(nest.node[mine]))
+            counts.append(int(nest.counts_of(largest).sum()) if largest else 0)
+            total += len(nest.node)
+        self.share = inside / max(float(sum(weight[each].sum() for each in stretches)), 1.0)
+        self.length = places / max(len(self.nests), 1)
+        self.looped = looped / max(total, 1)
+        self.agree = len(set(counts)) == 1 and counts[0] > 0
+
+
+def _largest(nest: Repetition, weight: NDArray[np.float64]) -> tuple[int, slice, int]:
+    """The outermost loop that weighs most, or 0; its events; how many events are in loops."""
+    outer = np.flatnonzero(nest.parent == 0)
+    of = np.searchsorted(outer, nest.node, side="right") - 1
+    loops = outer[nest.token[outer] < 0] if len(outer) else outer
+    if not len(loops):
+        return 0, slice(0, 0), 0
+    in_loop = nest.token[outer[of]] < 0
+    sums = np.bincount(of, weight * in_loop, len(outer))
+    best = int(np.argmax(sums))
+    begin, end = np.searchsorted(of, [best, best + 1]).tolist()
+    return int(outer[best]), slice(begin, end), int(in_loop.sum())
+
+
+def _as_fine_as_stable(events: Events, trial: _Trial, stretches: list[slice]) -> NDArray[np.int32]:
+    """For each call the finest token that is the same at most iterations of the largest loop."""
+    inside, turns = [], []
+    passed = 0
+    weight = events.before + 1.0
+    for nest, stretch in zip(trial.nests, stretches, strict=True):
+        largest, mine, _ = _largest(nest, weight[stretch])
+        if largest:
+            turn = _turns(nest, largest, nest.node[mine])
+            inside.append(np.arange(stretch.start, stretch.stop)[mine])
+            turns.append(turn + passed)
+            passed += int(turn[-1]) + 1
+    event, turn = np.concatenate(inside), np.concatenate(turns)
+    token = trial.tokens[event].astype(np.int64)
+    # The k-th of its kind in an iteration is one and the same call.
+    order = np.lexsort((token, turn))
+    starts = np.flatnonzero(
+        np.diff(turn[order], prepend=-1).astype(bool)
+        | np.diff(token[order], prepend=-1).astype(bool)
+    )
+    rank = np.empty(len(event), np.int64)
+    lengths = np.diff(np.append(starts, len(event)))
+    rank[order] = np.arange(len(event)) - np.repeat(starts, lengths)
+    found = trial.tokens.astype(np.int64)
+    size = highest = int(found.max(initial=0)) + 1
+    for finer in (events.sized, events.exact):
+        stable = _stable(token, rank, finer[event].astype(np.int64), size)
+        some = stable[trial.tokens]
+        found[some] = highest + finer[some]
+        highest = int(found.max()) + 1
+    return numbered(found)[1].astype(np.int32)
+
+
+def _turns(nest: Repetition, loop: int, node: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Iteration of a loop that each of its events is in."""
+    children = np.array(nest.children[loop])
+    child = np.searchsorted(children, node, side="right") - 1
+    back = child[1:] < child[:-1]
+    again = (child[1:] == child[:-1]) & (nest.token[children[child[1:]]] >= 0)
+    return np.concatenate([[0], np.cumsum(back | again)])
+
+
+def _stable(
+    token: NDArray[np.int64], rank: NDArray[np.int64], finer: NDArray[np.int64], size: int
+) -> NDArray[np.bool_]:
+    """Whether the k-th call with a token in an iteration mostly has one and the same finer one."""
+    kinds, which = alike(token, rank, finer)
+    often = np.bincount(which)
+    call = alike(kinds[:, 0].copy(), kinds[:, 1].copy())[1]
+    most = np.zeros(call.max() + 1, np.int64)
+    np.maximum.at(most, call, often)
+    of_call = np.zeros(len(most), np.int64)
+    of_call[call] = kinds[:, 0]
+    same = np.bincount(of_call, most, size)
+    return same >= _STABLE * np.bincount(token, minlength=size)

@@ -15,8 +15,7 @@ import numpy as np
 
 from popmodel.arrays import among
 from popmodel.kernel import _kernel
-from popmodel.structure.items import Item, Number, items_of, ranges
-from popmodel.structure.rewrite import Around, Slot, Source, rewritten
+from popmodel.structure.items import Around, Item, Number, Slot, Source, items_of, ranges, rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

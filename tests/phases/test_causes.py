@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.phases.causes import causes
+from popmodel.phases.imbalance import causes
 
 EACH = st.lists(
     st.tuples(st.floats(1e6, 1e9), st.floats(0.2, 4), st.floats(1e9, 4e9)), min_size=1, max_size=9

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.phases import Phase, Phases, phases
-from popmodel.phases.interrupted import idle_regions, interruptions, remark
+from popmodel.phases.os_noise import idle_regions, interruptions, remark
 from popmodel.structure import find
 from popmodel.trace import read
 from popmodel.trace.focus import focused

@@ -10,7 +10,7 @@ from popmodel.structure.events import events_of
 from popmodel.structure.find import find
 from popmodel.structure.flows import ends_of, flows_of
 from popmodel.structure.nest import Leaf
-from popmodel.structure.tokens import repeated
+from popmodel.structure.repetition import repeated
 from popmodel.trace import read
 
 

@@ -10,8 +10,7 @@ from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure import find
 from popmodel.structure.events import events_of
 from popmodel.structure.find import structure_of
-from popmodel.structure.focus import focus_of
-from popmodel.structure.iterations import Iterations
+from popmodel.structure.iterations import Iterations, focus_of
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data"

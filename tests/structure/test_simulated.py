@@ -16,7 +16,7 @@ from synthetic.program import Rank, Steps
 from popmodel.simulator.from_trace import from_trace
 from popmodel.structure.events import events_of
 from popmodel.structure.find import find
-from popmodel.structure.tokens import repeated
+from popmodel.structure.repetition import repeated
 
 EXACT = {
     "halos in 1-D, no meeting of all": programs.jacobi((8,), 50, residual=0),

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from popmodel.kernel import _kernel
+from popmodel.phases.phase import Team
 from popmodel.trace.blocks import walk_locations
 from popmodel.trace.event import Event
 from popmodel.trace.instants import Instants
+from popmodel.trace.intervals import Intervals
+from popmodel.trace.pieces import spread
+from popmodel.trace.processors import delays
 from popmodel.trace.tables import offsets_of
 from popmodel.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from popmodel.efficiency.measure import UsefulTimes
+    from popmodel.phases.bursts import Stretches
     from popmodel.trace import Trace
     from popmodel.trace.intervals import Intervals
 
@@ -83,3 +89,42 @@ def _some(told: Instants, location: NDArray[np.int64], rows: NDArray[np.int64]) 
         told.time[rows],
         told.value[rows],
     )
+
+
+# What the threads of processes do inside parallel regions, execution by execution.
+
+
+_NS = 1e9
+
+
+class Teams(NamedTuple):
+    """Threads of region executions, and what is counted over them."""
+
+    team: Team
+    counts: dict[str, NDArray[np.float64]]
+    notes: tuple[str, ...]
+
+
+def measured(
+    trace: Trace, regions: Stretches, process: NDArray[np.int64], useful: UsefulTimes
+) -> Teams:
+    """Measure the threads of regions."""
+    bounds = np.asarray(trace.process_offsets, np.int64)
+    which, location = spread(bounds[process], np.diff(bounds)[process])
+    begin, end = regions.begin[which], regions.end[which]
+    running = useful.running.inside(location, begin, end)
+    apart = useful.apart.inside(location, begin, end) + delays(trace).inside(location, begin, end)
+    running = np.maximum(running - apart, 0)
+    calls = trace.calls()
+    in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    team = Team(
+        offsets_of(np.bincount(which, minlength=len(regions))),
+        running / _NS,
+        in_calls.inside(location, begin, end) / _NS,
+    )
+    counts, notes = counted(trace, useful.running, location, begin, end)
+    summed: dict[str, NDArray[np.float64]] = {
+        name: np.bincount(which, each, len(regions)).astype(np.float64)
+        for name, each in counts.items()
+    }
+    return Teams(team, summed, notes)

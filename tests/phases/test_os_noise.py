@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from popmodel.phases import Phase, Phases
-from popmodel.phases.interrupted import interruptions, remark
+from popmodel.phases.os_noise import interruptions, remark
 from popmodel.phases.phase import SEVERAL
 
 RANKS, TIMES = 4, 100
