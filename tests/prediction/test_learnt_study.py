@@ -117,7 +117,7 @@ def test_a_candidate_that_is_much_worse_at_runs_left_out_does_not_count(
     errors: list[float],
 ) -> None:
     best = [0.01] * len(errors)
-    weights = _weights(np.array([errors, errors[::-1], best]), np.ones(3, dtype=bool))
+    weights = _weights(np.array([errors, errors[::-1], best]), np.ones(3))
     assert weights.sum() == pytest.approx(1)
     off = float(np.sqrt(np.mean(np.square(errors))))
     assert weights[:2].sum() * off < 0.2
