@@ -54,7 +54,7 @@ _MOST_TESTS = 4  # tests beyond these make no candidate likelier: they share wha
 _GROWTH = 0.5  # power of the distance, in doublings of cores, by which errors grow beyond the first
 _OWN = 0.5  # of the variance, which every split has for itself
 _PER_DOUBLING = 0.05  # error for each doubling of a parameter, or of threads, beyond the runs
-_LEAST = 0.02  # error of a run
+_LEAST = 0.03  # error of a run
 _NOTEWORTHY = 0.1  # error of a run that is left out or predicted back, from which it may be a miss
 _CONFIGURATIONS, _UNPROVEN = 3, 0.9  # with fewer numbers of P, or of T, no split is surer
 
