@@ -42,7 +42,7 @@ STATEMENTS = {
     "projection": 725,
     "splits": 660,
     "expressions": 600,
-    "prediction": 850,
+    "prediction": 835,
     "formulas": 425,
     "kernel": 25,
 }
