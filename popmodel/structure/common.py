@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from popmodel.structure.repetition import Repeated, Repetition
 
 
+_MOST = 3_000
+"""Loops and calls of a sequence that are told one by one; half of those of all sequences."""
+
+
 class Common(NamedTuple):
     """A nest common to all sequences."""
 
@@ -30,8 +34,13 @@ class Common(NamedTuple):
     execution: NDArray[np.int32]
 
 
-def common_nest(program: Program, events: Events, repeats: Repeated) -> Common:
-    """What of the loops of each sequence is the same."""
+def common_nest(program: Program, events: Events, repeats: Repeated) -> Common | None:
+    """What of the loops of each sequence is the same; None where they have too much of their own.
+
+    Bodies are compared pair by pair: it takes too long where calls hardly ever repeat.
+    """
+    if max((len(each.token) for each in repeats.nests), default=0) > _MOST:
+        return None
     receives = np.zeros(len(events), bool)
     acts = np.diff(events.first) > 0
     receives[acts] = program.kind[events.first[:-1][acts]] == Op.RECEIVE
@@ -45,6 +54,8 @@ def common_nest(program: Program, events: Events, repeats: Repeated) -> Common:
     root = trees[order[0]]
     for group in order[1:]:
         root = merged(root, trees[group])
+        if root.size() > 2 * _MOST:
+            return None
     return _Numbering(events, repeats, firsts).of(root)
 
 

@@ -31,8 +31,6 @@ _MATTERS = 0.01
 """Share of the time, or of the events, from which on a loop is the iterative part of a run."""
 _ALONE = 0.5
 """Share of the events of a sequence at places that no other passes, beyond which it is said."""
-_LARGE = 3_000
-"""Loops and calls of a sequence, beyond which its calls repeat too rarely to be told one by one."""
 _CLEARLY = 1.25
 """How much more time steps have to explain than what repeats exactly, which tells the order."""
 _NEARLY_ALL = 0.9
@@ -103,9 +101,9 @@ def _best(program: Program, events: Events, times: tuple[int, int, int]) -> _Rat
 
     That is seen where sites are known: calls of one name from anywhere look alike.
     """
-    repeats, exact = repeated(events), None
-    if max((len(each.token) for each in repeats.nests), default=0) <= _LARGE:
-        exact = _rated(events, steps_of(events, common_nest(program, events, repeats)), *times)
+    common, exact = common_nest(program, events, repeated(events)), None
+    if common is not None:
+        exact = _rated(events, steps_of(events, common), *times)
         has_sites = len(events.insides) > 1 or bool(events.is_region.any())
         if exact.iterations is not None and (not has_sites or exact.share * _CLEARLY >= 1):
             return exact

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
 
     from popmodel.structure.repetition import Repetition
 
-_LARGE = 25_000_000
-"""Pairs up to which two bodies are compared as a whole."""
-_LONG = 2_000
-"""Length of the pieces of bodies that are too long for that."""
 _SHOWN = 64
 """How many loops a loop is compared with in search of the one that shares places with it."""
 _WORTH = np.array([3.0, 2.0, 0.5, 0.3])
@@ -160,60 +155,8 @@ def _compared(left: list[Node], right: list[Node]) -> list[tuple[int, int]]:
         return []
     labels = _Labels(left, right)
     one, other = labels.of(left), labels.of(right)
-    pairs: list[tuple[int, int]] = []
-    for i, j, rows, columns in _pieces(one, other):
-        found = _kernel.align(one[i : i + rows], other[j : j + columns], _WORTH)
-        first, second = (each.tolist() for each in found)
-        pairs += [(i + a, j + b) for a, b in zip(first, second, strict=True)]
-    return pairs
-
-
-def _pieces(
-    one: NDArray[np.int64], other: NDArray[np.int64]
-) -> Iterator[tuple[int, int, int, int]]:
-    """First rows and lengths of what is compared of two bodies, which is all where it is little.
-
-    Long ones are cut where something comes once in both, in the same order; what is still too long
-    is cut into as many pieces as it needs, each beside the one that is as far from the begin.
-    """
-    if len(one) * len(other) <= _LARGE:
-        yield 0, 0, len(one), len(other)
-        return
-    i = j = 0
-    for a, b in (*_once_in_both(one[:, 0], other[:, 0]), (len(one), len(other))):
-        count = -(-max(a - i, b - j) // _LONG)
-        rows, columns = (np.linspace(*each, count + 1).astype(int) for each in ((i, a), (j, b)))
-        for k in range(count):
-            yield rows[k], columns[k], rows[k + 1] - rows[k], columns[k + 1] - columns[k]
-        i, j = a, b
-
-
-def _once_in_both(one: NDArray[np.int64], other: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Places of what comes once in both, the longest series of them that is in order in both."""
-    places = []
-    for each in (one, other):
-        labels, first, count = np.unique(each, return_index=True, return_counts=True)
-        places.append(
-            dict(zip(labels[count == 1].tolist(), first[count == 1].tolist(), strict=True))
-        )
-    shared = sorted(
-        (place, places[1][label]) for label, place in places[0].items() if label in places[1]
-    )
-    # Patience sorting: of the series that end at each length the one that ends earliest.
-    ends: list[int] = []
-    last: list[int] = []
-    before: list[int] = []
-    for number, (_, place) in enumerate(shared):
-        at = bisect_left(ends, place)
-        ends[at : at + 1] = [place]
-        last[at : at + 1] = [number]
-        before.append(last[at - 1] if at else -1)
-    series = []
-    number = last[-1] if last else -1
-    while number >= 0:
-        series.append(shared[number])
-        number = before[number]
-    return series[::-1]
+    first, second = (each.tolist() for each in _kernel.align(one, other, _WORTH))
+    return list(zip(first, second, strict=True))
 
 
 class _Labels:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from popmodel.simulator.program import Op, Program, ProgramBuilder
+from popmodel.structure.nest import Loop, Nest
 
 
 @dataclass(frozen=True)
@@ -93,3 +94,11 @@ def _acts(
         for messages, role, op in steps if call.kind != "pipeline" else steps[::-1]:
             if process in messages:
                 yield process, role, doing(process, op, messages[process])
+
+
+def loops(nest: Nest) -> Iterator[Loop]:
+    """All loops, outer ones before those inside."""
+    for each in nest:
+        if isinstance(each, Loop):
+            yield each
+            yield from loops(each.body)

@@ -9,9 +9,10 @@ MG and BT-MZ have theirs apart; LU's has another end.
 from pathlib import Path
 
 import pytest
+from structure.programs import loops
 
 from popmodel.structure import find
-from popmodel.structure.nest import Loop, loops
+from popmodel.structure.nest import Loop
 from popmodel.trace import read
 
 SMPI = Path(__file__).parent.parent / "data" / "smpi"

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from popmodel.kernel import _kernel
 from popmodel.simulator.program import Op, ProgramBuilder
-from popmodel.structure import merge
 from popmodel.structure.find import structure_of
 
 WORTH = np.array([3.0, 2.0, 0.5])
@@ -114,24 +113,6 @@ def test_a_root_that_gathers_in_a_loop_of_its_own():
     assert found.loop.counts == (8,)
     assert sorted(names(found))[0] == "collective"
     assert not found.notes
-
-
-def test_long_bodies_are_cut_where_something_comes_once_in_both(monkeypatch):
-    rng = np.random.default_rng(3)
-    one = rng.permutation(60)
-    other = np.delete(one, [5, 17, 40])
-    columns = [np.stack([each, each, each, each], axis=1).astype(np.int64) for each in (one, other)]
-    monkeypatch.setattr(merge, "_LARGE", 100)
-    pieces = list(merge._pieces(*columns))
-    assert len(pieces) > 1
-    pairs = []
-    for i, j, rows, width in pieces:
-        first, second = _kernel.align(
-            columns[0][i : i + rows], columns[1][j : j + width], merge._WORTH
-        )
-        pairs += zip((one[i + a] for a in first), (other[j + b] for b in second), strict=True)
-    assert len(pairs) == len(other)
-    assert all(a == b for a, b in pairs)
 
 
 def test_processes_that_do_nothing_alike_are_said():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from structure.programs import Call, Repeat, write
+from structure.programs import Call, Repeat, loops, write
 
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.structure.find import structure_of
-from popmodel.structure.nest import Leaf, loops
+from popmodel.structure.nest import Leaf
 
 # Of a loop that comes into two places, one lacks what the other has.
 LEFT_OUT = [

@@ -11,6 +11,7 @@ from structure.programs import Call, write
 
 from popmodel.structure import find
 from popmodel.structure.events import events_of
+from popmodel.structure.find import structure_of
 from popmodel.structure.nest import Loop
 from popmodel.structure.time_steps import by_site, time_steps
 from popmodel.trace import read
@@ -97,3 +98,12 @@ def test_known_programs(shared_traces: Path) -> None:
             wrong.append(f"{name}.{size}")
     assert sure >= 10
     assert wrong == []
+
+
+def test_calls_that_repeat_too_rarely_are_told_by_site():
+    """As many different calls in every iteration that no nest of them could be compared."""
+    random = np.random.default_rng(2)
+    body = [Call("allreduce", int(number)) for number in random.integers(1, 40, 9000)]
+    found = structure_of(write(2, body).program)
+    assert len(found.places) < 80
+    assert len(found.events) == 18000
