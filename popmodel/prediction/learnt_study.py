@@ -29,7 +29,7 @@ from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.course import Course
 from popmodel.model.run.observe import observe
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.run.placement import WHOLE, Allocation, Placement
+from popmodel.model.run.placement import Placement
 from popmodel.model.signature.learnt_runs import LearntRun
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
@@ -458,24 +458,6 @@ class LearntStudy(Study):
         """Return the normal scores of all groups of uncertain quantities, and of the candidates."""
         found = super().scores(drawn)
         return found | ({name: drawn.scores(name) for name in PROGRAM} if self.draws else {})
-
-
-def study_of(
-    signature: Signature,
-    profile: Profile,
-    settings: Mapping[str, float],
-    draws: int,
-    seed: int,
-    factors: Mapping[str, Value] | None = None,
-    allocation: Allocation = WHOLE,
-) -> Study:
-    """Return the study of a program: anchored at the runs that it was learnt from, if any were.
-
-    Where constants or spreads were set by hand it is another program than that of the runs.
-    """
-    same = signature.learnt is not None and settings.keys() <= signature.params.keys()
-    kind = LearntStudy if same and not signature.set_imbalance else Study
-    return kind(signature, profile, settings, draws, seed, factors, allocation)
 
 
 def _computing(run: Evaluation) -> float:

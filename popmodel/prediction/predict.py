@@ -14,8 +14,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import multithreading
 from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate, estimate, nominal, shares
 from popmodel.prediction.causes import causes, elasticities, remedies
-from popmodel.prediction.learnt_study import study_of
-from popmodel.prediction.prediction import MAIN_FAMILY, Prediction, validity_of
+from popmodel.prediction.prediction import MAIN_FAMILY, Prediction, study_of, validity_of
 from popmodel.prediction.scaling import ReferenceRun, compare
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from popmodel.efficiency.scaling import Mode
 from popmodel.efficiency.terms import FAMILY
+from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model.replayed.agreement import Agreement
 from popmodel.model.run.launch import launch_line, mpirun_line
 from popmodel.model.run.parameters import Use
-from popmodel.model.run.placement import Placement
+from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.run.reach import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import RUN_TO_RUN, Study
@@ -61,6 +62,28 @@ def _calibration(signature: Signature, profile: Profile) -> dict[str, Any] | Non
         "same_machine": known.machine_digest == profile.digest,
         "changed": list(known.changed),
     }
+
+
+def study_of(
+    signature: Signature,
+    profile: Profile,
+    settings: Mapping[str, float],
+    draws: int,
+    seed: int,
+    factors: Mapping[str, Value] | None = None,
+    allocation: Allocation = WHOLE,
+) -> Study:
+    """Return the study of a program: anchored at the runs that it was learnt from, if any were.
+
+    Where constants or spreads were set by hand it is another program than that of the runs.
+    """
+    same = signature.learnt is not None and settings.keys() <= signature.params.keys()
+    given = signature, profile, settings, draws, seed, factors, allocation
+    if not same or signature.set_imbalance:
+        return Study(*given)
+    from popmodel.prediction.learnt_study import LearntStudy  # laws that other programs do not need
+
+    return LearntStudy(*given)
 
 
 # How far a prediction goes beyond what was measured of the machine.

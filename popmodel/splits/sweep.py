@@ -17,8 +17,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
 from popmodel.plain import document
-from popmodel.prediction.learnt_study import study_of
-from popmodel.prediction.prediction import subject
+from popmodel.prediction.prediction import study_of, subject
 from popmodel.splits import tuning
 from popmodel.splits.choice import Check, Choice, check, choose, growth
 from popmodel.splits.largest import Largest, largest_cores

@@ -12,9 +12,8 @@ from popmodel.model.calibration import Calibration
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import DEFAULT_COUNT
-from popmodel.prediction.learnt_study import study_of
 from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Prediction
+from popmodel.prediction.prediction import Prediction, study_of
 from popmodel.runs.measurement import Measurement
 from popmodel.splits import choice
 from popmodel.splits.choice import Choice
