@@ -9,7 +9,7 @@ laws is, the evidence says (type II maximum likelihood, D. MacKay, Neural Comput
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from popmodel.calibration.observables import RUNTIME
 from popmodel.calibration.problem import OWN, WILD, Configuration, Problem
-from popmodel.model.speed_drift import ACTIVE, SIZE, THREADS
+from popmodel.model.speed_drift import ACTIVE, SIZE
 from popmodel.runs.measurement import Measurement
 from popmodel.values import dataclass
 
@@ -201,7 +201,9 @@ def fit(problem: Problem, noise: float, start: Array | None = None) -> Fit:
         if np.abs(step).max(initial=0.0) < _DONE:
             break
     _, covariance = solved(at, means, problem.prior, problem.bounds)
-    total = evidence(at, means, problem.prior) + _likely(problem.sizes)
+    total = evidence(at, means, problem.prior) + sum(
+        _log_prior(kind, size) for kind, size in problem.sizes.items()
+    )
     return Fit(problem, means, covariance, noise, at, total)
 
 
@@ -215,52 +217,33 @@ def relevant(problem: Problem, noise: float) -> Problem:
     return problem.with_names((moves > _MOVES) | problem.positive)
 
 
-@dataclass(frozen=True)
-class _Size:
-    """A size that the evidence decides: what it may be, and what is likely beforehand."""
-
-    factors: tuple[float, ...]
-    likely: float
-    spread: float
-
-    def logarithm(self, size: float) -> float:
-        """Return the logarithm of how likely a size is beforehand, but for a constant."""
-        return -0.5 * (math.log(size / self.likely) / self.spread) ** 2
-
-
-_TRIED = tuple(10 ** (power / 4) for power in range(-4, 5))
 # what six runs cannot tell is likely beforehand as large as makes 90 % intervals hold about 90 %
 # of the runs of programs that have other laws: tests/benchmarks/calibration.py
-_SIZES = {
-    OWN: _Size(_TRIED, 0.5, math.log(1.7)),
-    SIZE: _Size(_TRIED, 0.09, math.log(1.7)),
-    ACTIVE: _Size(_TRIED, 0.09, math.log(1.7)),
-    THREADS: _Size(_TRIED, 0.02, math.log(1.7)),
-}
+_LIKELY = {OWN: 0.5, SIZE: 0.09, ACTIVE: 0.09}
+_SPREAD = math.log(1.7)  # of the logarithm of these
+_FACTORS = 10 ** (np.arange(-4, 5) / 4)  # that are tried
 _ROUNDS_OF_SIZES = 2
 
 
-def _likely(sizes: Mapping[str, float]) -> float:
-    """Logarithm of how likely sizes are beforehand: what needs large ones is less probable."""
-    return sum(_SIZES[kind].logarithm(size) for kind, size in sizes.items())
+def _log_prior(kind: str, size: float) -> float:
+    """Return the logarithm of how likely a size is beforehand, but for a constant."""
+    return -0.5 * (math.log(size / _LIKELY[kind]) / _SPREAD) ** 2
 
 
 def sized(problem: Problem, at: Linear, means: Array) -> tuple[Problem, Linear, Array]:
     """Choose the sizes of what runs have for themselves by the evidence, one after the other."""
     for _ in range(_ROUNDS_OF_SIZES):
-        for kind, size in _SIZES.items():
-            if kind not in problem.sizes:
-                continue
-            columns = problem.of_size(kind)
-            scales = np.where(columns, np.array(size.factors)[:, None], 1.0)
+        for kind in problem.sizes:
+            columns, size = problem.of_size(kind), problem.sizes[kind]
+            scales = np.where(columns, _FACTORS[:, None], 1.0)
             found = _evidences(at, means, problem.prior, scales)
-            _, best = max(
-                (one + size.logarithm(problem.sizes[kind] * factor), factor)
-                for one, factor in zip(found, size.factors, strict=True)
-            )
+            likely = [
+                one + _log_prior(kind, size * by) for one, by in zip(found, _FACTORS, strict=True)
+            ]
+            best = float(_FACTORS[np.argmax(likely)])
             scale = np.where(columns, best, 1.0)
             at, means = replace(at, slope=at.slope * scale), means / scale
-            problem = problem.with_size(kind, problem.sizes[kind] * best)
+            problem = problem.with_size(kind, size * best)
     return problem, at, means
 
 

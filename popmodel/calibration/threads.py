@@ -9,62 +9,53 @@ loaded, or from a call.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-
-from popmodel.values import dataclass
 
 _FOLDERS = ("../numpy.libs", ".dylibs")  # of wheels, from the folder of the package
 _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 
 
-@dataclass(frozen=True)
-class Threads:
-    """How many threads a library uses."""
-
-    library: ctypes.CDLL  # The library
-    name: str  # Of its calls, with braces for what they do
-
-    @property
-    def count(self) -> int:
-        """Threads that the next call uses at most."""
-        return int(getattr(self.library, self.name.format("get_num_threads"))())
-
-    def limit(self, count: int) -> None:
-        """Let calls use no more."""
-        getattr(self.library, self.name.format("set_num_threads"))(ctypes.c_int(count))
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let NumPy solve on one thread for a while, where its library is one that can be told so."""
-    found = of_numpy()
-    before = found.count if found else 1
-    if found is None or before == 1:
+    calls = of_numpy()
+    before = calls.count() if calls else 1
+    if calls is None or before == 1:
         yield
         return
-    found.limit(1)
+    calls.limit(1)
     try:
         yield
     finally:
-        found.limit(before)
+        calls.limit(before)
+
+
+class Calls(NamedTuple):
+    """Of a library: how many threads its next call uses at most, and no more from now on."""
+
+    count: Callable[[], int]
+    limit: Callable[[int], None]
 
 
 @cache
-def of_numpy() -> Threads | None:
-    """Return the library of NumPy; None if it is none of OpenBLAS, or not where wheels have it."""
+def of_numpy() -> Calls | None:
+    """Return the calls of the library of NumPy; None if it is not the OpenBLAS of a wheel."""
     package = Path(np.__file__).parent
-    files = [one for folder in _FOLDERS for one in (package / folder).glob("*openblas*")]
-    for path in files:
+    for path in (one for folder in _FOLDERS for one in (package / folder).glob("*openblas*")):
         try:
             library = ctypes.CDLL(str(path))  # the one that is loaded already
         except OSError:
             continue
         for name in _NAMES:
             if hasattr(library, name.format("set_num_threads")):
-                return Threads(library, name)
+                get, put = (
+                    getattr(library, name.format(f"{do}_num_threads")) for do in ("get", "set")
+                )
+                return Calls(get, put)
     return None

@@ -25,19 +25,16 @@ SIZE = "size"
 """Drift with the work of a thread in a step."""
 ACTIVE = "active"
 """Drift with the busy cores of a memory domain."""
-THREADS = "threads"
-"""Drift with the threads of a process."""
 MEANINGS: Mapping[str, str] = {
     SIZE: "drift of computing with the work of a thread in a step",
     ACTIVE: "drift of computing with the busy cores of a memory domain",
-    THREADS: "drift of computing with the threads of a process",
 }
 
 
 def along(work: Work, placement: Placement) -> dict[str, float]:
     """Return where a run is along each drift, in doublings."""
     step = (nominal(work.share) + nominal(work.serial)) / max(nominal(work.steps), 1.0)
-    found = {ACTIVE: math.log2(placement.active), THREADS: math.log2(placement.threads)}
+    found = {ACTIVE: math.log2(placement.active)}
     return {SIZE: math.log2(step), **found} if step > 0 else found
 
 

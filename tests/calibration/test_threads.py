@@ -11,54 +11,54 @@ from calibration.small import MACHINE, program, runs
 
 from popmodel.calibration import calibrate as calibration
 from popmodel.calibration import threads
-from popmodel.calibration.threads import Threads, of_numpy, one_thread
+from popmodel.calibration.threads import Calls, of_numpy, one_thread
 
 
 @pytest.fixture
-def library() -> Iterator[Threads]:
+def library() -> Iterator[Calls]:
     """The library of NumPy, with two threads."""
     found = of_numpy()
     if found is None:
         pytest.skip("NumPy is not from a wheel with OpenBLAS")
-    before = found.count
+    before = found.count()
     found.limit(2)
     yield found
     found.limit(before)
 
 
-def test_there_is_one_thread_inside_and_as_many_as_before_outside(library: Threads) -> None:
+def test_there_is_one_thread_inside_and_as_many_as_before_outside(library: Calls) -> None:
     with one_thread():
-        assert library.count == 1
-    assert library.count == 2
+        assert library.count() == 1
+    assert library.count() == 2
 
 
-def test_an_error_leaves_as_many_as_before(library: Threads) -> None:
+def test_an_error_leaves_as_many_as_before(library: Calls) -> None:
     with pytest.raises(np.linalg.LinAlgError), one_thread():
         np.linalg.inv(np.zeros((2, 2)))
-    assert library.count == 2
+    assert library.count() == 2
 
 
-def test_one_thread_stays_one(library: Threads) -> None:
+def test_one_thread_stays_one(library: Calls) -> None:
     library.limit(1)
     with one_thread():
-        assert library.count == 1
-    assert library.count == 1
+        assert library.count() == 1
+    assert library.count() == 1
 
 
 def test_a_calibration_solves_on_one_thread(
-    library: Threads, monkeypatch: pytest.MonkeyPatch
+    library: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
     robust = calibration.robust
 
     def watched(*given: object) -> object:
-        seen.append(library.count)
+        seen.append(library.count())
         return robust(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(calibration, "robust", watched)
     calibration.calibrate(program(), MACHINE, runs(program(), {}))
     assert seen == [1]
-    assert library.count == 2
+    assert library.count() == 2
 
 
 @pytest.mark.parametrize("name", ["libblas.so", "libscipy_openblas-1.so"])

@@ -15,7 +15,7 @@ from model.test_form import AMOUNTS, WORK
 from popmodel.model import speed_drift
 from popmodel.model.calibration import RESIDUAL, Drift
 from popmodel.model.run.placement import place
-from popmodel.model.speed_drift import ACTIVE, SIZE, THREADS, along, passed
+from popmodel.model.speed_drift import ACTIVE, SIZE, along, passed
 from popmodel.model.uncertainty import FIRST, Draws, drawn_only
 
 PLACEMENT = place(4, 2, machine().topology)
@@ -52,13 +52,12 @@ def test_a_longer_way_begins_with_a_shorter_one(way: float, more: float) -> None
 def test_nothing_is_passed_at_the_origin() -> None:
     here = along(WORK, PLACEMENT)
     one = {kind: Drift(0.2, at) for kind, at in here.items()}
-    assert [list(passed(kind, drift, here[kind])) for kind, drift in one.items()] == [[], [], []]
+    assert [list(passed(kind, drift, here[kind])) for kind, drift in one.items()] == [[], []]
     assert speed_drift.applied(WORK, PLACEMENT, Draws({}, 50), one) is WORK
 
 
-def test_places_are_doublings_of_the_work_of_a_step_of_busy_cores_and_of_threads() -> None:
+def test_places_are_doublings_of_the_work_of_a_step_and_of_busy_cores() -> None:
     found = along(WORK, PLACEMENT)
-    assert found[THREADS] == 1
     assert found[SIZE] == pytest.approx(math.log2((WORK.share + WORK.serial) / WORK.steps))
     assert found[ACTIVE] == pytest.approx(math.log2(PLACEMENT.active))
 
