@@ -165,7 +165,7 @@ class _Compared:
         end: NDArray[np.int64],
     ) -> None:
         names, self._token = numbered(tokens.astype(np.int64))
-        self._begin, self._end = begin, end
+        self._begin, self._end, self._computed = begin, end, np.cumsum(weights)
         sums = np.bincount(self._token, weights, len(names))
         heavy = np.argsort(-sums, kind="stable")[:_HEAVY]
         self._column = np.full(len(names), -1)
@@ -193,8 +193,8 @@ class _Compared:
         return alike, held / elapsed if elapsed > 0 else 0.0, bool(whole)
 
     def takes_turns(self, at: NDArray[np.int64], often: int) -> bool:
-        """Whether of so many calls one after the other the same one always takes far longer."""
-        lasting = np.diff(self._begin[at])[: (len(at) - 1) // often * often].reshape(-1, often)
+        """Whether far more is computed before the same one of so many calls in most steps."""
+        lasting = np.diff(self._computed[at])[: (len(at) - 1) // often * often].reshape(-1, often)
         usual = np.median(lasting, axis=0)
         longest = lasting.argmax(axis=1) == usual.argmax()
         return bool(

@@ -80,6 +80,7 @@ def test_known_programs(shared_traces: Path) -> None:
         "programs/clover.2x1": {40},
         "programs/lmp.2x1": {60, 61},  # 60, and forces once before
         "programs/minife.2x1.N_20": {76, 77},
+        "programs/minife.2x1.N_30": {114, 115},
         "paraver/bt-mz.S.2x2": {60},
         "paraver/ft.S.4": {6},
         "paraver/lu.S.4": {50},
