@@ -21,7 +21,7 @@ from popmodel.files import write_text
 from popmodel.model.signature import files as signatures
 from popmodel.plain import document, plain
 from popmodel.study import checks, executor, learning, machine, manifest, scripts
-from popmodel.study.executor import command_of, done_runs, step_of, suited, words_of
+from popmodel.study.executor import command_of, done_runs, step_of, suited
 from popmodel.study.manifest import Manifest, Step, carried_out, is_done, opened
 from popmodel.study.plan import Run, left_out
 from popmodel.study.request import CHANGEABLE, Prepared, Request, prepared
@@ -67,7 +67,7 @@ def plan(request: Request, folder: Path) -> dict[str, Any]:
                 "name": run.name,
                 **run.to_dict(),
                 "role": role_of(run, out),
-                "command": command_of(folder, words_of(about.words, run, about.command), run),
+                "command": command_of(folder, about, run),
             }
             for run in about.runs
         ],

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from popmodel.host import conditions, hardware
-from popmodel.study.executor import DISTURBED, own_time, undisturbed
+from popmodel.study.executor import DISTURBED, by_configuration, own_time, undisturbed
 from popmodel.study.manifest import Step
 from popmodel.study.plan import REPEATS, Run, half_width
 from popmodel.units import format_time, plural
@@ -99,9 +99,7 @@ def doubts(
         How it was predicted, as a comparison of a validation; a text says why it could not be.
     """
     found = []
-    repeats: dict[Run, list[Step]] = {}
-    for run, step in undisturbed(runs).items():
-        repeats.setdefault(run.configuration, []).append(step)
+    repeats = by_configuration(undisturbed(runs))
     busy = [
         run
         for run, steps in repeats.items()

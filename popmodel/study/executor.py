@@ -10,7 +10,7 @@ import os
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,15 @@ from popmodel.host.launch import start
 from popmodel.host.probe import LaunchError, meaningful, quote
 from popmodel.shell import filled
 from popmodel.study.manifest import DONE, FAILED, Manifest, Step, carried_out, is_done, unwritable
-from popmodel.study.plan import LEAST, MOST_REPEATS, THREADS, Run, expected, next_configuration
+from popmodel.study.plan import (
+    LEAST,
+    MOST_REPEATS,
+    THREADS,
+    Run,
+    expected,
+    in_turn,
+    next_configuration,
+)
 from popmodel.study.request import Prepared, uses
 from popmodel.trace import read
 from popmodel.trace.focus import focused
@@ -60,29 +68,34 @@ def trace_of(folder: Path, run: Run) -> Path:
     return folder / "runs" / f"{run.name}{SUFFIX}"
 
 
-def done_runs(manifest: Manifest, planned: Iterable[Run]) -> dict[Run, Step]:
+def log_of(folder: Path, run: Run) -> Path:
+    """What the program of a run wrote."""
+    return folder / "runs" / f"{run.name}.log"
+
+
+def done_runs(manifest: Manifest, planned: Sequence[Run]) -> dict[Run, Step]:
     """Return the runs that are there, with what was noted of them, by configuration."""
-    return {
-        run: manifest.steps[step_of(run)]
-        for run in _numbered(manifest, planned)
-        if is_done(manifest, step_of(run))
-    }
-
-
-def _numbered(manifest: Manifest, planned: Iterable[Run]) -> Iterator[Run]:
-    """All repeats of the configurations of a plan that the manifest knows."""
-    most = max((run.repeat for run in planned), default=1)
-    for configuration in dict.fromkeys(run.configuration for run in planned):
-        for repeat in range(1, max(most, MOST_REPEATS) + 1):
-            run = replace(configuration, repeat=repeat)
-            if step_of(run) in manifest.steps:
-                yield run
+    most = max([MOST_REPEATS, *(run.repeat for run in planned)])
+    runs = (
+        replace(run, repeat=repeat)
+        for run in dict.fromkeys(run.configuration for run in planned)
+        for repeat in range(1, most + 1)
+    )
+    return {run: manifest.steps[step_of(run)] for run in runs if is_done(manifest, step_of(run))}
 
 
 def failure(manifest: Manifest, run: Run) -> str | None:
     """Return why a run failed; None if it did not."""
     step = manifest.steps.get(step_of(run))
     return step.error if step is not None and step.state == FAILED else None
+
+
+def by_configuration(runs: Mapping[Run, Step]) -> dict[Run, list[Step]]:
+    """Return what was noted of the repeats of each configuration."""
+    found: dict[Run, list[Step]] = {}
+    for run, step in runs.items():
+        found.setdefault(run.configuration, []).append(step)
+    return found
 
 
 def without_threads(words: Sequence[str], done: Mapping[Run, Step]) -> str | None:
@@ -146,20 +159,23 @@ def make(
     """
     done = done_runs(manifest, about.runs)
     ended: set[Run] = set()
-    failures: dict[Run, RunFailed] = {}
-    is_told = bool(done)
-    has_looked = False
+    is_told, has_looked = bool(done), False
     while True:
-        why = without_threads(about.words, done)
-        ended |= {run for run in about.runs if why is not None and run.threads > 1}
-        runtimes: dict[Run, list[float]] = {}
-        for run, step in undisturbed(done).items():
-            runtimes.setdefault(run.configuration, []).append(own_time(step))
-        counts = _counts(done)
+        if without_threads(about.words, done) is not None:
+            ended |= {run.configuration for run in about.runs if run.threads > 1}
+        repeats = by_configuration(done)
+        counts = {run: len(steps) for run, steps in repeats.items()}
+        runtimes = {
+            run: [own_time(step) for step in steps]
+            for run, steps in by_configuration(undisturbed(done)).items()
+        }
         configuration = next_configuration(about.runs, runtimes, counts, ended)
         if configuration is None:
             break
-        timed = _mean_times(done)
+        timed = {
+            run: statistics.fmean(step.facts["seconds"] for step in steps)
+            for run, steps in repeats.items()
+        }
         likely = expected(configuration, timed)
         spent = sum(step.facts["seconds"] for step in done.values())
         if likely is not None and len(timed) >= LEAST and spent + likely > budget:
@@ -173,19 +189,14 @@ def make(
         if timed and not is_told:
             is_told = True
             tell(_outlook(about.runs, ended, timed))
-        run = next(
-            run
-            for repeat in range(1, len(done) + 2)
-            if (run := replace(configuration, repeat=repeat)) not in done
-        )
+        numbers = (replace(configuration, repeat=number) for number in range(1, len(done) + 2))
+        run = next(number for number in numbers if number not in done)
         if not has_looked:
             has_looked = True
             manifest = look(manifest)
-        tell_of_loss(manifest, run, tell)
-        manifest = _made(manifest, about, run, library(), budget, tell, failures)
-        if run in failures:
+        manifest = _made(manifest, about, run, library(), budget, tell)
+        if failure(manifest, run) is not None:
             ended.add(configuration)
-            tell(f"{failures[run].message}; {failures[run].hint}")
             continue
         step = manifest.steps[step_of(run)]
         done = {**done, run: step}
@@ -194,32 +205,22 @@ def make(
                 f"run {run.split}: no call of MPI was recorded",
                 "a study needs an MPI program that is linked dynamically; see popmodel trace",
             )
-    require_some(done, failures, tell)
+    require_some(manifest, about.runs, tell)
     return manifest
 
 
-def require_some(done: Mapping[Run, Step], failures: Mapping[Run, RunFailed], tell: Tell) -> None:
+def require_some(manifest: Manifest, planned: Sequence[Run], tell: Tell) -> None:
     """Go on without the runs that failed, or stop with the first of them if there is no other."""
-    if failures and not done:
-        raise next(iter(failures.values()))
-    if failures:
-        names = ", ".join(run.name for run in failures)
-        tell(f"warning: {plural(len(failures), 'run')} failed ({names}): the study goes on without")
-
-
-def _counts(done: Iterable[Run]) -> dict[Run, int]:
-    counts: dict[Run, int] = {}
-    for run in done:
-        counts[run.configuration] = counts.get(run.configuration, 0) + 1
-    return counts
-
-
-def _mean_times(done: Mapping[Run, Step]) -> dict[Run, float]:
-    """Seconds from start to end of a run of each configuration."""
-    times: dict[Run, list[float]] = {}
-    for run, step in done.items():
-        times.setdefault(run.configuration, []).append(float(step.facts["seconds"]))
-    return {run: statistics.fmean(some) for run, some in times.items()}
+    failed = [run for run in in_turn(planned) if failure(manifest, run) is not None]
+    if failed and not done_runs(manifest, planned):
+        log = log_of(manifest.folder, failed[0])
+        raise RunFailed(
+            failure(manifest, failed[0]) or "",
+            f"its output is in {log}; to make other runs, name them with --runs",
+        )
+    if failed:
+        names = ", ".join(run.name for run in failed)
+        tell(f"warning: {plural(len(failed), 'run')} failed ({names}): the study goes on without")
 
 
 def _outlook(planned: Sequence[Run], ended: set[Run], timed: Mapping[Run, float]) -> str:
@@ -250,13 +251,7 @@ def _time(seconds: float) -> str:
 
 
 def _made(
-    manifest: Manifest,
-    about: Prepared,
-    run: Run,
-    library: Library,
-    limit: float,
-    tell: Tell,
-    failures: dict[Run, RunFailed],
+    manifest: Manifest, about: Prepared, run: Run, library: Library, limit: float, tell: Tell
 ) -> Manifest:
     own = words_of(about.words, run, about.command)
 
@@ -264,16 +259,27 @@ def _made(
         try:
             return traced(manifest.folder, own, run, library, limit)
         except RunFailed as error:
-            failures[run] = error
+            tell(f"{error.message}; {error.hint}")
             raise
 
+    tell_of_loss(manifest, run, tell)
     tell(f"run {run.name}" + (f": {shell.join(own)}" if run.repeat == 1 else ""))
-    does = command_of(manifest.folder, own, run)
-    manifest = carried_out(manifest, step_of(run), does, work, may_fail=(RunFailed,))
+    manifest = noted(manifest, about, run, work)
     waited = manifest.steps[step_of(run)].facts.get("waited", 0.0)
     if waited > DISTURBED and run.repeat == 1:
         tell(f"run {run.name}: its threads waited for CPUs {100 * waited:.0f} % of the time")
     return manifest
+
+
+def noted(
+    manifest: Manifest,
+    about: Prepared,
+    run: Run,
+    work: Callable[[], tuple[Sequence[Path], Mapping[str, Any]]],
+) -> Manifest:
+    """Make a run a step of the study, whether it fails or not."""
+    does = command_of(manifest.folder, about, run)
+    return carried_out(manifest, step_of(run), does, work, may_fail=(RunFailed,))
 
 
 def words_of(words: Sequence[str], run: Run, command: Command) -> tuple[str, ...]:
@@ -290,8 +296,9 @@ def words_of(words: Sequence[str], run: Run, command: Command) -> tuple[str, ...
     return made
 
 
-def command_of(folder: Path, words: Sequence[str], run: Run) -> str:
+def command_of(folder: Path, about: Prepared, run: Run) -> str:
     """Return the command that traces a run by itself."""
+    words = words_of(about.words, run, about.command)
     call = ["popmodel", "trace", "-o", str(trace_of(folder, run)), "--force", "--", *words]
     return f"OMP_NUM_THREADS={run.threads} {shell.join(call)}"
 
@@ -301,7 +308,7 @@ def traced(
 ) -> tuple[tuple[Path, ...], dict[str, Any]]:
     """Run a program traced; give the files that it left, and what later steps need to know."""
     target = trace_of(folder, run)
-    log = target.with_name(f"{run.name}.log")
+    log = log_of(folder, run)
     raw = raw_directory.of_output(target)
     try:
         target.parent.mkdir(exist_ok=True)
@@ -324,7 +331,7 @@ def traced(
                 limit=limit,
             )
             seconds = time.monotonic() - begin
-            return merged(raw, run, target, log, seconds)
+            return merged(raw, run, target, seconds)
     except LaunchError as error:
         raise _failed(run, command, words, log, error) from error
     finally:
@@ -332,7 +339,7 @@ def traced(
 
 
 def merged(
-    raw: Path, run: Run, target: Path, log: Path, seconds: float | None = None
+    raw: Path, run: Run, target: Path, seconds: float | None = None
 ) -> tuple[tuple[Path, ...], dict[str, Any]]:
     """Make a trace of the records of a run; results as of `traced`."""
     if not raw_directory.files(raw):
@@ -362,7 +369,7 @@ def merged(
     }
     stem = raw_directory.stem(target)
     files = tuple(target.with_name(f"{stem}{suffix}") for suffix in (SUFFIX, ".pcf", ".row"))
-    return (*files, log), facts
+    return (*files, log_of(target.parents[1], run)), facts
 
 
 def _failed(
@@ -374,13 +381,13 @@ def _failed(
             "allow more time with --budget 30min, or make the problem smaller with --set",
         )
     return RunFailed(
-        f"run {run.split} failed: {_said(log, command.program) or error.message}",
+        f"run {run.split} failed: {said(log, command.program) or error.message}",
         f"its output is in {log}; without popmodel: {shell.join(words)}; to make other runs, "
         "name them with --runs",
     )
 
 
-def _said(log: Path, program: Path | None) -> str:
+def said(log: Path, program: Path | None) -> str:
     """Last line that a program wrote; launchers tell of its end between rules.
 
     What it says in its own name counts wherever it is: on a busy machine that is among the words

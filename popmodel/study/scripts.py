@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,18 @@ from popmodel.machine.parameter import PARTS
 from popmodel.study.executor import (
     RunFailed,
     Tell,
-    command_of,
-    done_runs,
+    log_of,
     merged,
+    noted,
     require_some,
+    said,
     step_of,
     tell_of_loss,
     trace_of,
     words_of,
 )
 from popmodel.study.machine import PROFILE
-from popmodel.study.manifest import Manifest, carried_out, is_done, unwritable
+from popmodel.study.manifest import Manifest, is_done, unwritable
 from popmodel.study.plan import Run, in_turn
 from popmodel.study.request import Prepared
 from popmodel.tracer import raw_directory
@@ -144,57 +146,37 @@ def _benchmarks(folder: Path, cores: int) -> str:
 def collected(state: Manifest, about: Prepared, tell: Tell) -> Manifest:
     """Merge what the job recorded; runs that failed are noted and left out."""
     missing = []
-    failures: dict[Run, RunFailed] = {}
     for run in in_turn(about.runs):
+        status = _status(state.folder, run)
         if is_done(state, step_of(run)):
             continue
-        status = _status(state.folder, run)
         if status is None:
             missing.append(run.name)
-        elif status != 0:
-            failures[run] = _failed(state.folder, run)
-            state = _noted(state, about, run, failures[run])
-        else:
-            tell_of_loss(state, run, tell)
-            state = _merged(state, about, run)
+            continue
+        tell_of_loss(state, run, tell)
+        state = noted(state, about, run, partial(_merged, state.folder, about, run, status))
     if missing:
         raise PopmodelError(
             f"{state.folder}: the job has not made {', '.join(missing)} yet",
             f"wait until it has ended; to submit it: {submit(state.folder)}",
         )
-    require_some(done_runs(state, about.runs), failures, tell)
+    require_some(state, about.runs, tell)
     return state
 
 
-def _failed(folder: Path, run: Run) -> RunFailed:
-    log = folder / "runs" / f"{run.name}.log"
-    return RunFailed(
-        f"run {run.split} failed in the job: {_last_line(log)}",
-        f"its output is in {log}; submit the job again ({submit(folder)}), or make other runs: "
-        "name them with --runs",
-    )
-
-
-def _noted(state: Manifest, about: Prepared, run: Run, error: RunFailed) -> Manifest:
-    def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
-        raise error
-
-    does = command_of(state.folder, words_of(about.words, run, about.command), run)
-    return carried_out(state, step_of(run), does, work, may_fail=(RunFailed,))
-
-
-def _merged(state: Manifest, about: Prepared, run: Run) -> Manifest:
-    target = trace_of(state.folder, run)
-    log = target.with_name(f"{run.name}.log")
-    own = words_of(about.words, run, about.command)
-
-    def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
-        folder = target.with_name(f"{run.name}{script.SUFFIX}")
-        raws = [path for path in folder.glob("raw-*") if raw_directory.files(path)]
-        newest = max(raws, key=lambda path: path.stat().st_mtime, default=folder)
-        return merged(newest, run, target, log)
-
-    return carried_out(state, step_of(run), command_of(state.folder, own, run), work)
+def _merged(
+    folder: Path, about: Prepared, run: Run, status: int
+) -> tuple[Sequence[Path], Mapping[str, Any]]:
+    """Make a trace of what the job recorded last of a run."""
+    if status != 0:
+        log = log_of(folder, run)
+        why = said(log, about.program) or f"exit status {status}"
+        raise RunFailed(f"run {run.split} failed in the job: {why}", f"its output is in {log}")
+    target = trace_of(folder, run)
+    place = target.with_name(f"{run.name}{script.SUFFIX}")
+    raws = [path for path in place.glob("raw-*") if raw_directory.files(path)]
+    newest = max(raws, key=lambda path: path.stat().st_mtime, default=place)
+    return merged(newest, run, target)
 
 
 def _status(folder: Path, run: Run) -> int | None:
@@ -203,11 +185,3 @@ def _status(folder: Path, run: Run) -> int | None:
         return int((folder / "runs" / f"{run.name}.status").read_text())
     except (OSError, ValueError):
         return None
-
-
-def _last_line(path: Path) -> str:
-    try:
-        lines = path.read_text(errors="replace").split("\n")
-    except OSError:
-        lines = []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "no output")

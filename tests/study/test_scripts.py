@@ -22,11 +22,11 @@ RUNS = (Run(1, 1), Run(2, 1), Run(4, 1))
 def collected(folder: Path, monkeypatch: pytest.MonkeyPatch, *status: int) -> tuple[Any, list[str]]:
     """What a job leaves behind whose runs ended with some status."""
 
-    def merged(raw: Path, run: Run, target: Path, log: Path) -> Any:
+    def merged(raw: Path, run: Run, target: Path) -> Any:
         assert raw.parent == folder / "runs"
         target.write_text("a trace")
         facts = {"seconds": 1.0, "runtime": 1.0, "waited": 0.0, "used_threads": 1}
-        return (target, log), {**run.to_dict(), **facts, "has_openmp": False, "has_mpi": True}
+        return (target,), {**run.to_dict(), **facts, "has_openmp": False, "has_mpi": True}
 
     monkeypatch.setattr(scripts, "merged", merged)
     (folder / "runs").mkdir()
@@ -53,4 +53,4 @@ def test_a_run_that_failed_in_the_job_is_left_out(
 def test_a_job_without_any_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RunFailed, match="run 1 x 1 failed in the job: app: only squares") as error:
         collected(tmp_path, monkeypatch, 2, 3, 1)
-    assert "submit the job again" in str(error.value.hint)
+    assert "its output is in " in str(error.value.hint)
