@@ -65,7 +65,14 @@ def result(
         },
         "machine": {"path": there.file, "assumed": there.assumed},
         "recommended": _recommended(swept, there, request),
-        "commands": _commands(state, request, made, there, here, out),
+        "commands": [
+            *_commands(state, made),
+            *(
+                {"step": step, "command": documents[name]["provenance"]["command"]}
+                for step, name in (("sweep", SWEEP), ("validation", VALIDATION))
+                if name in documents
+            ),
+        ],
     }
     documents[RESULT] = {**content, "study": plain(told)}
     return documents
@@ -199,23 +206,11 @@ def _not_run(state: Manifest, about: Prepared, made: Mapping[Run, Step]) -> list
     return found
 
 
-def _commands(
-    state: Manifest,
-    request: Request,
-    made: Mapping[Run, Step],
-    there: machine.Target,
-    here: Profile,
-    out: Run | None,
-) -> list[dict[str, str]]:
-    """What does each step by itself, in order."""
+def _commands(state: Manifest, made: Mapping[Run, Step]) -> list[dict[str, str]]:
+    """What does each step of the study by itself, in order; repeats are alike."""
     steps = [step_of(run) for run in made if run.repeat == 1]
     steps += [name for name in ("machine", "check", "signature") if name in state.steps]
-    found = [{"step": name, "command": state.steps[name].command} for name in steps]
-    found.append({"step": "sweep", "command": _sweep_command(state.folder, request, there)})
-    if out is not None:
-        command = _validate_command(state.folder, request, made, out, here)
-        found.append({"step": "validation", "command": command})
-    return found
+    return [{"step": name, "command": state.steps[name].command} for name in steps]
 
 
 def _sweep_command(folder: Path, request: Request, there: machine.Target) -> str:

@@ -125,7 +125,7 @@ def undocumented(value: Any, path: str) -> set[str]:
     shared = {key for key, unit in rows if unit in ("interval", "comparison")}
 
     def missing(value: Any, path: str) -> Iterator[str]:
-        if path in known or any(path.startswith(f"{key}.") for key in shared):
+        if path in known or value is None or any(path.startswith(f"{key}.") for key in shared):
             return
         if isinstance(value, dict):
             free = any(key.startswith(f"{path}.NAME") for key in known)
@@ -158,9 +158,9 @@ def test_a_study_ends_with_a_validated_recommendation(
     assert "popmodel: run 1x1-N=20: " in err
     assert "3 others, at least " in err
     assert "check: 1 x 2 N=24 steps=100 was left out, predicted from the others" in out
-    assert "recommended" in out or "fastest as far as known" in out
+    assert "\nrecommended" in out or "as far as known, not to be trusted yet" in out
     assert max(map(len, out.splitlines())) <= 80
-    for label in ("directory", "role", "spread", "learnt from", "check", "plain rule s"):
+    for label in ("directory", "role", "spread", "learnt from", "check"):
         assert f"{label}" in out
         assert popmodel("explain", label)[0] == 0
     # The command again shows the same, without any of the work.
@@ -178,7 +178,6 @@ def test_a_study_ends_with_a_validated_recommendation(
     } == {"1x2-N=24"}
     assert told["validation"]["runtime"]["mean"] > 0
     (best,) = told["recommended"]
-    assert best["runtime"]["value"] == min(one["runtime"]["value"] for one in told["splits"])
     assert best["processes"] * best["threads"] == 2
     assert best["runtime"]["low"] < best["runtime"]["value"] < best["runtime"]["high"]
     assert not undocumented(told, "study")
@@ -199,11 +198,11 @@ def test_a_study_ends_with_a_validated_recommendation(
 def test_a_program_without_openmp_is_run_with_one_thread(
     popmodel: Call, mpi: Mpi, ring: Path
 ) -> None:
-    call = arguments(mpi, ring, options=("--signature", "ring.toml"))
+    call = arguments(mpi, ring, options=("--signature", "ring.toml", "--budget", "5s"))
     status, out, err = popmodel(*call)
     assert status == 0, err
     steps = [step["name"] for step in manifest("ring.study")["steps"]]
-    assert steps[:5] == ["load", "run 1x1", "run 2x1", "run 1x1.r2", "run 2x1.r2"]
+    assert steps[:3] == ["load", "run 1x1", "run 2x1"]
     assert steps[-2:] == ["signature", "result"]
     assert not any("1x2" in step for step in steps)
     assert "not run    1x2: no OpenMP in the program" in out
@@ -318,6 +317,7 @@ def test_what_rests_on_a_run_that_was_lost_is_made_anew(
     assert json.loads(first)["study"]["runs"] != json.loads(again)["study"]["runs"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("place")
 def test_an_interrupted_study_goes_on_after_the_last_run(mpi: Mpi, ring: Path) -> None:
     Path("hang").touch()
