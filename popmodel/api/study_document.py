@@ -93,7 +93,9 @@ def _doubted(
     largest = max(made, key=lambda run: run.cores)
     next_run = {"processes": 2 * largest.processes, "threads": largest.threads}
     learnt = content.get("learnt") or {"doubts": [], "next_run": next_run, "runs": []}
-    return {**content, "learnt": {**learnt, "doubts": [*doubts, *learnt["doubts"]]}}
+    # what says of each run that its threads waited is said of all of them
+    others = [doubt for doubt in learnt["doubts"] if "waited for CPUs" not in doubt]
+    return {**content, "learnt": {**learnt, "doubts": [*doubts, *others]}}
 
 
 def _target(request: Request, here: Profile, folder: Path) -> machine.Target:

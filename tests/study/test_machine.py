@@ -61,6 +61,18 @@ def test_measuring_again_improves_the_profile_of_this_machine(tmp_path: Path) ->
     assert found.profile.path == str(EXAMPLE)
 
 
+def test_a_machine_that_cannot_be_measured_is_assumed_and_named(tmp_path: Path) -> None:
+    here = machine.unknown(tmp_path / "machine.json")
+    found = popmodel.sweep("stencil3d", here, cores=here.topology.cores_per_node)
+    assert found.candidates
+    said = found.to_dict()["assumptions"]
+    assert any("memory.b1" in text for text in said)
+    time = found.choices[0].taken.runtime
+    assert time.low is not None
+    assert time.high is not None
+    assert time.high / time.low > 2
+
+
 @pytest.mark.long
 @measuring()
 def test_this_machine_is_measured_into_the_directory_of_the_study(
