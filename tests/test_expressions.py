@@ -269,3 +269,52 @@ def test_an_expression_that_was_evaluated_can_be_sent_to_another_process() -> No
     again = pickle.loads(pickle.dumps(expression))
     assert again == expression
     assert again.evaluate({"a": 3.0, "b": 4.0}) == 12.0
+
+
+@st.composite
+def formulas(draw: st.DrawFn, depth: int = 3) -> str:
+    """A formula of a, b and c, with every operator and function of the grammar."""
+    if depth == 0 or draw(st.integers(0, 4)) == 0:
+        return draw(st.sampled_from(["a", "b", "c", "2", "0.5", "3"]))
+    inner = formulas(depth=depth - 1)
+    form = draw(
+        st.sampled_from(
+            [
+                *(f"({{}}){op}({{}})" for op in ("+", "-", "*", "/", "//", "%", "**")),
+                *(f"(({{}}) {op} ({{}}))" for op in ("<", "<=", "==", "!=", "and", "or")),
+                *("min({}, {})", "max({}, {}, 1)", "(-({}))", "(not {})", "sqrt({})", "log2({})"),
+                *("log({})", "exp({})", "abs({})", "floor({})", "ceiling({})", "is_square({})"),
+                "({} if {} > 1 else {})",
+            ]
+        )
+    )
+    return form.format(*(draw(inner) for _ in range(form.count("{}"))))
+
+
+@given(
+    formulas(),
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 1.0, 2.0, 3.0, 7.5, -1.5])] * 3), min_size=1),
+)
+def test_numbers_one_by_one_are_the_elements_of_arrays(
+    text: str, rows: list[tuple[float, float, float]]
+) -> None:
+    try:
+        expression = parse(text)
+    except ExpressionError:  # a constant power that is not a real number
+        return
+
+    def value(values: dict[str, object]) -> object:
+        try:
+            return expression.evaluate(values)
+        except ExpressionError as error:
+            assert error.problem.startswith("has no finite value")
+            return None
+
+    for row in rows:
+        given = dict(zip("abc", row, strict=True))
+        number = value(given)
+        element = value({name: np.array([each]) for name, each in given.items()})
+        if number is None or element is None:
+            assert number is element
+        else:
+            assert np.allclose(np.asarray(number, float), np.asarray(element, float), rtol=1e-13)

@@ -2,9 +2,9 @@
 
 Signatures and metric families hold formulas as text. They may come from anyone, so they are never
 given to ``eval`` or to ``sympy.sympify`` (which executes code, and reads ``N``, ``S``, ``beta`` and
-others as its own objects). The text is parsed to a syntax tree, every node of the tree must be one
-that this module knows, and the tree is then walked: with numbers and arrays by
-`Expression.evaluate`, with anything else by `Expression.walk`. Both walks share one code path.
+others as its own objects). The text is parsed to a syntax tree, and every node of the tree must be
+one that the grammar knows. `Expression.evaluate` compiles a tree of just such nodes, for numbers
+and arrays; `Expression.walk` walks the tree with anything else.
 """
 
 from __future__ import annotations
@@ -14,20 +14,15 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from popmodel.errors import did_you_mean
-from popmodel.expressions.algebra import (
-    Algebra,
-    FloatAlgebra,
-    NumericAlgebra,
-    TracedAlgebra,
-    Walk,
-    prepared,
-    walk,
-)
+from popmodel.expressions.algebra import Algebra, FloatAlgebra, Walk, prepared, walk
 from popmodel.expressions.grammar import FUNCTIONS, MAX_LENGTH, ExpressionError, Takes, read_tree
 from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from popmodel.expressions.compiled import Compiled
 
 __all__ = ["MAX_LENGTH", "Expression", "ExpressionError", "Takes", "parse"]
 
@@ -56,27 +51,40 @@ class Expression:
     def _computed(
         self, values: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]] | None
     ) -> Any:
+        try:
+            given = {name: values[name] for name in self.names}
+        except KeyError:
+            raise self._unknown(values) from None
+        if not self._further and all(isinstance(each, float | int) for each in given.values()):
+            try:
+                found = self._of_numbers({name: float(each) for name, each in given.items()})
+            except (ArithmeticError, ValueError):  # what is wrong is told of NumPy's numbers
+                found = math.nan
+            if math.isfinite(found):
+                return found if isinstance(found, bool) else float(found)
+        return self._by_numpy(given, functions or {})
+
+    def _by_numpy(self, given: Mapping[str, Any], further: Mapping[str, Callable[..., Any]]) -> Any:
         import numpy as np
 
+        from popmodel.expressions.compiled import of_numbers, traced_functions
         from popmodel.expressions.traced import Traced
 
-        self._check_functions(functions)
-        if not self.names <= values.keys():
-            raise self._unknown(values)
+        for name in self._further - further.keys():
+            raise ExpressionError(self.text, f"function {name!r} is not defined")
         # NumPy's scalars divide by 0 and overflow as arrays do
         environment = {
             name: np.float64(value)
-            if isinstance(value := values[name], (float, int))
+            if isinstance(value, float | int)
             else np.asarray(value, dtype=np.float64)[()]
-            for name in self.names
+            for name, value in given.items()
         }
-        if any(isinstance(values[name], Traced) for name in self.names) and not any(
-            value.ndim for value in environment.values()
+        if any(isinstance(each, Traced) for each in given.values()) and not any(
+            each.ndim for each in environment.values()
         ):
-            given = {name: values[name] for name in self.names}
-            return self._walk(given, TracedAlgebra(functions))
+            return of_numbers(self._tree)(given, traced_functions(), further)
         with np.errstate(all="ignore"):
-            found = self._walk(environment, NumericAlgebra(functions))
+            found = self.elementwise(environment, further)
             if isinstance(found, float) and math.isfinite(found):  # nearly all are
                 return float(found)
             if isinstance(found, Traced):  # of a function: none of the names has a formula
@@ -93,6 +101,14 @@ class Expression:
                     )
         return result.item() if result.ndim == 0 else result
 
+    def elementwise(
+        self, values: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
+    ) -> Any:
+        """Compute with NumPy's numbers and arrays; what has no value is not finite."""
+        from popmodel.expressions.compiled import array_functions
+
+        return self._of_arrays(values, array_functions(), functions)
+
     def walk(self, values: Mapping[str, Any], algebra: Algebra) -> Any:
         """Compute the value in an algebra of the caller, whatever its values are."""
         return self._walk(values, algebra)
@@ -105,13 +121,23 @@ class Expression:
     def _walk(self) -> Walk:
         return prepared(self._tree)
 
-    def _check_functions(self, functions: Mapping[str, Callable[..., Any]] | None) -> None:
-        for name in self._further - (functions or {}).keys():
-            raise ExpressionError(self.text, f"function {name!r} is not defined")
+    @cached_property
+    def _of_numbers(self) -> Callable[[Mapping[str, Any]], Any]:
+        from popmodel.expressions.compiled import number_functions, of_numbers
+
+        compute, functions = of_numbers(self._tree), number_functions()
+        return lambda values: compute(values, functions, {})
+
+    @cached_property
+    def _of_arrays(self) -> Compiled:
+        from popmodel.expressions.compiled import of_arrays
+
+        return of_arrays(self._tree)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: the steps are prepared anew where they are needed."""
-        return {name: value for name, value in vars(self).items() if name != "_walk"}
+        """Return what is pickled: it is compiled anew where it is needed."""
+        kept = ("text", "names", "calls", "_tree")
+        return {name: value for name, value in vars(self).items() if name in kept}
 
     def _unknown(self, values: Mapping[str, Any]) -> ExpressionError:
         name = min(self.names - values.keys())
@@ -181,7 +207,7 @@ def _constant(node: ast.expr) -> float | None:
     if names or not {call.id for call in calls if isinstance(call, ast.Name)} <= set(FUNCTIONS):
         return None
     try:
-        value = _walk_numbers(node) if calls else walk(node, {}, FloatAlgebra())
+        value = _with_functions(node) if calls else walk(node, {}, FloatAlgebra())
     except (OverflowError, ZeroDivisionError):
         return math.inf
     except TypeError:  # complex numbers have no order and no remainder
@@ -189,11 +215,13 @@ def _constant(node: ast.expr) -> float | None:
     return math.nan if isinstance(value, complex) else float(value)
 
 
-def _walk_numbers(node: ast.expr) -> Any:
+def _with_functions(node: ast.expr) -> Any:
     import numpy as np
 
+    from popmodel.expressions.compiled import array_functions, of_arrays
+
     with np.errstate(all="ignore"):
-        return walk(node, {}, NumericAlgebra())
+        return of_arrays(node)({}, array_functions(), {})
 
 
 def _shown(environment: Mapping[str, Any]) -> str:

@@ -1,12 +1,11 @@
-"""Walk a checked syntax tree with floats, NumPy arrays or traced numbers as its values."""
+"""Walk a checked syntax tree with values that are no numbers: units, symbols, text."""
 
 from __future__ import annotations
 
 import ast
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from popmodel.expressions.grammar import dotted_name
@@ -113,98 +112,6 @@ class FloatAlgebra(Algebra):
         return a % b
 
 
-class NumericAlgebra(FloatAlgebra):
-    """NumPy scalars and arrays."""
-
-    def standard_functions(self) -> Functions:
-        return _numeric_functions()
-
-    def number(self, value: int | float) -> Any:
-        return _numeric(value)
-
-    def arithmetic(self, value: Any) -> Any:
-        if isinstance(value, float):  # np.float64 is one, and nearly all values are
-            return value
-        import numpy as np
-
-        # NumPy adds booleans as a logical or, so a condition counts as 0.0 or 1.0
-        return value * np.float64(1.0) if np.asarray(value).dtype == bool else value
-
-    def conjunction(self, values: list[Any]) -> Any:
-        import numpy as np
-
-        return _reduce(np.logical_and, values)
-
-    def disjunction(self, values: list[Any]) -> Any:
-        import numpy as np
-
-        return _reduce(np.logical_or, values)
-
-    def negation(self, value: Any) -> Any:
-        import numpy as np
-
-        return np.logical_not(value)
-
-    def choice(self, condition: Any, chosen: Any, otherwise: Any) -> Any:
-        import numpy as np
-
-        return np.where(condition, chosen, otherwise)[()]
-
-
-@lru_cache(maxsize=4096)  # formulas have few numbers, and are evaluated often
-def _numeric(value: int | float) -> Any:
-    import numpy as np
-
-    return np.float64(value)
-
-
-@cache
-def _numeric_functions() -> Functions:
-    """The functions of the grammar by NumPy, made once: formulas are evaluated often."""
-    import numpy as np
-
-    def log(value: Any, base: Any = None) -> Any:
-        return np.log(value) if base is None else np.log(value) / np.log(base)
-
-    def is_square(value: Any) -> Any:
-        root = np.rint(np.sqrt(value))
-        return root * root == value
-
-    functions: dict[str, Callable[..., Any]] = {
-        "min": lambda *values: _reduce(np.minimum, values),
-        "max": lambda *values: _reduce(np.maximum, values),
-        "sqrt": np.sqrt,
-        "log": log,
-        "log2": np.log2,
-        "exp": np.exp,
-        "abs": np.abs,
-        "ceiling": np.ceil,
-        "floor": np.floor,
-        "is_square": is_square,
-    }
-    return functions
-
-
-class TracedAlgebra(FloatAlgebra):
-    """Single numbers that remember how they were computed (`popmodel.expressions.traced`)."""
-
-    def standard_functions(self) -> Functions:
-        from popmodel.expressions.traced import is_square, log2
-
-        # NumPy's functions call the methods of the same names
-        return {
-            **NumericAlgebra().standard_functions(),
-            "min": lambda *values: min(values),
-            "max": lambda *values: max(values),
-            "log2": log2,
-            "abs": abs,
-            "is_square": is_square,
-        }
-
-    def arithmetic(self, value: Any) -> Any:
-        return float(value) if isinstance(value, bool) else value
-
-
 def walk(node: ast.expr, values: Mapping[str, Any], algebra: Algebra) -> Any:
     """Compute a checked tree once."""
     return prepared(node)(values, algebra)
@@ -287,11 +194,3 @@ def _comparison(ops: Sequence[ast.cmpop], operands: Sequence[Walk]) -> Walk:
         return results[0] if len(results) == 1 else algebra.conjunction(results)
 
     return computed
-
-
-def _reduce(function: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
-    iterator = iter(values)
-    result = next(iterator)
-    for value in iterator:
-        result = function(result, value)
-    return result

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
 from popmodel.expressions import Expression
-from popmodel.expressions.algebra import NumericAlgebra
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.model.grammar.machine_names import of_machine
 from popmodel.model.grammar.reading import OPEN
@@ -276,9 +275,8 @@ def _truth(expression: Expression, values: Mapping[str, Value], rows: int) -> Tr
 
 def _evaluate(expression: Expression, values: Mapping[str, Value], branch: int = 1) -> Value:
     """Evaluate a formula elementwise; what has no value is not finite."""
-    algebra = NumericAlgebra({"if_fits": lambda *given: given[branch]})
     if OPEN in expression.names:
         return math.nan
     with np.errstate(all="ignore"):
-        found: Value = expression.walk(values, algebra)
+        found: Value = expression.elementwise(values, {"if_fits": lambda *given: given[branch]})
     return found
