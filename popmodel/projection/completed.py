@@ -60,42 +60,27 @@ def completed(run: Measurement) -> dict[str, float]:
 Shares = tuple[float, float, float, "float | None", "float | None"]
 
 
+_NAMES = {
+    "hybrid-multiplicative": (
+        "hybrid_parallel_efficiency", "mpi_parallel_efficiency", "mpi_communication_efficiency",
+        "hybrid_communication_efficiency", "mpi_transfer_efficiency",
+    ),
+    "hybrid-additive": (
+        "parallel_efficiency", "process_efficiency", "process_communication_efficiency",
+        "", "process_transfer_efficiency",
+    ),
+}  # fmt: skip
+"""Metrics of a family that are the shares; the last two may be missing."""
+
+
 def _shares(run: Measurement) -> Shares | None:
     """Shares of the runtime: useful time, time outside MPI and its longest, busiest, ideal."""
-    readers = {"hybrid-multiplicative": _hybrid, "hybrid-additive": _additive}
-    if run.threads == 1:
-        readers["mpi"] = _mpi
-    told = (read(run.metrics.get(family, {})) for family, read in readers.items())
-    return next((shares for shares in told if shares is not None), None)
-
-
-def _hybrid(metrics: Mapping[str, float]) -> Shares | None:
-    useful, outside, longest = (
-        metrics.get(name)
-        for name in (
-            "hybrid_parallel_efficiency",
-            "mpi_parallel_efficiency",
-            "mpi_communication_efficiency",
-        )
-    )
-    if useful is None or outside is None or longest is None:
-        return None
-    busiest = metrics.get("hybrid_communication_efficiency")
-    return useful, outside, longest, busiest, metrics.get("mpi_transfer_efficiency")
-
-
-def _additive(metrics: Mapping[str, float]) -> Shares | None:
-    useful, outside, longest = (
-        metrics.get(name)
-        for name in (
-            "parallel_efficiency",
-            "process_efficiency",
-            "process_communication_efficiency",
-        )
-    )
-    if useful is None or outside is None or longest is None:
-        return None
-    return useful, outside, longest, None, metrics.get("process_transfer_efficiency")
+    for family, names in _NAMES.items():
+        metrics = run.metrics.get(family, {})
+        useful, outside, longest, busiest, ideal = (metrics.get(name) for name in names)
+        if useful is not None and outside is not None and longest is not None:
+            return useful, outside, longest, busiest, ideal
+    return _mpi(run.metrics.get("mpi", {})) if run.threads == 1 else None
 
 
 def _mpi(metrics: Mapping[str, float]) -> Shares | None:

@@ -39,61 +39,34 @@ class Factor:
         return self.kind not in ("amount", "steady")
 
 
-_TABLE = (
-    Factor(
-        "load_balance",
-        "load balance",
-        "balance",
-        0.05,
-        (("mpi", "load_balance"), ("hybrid-multiplicative", "mpi_load_balance")),
-    ),
-    Factor(
-        "serialisation",
-        "serialisation efficiency",
-        "waiting",
-        0.05,
-        (
-            ("mpi", "serialisation_efficiency"),
-            ("hybrid-multiplicative", "mpi_serialisation_efficiency"),
-        ),
-    ),
-    Factor(
-        "transfer",
-        "transfer efficiency",
-        "transfer",
-        0.1,
-        (("mpi", "transfer_efficiency"), ("hybrid-multiplicative", "mpi_transfer_efficiency")),
-    ),
-    Factor(
-        "communication",
-        "communication efficiency",
-        "transfer",
-        0.1,
-        (
-            ("mpi", "communication_efficiency"),
-            ("hybrid-multiplicative", "mpi_communication_efficiency"),
-        ),
-    ),
-    Factor("regions", "efficiency of parallel regions", "regions", 0.1),
-    Factor("serial_share", "parallel over serial useful time", "amount", 0.05),
-    Factor("serial_threads", "use of threads in serial code", "steady", 0.01),
-    Factor("team", "balance of threads in parallel regions", "steady", 0.02),
-    Factor(
-        "computation", "computation scaling", "amount", 0.02, (("scaling", "computation_scaling"),)
-    ),
-    Factor(
-        "instructions",
-        "instruction scaling",
-        "amount",
-        0.003,
-        (("scaling", "instruction_scaling"),),
-    ),
-    Factor("ipc", "IPC scaling", "amount", 0.02, (("scaling", "ipc_scaling"),)),
-    Factor("frequency", "frequency scaling", "steady", 0.01, (("scaling", "frequency_scaling"),)),
-    Factor("runtime", "relative efficiency of the runtime", "runtime", 0.03),
-)
+_TABLE: tuple[tuple[str, str, Kind, float, str, str], ...] = (
+    ("load_balance", "load balance", "balance", 0.05, "mpi", "load_balance"),
+    ("serialisation", "serialisation efficiency", "waiting", 0.05, "mpi",
+     "serialisation_efficiency"),
+    ("transfer", "transfer efficiency", "transfer", 0.1, "mpi", "transfer_efficiency"),
+    ("communication", "communication efficiency", "transfer", 0.1, "mpi",
+     "communication_efficiency"),
+    ("regions", "efficiency of parallel regions", "regions", 0.1, "", ""),
+    ("serial_share", "parallel over serial useful time", "amount", 0.05, "", ""),
+    ("serial_threads", "use of threads in serial code", "steady", 0.01, "", ""),
+    ("team", "balance of threads in parallel regions", "steady", 0.02, "", ""),
+    ("computation", "computation scaling", "amount", 0.02, "scaling", "computation_scaling"),
+    ("instructions", "instruction scaling", "amount", 0.003, "scaling", "instruction_scaling"),
+    ("ipc", "IPC scaling", "amount", 0.02, "scaling", "ipc_scaling"),
+    ("frequency", "frequency scaling", "steady", 0.01, "scaling", "frequency_scaling"),
+    ("runtime", "relative efficiency of the runtime", "runtime", 0.03, "", ""),
+)  # fmt: skip
+"""Id, name, kind and error of each, and the family and the metric that it is."""
 
-FACTORS: Mapping[str, Factor] = {factor.id: factor for factor in _TABLE}
+
+def _metrics(family: str, metric: str) -> tuple[tuple[str, str], ...]:
+    """A factor is a metric of MPI by itself, and within hybrid programs."""
+    if family == "mpi":
+        return (family, metric), ("hybrid-multiplicative", f"mpi_{metric}")
+    return ((family, metric),) if family else ()
+
+
+FACTORS: Mapping[str, Factor] = {row[0]: Factor(*row[:4], _metrics(*row[4:])) for row in _TABLE}
 """All factors by id."""
 
 

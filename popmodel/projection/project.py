@@ -9,19 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.efficiency.scaling import Mode
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import SCALING, Mode, against, of_masters
 from popmodel.errors import UsageError
 from popmodel.fit.baselines import baselines
 from popmodel.fit.samples import Array, Sample
 from popmodel.projection.completed import completed
-from popmodel.projection.evaluation import metrics_of
-from popmodel.projection.factors import FACTORS, chosen, measured
+from popmodel.projection.factors import FACTORS, chosen, measured, rebuilt
 from popmodel.projection.fit import Fitted, fit
 from popmodel.projection.forms import Axis
 from popmodel.runs.measurement import Measurement
 from popmodel.units import plural
 from popmodel.values import dataclass
 
+RUNTIME = ("", "runtime")
+"""Family and id of the runtime, s, which is in no family."""
+FAMILIES: Mapping[bool, tuple[str, ...]] = {
+    False: ("mpi", "mpi-additive"),
+    True: ("hybrid-multiplicative", "hybrid-additive"),
+}
+"""By whether there are threads: the families that are projected, the one that is shown first."""
 DERIVED = "derived"
 """Law of a metric that is computed from projected ones."""
 _LEAST_REACH, _MOST_REACH = 4.0, 16.0
@@ -266,6 +273,31 @@ def _at(
         shown = value if lost is None else None
         rows.append(Row(processes, threads, *key, shown, low, high, law, why))
     return rows
+
+
+def metrics_of(
+    factors: Mapping[str, Array],
+    reference: Mapping[str, float],
+    processes: int,
+    threads: int,
+    mode: Mode,
+) -> dict[tuple[str, str], Array]:
+    """Return the metrics that factors make, by family and id; those of no value are left out."""
+    aggregates = rebuilt(factors, reference, processes, threads, mode)
+    cores, home = float(processes * threads), float(reference["threads"])
+    ratio = cores / home if mode == "weak" else 1.0
+    families = load_families()
+    scaled = families[SCALING].evaluate_samples(against(aggregates, reference, ratio))
+    threaded = "team" in factors
+    others = of_masters(scaled.values, scaled.absent, threaded=threaded or threads > 1)
+    found: dict[tuple[str, str], Array] = {RUNTIME: np.asarray(aggregates["runtime"])}
+    evaluated = [
+        families[name].evaluate_samples({**aggregates, **others[0]}, others[1])
+        for name in FAMILIES[threaded]
+    ]
+    for one in (*evaluated, scaled):
+        found |= {(one.family.id, metric): value for metric, value in one.values.items()}
+    return found
 
 
 def _is_usable(value: Any) -> Any:
