@@ -203,6 +203,12 @@ class WholeProgram:
         return tuple(found)
 
     @cached_property
+    def _quiet(self) -> tuple[Anchor, ...]:
+        """The runs that tell something: those whose threads had CPUs, if there are any."""
+        quiet = tuple(anchor for anchor in self.anchors if anchor.run.waited <= WAITED)
+        return quiet or self.anchors
+
+    @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Why predictions are not to be trusted yet, a sentence each, the worst first."""
         waited = {
@@ -230,8 +236,10 @@ class WholeProgram:
         """What documents have of the runs, and of the candidates for one configuration."""
         largest = max(self.learnt.runs, key=lambda run: run.cores)
         processes, threads = 2 * largest.processes, largest.threads
+        made = {(one.run.processes, one.run.threads) for one in self._quiet}
         if placement is not None and placement.cores < processes * threads:
-            processes, threads = placement.processes, placement.threads
+            asked = placement.processes, placement.threads
+            processes, threads = (processes, threads) if asked in made else asked
         found: dict[str, Any] = {
             "doubts": list(self.doubts),
             "next_run": {"processes": processes, "threads": threads},
@@ -250,7 +258,7 @@ class WholeProgram:
         return self._at[key]
 
     def _extrapolated(self, parameters: Mapping[str, float], placement: Placement) -> Extrapolation:
-        study, anchors = self._study(parameters), self.anchors
+        study, anchors = self._study(parameters), self._quiet
         here = self._parts(study, placement)
         parts = math.log(nominal(here.modelled.runtime))
         moved = np.array([self._moved(anchor, study) for anchor in anchors])
@@ -310,7 +318,7 @@ class WholeProgram:
         """The law of the whole run, and errors of it and of the plain rule at runs left out."""
         key = tuple(sorted(parameters.items()))
         if key not in self._laws:
-            runs = [anchor.run for anchor in self.anchors]
+            runs = [anchor.run for anchor in self._quiet]
             known = np.flatnonzero(np.isfinite(moved))
             errors = np.full((2, len(runs)), _UNTESTED)
             for index in known:
@@ -337,7 +345,7 @@ class WholeProgram:
         """
         if law is None:
             return math.nan, 0.0
-        counts = {anchor.run.threads for anchor in self.anchors}
+        counts = {anchor.run.threads for anchor in self._quiet}
         threads = min(counts, key=lambda count: abs(math.log2(count / placement.threads)))
         at, there = placement, parts
         if threads != placement.threads and placement.cores % threads == 0:
@@ -360,14 +368,15 @@ class WholeProgram:
         never above the ratio of the cores times what caches may bring. Runs whose threads waited
         for CPUs say nothing of that.
         """
-        quiet = [anchor.run.waited <= WAITED for anchor in self.anchors]
-        known = np.isfinite(moved) & quiet
-        cores = np.array([float(anchor.run.cores) for anchor in self.anchors])[known]
+        known = np.isfinite(moved)
+        quiet = [anchor for anchor in self._quiet if anchor.run.waited <= WAITED]
+        known &= bool(quiet)
+        cores = np.array([float(anchor.run.cores) for anchor in self._quiet])[known]
         area = moved[known] * cores
         gains = np.where(cores[:, None] < cores, area[:, None] / area, 0.0)
         least = float((area / max(SUPERLINEAR, gains.max(initial=0.0))).max(initial=0.0))
         least /= placement.cores
-        for anchor in (anchor for anchor, able in zip(self.anchors, quiet, strict=True) if able):
+        for anchor in quiet:
             run = anchor.run
             same = (run.processes, run.threads) == (placement.processes, placement.threads)
             larger = all(parameters[name] >= value for name, value in run.parameters.items())

@@ -113,6 +113,17 @@ def test_an_anchor_is_no_runtime_of_another_machine_or_of_a_disturbed_run() -> N
     assert "2 x 1, N = 100, predicted back, is -75 % off" in told.learnt["doubts"]
 
 
+def test_a_run_that_waited_for_cpus_is_told_and_says_nothing_of_others() -> None:
+    signature = learnt(IDEAL, GOOD)
+    assert signature.learnt is not None
+    disturbed = LearntRun(16, 1, 0.9, 1 / 16, {"N": 100.0}, 1.0, 0.5, 3.0)
+    more = replace(signature.learnt, runs=(*signature.learnt.runs, disturbed))
+    found = predicted(replace(signature, learnt=more), 32)
+    assert found.runtime.value == pytest.approx(predicted(signature, 32).runtime.value, rel=1e-9)
+    assert "threads of 16 x 1, N = 100 waited for CPUs 50 % of the time" in found.learnt["doubts"]
+    assert len(found.learnt["runs"]) == 4
+
+
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=12))
 def test_a_candidate_that_is_much_worse_at_runs_left_out_does_not_count(
     errors: list[float],
