@@ -31,7 +31,7 @@ STATEMENTS = {
     "host": 1400,
     "(top)": 1275,
     "calibration": 1250,
-    "runs": 1450,
+    "runs": 1455,
     "network": 1100,
     "whatif": 1075,
     "machine": 1025,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from popmodel import provenance
 from popmodel.api.focus import Asked
@@ -14,11 +14,15 @@ from popmodel.api.results import save_text
 from popmodel.errors import UsageError
 from popmodel.plain import plain
 from popmodel.runs.files import Form, is_table, read_file
+from popmodel.runs.measurement import Measurement
 from popmodel.runs.sites import sites_of
-from popmodel.runs.table import numbers_of
+from popmodel.runs.table import numbers_of, runs_frame
 from popmodel.trace import Trace
 from popmodel.units import plural
 from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,18 @@ class ConvertedRuns:
     format: str  # Its format
     runs: int  # Runs in it
     # What limits the numbers, and what the file does not hold or what had to be assumed.
-    caveats: tuple[str, ...]
-    notes: tuple[str, ...]
+    caveats: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    measured: tuple[Measurement, ...] = ()  # The runs
+    sites: pandas.DataFrame | None = None  # Where it is a table of sites
 
     def __str__(self) -> str:
         """The file and what is in it, in a line."""
         return f"{self.path}: {self.format}, {plural(self.runs, 'run')}"
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the runs, or what they do at each site, as a pandas table."""
+        return runs_frame(self.measured) if self.sites is None else self.sites
 
 
 def convert_runs(
@@ -60,6 +70,7 @@ def convert_runs(
         len(found.runs),
         tuple(caveats),
         (*found.warnings, *notes),
+        found.runs,
     )
 
 
@@ -89,5 +100,7 @@ def convert_sites(
             table.insert(number, name, value)
         tables.append(table)
         files.append(read.path)
-    save_text(output, pandas.concat(tables).to_csv(index=False))
-    return ConvertedRuns(tuple(files), os.fspath(output), "CSV of sites", len(tables), (), ())
+    sites = pandas.concat(tables, ignore_index=True)
+    save_text(output, sites.to_csv(index=False))
+    names = tuple(files), os.fspath(output), "CSV of sites"
+    return ConvertedRuns(*names, len(tables), sites=sites)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.focus import Asked, Foa
@@ -36,14 +37,11 @@ from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import plural
 from popmodel.validation import subject
 from popmodel.validation.baselines import Baselines, beside
-from popmodel.validation.comparison import ComparedRun, ComparedValue, Split, splits, values_of
-from popmodel.validation.decision import Decision
+from popmodel.validation.comparison import ComparedValue, Split, splits, values_of
 from popmodel.validation.errors import by_metric, by_region, summary
-from popmodel.validation.oversubscribed import ExcludedRuns
 from popmodel.validation.predictions import PREDICTION
-from popmodel.validation.subject import Subject, compare_runs
+from popmodel.validation.subject import Comparison, Subject, compare_runs, nothing
 from popmodel.validation.terms import ByTerm, by_term, errors_by_term
-from popmodel.validation.training import Training
 from popmodel.validation.verdict import verdict
 from popmodel.values import cut, dataclass
 
@@ -57,24 +55,8 @@ SCHEMA = "popmodel/validate/1"
 class Validation(Result):
     """Predictions compared with measurements, as returned by `validate`."""
 
-    # What was predicted.
-    application: str
-    machine: str
-    preset: bool  # Whether the machine comes with popmodel: it was not measured
-    noisy: tuple[str, ...]  # Sections of its profile that were measured beside noise
-    # MPI calls of the program that the signature does not contain, with their share of the time.
-    not_modelled: str
-    measured: tuple[Measurement, ...]  # The measured runs
-    pairs: tuple[ComparedRun, ...]  # The runs that are compared, with their predictions
-    training: Training | None  # The runs that the model was fitted to, if any are known
-    # Standard deviation of the logarithm of runtimes from run to run as the model was calibrated,
-    # which the intervals include; 0 where that is not known.
-    noise: float
-    # Whether the right split would have been chosen, where several were measured.
-    decisions: tuple[Decision, ...]
-    # Runs that are not compared: their threads had no cores of their own.
-    left_out: tuple[ExcludedRuns, ...]
-    defaults: Mapping[str, float]  # Parameters of the application left at their defaults
+    subject: Subject  # What was predicted
+    comparison: Comparison  # The runs beside their predictions
     tables: tuple[RunTimes, ...]  # The tables that were read
     files: tuple[str, ...]  # The files that were read
     warnings: tuple[str, ...] = ()  # What is doubtful about the measured runs, one line each
@@ -82,12 +64,12 @@ class Validation(Result):
     @property
     def rows(self) -> tuple[ComparedValue, ...]:
         """One row for every quantity of every run that is compared."""
-        return values_of(self.pairs)
+        return values_of(self.comparison.pairs)
 
     @property
     def splits(self) -> tuple[Split, ...]:
         """Runs grouped by split, parameters and region."""
-        return splits(self.pairs)
+        return splits(self.comparison.pairs)
 
     @property
     def tests(self) -> tuple[Split, ...]:
@@ -102,57 +84,45 @@ class Validation(Result):
     @property
     def baselines(self) -> Baselines | None:
         """Plain extrapolations of the same runs; None where there is nothing to extrapolate."""
-        return beside(self.tests, self.training)
+        return beside(self.tests, self.comparison.training)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/validate/1``, without provenance."""
-        found, rows = self.splits, self.rows
+        about, made, rows, terms = self.subject, self.comparison, self.rows, self.terms
+        disturbed = any(run.disturbed for run in made.measured)
+        said = verdict(
+            self.splits, made.defaults, made.left_out, terms, self.baselines, disturbed=disturbed
+        )
+        known = about.calibration
         return document(
             SCHEMA,
-            verdict=verdict(
-                found,
-                self.defaults,
-                self.left_out,
-                self.terms,
-                self.baselines,
-                disturbed=self._disturbed,
-            ),
-            application=self.application,
-            machine=self.machine,
-            preset=self.preset,
-            noisy=self.noisy,
-            not_modelled=self.not_modelled,
-            measured=[run for run in self.measured if run.window is not None],
+            verdict=said,
+            application=about.application,
+            machine=about.machine,
+            preset=about.preset,
+            noisy=about.noisy,
+            not_modelled=about.not_modelled,
+            measured=[run for run in made.measured if run.window is not None],
             ignored=[
                 {"file": table.path, "columns": table.ignored}
                 for table in self.tables
                 if table.ignored
             ],
             warnings=self.warnings,
-            left_out=self.left_out,
-            training=self._training(),
-            splits=found,
+            left_out=made.left_out,
+            training=None
+            if made.training is None
+            else made.training.to_dict() | {"noise": 0.0 if known is None else known.noise},
+            splits=self.splits,
             rows=rows,
             summary=summary(rows),
             regions=by_region(rows),
             by_metric=by_metric(rows),
-            by_term=errors_by_term(self.terms),
-            terms=self.terms,
-            decisions=self.decisions,
+            by_term=errors_by_term(terms),
+            terms=terms,
+            decisions=made.decisions,
             baselines=self.baselines,
         )
-
-    def _training(self) -> dict[str, Any] | None:
-        if self.training is None:
-            return None
-        hull = {
-            name: {"low": low, "high": high} for name, (low, high) in self.training.hull.items()
-        }
-        return {"runs": len(self.training.digests), "hull": hull, "noise": self.noise}
-
-    @property
-    def _disturbed(self) -> bool:
-        return any(run.disturbed for run in self.measured)
 
     def __repr__(self) -> str:
         runtime = summary(self.rows)["runtime"]
@@ -164,8 +134,8 @@ class Validation(Result):
                 "measurement"
             )
         return cut(
-            f"<Validation of {self.application} on {self.machine}: "
-            f"{plural(len(self.measured), 'run')}, {told}>"
+            f"<Validation of {self.subject.application} on {self.subject.machine}: "
+            f"{plural(len(self.comparison.measured), 'run')}, {told}>"
         )
 
     def _views(self) -> Views:
@@ -255,23 +225,10 @@ def validate(
     fitted = _fitted(several(trained_on), about, asked, changes)
     _refuse_conflicts(found.runs, changes)
     made = compare_runs(about, found.runs, fitted.runs, all_runs=all_runs)
+    told = replace(about, predict=nothing, choose=nothing, nodes_of=nothing)  # to be pickled
     return Validation(
-        about.application,
-        about.machine,
-        about.preset,
-        about.noisy,
-        about.not_modelled,
-        made.measured,
-        made.pairs,
-        made.training,
-        0.0 if about.calibration is None else about.calibration.noise,
-        made.decisions,
-        made.left_out,
-        {
-            name: value
-            for name, value in about.defaults.items()
-            if not all(name in run.parameters for run in found.runs)
-        },
+        told,
+        made,
         found.tables,
         (*about.files, *found.files, *fitted.files),
         # runs of the fit may be among those that are compared

@@ -1,12 +1,11 @@
-"""One measured run, and the table of all: what models are fitted to and compared with."""
+"""One measured run: what models are fitted to and compared with."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import Run
@@ -15,9 +14,6 @@ from popmodel.errors import FileError, PopmodelError
 from popmodel.shapes import MOST_EFFICIENCY
 from popmodel.trace.focus import Focus
 from popmodel.values import dataclass
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @dataclass(frozen=True)
@@ -79,39 +75,6 @@ class Measurement:
     def to_dict(self) -> dict[str, Any]:
         """What was measured, for JSON; the values stand beside their predictions."""
         return {"source": self.source, "caveats": self.caveats, "window": self.window}
-
-
-def runs_frame(runs: Sequence[Measurement]) -> pandas.DataFrame:
-    """Return the table of runs, a row each.
-
-    Columns are ``processes``, ``threads``, ``nodes``, ``binding``, every parameter, ``runtime``
-    (s), ``waited`` (share of the time), ``disturbed``, ``repeat`` (0 for the first run of a
-    configuration), ``place`` (file and line), ``digest``, every metric as ``FAMILY.METRIC``, and
-    what they are computed from as ``aggregates.QUANTITY``. What is not known is missing.
-    """
-    import pandas
-
-    often: Counter[tuple[object, ...]] = Counter()
-    rows = []
-    for run in runs:
-        rows.append(
-            {
-                **{name: getattr(run, name) for name in ("processes", "threads", "nodes")},
-                "binding": run.binding or None,
-                **run.parameters,
-                **{name: getattr(run, name) for name in ("runtime", "waited", "disturbed")},
-                "repeat": often[run.configuration],
-                **{name: getattr(run, name) for name in ("place", "digest")},
-                **{
-                    f"{family}.{name}": value
-                    for family, values in run.metrics.items()
-                    for name, value in values.items()
-                },
-                **{f"aggregates.{name}": value for name, value in run.aggregates.items()},
-            }
-        )
-        often[run.configuration] += 1
-    return pandas.DataFrame(rows).convert_dtypes()
 
 
 def from_run(run: Run, parameters: Mapping[str, float] | None = None) -> Measurement:

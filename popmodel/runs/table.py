@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from difflib import get_close_matches
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.evidence import WAITED
@@ -17,6 +18,9 @@ from popmodel.runs.measurement import Measurement, require_plausible
 from popmodel.shapes import Real, shown
 from popmodel.units import TIME_UNITS
 from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    import pandas
 
 COLUMNS = ("processes", "threads", "runtime")
 """Columns that every table has."""
@@ -462,6 +466,23 @@ def row_of(run: Measurement) -> dict[str, Any]:
         **facts_of(run),
         **values_of(run),
     }
+
+
+def runs_frame(runs: Sequence[Measurement]) -> pandas.DataFrame:
+    """Return runs as a table, a row each, with the columns of CSV (``popmodel docs runs``).
+
+    Besides these ``place`` (file and line), ``digest`` (equal of copies), ``repeat`` (0 for the
+    first run of a configuration) and ``disturbed``. What is not known of a run is missing.
+    """
+    import pandas
+
+    often: Counter[tuple[object, ...]] = Counter()
+    rows = []
+    for run in runs:
+        flags = {name: getattr(run, name) for name in ("place", "digest", "disturbed")}
+        rows.append({**row_of(run), **flags, "repeat": often[run.configuration]})
+        often[run.configuration] += 1
+    return pandas.DataFrame(rows)
 
 
 def facts_of(run: Measurement) -> dict[str, Any]:

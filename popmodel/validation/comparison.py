@@ -58,6 +58,16 @@ class ComparedValue:
     measured: float
 
     @property
+    def processes(self) -> int:
+        """P."""
+        return self.of.run.processes
+
+    @property
+    def threads(self) -> int:
+        """T."""
+        return self.of.run.threads
+
+    @property
     def covered(self) -> bool | None:
         """Whether the interval holds the measurement; None without an interval."""
         return _inside(self.estimate, self.measured)
@@ -80,8 +90,7 @@ class ComparedValue:
         """Return the quantity as JSON types."""
         return {
             "source": self.of.run.source,
-            **fields_of(self, "family", "metric"),
-            **fields_of(self.of.run, "processes", "threads"),
+            **fields_of(self, "family", "metric", "processes", "threads"),
             "parameters": self.of.predicted.parameters,
             "predicted": self.estimate.value,
             **fields_of(self.estimate, "low", "high"),

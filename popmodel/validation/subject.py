@@ -27,7 +27,7 @@ from popmodel.validation.training import FitRegion, NodesOf, Training
 from popmodel.values import dataclass
 
 
-def _none(*_: Any) -> None:
+def nothing(*_: Any) -> Any:
     """What a saved prediction, which is of one split, tells of others."""
 
 
@@ -48,9 +48,9 @@ class Subject:
     # Nodes of the machine and cores of each that may be used; None of a saved prediction.
     available: tuple[int, int] | None = None
     # From parameters and splits to which of them is recommended; to None of a saved prediction.
-    choose: Choose = _none
+    choose: Choose = nothing
     # From P and T to the nodes that they take, to None where that is not known.
-    nodes_of: NodesOf = _none
+    nodes_of: NodesOf = nothing
     calibration: Calibration | None = None  # What measured runs have taught of the application
     unnamed: int = 0  # Runs that a saved prediction was calibrated by, which its file does not name
     # MPI calls of the program that the signature does not contain, with their share of the time.
@@ -160,6 +160,7 @@ class Comparison:
     training: Training | None  # The runs that the model was fitted to, if any are known
     decisions: tuple[Decision, ...]  # Whether the right split would have been chosen
     left_out: tuple[ExcludedRuns, ...]  # Runs that are not compared
+    defaults: Mapping[str, float]  # Parameters of the application left at their defaults
 
 
 def compare_runs(
@@ -192,7 +193,12 @@ def compare_runs(
         left += disturbed
         of_kept = {id(pair) for split in kept for pair in split.runs}
         pairs = tuple(pair for pair in pairs if id(pair) in of_kept)
-    return Comparison(measured, pairs, known, decisions(kept, about.choose), left)
+    defaults = {
+        name: value
+        for name, value in about.defaults.items()
+        if not all(name in run.parameters for run in runs)
+    }
+    return Comparison(measured, pairs, known, decisions(kept, about.choose), left, defaults)
 
 
 def _trained(

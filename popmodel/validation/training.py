@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import Any
 
 from popmodel.model.calibration import Calibration
 from popmodel.runs.measurement import Measurement
@@ -36,6 +37,11 @@ class Training:
     # are known.
     hull: Mapping[str, tuple[float, float]]
     runs: tuple[Measurement, ...] = ()  # Those of them that are at hand
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return how many runs there are, and their ranges."""
+        hull = {name: {"low": low, "high": high} for name, (low, high) in self.hull.items()}
+        return {"runs": len(self.digests), "hull": hull}
 
     def used(self, run: Measurement) -> bool:
         """Whether a run was used in the fit."""
