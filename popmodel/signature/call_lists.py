@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.simulator.program import Op
+from popmodel.structure.nest import leaves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,27 +34,13 @@ def segments(structure: Structure) -> NDArray[np.int64]:
     kind[structure.place[events.is_region]] = True
     found = np.full(len(kind), _NOTHING, dtype=np.int64)
     number = 0
-    for leaf in _leaves(structure):
+    for leaf in leaves(structure.nest):
         number += 1
-        for place in leaf:
+        for place in leaf.places:
             if kind[place]:
                 number += 1
             else:
                 found[place] = number
-    return found
-
-
-def _leaves(structure: Structure) -> list[tuple[int, ...]]:
-    from popmodel.structure.nest import Leaf
-
-    found: list[tuple[int, ...]] = []
-    nodes = list(structure.nest)[::-1]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, Leaf):
-            found.append(node.places)
-        else:
-            nodes.extend(node.body[::-1])
     return found
 
 
@@ -128,9 +115,9 @@ def open_before(structure: Structure) -> NDArray[np.bool_]:
     """
     index = np.zeros(len(structure.places), dtype=np.int64)
     total = 0
-    for leaf in _leaves(structure):
-        index[list(leaf)] = np.arange(total, total + len(leaf))
-        total += len(leaf) + 1
+    for leaf in leaves(structure.nest):
+        index[list(leaf.places)] = np.arange(total, total + len(leaf.places))
+        total += len(leaf.places) + 1
     change = np.zeros(total + 2, dtype=np.int64)
     for first, last in (
         ((Op.POST,), (Op.WAIT_RECEIVE,)),

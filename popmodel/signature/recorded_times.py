@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from popmodel.fit.samples import student
 from popmodel.network.network import PRESETS
 from popmodel.signature.computing import Timing, own_times, retimed
 from popmodel.simulator import replay
@@ -37,8 +38,6 @@ _KEPT = 0.02  # of the expected excess of the slowest process that quantiles may
 _STEADY = 0.003  # coefficient of variation that no quantiles are asked to keep
 _SLIGHT = 1e-4  # share of the time of a program times coefficient of variation: not written below
 _MANY = 2  # times all values: executions of which those that are no whole time hardly count
-_FEW = (6.3138, 2.9200, 2.3534)
-_NORMAL = 1.6448536269514715  # 5 % of a normal distribution lie above
 
 
 @dataclass(frozen=True)
@@ -116,19 +115,8 @@ def _interval(
     if columns < 2:
         return None, None
     of_turn = np.where(there, times, 0.0).sum(axis=0) / len(times) * (columns / turns)
-    half = _student(columns - 1) * float(of_turn.std(ddof=1)) / math.sqrt(columns)
+    half = student(columns - 1) * float(of_turn.std(ddof=1)) / math.sqrt(columns)
     return max(mean - half, 0.0), mean + half
-
-
-def _student(freedom: int) -> float:
-    """95 % quantile of Student's distribution: exact for few, its series in 1/freedom beyond.
-
-    Abramowitz & Stegun, 26.7.5; within 0.5 % from four degrees on.
-    """
-    if freedom <= len(_FEW):
-        return _FEW[freedom - 1]
-    z, n = _NORMAL, float(freedom)
-    return z + (z**3 + z) / (4 * n) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
 
 
 def _most(varying: float) -> int:
