@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from popmodel.signature.block_distribution import Dealt
     from popmodel.signature.computing import Timing
-    from popmodel.signature.outline import Outline, Team
+    from popmodel.signature.outline import Calls, Outline, Team
     from popmodel.signature.recorded_times import Fidelity
     from popmodel.structure.nest import Loop
     from popmodel.structure.structure import Structure
@@ -272,14 +272,13 @@ def aligned(first: Run, other: Run) -> Whole:
         for run in (first, other)
     )
     best = np.zeros((rows + 1, columns + 1))
-    gain = np.zeros((rows, columns))
     few = 1.0 / max(rows, columns, 1)
     for row in range(rows):
         a, b = first.features[row], other.features
         apart = 0.1 * np.abs(a[1] - b[:, 1]) + 0.1 * np.abs(a[2] - b[:, 2]) + np.abs(a[3] - b[:, 3])
         likeness = (few + np.minimum(a[0], b[:, 0])) / (1.0 + apart)
-        gain[row] = np.where(mine[row] == theirs, likeness, 0.0)
-        taken = np.maximum(best[row, 1:], best[row, :-1] + gain[row])
+        gain = np.where(mine[row] == theirs, likeness, 0.0)
+        taken = np.maximum(best[row, 1:], best[row, :-1] + gain)
         best[row + 1, 1:] = np.maximum.accumulate(taken)
     home = np.full(columns, _NONE, dtype=np.int64)
     row, column = rows, columns
@@ -366,19 +365,25 @@ class RunTable:
                 if here[self.site[place]].all():
                     behind = place
                 else:
-                    self.burst[self.burst == self.burst[place]] = self.burst[behind]
+                    self._join(place, behind)
+        for point, one in zip(self.outline.points, self.outline.teams, strict=True):
+            for place in point.along if one is None else ():
+                self._join(place, point.place)
         self.rows = [self._row(*each) for each in zip(runs, homes, passes, strict=True)]
+
+    def _join(self, place: int, other: int) -> None:
+        self.burst[self.burst == self.burst[place]] = self.burst[other]
 
     def at(self, row: AlignedRun, places: Iterable[int]) -> Sent:
         """Return the messages that a run sent at the sites of some places."""
         wanted = np.unique(self.site[list(places)])
         return row.sent.chosen(np.isin(self.site[row.sent.place], wanted))
 
-    def messages(self, row: AlignedRun, places: Sequence[int]) -> tuple[float, Whole]:
-        """How many messages are sent in an execution of some places, and sizes of all, B."""
-        sizes = self.at(row, places).size
-        base = float(np.median(self.rows[0].executions[list(places)]))
-        return len(sizes) / (base * row.turns(places, self.rows[0]) or 1.0), sizes
+    def messages(self, row: AlignedRun, node: Calls) -> tuple[float, Whole]:
+        """How many messages are sent in an execution of a list, and sizes of all, B."""
+        sizes = self.at(row, node.places).size
+        base = len(self.at(self.rows[0], node.places).size) * row.turns(node.places, self.rows[0])
+        return node.messages * len(sizes) / base if base else 0.0, sizes
 
     def _passes(self, run: Run, home: Whole) -> Whole:
         """How often each process passes each site: int64[places + 1, P]."""
@@ -437,9 +442,9 @@ class RunTable:
                     teams[point] = team(run.trace, run.structure, replace(regions, turns=turns))
         at = home[run.sent.place]
         received: dict[tuple[int, str], list[float]] = {}
-        for (place, kind), size in run.received.items():
-            if known[place]:
-                received.setdefault((int(sites[home[place]]), kind), []).append(size)
+        for (own, kind), size in run.received.items():
+            for place in np.flatnonzero(sites == sites[home[own]]).tolist() if known[own] else ():
+                received.setdefault((place, kind), []).append(size)
         return AlignedRun(
             run.processes,
             run.threads,
@@ -448,11 +453,7 @@ class RunTable:
             None if run.counted is None else moved(run.counted),
             passes.max(axis=1)[sites],
             Sent(at, *run.sent[1:]).chosen(at >= 0),
-            {
-                (place, kind): float(np.mean(received[site, kind]))
-                for place, site in enumerate(sites.tolist())
-                for kind in {kind for one, kind in received if one == site}
-            },
+            {key: float(np.mean(sizes)) for key, sizes in received.items()},
             teams,
             run.unequal,
             run.dealt,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.expressions import parse
+from popmodel.fit.samples import described
 from popmodel.model.signatures import from_text
 from popmodel.signature.align_runs import Run, RunTable
 from popmodel.signature.assumed_scaling import amounts, exponents, let
@@ -102,6 +103,8 @@ MOST_LINES = 1000
 """Lines that are taken, at most, for a replay that is nearer to the trace."""
 _BETTER = 0.5
 """How much nearer it has to be: its difference over that of a shorter signature."""
+_APART = 0.2
+"""Relative difference of what equal runs compute, from which it is said."""
 _NOTEWORTHY = 0.02
 """By how much a replay of the signature may be off before it is said."""
 
@@ -173,13 +176,15 @@ def signature_from(
     keeps_runs: bool = True,
 ) -> Extracted:
     """Find the signature of a program that was traced, and test it on runs that are left out."""
-    every = _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
+    every, doubts = _distinct(
+        _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
+    )
     first = every[0]
     trace, threads, processes = first.trace, first.threads, first.processes
     outline, fidelity = first.layout, first.fidelity
     found = amounts(outline, fidelity.descriptions, processes, scaling)
     waited = max(run.structure.events.waited for run in every) / _NS
-    notes = [*devices(trace), *first.structure.notes, *outline.notes]
+    notes = [*devices(trace), *first.structure.notes, *outline.notes, *doubts]
     if waited:
         notes.insert(0, f"times are without {format_time(waited)} that threads waited for CPUs")
     laws: tuple[dict[str, Any], ...] = ()
@@ -221,6 +226,9 @@ def signature_from(
         amounts=found,
         processes=processes,
     )
+    if not keeps_runs:
+        text = rendered(draft, outline, fidelity)
+        return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws, caveats)
     # what the file says is replayed, not what it was made of: lists may differ from the trace
     signature = from_text(rendered(draft, outline, fidelity))
     fidelity = replace(fidelity, written=figures(carried_out(signature, processes, threads)))
@@ -234,13 +242,12 @@ def signature_from(
             return longer
     if off > _NOTEWORTHY:
         notes.append(_beside_the_trace(fidelity))
-    if keeps_runs:
 
-        def without(kept: Sequence[Run]) -> Signature:
-            return from_text(signature_from(kept, scaling=scaling, keeps_runs=False).text)
+    def without(kept: Sequence[Run]) -> Signature:
+        return from_text(signature_from(kept, scaling=scaling, keeps_runs=False).text)
 
-        learnt = learnt_from(every, [run.structure for run in every], signature, without)
-        draft = replace(draft, learnt=learnt.entries() if learnt.runs else {})
+    learnt = learnt_from(every, [run.structure for run in every], signature, without)
+    draft = replace(draft, learnt=learnt.entries() if learnt.runs else {})
     draft = replace(draft, head=_head(called, every, fidelity, (*caveats, *notes)))
     text = rendered(draft, outline, fidelity)
     return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws, caveats)
@@ -275,6 +282,37 @@ def _decomp(outline: Outline) -> dict[str, Any]:
         return {}
     note = "cells are not known: as many per process along each dimension, to choose grids by"
     return {"global": Noted(grid.cells, note), "grid": "auto", "periodic": list(grid.periodic)}
+
+
+def _distinct(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
+    """Runs without copies of one and the same, and what is to be said of runs that are equal."""
+    kept: list[Run] = []
+    notes = []
+    for run in runs:
+        same = next((one for one in kept if _is_copy(one, run)), None)
+        if same is None:
+            kept.append(run)
+        else:
+            notes.append(f"{run.trace.path} and {same.trace.path} are one run: it counts once")
+    configurations = {described(run.configuration): run.configuration for run in kept}
+    for place, configuration in configurations.items():
+        done = [
+            sum(map(np.sum, run.computing)) for run in kept if run.configuration == configuration
+        ]
+        apart = max(done) / min(done) - 1 if min(done) > 0 else 0.0
+        if apart > _APART:
+            notes.append(
+                f"{len(done)} runs at {place} compute up to {100 * apart:.0f} % longer than each "
+                "other: intervals are as much wider"
+            )
+    return tuple(kept), notes
+
+
+def _is_copy(run: Run, other: Run) -> bool:
+    return run.configuration == other.configuration and all(
+        np.array_equal(mine, theirs)
+        for mine, theirs in zip(run.computing, other.computing, strict=True)
+    )
 
 
 def _in_order(runs: Sequence[Run]) -> tuple[Run, ...]:

@@ -15,7 +15,7 @@ from popmodel.signature.law_notes import Factor, Fitted, factor_of, told
 from popmodel.signature.loops import counted
 from popmodel.signature.message_sizes import likely_forms, sized
 from popmodel.signature.names import TIME
-from popmodel.signature.phase_times import Executed, PointTimes, executed_by, paced
+from popmodel.signature.phase_times import Executed, PointTimes, alike, executed_by, paced
 from popmodel.signature.threads import ACTIVE, beside_work, saturated
 from popmodel.values import dataclass
 
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     from popmodel.signature.outline import Outline
     from popmodel.signature.recorded_times import Description
 
-_FEW = 2
-_CLEARLY = 0.5
-"""Error of a law over that of another one, from which it is better."""
-_UNTESTED = 0.1
-"""What a law is off that no run tests."""
-
 
 def fitted(
     table: RunTable,
@@ -45,7 +39,7 @@ def fitted(
     outline, runs = table.outline, table.rows
     counts_of_loops = counted(outline, runs, assumed)
     often, times = counts_of_loops.laws, PointTimes(table, descriptions, counts_of_loops.executions)
-    moved = sized(table, assumed)
+    moved = sized(table)
     in_steps = any(
         key[0] == "count" and not amount.constants and "P" in parse(str(amount.formula)).names
         for key, amount in often.amounts.items()
@@ -87,7 +81,6 @@ class _Group:
     factor: Factor  # How they grow
     # Time of each where the factor is 1, and its interval, s.
     sizes: Mapping[int, tuple[float, float, float]]
-    error: float | None  # What the law is off at runs that are left out
 
 
 def _computing(
@@ -102,7 +95,7 @@ def _computing(
     """Laws of phases, all serial or all parallel regions: one for those that grow alike.
 
     Where instructions were counted in all runs, those have laws as well, and times are these times
-    seconds per instruction, unless runs that are left out speak against that.
+    seconds per instruction.
     """
     points = list(samples)
     in_teams = outline.teams[points[0]] is not None
@@ -133,7 +126,7 @@ def _computing(
                 amounts["instructions", points[index]] = one.amount(index, turns[index])
         by_count = _by_instructions(prefix, every, parts, counted_parts)
         if by_count and not any(ACTIVE in one.factor.let for one in groups):
-            groups = groups if _is_better(groups, by_count, shares, len(runs)) else by_count
+            groups = by_count
     for group in groups:
         let |= group.factor.let
         laws += group.factor.laws
@@ -158,26 +151,6 @@ def _times_turns(parts: Sequence[Sequence[Sample]], turns: Sequence[int]) -> lis
     ]
 
 
-def _is_better(
-    by_time: Sequence[_Group], by_count: Sequence[_Group], shares: Sequence[float], runs: int
-) -> bool:
-    """Whether runs that are left out speak for laws of times, all of which they have to test.
-
-    A law that has as many coefficients as there are runs follows the noise of times, and two runs
-    may agree by chance.
-    """
-    if runs <= _FEW or any(one.error is None for one in by_time):
-        return False
-    return _off(by_time, shares) < _CLEARLY * _off(by_count, shares)
-
-
-def _off(groups: Sequence[_Group], shares: Sequence[float]) -> float:
-    """What laws are off at runs that are left out, by the time that they are of."""
-    weights = [sum(shares[index] for index in one.sizes) for one in groups]
-    errors = [_UNTESTED if one.error is None else one.error for one in groups]
-    return sum(w * e for w, e in zip(weights, errors, strict=True)) / (sum(weights) or 1.0)
-
-
 def _by_time(
     prefix: str,
     labels: Sequence[str],
@@ -191,13 +164,13 @@ def _by_time(
     found = []
     for order, pool in enumerate(pooled(parts, hints=likely), start=1):
         name = prefix + (str(order) if order > 1 else "")
-        what = _what([labels[index] for index in pool.sizes])
+        what = alike([labels[index] for index in pool.sizes])
         values = {index: [one.value for one in parts[index]] for index in pool.sizes}
         sums = np.array([*values.values()]).sum(axis=0).tolist()
         full = saturated(name, what, sums, runs, scaling) if prefix == "share" else None
         if isinstance(full, Factor):
             sizes = {index: full.size(each) for index, each in values.items()}
-            found.append(_Group(name, full, sizes, pool.law.error))
+            found.append(_Group(name, full, sizes))
             continue
         let, constants = factor_of(name, pool.law)
         law = told(what, "s", pool.law, sum(shares[index] for index in pool.sizes))
@@ -205,7 +178,7 @@ def _by_time(
         meaning = pool.law.constants["a"].meaning
         factor = Factor(let, constants, (), meaning, (law,), (*([full] if full else []), *notes))
         sizes = {index: (one.value, one.low, one.high) for index, one in pool.sizes.items()}
-        found.append(_Group(name, factor, sizes, pool.law.error))
+        found.append(_Group(name, factor, sizes))
     return found
 
 
@@ -225,14 +198,9 @@ def _by_instructions(
         name = prefix + (str(order) if order > 1 else "")
         times = {index: parts[index] for index in one.pool.sizes if index in timed}
         if times:
-            factor, error = paced(name, one, times, counts)
+            factor = paced(name, one, times, counts)
             sizes = {
                 index: factor.size([each.value for each in part]) for index, part in times.items()
             }
-            found.append(_Group(name, factor, sizes, error))
+            found.append(_Group(name, factor, sizes))
     return found
-
-
-def _what(labels: Sequence[str]) -> str:
-    """What a law is of."""
-    return labels[0] if len(labels) == 1 else f"{labels[0]} and {len(labels) - 1} alike"

@@ -135,20 +135,18 @@ _SAME = 1e-6
 """Relative difference of numbers that are the same."""
 _FAR = 1024.0
 _OF_RUN = re.compile(r"P\d*|T")
-_LAWLESS = 0.3
-"""Error of a law, from which there is none."""
 
 
 @dataclass(frozen=True)
 class _Found:
-    """An amount, None where there is no law, what is told of it, and what it leaves open."""
+    """An amount, what is told of it, and what it leaves open."""
 
-    amount: Amount | None
+    amount: Amount
     law: dict[str, Any] | None = None
     notes: tuple[str, ...] = field(default=())
 
 
-def sized(table: RunTable, assumed: Mapping[Key, Amount]) -> Fitted:
+def sized(table: RunTable) -> Fitted:
     """Find how sizes and numbers of messages go with P, T and parameters, and those of
     collectives.
     """
@@ -167,10 +165,7 @@ def sized(table: RunTable, assumed: Mapping[Key, Amount]) -> Fitted:
         laws += [found.law] if found.law else []
         notes += [f"{what}: {note}" for note in found.notes]
         for one in members:
-            amounts[one.key] = found.amount or Amount(
-                assumed[one.key].formula if one.key in assumed else first.samples[0].value,
-                note="as in the first run; others follow no law",
-            )
+            amounts[one.key] = found.amount
     return Fitted(amounts, {}, tuple(laws), tuple(notes))
 
 
@@ -192,9 +187,8 @@ def _found(one: Moved, what: str, name: str) -> _Found:
         for sample in one.samples
     ]
     found = law(samples, hints=one.likely[:1] if one.unit == "B" else ())
-    off = found.error if found.error is not None else 0.0
-    if off > _LAWLESS or not found.constants:
-        return _Found(None, notes=(f"runs differ by {100 * off:.0f} % from any law",))
+    if not found.constants:
+        return _Found(Amount(0, note="0 in all runs"))
     constants = tuple(
         Constant(
             f"{name}_{key}", of.value, of.low, of.high, one.unit if key == "a" else "1",
@@ -360,7 +354,7 @@ def _contradictions(
     notes = []
     base = 0.0
     for run, dims in runs:
-        counted, sizes = table.messages(run, node.places)
+        counted, sizes = table.messages(run, node)
         beyond = counted - messages_of(node.rows, dims)
         if run is table.rows[0]:
             base = beyond
@@ -402,7 +396,7 @@ def _of_lists(table: RunTable) -> list[Moved]:
     for path, node in paths(outline.body):
         if not isinstance(node, Calls) or node.moves is not None or not node.offsets:
             continue
-        some = [(run, *table.messages(run, node.places)) for run in runs]
+        some = [(run, *table.messages(run, node)) for run in runs]
         each = [
             run.sample(messages / run.processes, 0.0) for run, messages, sizes in some if len(sizes)
         ]

@@ -140,7 +140,7 @@ def executed_by(
         name = f"{prefix}_instructions" + (str(order) if order > 1 else "")
         let, constants = factor_of(name, pool.law)
         members = list(pool.sizes)
-        of = _of([what[index] for index in members])
+        of = alike([what[index] for index in members])
         home = pool.law.constants["a"].value
         values = tuple(
             pool.law.at(one.processes, one.threads, one.parameters).value / home
@@ -154,7 +154,8 @@ def executed_by(
     return found
 
 
-def _of(labels: Sequence[str]) -> str:
+def alike(labels: Sequence[str]) -> str:
+    """What a law is of."""
     return labels[0] if len(labels) == 1 else f"{labels[0]} and {len(labels) - 1} alike"
 
 
@@ -163,7 +164,7 @@ def paced(
     one: Executed,
     times: Mapping[int, Sequence[Sample]],
     parts: Sequence[Sequence[Sample]],
-) -> tuple[Factor, float | None]:
+) -> Factor:
     """Find the factor on times from that on instructions."""
     first = next(iter(times.values()))
     spent = np.array([[each.value for each in samples] for samples in times.values()]).sum(axis=0)
@@ -173,7 +174,7 @@ def paced(
         for run, time, count in zip(first, spent, done, strict=True)
         if time > 0 and count > 0
     ]
-    found = law(samples, hints=("1",))
+    found = law(samples, hints=("1", "1 + P"))
     pace = f"{name}_pace"
     let, constants = factor_of(pace, found)
     home = found.constants["a"].value
@@ -185,18 +186,13 @@ def paced(
     whole: dict[str, Any] = {
         name: Noted(f"{one.name}*{pace}", "instructions times seconds per instruction")
     }
-    errors = (one.pool.law.error, found.error)
-    known = [error for error in errors if error is not None]
-    return (
-        Factor(
-            {**one.factor.let, **let, **whole},
-            (*one.factor.constants, *constants),
-            values,
-            one.factor.meaning,
-            (told(label, "s", found, None),),
-            tuple(f"{label}: {note}" for note in found.notes),
-        ),
-        math.hypot(*known) if len(known) == len(errors) else None,
+    return Factor(
+        {**one.factor.let, **let, **whole},
+        (*one.factor.constants, *constants),
+        values,
+        one.factor.meaning,
+        (told(label, "s", found, None),),
+        tuple(f"{label}: {note}" for note in found.notes),
     )
 
 
@@ -282,16 +278,18 @@ class PointTimes:
             if self.outline.teams[number_] is None and group[one.places or [one.place]].any():
                 alike += of_point(one) * self.executions[number_]
         whole = done[:, group].sum(axis=1) / self.processes
-        growth = np.divide(whole, alike, out=np.zeros(len(whole)), where=alike > 0)
-        over: NDArray[np.float64] = growth / (growth[0] or np.inf)
-        return over
+        growth = np.zeros(len(whole))
+        np.divide(whole, alike, out=growth, where=alike > 0)
+        return growth / growth[0] if growth[0] else np.zeros(len(whole))
 
     def _turns(self, point: int) -> NDArray[np.float64]:
         """Executions of a region in each run over those that the counts of loops give."""
         mine = self.outline.points[point].places
         often = np.array([run.executions[mine].sum() for run in self.runs])
         given = self.executions[point] * float(often[0])
-        return np.divide(often, given, out=np.zeros(len(often)), where=given > 0)
+        turns = np.zeros(len(often))
+        np.divide(often, given, out=turns, where=given > 0)
+        return turns
 
 
 def _points(node: Node) -> Iterator[int]:

@@ -131,8 +131,6 @@ def _times(trace: Trace, structure: Structure, event: NDArray[np.int64]) -> _Tim
 
 _UNEVEN = ("1", "1 - 1/T", "log2(T)", "T - 1")
 """Forms of the imbalance of threads; one thread has none."""
-_LAWLESS = 0.3
-"""Error of a law, from which there is none."""
 _LEAST = 3
 """Numbers of active cores that tell whether a memory saturates."""
 _EVEN = 1e-6
@@ -204,9 +202,6 @@ def _shared(
         for one, value in zip(parts[0], sums, strict=True)
     ]
     found = fit(samples)
-    if found.error is not None and found.error > _LAWLESS:
-        note = f"{what}: runs differ by {100 * found.error:.0f} % from any law: the first is kept"
-        return Fitted({}, {}, (), (note,))
     let, constants = factor_of(name, found)
     at = np.array([found.at(one.processes, one.threads, one.parameters).value for one in samples])
     amounts: dict[Key, Amount] = {}
