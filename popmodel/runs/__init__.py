@@ -1,1 +1,7 @@
-"""Measured runs, from traces and from tables that people write: what models are compared with."""
+"""Measured runs of one program as one table, from whatever tells of them.
+
+In come traces (`measurement`, and `sites` for what a run does at each place in the code) and files:
+CSV (`csv_files`), JSON (`json_files`), Extra-P (`extrap_files`), sacct (`sacct_files`); `files`
+says which reads and writes what. `table` knows what columns and cells mean, `checks` what is wrong
+with all runs together, `variation` how much repeats of a run differ in their losses.
+"""

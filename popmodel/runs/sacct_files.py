@@ -21,6 +21,8 @@ _DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){1,2}(?:\.\d+)?
 _LAUNCHERS = re.compile(r"(orted|prted|prte|hydra_\w+|pmi_proxy|mpiexec|mpirun)")
 """Steps in which a launcher of MPI starts processes that Slurm does not know."""
 _CPUS, _NODES = ("AllocCPUS", "NCPUS"), ("NNodes", "AllocNodes")
+_COARSE = 50.0
+"""Runtime, s, below which half a second is more than runs usually differ by: 1 %."""
 
 
 def is_sacct(text: str) -> bool:
@@ -69,6 +71,12 @@ def read_sacct(
     read = read_rows(
         list(columns), chosen, parameters, Place(top.path), told, own=own, others=others
     )
+    shortest = min(run.runtime for run in read.runs)
+    if shortest.is_integer() and shortest < _COARSE:
+        notes.append(
+            f"times are whole seconds: the shortest, {shortest:g} s, may be off by "
+            f"{50 / shortest:.2g} %"
+        )
     return replace(read, ignored=(), notes=(*notes, *read.notes))
 
 

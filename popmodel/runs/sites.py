@@ -193,9 +193,10 @@ class _Pass:
         except PopmodelError:  # messages without calls: kinds of calls alone tell sites apart
             return position
         events, program = found.events, found.program
-        acts = ~np.asarray(events.is_region)
-        rows = program.call[np.asarray(events.first)[:-1][acts]]
-        position[rows] = np.asarray(found.place)[acts]
+        acts = np.flatnonzero(~np.asarray(events.is_region))
+        rows = program.call[np.asarray(events.first)[acts]].astype(np.int64)
+        made = rows < len(position)  # forks and joins of threads that call MPI stand behind calls
+        position[rows[made]] = np.asarray(found.place)[acts[made]]
         return position
 
     def _key(self, rows: Any) -> dict[str, NDArray[np.int64]]:

@@ -109,4 +109,8 @@ def test_what_was_left_out_reaches_the_user(tmp_path: Path) -> None:
     path.write_text(STEPS)
     found = read_runs(f"{path}:N=64")
     assert [run.parameters for run in found.runs] == [{"N": 64.0}] * 3
+    short = f"{STEPS}105.0|solve.x|8|2|16|00:00:20|20|COMPLETED\n"
+    assert read(tmp_path, short).notes[-1] == (
+        "times are whole seconds: the shortest, 20 s, may be off by 2.5 %"
+    )
     assert f"{path}: left out: 1 run (101.0): state FAILED" in found.warnings
