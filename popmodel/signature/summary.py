@@ -277,7 +277,8 @@ class _Summaries:
         # as many turns as what is done together most often; what is not in each is outside
         together = [often[key] for key in sites if key[0] not in ("region", "rest")]
         turns = max(round(max(together, default=1.0)), 1)
-        inside, found = [], []
+        inside: list[Node] = []
+        found: list[Node] = []
         for key, site in sites.items():
             every, count = "", 1
             if often[key] < 1 < length:  # done in some turns of the loop around
@@ -442,7 +443,7 @@ def _renumbered(body: tuple[Node, ...], parts: Parts) -> tuple[Node, ...]:
                 return node
 
     found = tuple(map(node_of, body))
-    for values in parts:
-        kept = [values[point] for point in number]
-        values[:] = kept
+    columns: tuple[list[Any], ...] = parts
+    for values in columns:
+        values[:] = [values[point] for point in number]
     return found
