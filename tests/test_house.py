@@ -35,7 +35,7 @@ STATEMENTS = {
     "network": 1100,
     "whatif": 1075,
     "machine": 1025,
-    "validation": 975,
+    "validation": 970,
     "timeline": 975,
     "study": 1100,
     "phases": 800,

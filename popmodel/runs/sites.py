@@ -158,13 +158,8 @@ class _Pass:
         by_process["group"] = group[by_process["process"]]
         of_group = by_process.groupby(["site", "group"])
         table = of_group[[*_SUMS, *_MESSAGES]].sum(min_count=1)
-        table["executions_max"], table["computing_max"] = (
-            of_group[name].max() for name in ("executions", "computing")
-        )
-        table["processes"], table["rank"] = (
-            of_group["process"].nunique(),
-            of_group["process"].min(),
-        )
+        table[["executions_max", "computing_max"]] = of_group[["executions", "computing"]].max()
+        table[["processes", "rank"]] = of_group["process"].agg(["nunique", "min"])
         messages = messages.join(number, on=_KEY).dropna(subset=["site"])
         messages["group"] = group[messages["process"]]
         table = table.join(_distribution(messages)).reset_index()
@@ -210,10 +205,6 @@ class _Pass:
             "position": nothing if self.position is None else self.position[rows],
         }
 
-    def _moved(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Times of the run in those of its part, ns."""
-        return time if self.trace.pieces is None else self.trace.pieces.moved(time)
-
     def _sums(self) -> Iterator[pandas.DataFrame]:
         """Sums by site and process, block by block."""
         useful, trace = self.useful, self.trace
@@ -242,7 +233,7 @@ class _Pass:
         rows = slice(*(int(calls.offsets[end]) for end in (block.start, block.stop)))
         called = np.repeat(np.arange(block.start, block.stop), np.diff(calls.offsets)[block])
         number, time = lengths_in(self.trace, rows)
-        kept = self.inside[rows]
+        kept, entry, pieces = self.inside[rows], calls.entry[rows], self.trace.pieces
         here = slice(*(int(regions.offsets[end]) for end in (block.start, block.stop)))
         forked = regions.location[here]
         last = np.arange(block.start, block.stop)
@@ -252,7 +243,7 @@ class _Pass:
         columns = {
             "location": (called, forked, last),
             "time": (
-                self._moved(calls.entry[rows]), regions.begin[here],
+                entry if pieces is None else pieces.moved(entry), regions.begin[here],
                 np.full(len(last), self.trace.end, np.int64),
             ),
             "kind": (

@@ -13,6 +13,7 @@ import numpy as np
 
 from popmodel.fit.baselines import BASELINES, baselines
 from popmodel.fit.samples import Sample
+from popmodel.plain import fields_of
 from popmodel.validation.comparison import Split
 from popmodel.validation.training import Training
 from popmodel.values import dataclass
@@ -31,9 +32,7 @@ class Extrapolated:
     def to_dict(self) -> dict[str, Any]:
         """Return measured and predicted runtimes as JSON types."""
         return {
-            "processes": self.split.processes,
-            "threads": self.split.threads,
-            "parameters": self.split.parameters,
+            **fields_of(self.split, "processes", "threads", "parameters"),
             "measured": self.split.runtime.mean,
             "predicted": {MODEL: self.split.runtime.predicted, **self.values},
         }

@@ -158,27 +158,12 @@ def _inside(estimate: Estimate, value: float) -> bool | None:
 class Split:
     """Runs of one split, one set of parameters and one region, with their prediction."""
 
+    # P and T.
+    processes: int
+    threads: int
+    parameters: Mapping[str, float]  # Those of the application
+    region: FitRegion  # Where the runs stand beside those that the model was fitted to
     runs: tuple[ComparedRun, ...]
-
-    @property
-    def processes(self) -> int:
-        """P."""
-        return self.runs[0].run.processes
-
-    @property
-    def threads(self) -> int:
-        """T."""
-        return self.runs[0].run.threads
-
-    @property
-    def parameters(self) -> Mapping[str, float]:
-        """Parameters of the application."""
-        return self.runs[0].predicted.parameters
-
-    @property
-    def region(self) -> FitRegion:
-        """Where the runs stand beside those that the model was fitted to."""
-        return self.runs[0].region
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -219,10 +204,7 @@ class Split:
     def to_dict(self) -> dict[str, Any]:
         """Return the split as JSON types."""
         return {
-            "processes": self.processes,
-            "threads": self.threads,
-            "parameters": self.parameters,
-            "sources": self.sources,
+            **fields_of(self, "processes", "threads", "parameters", "sources"),
             "region": self.region.name,
             "beyond": self.region.beyond,
             "runs": len(self.runs),
@@ -272,7 +254,17 @@ def splits(pairs: Iterable[ComparedRun]) -> tuple[Split, ...]:
         region = pair.region.is_test, pair.region.name
         key = (tuple(parameters), processes * threads, processes, *region)
         groups.setdefault(key, []).append(pair)
-    return tuple(Split(tuple(groups[key])) for key in sorted(groups))
+    ordered = [groups[key] for key in sorted(groups)]
+    return tuple(
+        Split(
+            same[0].run.processes,
+            same[0].run.threads,
+            same[0].predicted.parameters,
+            same[0].region,
+            tuple(same),
+        )
+        for same in ordered
+    )
 
 
 def _prediction_of(run: Measurement, predictions: Sequence[Predicted]) -> Predicted:

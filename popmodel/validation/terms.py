@@ -12,6 +12,7 @@ import numpy as np
 
 from popmodel.efficiency import terms as parts
 from popmodel.efficiency.terms import FAMILY, Term
+from popmodel.plain import fields_of
 from popmodel.validation.comparison import Repeated, Split
 from popmodel.values import dataclass
 
@@ -64,9 +65,7 @@ class ByTerm:
         """Return the terms as JSON types."""
         found = self.cancelling
         return {
-            "processes": self.split.processes,
-            "threads": self.split.threads,
-            "parameters": self.split.parameters,
+            **fields_of(self.split, "processes", "threads", "parameters"),
             "region": self.split.region.name,
             "terms": self.terms,
             "cancelling": None if found is None else [one.term.name for one in found],
