@@ -106,9 +106,10 @@ def _once(given: list[Named]) -> tuple[list[Named], list[str]]:
             again.append(path)
         else:
             found[key] = one, path, said
-    files = plural(len(again), "file is", "files are")
-    said_once = [f"{files} named again, first {path}: read once" for path in again[:1]]
-    return list(found.values()), said_once
+    return list(found.values()), [
+        f"{plural(len(again), 'file is', 'files are')} named again, first {path}: read once"
+        for path in again[:1]
+    ]
 
 
 def _traced(
