@@ -59,6 +59,8 @@ COMMANDS = (
     "predict cannon --procs 16 --threads 1",
     "predict --procs 16 --threads 4 --formula runtime --imbalance persistent=0.1",
     "predict --procs 16 --imbalance persistent=0.1",
+    "predict examples/traces/stencil3d.2x2.toml --procs 4 --threads 2",
+    "sweep examples/traces/stencil3d.2x2.toml --cores 8",
     "sweep --cores 16,64 --imbalance persistent=0.1 --what-if latency=0.5x",
     "sweep cannon --efficiency 0.9 --set N=512",
     f"calibrate stencil3d examples/stencil3d/two-core-vm.csv --machine {TWO_CORES}",
