@@ -29,7 +29,10 @@ def crowding(trace: Trace) -> list[str]:
     whole = trace.whole or trace
     cpus, sharing = (first_values(whole, mark) for mark in (Event.CPUS, Event.SHARING))
     used, waited = (whole.marks(mark).total() for mark in (Event.USED, Event.WAITED))
-    return crowded(cpus, sharing, used, waited, whole.process_offsets)
+    return [
+        said + ("; times of phases and signatures do not" if len(delays(whole)) else "")
+        for said in crowded(cpus, sharing, used, waited, whole.process_offsets)
+    ]
 
 
 def crowded(

@@ -72,7 +72,7 @@ def test_what_never_comes_again_has_no_steps():
     assert time_steps(at_sites(write(2, body).program)) is None
 
 
-@pytest.mark.long(after=6)
+@pytest.mark.long
 def test_known_programs(shared_traces: Path) -> None:
     """Iterations of programs of which they are known; what is said to be sure is right."""
     known = {

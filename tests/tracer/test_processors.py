@@ -89,7 +89,7 @@ def test_what_was_waited_while_computing_is_no_time_of_phases_and_signatures(
     thread.call("Finalize", time, time + 100)
     process.end(time + 100)
     merge(run.write(tmp_path / "raw"), tmp_path / "x.prv")
-    trace = reader.read(tmp_path / "x.prv", cache=False)
+    trace = reader.read(tmp_path / "x.prv")
     assert delays(trace).value.tolist() == [5_000]
     structure = find(trace)
     collective = structure.events.name == structure.events.names.index("MPI_Allreduce")
@@ -101,7 +101,7 @@ def test_what_was_waited_while_computing_is_no_time_of_phases_and_signatures(
     assert int((running.end - running.begin).sum()) >= 205_000
 
 
-@pytest.mark.long(after=20)
+@pytest.mark.long
 def test_a_busy_machine_changes_no_times_of_the_program(
     run: Run, program: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -123,7 +123,7 @@ def test_a_busy_machine_changes_no_times_of_the_program(
                 each.wait()
         assert done.returncode == 0, done.stderr
         merge(raw, tmp_path / f"{name}.prv")
-        trace = reader.read(tmp_path / f"{name}.prv", cache=False)
+        trace = reader.read(tmp_path / f"{name}.prv")
         structure = find(trace)
         collective = structure.events.name == structure.events.names.index("MPI_Allreduce")
         found[name] = trace.end - trace.begin, np.median(structure.events.before[collective])
