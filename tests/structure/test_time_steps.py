@@ -108,3 +108,10 @@ def test_calls_that_repeat_too_rarely_are_told_by_site():
     found = structure_of(write(2, body).program)
     assert len(found.places) < 80
     assert len(found.events) == 18000
+
+
+def test_steps_of_molecular_dynamics_with_lists_built_now_and_then(shared_traces: Path) -> None:
+    """60 steps of LAMMPS, and forces once before; its neighbour lists are built 12 times."""
+    found = find(read(shared_traces / "programs" / "lmp.2x1.prv.gz"))
+    assert len(found.kinds) == 61
+    assert len(found.places) < 200
