@@ -57,8 +57,10 @@ def counted(outline: Outline, runs: Sequence[AlignedRun], assumed: Mapping[Key, 
         if not isinstance(node, Repeat):
             continue
         around = executions[path[:-1]]
-        inside = _places(outline, node.body)
-        often = np.array([run.turns(inside, runs[0]) for run in runs])
+        inside, below = _places(outline, node.body), _places(outline, node.body, below=True)
+        often = np.array(  # where a run lacks what is in the body itself, by its inner loops
+            [run.turns(inside, runs[0]) or run.turns(below, runs[0]) for run in runs]
+        )
         ratio = np.divide(often, around, out=np.ones(len(runs)), where=around > 0)
         executions[path] = ratio * around
         has = (often > 0) & (around > 0)
@@ -112,8 +114,8 @@ def _is_sure(found: Count, samples: Sequence[Sample]) -> bool:
     return parse(found.text).names.isdisjoint(("P", "T")) or len(samples) > _FEW
 
 
-def _places(outline: Outline, body: Sequence[Node]) -> list[int]:
-    """Places directly in a body, in loops inside if there are none."""
+def _places(outline: Outline, body: Sequence[Node], *, below: bool = False) -> list[int]:
+    """Places directly in a body, in loops inside if there are none or they are asked for."""
     found: list[int] = []
     for node in body:
         match node:
@@ -125,8 +127,8 @@ def _places(outline: Outline, body: Sequence[Node]) -> list[int]:
                 found.append(node.place)
             case Repeat():
                 pass
-    if not found:
+    if below or not found:
         for node in body:
             if isinstance(node, Repeat):
-                found += _places(outline, node.body)
+                found += _places(outline, node.body, below=below)
     return [place for place in found if place >= 0]

@@ -131,6 +131,8 @@ def _times(trace: Trace, structure: Structure, event: NDArray[np.int64]) -> _Tim
 
 _UNEVEN = ("1", "1 - 1/T", "log2(T)", "T - 1")
 """Forms of the imbalance of threads; one thread has none."""
+_FAR = 3.0
+"""Factor by which a law is off the largest run, from which it says nothing of it."""
 _LEAST = 3
 """Numbers of active cores that tell whether a memory saturates."""
 _EVEN = 1e-6
@@ -202,6 +204,11 @@ def _shared(
         for one, value in zip(parts[0], sums, strict=True)
     ]
     found = fit(samples)
+    first = samples[0]
+    over = found.at(first.processes, first.threads, first.parameters).value / (first.value or 1.0)
+    if first.value and not 1 / _FAR < over < _FAR:
+        note = f"{what}: runs contradict each other by {100 * (found.error or 0):.0f} %: no law"
+        return Fitted({}, {}, (), (note,))
     let, constants = factor_of(name, found)
     at = np.array([found.at(one.processes, one.threads, one.parameters).value for one in samples])
     amounts: dict[Key, Amount] = {}
