@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from popmodel.model.signature.program import Signature
     from popmodel.signature.align_runs import Run
-    from popmodel.structure.structure import Structure
 
 LEAST = 3
 """Configurations, the left out one among them, from which a law can be tested."""
@@ -25,17 +24,20 @@ LEAST = 3
 
 def learnt_from(
     runs: Sequence[Run],
-    structures: Sequence[Structure],
     signature: Signature,
+    written: float,
     without: Callable[[Sequence[Run]], Signature],
 ) -> LearntRuns:
     """Keep what protects predictions: times of the runs, replayed and predicted from the others.
 
-    ``without`` learns a signature from some of the runs.
+    ``written`` is the replay of the signature as the first run, s; ``without`` learns one from some
+    of the runs.
     """
     learnt: list[LearntRun] = []
+    structures = [run.structure for run in runs]
     programs = [own_times(each.program, each.events) for each in structures]
     ideal = [figures(program).runtime for program in programs]
+    first = runs[0]
     runs = [run for run, seconds in zip(runs, ideal, strict=True) if seconds > 0]
     for run, seconds in zip(runs, filter(None, ideal), strict=True):
         trace = run.trace
@@ -44,7 +46,7 @@ def learnt_from(
                 trace.processes,
                 run.threads,
                 seconds,
-                _replay(signature, run),
+                written if run is first else _replay(signature, run),
                 run.parameters,
                 trace.duration / 1e9 if trace.timed else None,
                 waiting(trace),

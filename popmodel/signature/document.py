@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +47,6 @@ class Draft:
     # ``("bytes", path, row)``; paths are those of nodes in the outline.
     amounts: Mapping[Key, Amount]
     processes: int  # Of the run whose spreads are kept
-    learnt: Mapping[str, Any] = field(default_factory=dict)  # `LearntRuns.entries`
 
 
 def rendered(draft: Draft, outline: Outline, fidelity: Fidelity) -> str:
@@ -66,19 +64,12 @@ def rendered(draft: Draft, outline: Outline, fidelity: Fidelity) -> str:
     ]
     program = list(writer.items(outline.body, ()))
     recorded = Table("recorded", writer.recorded, (_RECORDED,))
-    learnt = Table("learnt", draft.learnt, (_LEARNT,))
-    return text_of(draft.head, before, program, (recorded, learnt))
+    return text_of(draft.head, before, program, (recorded,))
 
 
 _RECORDED = (
     "Times of each process in each execution, relative to their mean, where no law of chance "
     "gives the runtime back; at another number of processes the quantiles beside them stand."
-)
-
-
-_LEARNT = (
-    "The runs behind this file: ideal, written and left_out are replays on the ideal network, of "
-    "the trace, of this file, and of one learnt without the run relative to its trace."
 )
 
 

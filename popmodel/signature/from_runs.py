@@ -28,7 +28,7 @@ from popmodel.signature.laws import fitted
 from popmodel.signature.outline import Repeat, walk
 from popmodel.signature.phase_times import instructed
 from popmodel.signature.recorded_times import Fidelity, figures
-from popmodel.signature.toml import Noted, number
+from popmodel.signature.toml import Noted, Table, number, text_of
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.caveats import devices
 from popmodel.trace.formats import FORMATS
@@ -166,6 +166,12 @@ class Extracted:
         }
 
 
+_LEARNT = (
+    "The runs behind this file: ideal, written and left_out are replays on the ideal network, of "
+    "the trace, of this file, and of one learnt without the run relative to its trace."
+)
+
+
 def signature_from(
     runs: Sequence[Run | Trace],
     *,
@@ -173,9 +179,31 @@ def signature_from(
     scaling: str = "strong",
     made: Sequence[Mapping[str, float]] = (),
     refused: Sequence[Mapping[str, float]] = (),
-    keeps_runs: bool = True,
 ) -> Extracted:
     """Find the signature of a program that was traced, and test it on runs that are left out."""
+    found = _signature_of(runs, name=name, scaling=scaling, made=made, refused=refused)
+
+    def without(kept: Sequence[Run]) -> Signature:
+        return from_text(_signature_of(kept, scaling=scaling, replayed=False).text, checked=False)
+
+    signature = from_text(found.text, checked=False)
+    learnt = learnt_from(found.runs, signature, found.fidelity.written.runtime, without)
+    if not learnt.runs:
+        return found
+    table = text_of((), (Table("learnt", learnt.entries(), (_LEARNT,)),), ())
+    return replace(found, text=f"{found.text}\n{table}")
+
+
+def _signature_of(
+    runs: Sequence[Run | Trace],
+    *,
+    name: str | None = None,
+    scaling: str,
+    made: Sequence[Mapping[str, float]] = (),
+    refused: Sequence[Mapping[str, float]] = (),
+    replayed: bool = True,
+) -> Extracted:
+    """Find a signature; one that is not replayed may take more lines to be as its trace."""
     every, doubts = _distinct(
         _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
     )
@@ -226,7 +254,7 @@ def signature_from(
         amounts=found,
         processes=processes,
     )
-    if not keeps_runs:
+    if not replayed:
         text = rendered(draft, outline, fidelity)
         return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws, caveats)
     # what the file says is replayed, not what it was made of: lists may differ from the trace
@@ -235,19 +263,11 @@ def signature_from(
     off = fidelity.written.off(fidelity.traced)
     if off > _NOTEWORTHY and outline.summed and first.limit < MOST_LINES:
         again = [replace(first, limit=2 * first.limit), *every[1:]]
-        longer = signature_from(
-            again, name=name, scaling=scaling, made=made, refused=refused, keeps_runs=keeps_runs
-        )
+        longer = _signature_of(again, name=name, scaling=scaling, made=made, refused=refused)
         if longer.fidelity.written.off(longer.fidelity.traced) < _BETTER * off:
             return longer
     if off > _NOTEWORTHY:
         notes.append(_beside_the_trace(fidelity))
-
-    def without(kept: Sequence[Run]) -> Signature:
-        return from_text(signature_from(kept, scaling=scaling, keeps_runs=False).text)
-
-    learnt = learnt_from(every, [run.structure for run in every], signature, without)
-    draft = replace(draft, learnt=learnt.entries() if learnt.runs else {})
     draft = replace(draft, head=_head(called, every, fidelity, (*caveats, *notes)))
     text = rendered(draft, outline, fidelity)
     return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws, caveats)
