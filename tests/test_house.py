@@ -37,7 +37,7 @@ STATEMENTS = {
     "machine": 1025,
     "validation": 970,
     "timeline": 975,
-    "study": 1100,
+    "study": 1075,
     "phases": 800,
     "projection": 725,
     "splits": 660,

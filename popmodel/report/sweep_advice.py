@@ -49,7 +49,8 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
         lines.append(("equally good", f"{', '.join(equal)}: {meaning}"))
     heading = "defaults"
     for default in choice["defaults"]:
-        lines.append((heading, _default(default, choice, by_split)))
+        text = _default(default, choice, by_split)
+        lines.append((heading, text.replace("recommended", "the same") if is_doubted else text))
         heading = ""
     lines += [
         ("tuned", _tuned(one)) for one in document["tuned"] if one["cores"] == choice["cores"]

@@ -126,9 +126,10 @@ def doubts(
             f"{100 * most:.0f} % of their time"
         )
     times = Counter(run.configuration for run in runs)
-    few = [run for run in repeats if times[run] < REPEATS]
+    few = [run for run, steps in repeats.items() if min(times[run], len(steps) + 1) < REPEATS]
     if few:
-        found.append(f"run less than {REPEATS} times: {', '.join(label(run) for run in few[:4])}")
+        names = ", ".join(map(label, few[:4]))
+        found.append(f"run less than {REPEATS} times, or once with CPUs of their own: {names}")
     wide = {run: half_width([own_time(step) for step in steps]) for run, steps in repeats.items()}
     unsettled = [run for run, half in wide.items() if run not in few and half > UNSETTLED]
     if unsettled:

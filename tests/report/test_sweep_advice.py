@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import popmodel
 from popmodel.report.sweep_advice import advice, growth
 
 
@@ -77,3 +78,15 @@ def test_nothing_is_sure_beyond_what_was_measured() -> None:
         "none for sure: splits are too far outside the measured range; 4 x 1 is fastest"
     )
     assert "%" not in " ".join(told.values())
+
+
+def test_what_is_doubted_is_not_recommended() -> None:
+    document = popmodel.sweep("stencil3d", cores=16, draws=50).to_dict()
+    document["learnt"] = {"doubts": ["a run that was left out is off"], "runs": []}
+    (choice,) = document["choices"]
+    choice["tied"] = [[16, 1], [8, 2]]
+    lines = dict(advice(choice, document))
+    said = "16 x 1, as far as known, not to be trusted yet; it may be as fast as 8 x 2"
+    assert lines["fastest"] == said
+    assert not {"recommended", "equally good"} & {*lines}
+    assert "recommended" not in " ".join(lines.values())

@@ -66,9 +66,11 @@ def test_a_check_on_a_busy_machine_checks_nothing() -> None:
 def test_few_and_contradicting_runs_are_told() -> None:
     found = doubts(made(of1x1=[1.0], of2x1=[1.0, 2.0, 1.0]), Run(2, 1), HELD)
     assert found == [
-        "run less than 3 times: 1 x 1",
+        "run less than 3 times, or once with CPUs of their own: 1 x 1",
         "repeats of 2 x 1 leave its time open by 67 %",
     ]
+    (alone,) = doubts(made(of1x1=STEADY, of2x1=[-1.0, -1.1, 1.0]), Run(2, 1), HELD)
+    assert alone.endswith("once with CPUs of their own: 2 x 1")
     assert doubts(made(of1x1=STEADY), None, None) == [
         "only one configuration was run: nothing checks the prediction"
     ]
