@@ -39,7 +39,7 @@ def _factors(powers: Mapping[str, float]) -> dict[Factor, float]:
 PROCESSES = _factors(
     {
         "-1": 0, "0": 0, "-2/3": -1, "-1/2": -1, "0 log": -0.5, "1": -1.5, "1/2": -1.5,
-        "-1 log": -1, "-1/3": -1.5, "-2": -2,
+        "-1 log": -1, "-1/3": -1.5, "-2": -2, "3/2": -6, "2": -6,
     }
 )  # fmt: skip
 """Of a quantity per process."""
@@ -57,17 +57,16 @@ LEAST_STEPS = 3
 _STEPS = -2.0
 _FEW_PARAMETERS = {factor: prior for factor, prior in PARAMETERS.items() if prior >= -0.5}
 _MANY = 400  # products of one factor of each variable
-_FEW_TERMS = 12  # among more, each second term is less likely
-_LEAST_PRODUCT = -4.0  # prior of a product that is tried at all where there are many
+_FEW_TERMS = 40  # among more, each second term is less likely
+_LEAST_PRODUCT = -6.0  # prior of a product that is tried at all where there are many
 _OF_GRIDS = re.compile(r"[nP]\d")  # local extents and dimensions: P and N determine them
 _NOT_HINTED = -2.5
 _SUM = 0.5  # of what is suggested and a second term
 _ALONE = 0.0  # of what is suggested, without one
 _STAYS = -0.5  # of what stays alone
 _OTHER_SUM = -0.5  # of two terms none of which stays
-_STEPS_APART = -2.0  # for each variable beyond the first in which two terms differ
-_STEPS_BESIDE = -0.5  # the same beside what is suggested: surfaces, and what threads do not share
-LAST = -4.0  # normal forms and edges of caches
+_STEPS_BESIDE = -0.5  # for each variable beyond the first in which a second term differs
+LAST = -4.0  # of edges of caches
 _NORMAL_POWERS = ("0", "1/4", "1/3", "1/2", "2/3", "3/4", "1", "5/4", "4/3", "3/2", "2", "5/2", "3")
 _NORMAL_LOGS = (0, 1, 2)
 
@@ -85,20 +84,18 @@ class Form:
         return form_text(self.terms)
 
 
-def physical(points: Points, hints: Sequence[str], apart: int = 1) -> tuple[Form, ...]:
+def physical(points: Points, hints: Sequence[str]) -> tuple[Form, ...]:
     """Return the forms that physics suggests for what varies between points.
 
-    Terms of a sum differ in so many variables at most, those beside a hint in any.
+    Terms of a sum differ in one variable, those beside a likely one in any.
     """
     processes = points.configurations["P"].astype(np.int64)
     in_steps = len(np.unique(processes)) >= LEAST_STEPS and not (processes & (processes - 1)).any()
-    return _physical(tuple(points.varied), tuple(hints), apart, in_steps)
+    return _physical(tuple(points.varied), tuple(hints), in_steps)
 
 
 @lru_cache(maxsize=64)
-def _physical(
-    names: tuple[str, ...], hints: tuple[str, ...], apart: int, in_steps: bool
-) -> tuple[Form, ...]:
+def _physical(names: tuple[str, ...], hints: tuple[str, ...], in_steps: bool) -> tuple[Form, ...]:
     """The forms of `physical`, which many laws of the same runs have in common."""
     varied = [name for name in names if not is_of_grid(name)]
     fixed = _fixed(hints, varied)
@@ -132,7 +129,7 @@ def _physical(
             plain = _STAYS if sum_[0].text == stays.text else _NOT_HINTED + others + _SUM
             return bonus[0] + _ALONE if bonus else plain
         mixed = 0.0 if stays.text in (sum_[0].text, sum_[1].text) or bonus else _OTHER_SUM
-        far = (_STEPS_BESIDE if bonus else _STEPS_APART) * max(_differ(*sum_) - 1, 0)
+        far = _STEPS_BESIDE * max(_differ(*sum_) - 1, 0)
         return (max(bonus) if bonus else _NOT_HINTED) + _SUM + others + mixed + far
 
     for i, form in enumerate(hinted):
@@ -144,7 +141,7 @@ def _physical(
     crowd = -math.log(max(len(terms) / _FEW_TERMS, 1.0)) if likely else 0.0
     for pair in combinations(order, 2):
         key = tuple(sorted(term.text for term in pair))
-        is_near = pair[0].text in likely or _differ(*pair) <= apart
+        is_near = pair[0].text in likely or _differ(*pair) == 1
         if is_near and key not in found:
             found[key] = Form(pair, prior_of(*pair) + crowd)
     return tuple(found.values())
@@ -221,12 +218,3 @@ def _products(
 def is_of_grid(name: str) -> bool:
     """Whether a parameter is an extent of a grid: P and N determine it."""
     return _OF_GRIDS.fullmatch(name) is not None
-
-
-def are_off_axes(points: Points) -> bool:
-    """Whether no point differs from each other in one variable at most."""
-    columns = np.array([points.configurations[name] for name in points.varied]).T
-    if columns.shape[1] < 2:
-        return False
-    differing = (columns[:, None, :] != columns[None, :, :]).sum(axis=2)
-    return bool((differing.max(axis=1) > 1).all())

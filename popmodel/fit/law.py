@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from popmodel.fit.cache_steps import edged
-from popmodel.fit.candidates import Form, are_off_axes, given, is_of_grid, normal, physical
+from popmodel.fit.candidates import Form, given, is_of_grid, physical
 from popmodel.fit.mixture import ASSUMED_DRIFT, Mixture, mixture, weighted_quantiles
 from popmodel.fit.samples import END, Array, Interval, Points, Sample, described, points_of
 from popmodel.fit.terms import Term, number, read_form
@@ -38,7 +38,6 @@ _LARGEST_DRAW = 2.3263478740408408 / END
 _MISSES = 0.1  # relative, from which a form is said to miss points of unknown error
 _PULL = 2.6  # the same in standard deviations of known errors
 _SHOWN = 8  # other forms that a law tells of
-_LEAST_NORMAL = 4  # points from which a normal form is tried
 _LEAST_EDGED, _LEAST_SIZES = 5, 3  # points, and sizes of the problem, for edges of caches
 _WORKS = 4  # forms that the work may have then
 _DIFFERENT = 0.05  # of predictions, relative, from which a measurement tells
@@ -170,13 +169,16 @@ def law(
     else:
         candidates = physical(points, hints) if forms is None else given(forms, hints)
     found = mixture(points, candidates, home)
-    if forms is None and len(points) > 1:
-        found = _with_further(found, hints)
+    if forms is None:
+        found = _with_edges(found)
     likely = np.flatnonzero(found.weights >= _LIKELY * found.weights.max())
-    shown = _nearest_the_middle(found, likely)
+    places = _probes(points)
+    ends = found.quantiles(places, _ENDS)
+    shown = _nearest_the_middle(found, likely, places, ends)
     notes += [*_contradictions(found, shown), *_unvaried(points, found.forms[shown])]
     tells, telling = would_tell(found, shown)
-    return _told(found, shown, (*notes, *telling), tells)
+    bare = _told(found, shown, (*notes, *telling), tells)
+    return _with_powers(bare, points, places, ends)
 
 
 def _zero(points: Points) -> Law:
@@ -229,35 +231,22 @@ def _of_one(points: Points, hints: Sequence[str], notes: list[str]) -> str:
     return text
 
 
-def _with_further(found: Mixture, hints: Sequence[str]) -> Mixture:
-    """Add forms that are tried only where the others leave more than errors allow.
-
-    Edges of caches, interactions of variables, normal forms.
-    """
+def _with_edges(found: Mixture) -> Mixture:
+    """Add edges of caches, where the other forms leave more than errors allow."""
     points = found.points
-    if float(found.errors.min()) <= points.expected_error:
+    if len(points) < _LEAST_EDGED or float(found.errors.min()) <= points.expected_error:
         return found
-    more: list[Form] = []
-    if len(points) >= _LEAST_EDGED:
-        grows = {
-            name
-            for name in set(points.varied) - {"P", "T"}
-            if len(np.unique(points.configurations[name])) >= _LEAST_SIZES
-        }
-        works = [
-            form
-            for form in (found.forms[i] for i in np.argsort(found.errors))
-            if len(form.terms) == 1 and form.terms[0].names & grows
-        ]
-        more += edged(points, works[:_WORKS])
-    if are_off_axes(points):
-        more += physical(points, hints, apart=len(points.varied))
-    elif len(points.varied) == 1 and len(points) >= _LEAST_NORMAL:
-        (name,) = points.varied
-        factors = found.forms[0].terms[0].factors or {}
-        more += normal(name, {key: one for key, one in factors.items() if key != name})
-    known = {form.text for form in found.forms}
-    more = [form for form in more if form.text not in known]
+    grows = {
+        name
+        for name in set(points.varied) - {"P", "T"}
+        if len(np.unique(points.configurations[name])) >= _LEAST_SIZES
+    }
+    works = [
+        form
+        for form in (found.forms[i] for i in np.argsort(found.errors))
+        if len(form.terms) == 1 and form.terms[0].names & grows
+    ]
+    more = edged(points, works[:_WORKS])
     return mixture(points, (*found.forms, *more), found.reference) if more else found
 
 
@@ -272,10 +261,11 @@ def _probes(points: Points) -> dict[str, Array]:
     return {name: np.array([place[name] for place in places or [base]]) for name in base}
 
 
-def _nearest_the_middle(found: Mixture, likely: np.typing.NDArray[np.int64]) -> int:
+def _nearest_the_middle(
+    found: Mixture, likely: np.typing.NDArray[np.int64], places: Mapping[str, Array], ends: Array
+) -> int:
     """The form that is likely, and near to the middle of all beyond the points."""
-    places = _probes(found.points)
-    low, middle, high = found.quantiles(places, _ENDS).T
+    low, middle, high = ends.T
     gaps = (found.means(places, likely) - middle) / ((high - low) / (2 * END))
     score = np.log(found.weights[likely]) - _MIDDLE * np.mean(gaps**2, axis=1)
     return int(likely[np.argmax(np.where(np.isfinite(score), score, -np.inf))])
@@ -306,7 +296,7 @@ def _told(
     own = len(points) - len(form.terms)
     part = float((points.errors**-2.0).sum())
     excess = max(misfit / own - 1, 0.0) * len(points) / part if own > 0 else 0.0
-    bare = Law(
+    return Law(
         form.text, "", constants, origin, home, len(points),
         float(found.errors[shown]) if own > 0 else None,
         tuple(
@@ -316,15 +306,13 @@ def _told(
         )[:_SHOWN],
         tuple(notes), tells, math.sqrt(excess), form.terms, ranges,
     )  # fmt: skip
-    return _with_powers(bare, found)
 
 
-def _with_powers(bare: Law, found: Mixture) -> Law:
+def _with_powers(bare: Law, points: Points, places: Mapping[str, Array], ends: Array) -> Law:
     """Add what is left open beyond the points, as powers of the distance, and the formula."""
-    points, constants = found.points, dict(bare.constants)
+    constants = dict(bare.constants)
     names = set().union(*(term.names for term in bare._terms)) | {"P"}
-    places = _probes(points)
-    low, _, high = found.quantiles(places, _ENDS).T
+    low, _, high = ends.T
     for name in points.configurations:
         if is_of_grid(name) or (name not in points.varied and name not in names):
             continue

@@ -18,8 +18,6 @@ from popmodel.fit.candidates import Form
 from popmodel.fit.samples import END, Array, Points
 from popmodel.values import dataclass
 
-DRIFT = 0.03
-"""Standard deviation of the exponent, beyond the points, of what no form has."""
 ASSUMED_DRIFT = 0.15
 """Half of the interval of the exponent of a variable that was never varied: assumed; work per
 process as P**-0.85 to P**-1.15, a factor of 1.23 at four times the processes."""
@@ -154,15 +152,13 @@ class Mixture:
         found: Array = np.sqrt(((points.freedom + finite) / self.freedom + own) / precision)
         return found
 
-    def drift(self, configurations: Mapping[str, Any]) -> Array:
-        """Standard deviation, beyond the points, of the logarithm of what no form has."""
+    def assumed(self, configurations: Mapping[str, Any]) -> Array:
+        """Standard deviation of the logarithm by variables that were never varied."""
         points = self.points
         far = [
-            (DRIFT if name in points.varied else ASSUMED_DRIFT / END)
-            * np.log(np.maximum(np.maximum(value / column.max(), column.min() / value), 1.0))
+            ASSUMED_DRIFT / END * np.log(np.asarray(configurations[name]) / column[0])
             for name, column in points.configurations.items()
-            if name in configurations
-            for value in (np.asarray(configurations[name], dtype=np.float64),)
+            if name in configurations and name not in points.varied
         ]
         return np.asarray(np.sqrt(np.sum(np.square(far), axis=0)))
 
@@ -175,12 +171,12 @@ class Mixture:
         able = np.flatnonzero(self.weights > _KEPT * self.weights.max())
         curves = self.curves(configurations, able)
         parts, scatter = self.parts[able], self.scatter()[able]
-        drift = np.broadcast_to(self.drift(configurations), curves.shape[2:])
+        assumed = np.broadcast_to(self.assumed(configurations), curves.shape[2:])
         nodes = stdtrit(self.freedom, _NODES)
         found = []
         for place in range(curves.shape[2]):
             likely = (parts > _KEPT * parts.max()) & np.isfinite(curves[..., place])
-            width = np.hypot(scatter[likely], drift[place])
+            width = np.hypot(scatter[likely], assumed[place])
             values = curves[..., place][likely][:, None] + width[:, None] * nodes
             weights = np.repeat(parts[likely] / len(nodes), len(nodes))
             found.append(weighted_quantiles(values.ravel(), weights, at))
