@@ -1,9 +1,4 @@
-"""What a program asks of its number of processes, from runs that it refused.
-
-A refusal says one thing: not so many. Programs refuse for few reasons, and those that agree with
-every run, made or refused, are all asked for: who takes a number that a program refuses loses more
-than who leaves one out.
-"""
+"""From traces of runs to a signature: laws, times that are kept, and what the runs do not tell."""
 
 from __future__ import annotations
 
@@ -42,6 +37,13 @@ if TYPE_CHECKING:
     from popmodel.signature.assumed_scaling import Amount, Key
     from popmodel.signature.outline import Outline
     from popmodel.trace import Trace
+
+
+# What a program asks of its number of processes, from runs that it refused.
+#
+# A refusal says one thing: not so many. Programs refuse for few reasons, and those that agree with
+# every run, made or refused, are all asked for: who takes a number that a program refuses loses
+# more than who leaves one out.
 
 
 _USUAL = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +18,8 @@ from synthetic import programs, run
 import popmodel
 from popmodel.signature import Extracted, Run, signature_from
 from popmodel.signature.align_runs import RunTable, Site, aligned
+
+SHARED = Path(os.environ.get("POPMODEL_SHARED", "/nowhere"))
 
 
 def stub(names: Sequence[str], shares: Sequence[float]) -> Any:
@@ -152,3 +156,48 @@ def test_a_signature_without_a_run_looks_into_no_trace_again(
     for name in ("find", "laid_out", "aligned"):
         monkeypatch.setattr(f"popmodel.signature.align_runs.{name}", fail)
     assert len(signature_from([runs[0], *runs[2:]], keeps_runs=False).runs) == 3
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the traces of reference are not here")
+@pytest.mark.parametrize(
+    ("program", "learnt", "within"),
+    [
+        ("stencil9", (2, 4, 8), 0.06),  # no diagonal neighbours on two processes
+        ("ring", (4, 8, 16), 0.1),  # P - 1 shifts of 1/P**2 of the work
+        ("cg2d", (4, 8, 16), 0.06),  # rows and columns of a grid that grows in steps
+    ],
+)
+def test_simulated_programs_are_carried_to_64_processes(
+    program: str, learnt: tuple[int, ...], within: float, tmp_path: Path
+) -> None:
+    folder = SHARED / "scaling"
+    traces = [str(folder / f"{program}.{processes}.ti.txt.gz") for processes in learnt]
+    popmodel.signature_from(traces, flop_rate=1e9).save(tmp_path / "app.toml")
+    there = popmodel.predict(
+        str(tmp_path / "app.toml"), str(folder / "machine.json"), procs=64, threads=1
+    ).to_dict()["runtime"]
+    truth = json.loads((folder / "truth.json").read_text())["runtime"][program]["64"]
+    assert there["value"] == pytest.approx(truth, rel=within)
+    assert there["low"] <= truth <= there["high"]
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the traces of reference are not here")
+def test_a_solver_without_halos_on_one_process_grows_with_the_problem(tmp_path: Path) -> None:
+    """miniFE: its iterations and work follow N, though one process makes no exchange."""
+    runs = [(1, 20), (1, 30), (2, 20), (2, 30)]
+    found = popmodel.signature_from(
+        [str(SHARED / "programs" / f"minife.{p}x1.N_{n}.prv.gz") for p, n in runs],
+        parameters=[{"N": n} for _, n in runs],
+    )
+    assert not any("P was not varied" in note for note in found.extracted.notes)
+    path = tmp_path / "app.toml"
+    found.save(path)
+    times = {
+        size: popmodel.replay(
+            str(path), "alpha-beta", procs=2, threads=1, settings={"N": size}
+        ).to_dict()["runs"][0]["runtime"]
+        for size in (30, 60)
+    }
+    assert 6 < times[60] / times[30] < 20  # N**3 of work in about N iterations: 8 to 16
