@@ -30,7 +30,7 @@ STATEMENTS = {
     "fit": 1535,
     "host": 1400,
     "(top)": 1275,
-    "calibration": 1250,
+    "calibration": 1150,
     "runs": 1455,
     "network": 1100,
     "whatif": 1075,

@@ -25,7 +25,7 @@ _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openbl
 def one_thread() -> Iterator[None]:
     """Let NumPy solve on one thread for a while, where its library is one that can be told so."""
     calls = of_numpy()
-    before = calls.count() if calls else 1
+    before = calls.threads() if calls else 1
     if calls is None or before == 1:
         yield
         return
@@ -39,7 +39,7 @@ def one_thread() -> Iterator[None]:
 class Calls(NamedTuple):
     """Of a library: how many threads its next call uses at most, and no more from now on."""
 
-    count: Callable[[], int]
+    threads: Callable[[], int]
     limit: Callable[[int], None]
 
 

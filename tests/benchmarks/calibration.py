@@ -8,7 +8,7 @@ same six run times.
 
     --seeds 20            truths of each family
     --first 0             the first seed
-    --families moderate,hard
+    --families moderate,hard,irregular
     --only-runtimes       nothing else is known of the runs
     --truths              a line for each truth
 """
@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--families", default="moderate,hard")
+    parser.add_argument("--families", default="moderate,hard,irregular")
     parser.add_argument("--only-runtimes", action="store_true")
     parser.add_argument("--truths", action="store_true")
     asked = parser.parse_args()

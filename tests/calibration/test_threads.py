@@ -20,7 +20,7 @@ def library() -> Iterator[Calls]:
     found = of_numpy()
     if found is None:
         pytest.skip("NumPy is not from a wheel with OpenBLAS")
-    before = found.count()
+    before = found.threads()
     found.limit(2)
     yield found
     found.limit(before)
@@ -28,21 +28,21 @@ def library() -> Iterator[Calls]:
 
 def test_there_is_one_thread_inside_and_as_many_as_before_outside(library: Calls) -> None:
     with one_thread():
-        assert library.count() == 1
-    assert library.count() == 2
+        assert library.threads() == 1
+    assert library.threads() == 2
 
 
 def test_an_error_leaves_as_many_as_before(library: Calls) -> None:
     with pytest.raises(np.linalg.LinAlgError), one_thread():
         np.linalg.inv(np.zeros((2, 2)))
-    assert library.count() == 2
+    assert library.threads() == 2
 
 
 def test_one_thread_stays_one(library: Calls) -> None:
     library.limit(1)
     with one_thread():
-        assert library.count() == 1
-    assert library.count() == 1
+        assert library.threads() == 1
+    assert library.threads() == 1
 
 
 def test_a_calibration_solves_on_one_thread(
@@ -52,13 +52,13 @@ def test_a_calibration_solves_on_one_thread(
     robust = calibration.robust
 
     def watched(*given: object) -> object:
-        seen.append(library.count())
+        seen.append(library.threads())
         return robust(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(calibration, "robust", watched)
     calibration.calibrate(program(), MACHINE, runs(program(), {}))
     assert seen == [1]
-    assert library.count() == 2
+    assert library.threads() == 2
 
 
 @pytest.mark.parametrize("name", ["libblas.so", "libscipy_openblas-1.so"])
