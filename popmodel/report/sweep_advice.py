@@ -34,8 +34,8 @@ def advice(choice: Entry, document: Document) -> list[tuple[str, str]]:
     is_doubted = bool(document.get("learnt", {"doubts": ()})["doubts"])
     taken, *others = map(split_name, choice["tied"])
     if is_doubted:
-        equal = f"; it may be as fast as {', '.join(others)}" if others else ""
-        lines.append(("fastest", f"{taken}, as far as known, not to be trusted yet{equal}"))
+        tie = f"; it may be as fast as {', '.join(others)}" if others else ""
+        lines.append(("fastest", f"{taken}, as far as known, not to be trusted yet{tie}"))
     else:
         lines.append(("recommended", _recommended(choice, document)))
     sure = is_sure(choice, document)
