@@ -155,7 +155,7 @@ def test_a_signature_without_a_run_looks_into_no_trace_again(
 
     for name in ("find", "laid_out", "aligned"):
         monkeypatch.setattr(f"popmodel.signature.align_runs.{name}", fail)
-    assert len(signature_from([runs[0], *runs[2:]], keeps_runs=False).runs) == 3
+    assert len(signature_from([runs[0], *runs[2:]]).runs) == 3
 
 
 @pytest.mark.long(after=1)
