@@ -40,9 +40,9 @@ STATEMENTS = {
     "study": 1075,
     "phases": 800,
     "projection": 715,
-    "splits": 660,
+    "splits": 657,
     "expressions": 600,
-    "prediction": 835,
+    "prediction": 840,
     "formulas": 425,
     "kernel": 25,
 }

@@ -263,9 +263,8 @@ class WholeProgram:
         parts = math.log(nominal(here.modelled.runtime))
         moved = np.array([self._moved(anchor, study) for anchor in anchors])
         gaps = np.log([anchor.seconds / anchor.predicted for anchor in anchors])
-        far = np.array([_apart(anchor.run, placement) for anchor in anchors])
-        near = 2.0**-far
-        gap = float(near @ gaps / near.sum())
+        far = np.array([_apart(anchor.run, placement, parameters) for anchor in anchors])
+        gap = float(np.average(gaps, weights=2.0**-far))
         able = np.flatnonzero(np.isfinite(moved))
         nearest = int(able[far[able].argmin()]) if len(able) else int(far.argmin())
         base = anchors[nearest].run
@@ -273,7 +272,7 @@ class WholeProgram:
         by_law, width = self._by_law(law, study, placement, parts)
         plain = math.log(moved[nearest] * base.cores / placement.cores)
         centers = np.array([parts + gap, by_law, plain])
-        left_out = [abs(math.log(anchor.run.left_out or 1 + _UNTESTED)) for anchor in anchors]
+        left_out = np.abs(np.log([one.run.left_out or 1 + _UNTESTED for one in anchors]))
         errors = np.vstack([np.maximum(left_out, np.abs(gaps - gap)), tested])
         rms = np.sqrt(np.mean(errors**2, axis=1))
         outside = self.outside(parameters)
@@ -296,10 +295,9 @@ class WholeProgram:
 
     def outside(self, parameters: Mapping[str, float]) -> dict[str, float]:
         """By what factor parameters are outside of those of the runs."""
-        ranges = self.learnt.ranges.items()
         factors = {
             name: max(parameters[name] / high, low / parameters[name])
-            for name, (low, high) in ranges
+            for name, (low, high) in self.learnt.ranges.items()
         }
         return {name: factor for name, factor in factors.items() if factor > 1 + 1e-9}
 
@@ -325,7 +323,7 @@ class WholeProgram:
                 run = runs[index]
                 others = [i for i in known if runs[i].configuration != run.configuration]
                 if others:
-                    nearest = min(others, key=lambda i: _apart(runs[i], run))
+                    nearest = min(others, key=lambda i: _apart(runs[i], run, run.parameters))
                     plain = moved[nearest] * runs[nearest].cores / run.cores
                     errors[1, index] = abs(math.log(plain / moved[index]))
                 within = _whole_run([runs[i] for i in others], moved[others])
@@ -474,11 +472,10 @@ def _computing(run: Evaluation) -> float:
     return nominal(run.work.serial + run.work.stretched) or nominal(run.modelled.runtime)
 
 
-def _apart(run: LearntRun, other: LearntRun | Placement) -> float:
-    """Doublings of processes, of threads and, between runs, of parameters."""
+def _apart(run: LearntRun, other: LearntRun | Placement, parameters: Mapping[str, float]) -> float:
+    """Doublings of processes, of threads and of parameters."""
     ratios = [run.processes / other.processes, run.threads / other.threads]
-    if isinstance(other, LearntRun):
-        ratios += [value / other.parameters[name] for name, value in run.parameters.items()]
+    ratios += [value / parameters[name] for name, value in run.parameters.items()]
     return sum(abs(math.log2(ratio)) for ratio in ratios)
 
 
