@@ -77,35 +77,46 @@ def with_mean_sizes(structure: Structure) -> Structure:
     return replace(structure, program=program)
 
 
-def messages_at(
-    structure: Structure, events: Sequence[NDArray[np.int64]]
-) -> tuple[NDArray[np.int64], bool]:
-    """Return the messages sent in events of some executions, and whether they begin and end there.
-
-    ``events`` has for each place the events of all sequences in every execution, -1 for none.
-    """
-    program, first = structure.program, structure.events.first
-    columns = np.concatenate([np.broadcast_to(np.arange(one.shape[1]), one.shape).ravel()
-                              for one in events])  # fmt: skip
+def messages_at(structure: Structure, events: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the messages sent in events, which are given for each place, -1 for none."""
+    first = structure.events.first
     event = np.concatenate([one.ravel() for one in events])
-    event, columns = event[event >= 0], columns[event >= 0]
+    event = event[event >= 0]
     count = first[event + 1] - first[event]
     operation = np.repeat(first[event] - (np.cumsum(count) - count), count) + np.arange(count.sum())
-    kind, message = program.kind[operation], program.target[operation].astype(np.int64)
-    turn = np.repeat(columns, count)
+    sends = np.isin(structure.program.kind[operation], (Op.SEND, Op.ISEND))
+    return structure.program.target[operation[sends]].astype(np.int64)
 
-    def ends(*kinds: Op) -> NDArray[np.int64]:
-        mine = np.isin(kind, kinds)
-        order = np.lexsort((turn[mine], message[mine]))
-        return np.stack([message[mine][order], turn[mine][order]])
 
-    sent = ends(Op.SEND, Op.ISEND)
-    is_whole = (
-        np.array_equal(sent, ends(Op.POST, Op.RECEIVE))
-        and np.array_equal(sent, ends(Op.WAIT_RECEIVE, Op.RECEIVE))
-        and np.array_equal(ends(Op.ISEND), ends(Op.WAIT_SEND))
+def within_stretches(structure: Structure) -> tuple[Structure, NDArray[np.bool_]]:
+    """Leave out messages that begin in one stretch and end in another: bool[M] says which."""
+    program, events = structure.program, structure.events
+    segment = segments(structure)
+    executions = int(structure.execution.max(initial=0)) + 1
+
+    def stretch(*kinds: Op) -> NDArray[np.int64]:
+        event = _event_of(structure, kinds)
+        number = segment[structure.place[event]] * executions + structure.execution[event]
+        found: NDArray[np.int64] = np.where(event >= 0, number, _NOTHING)
+        return found
+
+    sent, begun = stretch(Op.SEND, Op.ISEND), stretch(Op.ISEND)
+    crossing = (sent != stretch(Op.POST, Op.RECEIVE)) | (begun != stretch(Op.WAIT_SEND))
+    crossing |= sent != stretch(Op.WAIT_RECEIVE, Op.RECEIVE)
+    rows = np.flatnonzero(program.kind < Op.COLLECTIVE)
+    kept = np.ones(program.operations, dtype=bool)
+    kept[rows[crossing[program.target[rows]]]] = False
+    passed = np.concatenate([[0], np.cumsum(kept)])
+    whole = replace(
+        program,
+        offsets=passed[program.offsets],
+        kind=program.kind[kept],
+        target=program.target[kept],
+        burst=program.burst[kept],  # of what is computed the events know
+        call=program.call[kept],
     )
-    return sent[0], is_whole
+    first = passed[events.first]
+    return replace(structure, program=whole, events=replace(events, first=first)), crossing
 
 
 def open_before(structure: Structure) -> NDArray[np.bool_]:

@@ -10,14 +10,28 @@ import numpy as np
 from popmodel.errors import PopmodelError
 from popmodel.patterns.rows import CallLists
 from popmodel.patterns.table import Table, iterations
-from popmodel.signature.call_lists import messages_at, open_before, segments, with_mean_sizes
+from popmodel.signature.call_lists import (
+    messages_at,
+    open_before,
+    segments,
+    with_mean_sizes,
+    within_stretches,
+)
 from popmodel.signature.collectives import meetings
 from popmodel.signature.computing import Computing, Timing, at_place, led, merged, timing
 from popmodel.signature.names import short, told_apart
 from popmodel.signature.outline import Calls, Node, Outline, Repeat, Team, Work, walk
 from popmodel.signature.phase_times import instructions
 from popmodel.signature.scaling_lists import Grid, general, grid_of, tidy
-from popmodel.signature.summary import LINES, Parts, exchange, is_read, offsets_of, shortened
+from popmodel.signature.summary import (
+    LINES,
+    Parts,
+    by_frequency,
+    exchange,
+    is_read,
+    offsets_of,
+    shortened,
+)
 from popmodel.signature.threads import team
 from popmodel.structure.nest import Leaf, Loop
 from popmodel.values import dataclass
@@ -55,7 +69,9 @@ def laid_out(
         )
     sized = with_mean_sizes(structure)
     counts = instructions(trace, structure)
-    builder = _Builder(sized, CallLists(sized), timing(structure.events), trace, counts)
+    whole, crossing = within_stretches(sized)
+    times = timing(structure.events)
+    builder = _Builder(sized, CallLists(whole), crossing, times, trace, counts)
     top = _LoopBody(1, np.zeros(1, dtype=np.int64), 1, 1, 1)
     body = builder.nodes(structure.nest, top)
     body += builder.behind()
@@ -134,7 +150,8 @@ class _Builder:
     """Collects what is measured while it walks over the nest."""
 
     structure: Structure
-    lists: CallLists
+    lists: CallLists  # Of messages that begin and end in one stretch of calls
+    crossing: NDArray[np.bool_]  # Messages that do not
     times: Timing
     trace: Trace
     counts: Timing | None = None
@@ -290,30 +307,46 @@ class _Builder:
         every, times = body.frequency(len(which))
         first = self._named(places[0])
         name = first if len(places) == 1 else f"{first} to {self.structure.places[places[-1]].name}"
-        sent, is_whole = messages_at(self.structure, [events[one][:, which] for one in places])
+        sent = messages_at(self.structure, [events[one][:, which] for one in places])
+        crosses = self.crossing[sent]
         rows: list[dict[str, Any]] = []
-        if is_whole and len(sent):
+        if not crosses.all():
             rows = self.listed(places, body.executions, which, computed, times)
         made: list[Node] = []
-        exact = bool(rows)
-        if not rows:
-            if computed:  # before it
-                parts = [computed[place] for place in places if place in computed]
-                both = parts[0]
-                for part in parts[1:]:
-                    both = merged(both, part)
-                made.append(self.work(both, body))
-            if not len(sent):  # what was waited for is received elsewhere
-                return made
-            rows, exact = exchange(self.structure.program, sent, times)
+        if rows:
+            made.append(self.exchanged(name, rows, True, sent[~crosses], times, places, every))
+            sent = sent[crosses]
+        elif computed:  # before it
+            parts = [computed[place] for place in places if place in computed]
+            both = parts[0]
+            for part in parts[1:]:
+                both = merged(both, part)
+            made.append(self.work(both, body))
+        if len(sent):
             self.notes.append(_SUMMED.format(name=name))
-        size = self.structure.program.messages.size[sent].astype(np.float64)
+        for some, executions in by_frequency(self.structure.program, sent, len(which)):
+            every, times = body.frequency(executions)
+            rows, exact = exchange(self.structure.program, some, times)
+            made.append(self.exchanged(name, rows, exact, some, times, places, every))
+        return made
+
+    def exchanged(
+        self,
+        name: str,
+        rows: list[dict[str, Any]],
+        exact: bool,
+        sent: NDArray[np.int64],
+        times: int,
+        places: tuple[int, ...],
+        every: str,
+    ) -> Calls:
+        """Note what is exchanged in a stretch of calls."""
+        size = float(self.structure.program.messages.size[sent].sum())
         offsets = offsets_of(self.structure.program, sent)
-        calls = Calls(
-            name, tuple(rows), len(sent) / times, float(size.sum()) / times, sent, times, exact,
-            places, every, offsets,
+        return Calls(
+            name, tuple(rows), len(sent) / times, size / times, sent, times, exact, places, every,
+            offsets,
         )  # fmt: skip
-        return [*made, calls]
 
     def listed(
         self,

@@ -88,6 +88,22 @@ def exchange(
     return [*rows, {"do": "waitall"}], is_even
 
 
+def by_frequency(
+    program: Program, sent: NDArray[np.int64], executions: int
+) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """Divide messages into those of pairs that have one most times, and others; how often each."""
+    if not len(sent):
+        return
+    messages = program.messages
+    pairs = messages.sender[sent].astype(np.int64) * program.processes + messages.receiver[sent]
+    _, which, count = np.unique(pairs, return_inverse=True, return_counts=True)
+    rare = 2 * count[which] < executions
+    if not rare.all():
+        yield sent[~rare], executions
+    if rare.any():
+        yield sent[rare], int(count[which][rare].max())
+
+
 def offsets_of(program: Program, sent: NDArray[np.int64]) -> tuple[int, ...]:
     """How far messages go, modulo P, where most bytes do first."""
     messages, processes = program.messages, program.processes
