@@ -134,7 +134,7 @@ class Points:
 
 
 _STATED_FREEDOM = 4  # degrees of freedom that a stated error is worth
-_UNKNOWN_FREEDOM = 3  # and `UNKNOWN_ERROR`
+_UNKNOWN_FREEDOM = 1  # and `UNKNOWN_ERROR`
 _CHANCE = 1.6  # of an error of n points, over its expectation, times the root of n
 _APART = 3.0  # standard deviations
 _FAR_APART = 0.2  # of the values, where no error is known

@@ -119,7 +119,7 @@ def test_intervals_hold_the_truth_and_values_are_near_it(learnt: Learnt) -> None
 @pytest.mark.parametrize("error", [None, 1.0])
 def test_intervals_hold_as_often_as_they_say(learnt: Learnt, error: float | None) -> None:
     held, off = held_and_off(outcomes(learnt, SERIES, 4, error))
-    assert 0.85 <= held <= 0.98
+    assert 0.85 <= held <= 0.97
     assert off <= 0.04
 
 
@@ -130,7 +130,7 @@ def test_threads_and_sizes_are_held_as_well(
     learnt: Learnt, designs: Sequence[Sequence[tuple[int, int, float]]]
 ) -> None:
     held, off = held_and_off(outcomes(learnt, designs, 3))
-    assert 0.85 <= held <= 0.99
+    assert 0.85 <= held <= 0.98
     assert off <= 0.05
 
 
@@ -145,8 +145,8 @@ def test_the_average_beats_each_single_law() -> None:
 
 
 @pytest.mark.long
-def test_errors_that_are_larger_than_usual_need_repeats() -> None:
+def test_errors_that_are_larger_than_usual_are_seen_in_the_residuals() -> None:
     once, _ = held_and_off(outcomes(of_part, SERIES, 2, None, (0.08,)))
     stated, _ = held_and_off(outcomes(of_part, SERIES, 2, 1.0, (0.08,)))
-    assert 0.6 <= once <= stated
+    assert once >= 0.8
     assert stated >= 0.85
