@@ -85,7 +85,8 @@ def messages_at(structure: Structure, events: Sequence[NDArray[np.int64]]) -> ND
     count = first[event + 1] - first[event]
     operation = np.repeat(first[event] - (np.cumsum(count) - count), count) + np.arange(count.sum())
     sends = np.isin(structure.program.kind[operation], (Op.SEND, Op.ISEND))
-    return structure.program.target[operation[sends]].astype(np.int64)
+    sent: NDArray[np.int64] = structure.program.target[operation[sends]].astype(np.int64)
+    return sent
 
 
 def within_stretches(structure: Structure) -> tuple[Structure, NDArray[np.bool_]]:
