@@ -77,9 +77,7 @@ def main(arguments: list[str]) -> None:
             finding, found = timed(lambda structure=structure: find(structure))
             halo = next(one for one in found.patterns if one.kind == "halo")
             listing, rows = timed(
-                lambda s=structure, halo=halo: CallLists(s).rows(
-                    halo.places, compute=(), inside=True
-                )
+                lambda s=structure, halo=halo: CallLists(s).rows(halo.places, compute=())
             )
             assert halo.executions == steps and rows.exact, halo
             costs = [reading + programming, shaping, finding, listing]
