@@ -45,8 +45,9 @@ def pooled(
     """Find out which parts of a program grow alike, and by which laws.
 
     Parts that agree with the first hint come first, then those that grow as the largest of what is
-    left does, and so on. Parts below `SMALL`, and what is left behind `_MOST` laws, go with those
-    that they agree with best. Parts that follow no law have that of their sum.
+    left does, and so on. Parts below `SMALL` go with those that they agree with best, those that
+    agree with none together; so does what is left behind `_MOST` laws. Parts that follow no law
+    have that of their sum.
     """
     if not parts:
         raise ValueError("a pool needs at least one part")
@@ -127,10 +128,12 @@ def _alike(
         groups.append(max(choices, key=lambda members: float(shares[members].sum())))
         left = [i for i in left if i not in groups[-1]]
     sums = [values[members].sum(axis=0) for members in groups]
+    others = []
     for i in set(order).difference(*groups):
-        nearest = int(np.argmin([_apart(values[i], errors[i], like) for like in sums]))
-        groups[nearest].append(i)
-    return groups
+        apart = [_apart(values[i], errors[i], like) for like in sums]
+        # what is small may be large where nobody looked: it need not grow as any other
+        (groups[int(np.argmin(apart))] if min(apart) <= 1 or i in left else others).append(i)
+    return [*groups, others] if others else groups
 
 
 def _apart(values: Array, errors: Array, like: Array) -> float:

@@ -164,7 +164,7 @@ def test_a_signature_without_a_run_looks_into_no_trace_again(
     ("program", "learnt", "within"),
     [
         ("stencil9", (2, 4, 8), 0.06),  # no diagonal neighbours on two processes
-        ("ring", (4, 8, 16), 0.1),  # P - 1 shifts of 1/P**2 of the work
+        ("ring", (2, 4, 8), 0.06),  # P - 1 shifts of 1/P**2 of the work
         ("cg2d", (4, 8, 16), 0.06),  # rows and columns of a grid that grows in steps
     ],
 )
