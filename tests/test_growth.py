@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,10 +20,8 @@ import popmodel
 from popmodel.patterns.formulas import condition
 from popmodel.patterns.grid import Messages
 from popmodel.patterns.recognise import readings
-from popmodel.structure import tails
 from popmodel.structure.events import _mix
 from popmodel.structure.iterations import _cut_the_first
-from popmodel.structure.nest import Loop, Nest
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.paraver.writer import TraceWriter
 
@@ -174,21 +172,6 @@ def test_conditions_hold_on_the_ranks_that_they_are_of(processes: int) -> None:
             one, other = (eval(part, {"rank": rank, "P": processes}) for part in text.split("and"))
             held = one & other
         assert np.array_equal(held, mask), text
-
-
-def test_loops_are_walked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    passed = 0
-
-    def counted(nest: Nest) -> Iterator[Loop]:
-        nonlocal passed
-        for loop in walked(nest):
-            passed += 1
-            yield loop
-
-    walked = tails.loops
-    monkeypatch.setattr(tails, "loops", counted)
-    popmodel.find_structure(loops(tmp_path / "x.ti", 60), flop_rate=1e9)
-    assert 60 <= passed <= 3 * 60
 
 
 def test_phases_are_summed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

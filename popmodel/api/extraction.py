@@ -64,8 +64,8 @@ class Found(Result):
         save_text(path, self.text, signatures.load)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document, schema ``popmodel/signature/1``, without provenance."""
-        return document("popmodel/signature/1", path=self.path, **self.extracted.to_dict())
+        """Return the document, schema ``popmodel/extraction/1``, without provenance."""
+        return document("popmodel/extraction/1", path=self.path, **self.extracted.to_dict())
 
     def _views(self) -> Views:
         return VIEWS

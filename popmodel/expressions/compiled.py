@@ -234,7 +234,7 @@ def number_functions() -> Functions:
         "abs": abs,
         "ceiling": lambda value: float(math.ceil(value)),
         "floor": lambda value: float(math.floor(value)),
-        "is_square": lambda value: bool(_is_square(value)),
+        "is_square": lambda value: math.sqrt(value).is_integer(),
     }
 
 

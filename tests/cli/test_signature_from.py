@@ -65,7 +65,7 @@ def test_json_has_every_value_with_its_origin(popmodel: Call) -> None:
     status, out, _ = popmodel("signature", "from", TRACE, "--format", "json")
     assert status == 0
     made = json.loads(out)
-    assert made["schema"] == "popmodel/signature/1"
+    assert made["schema"] == "popmodel/extraction/1"
     assert {one["origin"] for one in made["constants"]} == {"trace", "assumed"}
     assert made["signature"].startswith("# Signature of is.S.4")
     assert made["provenance"]["inputs"][0]["path"] == TRACE

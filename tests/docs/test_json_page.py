@@ -108,7 +108,7 @@ RARE = {
     ),
     "popmodel/runs/1": r"runs\[\]\.(caveats\[\]|binding|waited)",
     "popmodel/info/1": r"(counters|caveats|threads|warnings)\[\].*|user_regions\..*",
-    "popmodel/signature/1": r"caveats\[\]|laws\[\]\.(notes\[\]|rejected\[\].*)",
+    "popmodel/extraction/1": r"caveats\[\]|laws\[\]\.(notes\[\]|rejected\[\].*)",
     "popmodel/agreement/1": r"(caveats|notes)\[\]",
     "popmodel/signature-check/1": r"(caveats|mistakes|remarks)\[\]",
     "popmodel/machine/1": r"net\.TIER\.pairs\[\]\..*",
