@@ -272,9 +272,9 @@ class WholeProgram:
         by_law, width = self._by_law(law, study, placement, parts)
         plain = math.log(moved[nearest] * base.cores / placement.cores)
         centers = np.array([parts + gap, by_law, plain])
-        left_out = np.abs(np.log([one.run.left_out or 1 + _UNTESTED for one in anchors]))
+        left_out = np.abs(np.log([one.run.left_out or math.nan for one in anchors]))
         errors = np.vstack([np.maximum(left_out, np.abs(gaps - gap)), tested])
-        rms = np.sqrt(np.mean(errors**2, axis=1))
+        rms = np.sqrt(np.mean(np.where(np.isnan(errors), _UNTESTED, errors) ** 2, axis=1))
         outside = self.outside(parameters)
         distance = max(abs(math.log2(placement.cores / base.cores)), 1.0)
         deviations = np.maximum(rms, _LEAST) * distance**_GROWTH
@@ -318,7 +318,7 @@ class WholeProgram:
         if key not in self._laws:
             runs = [anchor.run for anchor in self._quiet]
             known = np.flatnonzero(np.isfinite(moved))
-            errors = np.full((2, len(runs)), _UNTESTED)
+            errors = np.full((2, len(runs)), math.nan)
             for index in known:
                 run = runs[index]
                 others = [i for i in known if runs[i].configuration != run.configuration]
@@ -488,10 +488,17 @@ def _whole_run(runs: Sequence[LearntRun], seconds: Array) -> WholeRun | None:
 
 
 def _weights(errors: Array, deviations: Array) -> Array:
-    """Weights of candidates by their errors at runs that are left out, and how sure they are."""
-    best = float(np.sqrt(np.mean(errors**2, axis=1)).min())
+    """Weights of candidates by their errors at runs that are left out, and how sure they are.
+
+    A candidate that a run does not test (nan) is as good there as the best of those tested.
+    """
+    tested = errors[:, ~np.isnan(errors).all(axis=0)]
+    if not tested.size:
+        tested = np.zeros((len(errors), 1))
+    tested = np.where(np.isnan(tested), np.nanmin(tested, axis=0), tested)
+    best = float(np.sqrt(np.mean(tested**2, axis=1)).min())
     scale = min(max(_TOLERANCE * best, _ALIKE), _UNLIKE)
-    misfit = np.sum((errors / scale) ** 2, axis=1) * min(1.0, _MOST_TESTS / errors.shape[1])
+    misfit = np.sum((tested / scale) ** 2, axis=1) * min(1.0, _MOST_TESTS / tested.shape[1])
     logs = np.log(PRIOR / deviations) - misfit / 2
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
