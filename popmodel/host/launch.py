@@ -122,7 +122,8 @@ def _run(
             finally:
                 os.close(writing)
             try:
-                stuck = _follow(tree, reading, words, lines, watch, interrupts)
+                with processes.ended_after_us(tree):
+                    stuck = _follow(tree, reading, words, lines, watch, interrupts)
                 said = quote(meaningful(words.text))
             finally:
                 left = processes.end(tree)

@@ -34,6 +34,11 @@ _PATIENCE = 3.0  # seconds between asking processes to end and ending them
 _FORCED = 20.0  # seconds until processes that were forced are gone: the machine may be busy
 _STEP = 0.02
 _CHUNK = 1 << 16
+# Its standard input ends with popmodel, however that was: then the group $1 is ended.
+_WATCHER = """read _; kill -TERM "-$1"
+for _ in 1 2 3; do sleep 1; kill -0 "-$1" || exit; done
+kill -KILL "-$1"
+"""
 _PIPE_MOST = 1 << 20  # bytes that a pipe holds at most, for who is not privileged
 
 
@@ -249,6 +254,31 @@ def ended_with_us() -> Iterator[Interrupts]:
         for number, handler in taken.items():
             signal.signal(number, handler)
         interrupts.check()
+
+
+@contextmanager
+def ended_after_us(tree: Tree) -> Iterator[None]:
+    """Have the first process of a tree and its group ended even if popmodel is killed (SIGKILL).
+
+    A launcher of MPI that is asked to end ends its ranks.
+    """
+    reading, writing = os.pipe()  # nobody else has the writing end: it closes as popmodel dies
+    try:
+        watcher = subprocess.Popen(
+            ["sh", "-c", _WATCHER, "sh", str(tree.child.pid)],
+            stdin=reading,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            yield
+        finally:
+            watcher.kill()
+            watcher.wait()
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def _finished(tree: Tree, reading: int, timeout: float, interrupts: Interrupts) -> Finished:

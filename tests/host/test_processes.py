@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from patience import GENEROUS, clock_that_leaps, is_alive, shell_loop, until
+from patience import GENEROUS, clock_that_leaps, is_alive, shell_loop, until, words_in
 
 from popmodel.host import processes
 from popmodel.host.processes import (
@@ -202,6 +202,26 @@ def test_whoever_ends_popmodel_ends_what_it_started(tmp_path: Path, number: sign
     status = popmodel.wait(GENEROUS)
     assert status == (-signal.SIGINT if number == signal.SIGINT else 128 + number)
     assert not [pid for pid in pids if is_alive(pid)]
+
+
+def test_what_popmodel_started_ends_even_if_popmodel_is_killed(tmp_path: Path) -> None:
+    script = (
+        "import sys; from popmodel.host.launch import start; "
+        "start(sys.argv[1], sys.argv[2:], log=sys.argv[2] + '/log')"
+    )
+    program = "echo $$ > $1/pid; sleep 600 & echo $! > $1/child; wait"
+    (tmp_path / "program").write_text(f"#!/bin/sh\n{program}\n")
+    (tmp_path / "program").chmod(0o755)
+    words = [sys.executable, "-c", script, str(tmp_path / "program"), str(tmp_path)]
+    popmodel = subprocess.Popen(words)
+    until(lambda: words_in(tmp_path / "child"), "the program comes up")
+    children = Path(f"/proc/{popmodel.pid}/task/{popmodel.pid}/children")
+    until(lambda: len(words_in(children)) == 2, "it is watched")
+    pids = [int(word) for name in ("pid", "child") for word in words_in(tmp_path / name)]
+    assert all(map(is_alive, pids))
+    popmodel.kill()
+    popmodel.wait(GENEROUS)
+    until(lambda: not any(map(is_alive, pids)), "what it started ends")
 
 
 def test_a_signal_is_kept_until_it_is_asked_for() -> None:
