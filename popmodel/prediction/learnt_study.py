@@ -284,7 +284,7 @@ class WholeProgram:
         return Extrapolation(
             parts,
             np.where(np.isfinite(centers), centers, parts + gap),
-            _weights(np.where(np.isfinite(centers)[:, None], errors, np.inf), deviations),
+            _weights(errors, deviations, np.isfinite(centers)),
             rms,
             deviations,
             _PER_DOUBLING * abs(math.log2(placement.threads / base.threads)),
@@ -487,11 +487,13 @@ def _whole_run(runs: Sequence[LearntRun], seconds: Array) -> WholeRun | None:
     return whole_run([Sample(run.processes, run.threads, value, {}) for run, value in pairs])
 
 
-def _weights(errors: Array, deviations: Array) -> Array:
+def _weights(errors: Array, deviations: Array, possible: Array) -> Array:
     """Weights of candidates by their errors at runs that are left out, and how sure they are.
 
-    A candidate that a run does not test (nan) is as good there as the best of those tested.
+    A candidate that a run does not test (nan) is as good there as the best of those tested. One
+    that gives no time where the prediction is has no weight.
     """
+    errors = errors[possible]
     tested = errors[:, ~np.isnan(errors).all(axis=0)]
     if not tested.size:
         tested = np.zeros((len(errors), 1))
@@ -499,6 +501,7 @@ def _weights(errors: Array, deviations: Array) -> Array:
     best = float(np.sqrt(np.mean(tested**2, axis=1)).min())
     scale = min(max(_TOLERANCE * best, _ALIKE), _UNLIKE)
     misfit = np.sum((tested / scale) ** 2, axis=1) * min(1.0, _MOST_TESTS / tested.shape[1])
-    logs = np.log(PRIOR / deviations) - misfit / 2
-    weights = np.exp(logs - logs.max())
+    logs = np.log(PRIOR[possible] / deviations[possible]) - misfit / 2
+    weights = np.zeros(len(possible))
+    weights[possible] = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())

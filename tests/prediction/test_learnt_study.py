@@ -124,12 +124,20 @@ def test_a_run_that_waited_for_cpus_is_told_and_says_nothing_of_others() -> None
     assert len(found.learnt["runs"]) == 4
 
 
+def test_one_run_is_scaled_by_the_parts_or_the_plain_rule() -> None:
+    found = predicted(learnt({(2, 1): 0.5}), 4)
+    weights = {one["name"]: one["weight"] for one in found.learnt["candidates"]}
+    assert weights["whole run"] == 0
+    assert weights["parts"] > weights["plain rule"] > 0
+    assert found.runtime.value == pytest.approx(0.25, rel=0.05)
+
+
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=12))
 def test_a_candidate_that_is_much_worse_at_runs_left_out_does_not_count(
     errors: list[float],
 ) -> None:
     best = [0.01] * len(errors)
-    weights = _weights(np.array([errors, errors[::-1], best]), np.ones(3))
+    weights = _weights(np.array([errors, errors[::-1], best]), np.ones(3), np.full(3, True))
     assert weights.sum() == pytest.approx(1)
     off = float(np.sqrt(np.mean(np.square(errors))))
     assert weights[:2].sum() * off < 0.2
