@@ -25,7 +25,7 @@ STATEMENTS = {
     "simulator": 2680,
     "cli": 2260,
     "efficiency": 2100,
-    "structure": 1885,
+    "structure": 2025,
     "patterns": 1615,
     "fit": 1530,
     "host": 1385,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.simulator.program import Op
+from popmodel.structure.cut_iterations import with_cut_iterations
 from popmodel.structure.flows import ends_of, flows_of
 from popmodel.structure.merge import Node, merged, tree_of
 from popmodel.structure.nest import Leaf, Loop, Place
@@ -45,7 +46,8 @@ def common_nest(program: Program, events: Events, repeats: Repeated) -> Common |
     acts = np.diff(events.first) > 0
     receives[acts] = program.kind[events.first[:-1][acts]] == Op.RECEIVE
     firsts = [_firsts(*each) for each in zip(repeats.nests, repeats.first, strict=True)]
-    flows = flows_of(events, repeats, ends_of(program, events))
+    ends = ends_of(program, events)
+    flows = flows_of(events, repeats, ends)
     trees = [
         tree_of(each, _tokens(events, receives, event), flow.tolist(), group)
         for group, (each, event, flow) in enumerate(zip(repeats.nests, firsts, flows, strict=True))
@@ -56,7 +58,7 @@ def common_nest(program: Program, events: Events, repeats: Repeated) -> Common |
         root = merged(root, trees[group])
         if root.size() > 2 * _MOST:
             return None
-    return _Numbering(events, repeats, firsts).of(root)
+    return with_cut_iterations(events, ends, _Numbering(events, repeats, firsts).of(root))
 
 
 def _firsts(found: Repetition, begin: int) -> NDArray[np.int64]:

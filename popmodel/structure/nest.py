@@ -46,3 +46,11 @@ def leaves(nest: Nest) -> Iterator[Leaf]:
             yield each
         else:
             yield from leaves(each.body)
+
+
+def loops(nest: Nest) -> Iterator[Loop]:
+    """All loops, outer ones before those inside."""
+    for each in nest:
+        if isinstance(each, Loop):
+            yield each
+            yield from loops(each.body)
