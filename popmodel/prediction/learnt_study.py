@@ -217,7 +217,7 @@ class WholeProgram:
             if run.waited > WAITED
         }
         missed = {
-            f"{anchor.run.name}, {text}, is {100 * math.expm1(off):+.0f} % off": abs(off)
+            f"{anchor.run.name}, {text}, is {_off(off)}": abs(off)
             for anchor in self.anchors
             for text, off in anchor.misses.items()
         }
@@ -465,6 +465,13 @@ class LearntStudy(Study):
         """Return the normal scores of all groups of uncertain quantities, and of the candidates."""
         found = super().scores(drawn)
         return found | ({name: drawn.scores(name) for name in PROGRAM} if self.draws else {})
+
+
+def _off(ratio: float) -> str:
+    """Say how far a prediction is off, from the logarithm of its ratio to the truth."""
+    if abs(ratio) <= math.log(3):
+        return f"{100 * math.expm1(ratio):+.0f} % off"
+    return f"{math.exp(abs(ratio)):.2g} times too {'long' if ratio > 0 else 'short'}"
 
 
 def _computing(run: Evaluation) -> float:
