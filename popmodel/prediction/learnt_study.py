@@ -471,7 +471,7 @@ def _off(ratio: float) -> str:
     """Say how far a prediction is off, from the logarithm of its ratio to the truth."""
     if abs(ratio) <= math.log(3):
         return f"{100 * math.expm1(ratio):+.0f} % off"
-    return f"{math.exp(abs(ratio)):.2g} times too {'long' if ratio > 0 else 'short'}"
+    return f"{math.exp(abs(ratio)):,.3g} times too {'long' if ratio > 0 else 'short'}"
 
 
 def _computing(run: Evaluation) -> float:

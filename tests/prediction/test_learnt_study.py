@@ -110,7 +110,7 @@ def test_an_anchor_is_no_runtime_of_another_machine_or_of_a_disturbed_run() -> N
     assert on_preset.learnt is not None
     assert on_preset.learnt["doubts"] == []
     assert "waited for CPUs 30 % of the time" in waiting.learnt["doubts"][0]
-    assert "2 x 1, N = 100, predicted back, is -75 % off" in told.learnt["doubts"]
+    assert "2 x 1, N = 100, predicted back, is 4 times too short" in told.learnt["doubts"]
 
 
 def test_a_run_that_waited_for_cpus_is_told_and_says_nothing_of_others() -> None:
