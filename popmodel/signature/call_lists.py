@@ -97,8 +97,10 @@ def within_stretches(structure: Structure) -> tuple[Structure, NDArray[np.bool_]
 
     def stretch(*kinds: Op) -> NDArray[np.int64]:
         event = _event_of(structure, kinds)
-        number = segment[structure.place[event]] * executions + structure.execution[event]
-        found: NDArray[np.int64] = np.where(event >= 0, number, _NOTHING)
+        known = event[event >= 0]
+        found = np.full(len(event), _NOTHING, dtype=np.int64)
+        found[event >= 0] = segment[structure.place[known]] * executions
+        found[event >= 0] += structure.execution[known]
         return found
 
     sent, begun = stretch(Op.SEND, Op.ISEND), stretch(Op.ISEND)
