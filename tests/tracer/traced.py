@@ -97,9 +97,12 @@ class Run:
     def start_alone(self, *command: str | Path) -> int:
         """Run one traced process without a launcher; return its exit status."""
         preload = {"LD_PRELOAD": str(self.library), "POPMODEL_TRACE_DIR": str(self.raw)}
+        # It sends nothing, and may close all files: Open MPI waits for ever where it misses the
+        # socket that it listens at for others.
+        nobody_listens = {"OMPI_MCA_btl": "self"}
         return subprocess.run(
             command,
-            env={**os.environ, **ENVIRONMENT, **preload},
+            env={**os.environ, **ENVIRONMENT, **nobody_listens, **preload},
             check=False,
             timeout=GENEROUS,
         ).returncode
