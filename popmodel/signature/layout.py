@@ -164,7 +164,7 @@ class _Builder:
 
     def __post_init__(self) -> None:
         self.segment = segments(self.structure)
-        self.busy = open_before(self.structure)
+        self.busy = open_before(self.lists.structure)  # what crosses them no list holds
         spent = self.times.before.sum() + self.times.inside.sum() + self.times.after.sum()
         self.all = max(float(spent) / 1e9, 1e-12)
 
