@@ -361,7 +361,7 @@ def merged(
     facts = {
         **run.to_dict(),
         "seconds": round(whole.duration * 1e-9 if seconds is None else seconds, 6),
-        "runtime": (part.end - part.begin) * 1e-9,
+        "runtime": (part.end - part.begin) / 1e9,  # as metrics has it
         "waited": waiting(part),
         "used_threads": max(whole.threads),
         "has_openmp": bool(whole.openmp),
