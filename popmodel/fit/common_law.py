@@ -23,7 +23,7 @@ from popmodel.values import dataclass
 
 SMALL = 0.005
 """Share of the sum in all runs below which a part has no say in laws."""
-_CONTRADICTS = 3.0  # standard deviations
+_CONTRADICTS = 2.5  # standard deviations
 _MOST = 6  # laws, beside that of the hint
 _LAWLESS = 0.15  # error of a law, from which there is none
 _UNSTATED = 0.05  # relative error of a part that nobody stated: between runs and within
