@@ -211,8 +211,9 @@ def from_text(path: str, text: str) -> list[Value]:
             if not names or len(numbers) % len(names):
                 problem = f"{len(numbers)} coordinates are no points of {len(names)} parameters"
                 raise place.error(problem, _TEXT_HINT)
-            starts = range(0, len(numbers), len(names))
-            points += [dict(zip(names, numbers[first:], strict=False)) for first in starts]
+            size = len(names)
+            each = (numbers[first : first + size] for first in range(0, len(numbers), size))
+            points += [dict(zip(names, point, strict=True)) for point in each]
         elif section in ("REGION", "METRIC"):
             complete()
             region, metric = (rest, metric) if section == "REGION" else (region, rest)
