@@ -62,18 +62,19 @@ def configurations(rows: Runs, parameter: str) -> list[Configuration]:
 def predicted(validation: Any, parameter: str, when: str) -> list[dict[str, Any]]:
     """The predicted runtimes, seconds, with the ends of their 90 % intervals."""
     found = {}
-    for row in validation.rows:
-        if row.metric != "runtime":
+    for row in validation.to_dict()["rows"]:
+        if row["metric"] != "runtime":
             continue
-        size = row.parameters[parameter]
-        ends = (row.predicted, row.low, row.high)
-        numbers = zip(("predicted_s", "low_s", "high_s"), ends, strict=True)
-        found[size, row.processes, row.threads] = {
-            "processes": row.processes,
-            "threads": row.threads,
+        size = row["parameters"][parameter]
+        found[size, row["processes"], row["threads"]] = {
+            "processes": row["processes"],
+            "threads": row["threads"],
             parameter: f"{size:g}",
             "when": when,
-        } | {name: "" if value is None else f"{value:.5g}" for name, value in numbers}
+        } | {
+            f"{name}_s": "" if row[name] is None else f"{row[name]:.5g}"
+            for name in ("predicted", "low", "high")
+        }
     return [found[key] for key in sorted(found)]
 
 
