@@ -75,13 +75,21 @@ def log_of(folder: Path, run: Run) -> Path:
 
 def done_runs(manifest: Manifest, planned: Sequence[Run]) -> dict[Run, Step]:
     """Return the runs that are there, with what was noted of them, by configuration."""
+    return {
+        run: step for run, step in _made_once(manifest, planned) if is_done(manifest, step.name)
+    }
+
+
+def _made_once(manifest: Manifest, planned: Sequence[Run]) -> list[tuple[Run, Step]]:
+    """The runs that were made, be their files there or not."""
     most = max([MOST_REPEATS, *(run.repeat for run in planned)])
     runs = (
         replace(run, repeat=repeat)
         for run in dict.fromkeys(run.configuration for run in planned)
         for repeat in range(1, most + 1)
     )
-    return {run: manifest.steps[step_of(run)] for run in runs if is_done(manifest, step_of(run))}
+    steps = ((run, manifest.steps.get(step_of(run))) for run in runs)
+    return [(run, step) for run, step in steps if step is not None and step.state == DONE]
 
 
 def failure(manifest: Manifest, run: Run) -> str | None:
@@ -155,9 +163,11 @@ def make(
 ) -> Manifest:
     """Make what is missing of the runs, in turn, until the budget is used or their times stand.
 
-    Before the first of them the load of the machine is noted, by ``look``.
+    Those whose files were lost come first, and are made again whatever the budget. Before the first
+    run the load of the machine is noted, by ``look``.
     """
     done = done_runs(manifest, about.runs)
+    lost = [run for run, _ in _made_once(manifest, about.runs) if run not in done]
     ended: set[Run] = set()
     is_told, has_looked = bool(done), False
     while True:
@@ -169,7 +179,12 @@ def make(
             run: [own_time(step) for step in steps]
             for run, steps in by_configuration(undisturbed(done)).items()
         }
-        configuration = next_configuration(about.runs, runtimes, counts, ended)
+        again = [run for run in lost if run not in done and run.configuration not in ended]
+        configuration = (
+            again[0].configuration
+            if again
+            else next_configuration(about.runs, runtimes, counts, ended)
+        )
         if configuration is None:
             break
         timed = {
@@ -178,7 +193,7 @@ def make(
         }
         likely = expected(configuration, timed)
         spent = sum(step.facts["seconds"] for step in done.values())
-        if likely is not None and len(timed) >= LEAST and spent + likely > budget:
+        if not again and likely is not None and len(timed) >= LEAST and spent + likely > budget:
             ended.add(configuration)
             if configuration not in counts:
                 tell(

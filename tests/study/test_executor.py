@@ -40,6 +40,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         words: Sequence[str] = WORDS,
         refuses: Sequence[str] = (),
         facts: Callable[[Run], dict[str, Any]] = lambda _: {},
+        lost: Sequence[str] = (),
     ) -> tuple[list[str], list[str]]:
         there: list[str] = []
         told: list[str] = []
@@ -71,6 +72,10 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
 
         state = executor.make(state, about, lambda: LIBRARY, budget, told.append, look)
         assert len(looks) == 1
+        for name in lost:
+            (tmp_path / name).write_text("changed")
+        if lost:
+            state = executor.make(state, about, lambda: LIBRARY, budget, told.append, look)
         assert {run.name for run in done_runs(state, planned)} == set(there)
         failed = {run.name: executor.failure(state, run) for run in planned}
         assert [name for name, why in failed.items() if why] == list(refuses)
@@ -115,6 +120,15 @@ def test_times_that_do_not_repeat_are_taken_more_often_within_the_budget(made: M
     there, _ = made(plan(2, {}), seconds, budget=20.0)
     assert sum(name.startswith("2x1") for name in there) > 3
     assert sum(name.startswith("1x1") for name in there) == 3
+
+
+def test_runs_whose_files_are_lost_are_made_again_though_others_would_do(made: Make) -> None:
+    def seconds(run: Run) -> float:
+        return 1.0 + (run.repeat % 2) * (run.processes == 2)
+
+    there, told = made(plan(2, {}), seconds, budget=20.0, lost=["2x1.r2", "1x2"])
+    assert there[-2:] == ["2x1.r2", "1x2"]
+    assert "run 1x2: its files were changed or lost: it is made again" in told
 
 
 def test_runs_that_waited_for_cpus_are_made_again_until_some_did_not(made: Make) -> None:
