@@ -399,7 +399,8 @@ def would_tell(found: Mixture, shown: int) -> tuple[Mapping[str, float] | None, 
         return None, []
     places = _further(found.points)
     curves = found.means(places, np.append(rivals, shown))
-    gaps = np.nan_to_num(np.abs(curves[:-1] - curves[-1]), posinf=0.0)
+    with np.errstate(invalid="ignore"):  # both are 0 there: their logarithms do not differ
+        gaps = np.nan_to_num(np.abs(curves[:-1] - curves[-1]), posinf=0.0)
     rival, row = np.unravel_index(int(gaps.argmax()), gaps.shape)
     most = float(gaps[rival, row])
     if most <= _DIFFERENT:
