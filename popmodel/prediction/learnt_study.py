@@ -26,7 +26,7 @@ from popmodel.model.evaluation import Evaluation, Outcome
 from popmodel.model.laws import PROGRAM
 from popmodel.model.performance import Known
 from popmodel.model.replayed.agreement import Agreement
-from popmodel.model.run.course import Course
+from popmodel.model.run.course import LARGEST, Course
 from popmodel.model.run.observe import observe
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import Placement
@@ -118,8 +118,12 @@ class Extrapolation:
         """Best estimate."""
         return max(float(self.weights @ self.centers), self.least)
 
-    def factor(self, runtime: Value, drawn: Draws, split: str) -> Value:
-        """What the times of the model of the parts are multiplied by, in every draw."""
+    def factor(self, runtime: Value, drawn: Draws, split: str, block: Value = 0.0) -> Value:
+        """What the times of the model of the parts are multiplied by, in every draw.
+
+        A ``block`` of the work that all wait for, by how much it exceeds the average, delays any
+        candidate: no run behind them met one that comes in a draw alone.
+        """
         if not drawn.count:
             return math.exp(self.center - self.parts)
         change = np.broadcast_to(np.log(numbers(runtime)), FIRST + drawn.count)
@@ -132,7 +136,9 @@ class Extrapolation:
         off = wider[form] * math.sqrt(1 - _OWN) * drawn.scores(ERROR)
         own = np.hypot(wider[form] * math.sqrt(_OWN), self.own)
         off = off + own * drawn.scores(f"{ERROR} of {split}")
-        logs = self.centers[form] + off + np.where(form == 0, rest, 0.0)
+        met = numbers(block) > 0
+        delayed = (form == 0) | (met & ~np.broadcast_to(met, change.shape)[0])
+        logs = self.centers[form] + off + np.where(delayed, rest, 0.0)
         middle = float(self.weights @ self.centers)
         logs[:FIRST] = middle + self.weights[0] * rest[:FIRST]
         # what sanity allows moves all draws alike: none of their width is lost above it
@@ -409,7 +415,8 @@ class LearntStudy(Study):
         if here is None:
             return run
         split = f"{placement.processes} x {placement.threads}"
-        factor = here.factor(run.modelled.runtime, drawn, split)
+        block = self.parts.spread(placement, drawn).get(LARGEST, 0.0)
+        factor = here.factor(run.modelled.runtime, drawn, split, block)
         times = ("overhead", "synchronising", "waiting", "transfer", "measured")
         longer = {name: getattr(run.work, name) * factor for name in times}
         work = replace(run.work.computed(factor), **longer)

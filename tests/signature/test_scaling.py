@@ -33,7 +33,6 @@ def test_a_larger_run_is_predicted_from_smaller_ones(name: str, tmp_path: Path) 
     assert abs(row.replayed / row.measured - 1) < best_plain + 0.03
 
 
-@pytest.mark.xfail(reason="laws of whole runs, most of the weight, know of no block in the way")
 @pytest.mark.long
 def test_a_zone_that_runs_do_not_tell_is_in_the_interval(tmp_path: Path) -> None:
     """Runs on 2 and 4 are balanced: the largest of 16 zones is all that 8 wait for."""
