@@ -28,7 +28,7 @@ STATEMENTS = {
     "structure": 2025,
     "patterns": 1615,
     "fit": 1530,
-    "host": 1385,
+    "host": 1395,
     "(top)": 1270,
     "calibration": 1140,
     "runs": 1455,
@@ -42,7 +42,7 @@ STATEMENTS = {
     "projection": 710,
     "splits": 660,
     "expressions": 695,
-    "prediction": 840,
+    "prediction": 850,
     "formulas": 405,
     "kernel": 20,
 }
