@@ -87,7 +87,7 @@ def total(logs: Array, axis: int = -1) -> Array:
 
 def weighted_quantiles(values: Array, weights: Array, at: Sequence[float]) -> Array:
     """Quantiles of atoms with weights."""
-    order = np.argsort(values)
+    order = np.lexsort((weights, values.round(12)))  # rounding orders no equal ones
     below = np.cumsum(weights[order]) - weights[order] / 2
     found: Array = np.interp(np.asarray(at) * weights.sum(), below, values[order])
     return found
