@@ -217,8 +217,8 @@ def test_a_program_without_openmp_is_run_with_one_thread(
     ("program", "words", "options", "out"),
     [
         ("stencil3d", ("24", "5"), (), (1, 2)),
-        ("cannon", ("64",), ("--runs", "1x1,1x2,4x1"), (4, 1)),
-        ("ring", (), (), (2, 1)),
+        ("cannon", ("64",), ("--runs", "1x1,1x2,4x1"), (1, 2)),
+        ("ring", (), (), None),  # one process shows no messages
     ],
 )
 def test_a_program_without_a_signature_is_described_by_its_traces(
@@ -229,7 +229,7 @@ def test_a_program_without_a_signature_is_described_by_its_traces(
     program: str,
     words: tuple[str, ...],
     options: tuple[str, ...],
-    out: tuple[int, int],
+    out: tuple[int, int] | None,
 ) -> None:
     path = ring if program == "ring" else programs[program]
     status, text, err = popmodel(*arguments(mpi, path, *words, options=("-o", "here", *options)))
@@ -240,9 +240,13 @@ def test_a_program_without_a_signature_is_described_by_its_traces(
     assert told["signature"]["given"] is None
     assert not undocumented(told, "study")
     checked = told["validation"]
-    assert (checked["processes"], checked["threads"]) == out
-    assert checked["runtime"]["predicted"] > 0
-    assert f"check: {out[0]} x {out[1]}" in text
+    if out is None:
+        assert checked is None
+        assert " ! not to be trusted yet: 2 x 1 could not be predicted from the others: " in text
+    else:
+        assert (checked["processes"], checked["threads"]) == out
+        assert checked["runtime"]["predicted"] > 0
+        assert f"check: {out[0]} x {out[1]}" in text
     assert popmodel("signature", "check", "here/signature.toml")[0] == 0
     # What the user writes into the signature is kept, and predicted with.
     described = Path("here/signature.toml")
@@ -373,7 +377,7 @@ def test_a_run_that_fails_is_named_with_its_output(popmodel: Call, mpi: Mpi, rin
     assert status == 0, err
     assert "popmodel: run 2 x 1 failed: ring: two are no ring; its output is in " in err
     assert "not run    2x1: failed: ring: two are no ring\n" in out
-    assert "only one configuration was run: nothing checks the prediction" in out
+    assert "only one configuration was run: nothing checks the prediction" in " ".join(out.split())
     assert "two are no ring" in Path("here/runs/2x1.log").read_text()
     assert {step["name"]: step["state"] for step in manifest("here")["steps"]}["run 2x1"] == (
         "failed"
