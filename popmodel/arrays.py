@@ -71,7 +71,7 @@ def quantiles(values: NDArray[np.float64], shares: Iterable[float]) -> list[floa
     return found
 
 
-class Rows:
+class ArrayRows:
     """Rows of numbers in the making, of which many may be alike but for a step."""
 
     def __init__(self, columns: int) -> None:

@@ -21,16 +21,16 @@ from popmodel.shapes import (
     MOST_EFFICIENCY,
     Flag,
     Items,
-    Named,
+    NamedShape,
     OneOf,
     Optional,
     Plain,
     Real,
     Shape,
     ShapeError,
-    Table,
+    TableShape,
     Text,
-    Whole,
+    WholeShape,
     shown,
 )
 
@@ -61,13 +61,13 @@ EFFICIENCY = _FromZero(MOST_EFFICIENCY)
 _KINDS: dict[str, Shape] = {
     "": Plain(),
     "any": Plain(),
-    "count": Whole(0),
+    "count": WholeShape(0),
     "efficiency": EFFICIENCY,
     "flag": Flag(),
     "number": Real(),
     "share": _FromZero(1 + _ROUNDING),
     "text": Text(),
-    "whole": Whole(),
+    "whole": WholeShape(),
 }
 """What may stand in a place, by the word for it; other words are units of numbers from 0."""
 
@@ -172,12 +172,12 @@ class _Node:
         if "[]" in self.below:
             found.append(Items(self.below["[]"].shape()))
         if "*" in self.below and not names:
-            found.append(Named(self.below["*"].shape()))
+            found.append(NamedShape(self.below["*"].shape()))
         elif names:
             others = self.below["*"].shape() if "*" in self.below else Plain()
             required = [name for name, node in names.items() if not node.is_optional]
             keys = {name: node.shape() for name, node in names.items()}
-            found.append(Table(keys, required, others=others))
+            found.append(TableShape(keys, required, others=others))
         return found
 
 

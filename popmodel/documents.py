@@ -1,6 +1,6 @@
 """Files that people write or exchange: finding bundled ones, reading them, errors with lines.
 
-What is read from JSON is checked against a `Kind` before anything uses it.
+What is read from JSON is checked against a `DocumentKind` before anything uses it.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-class Kind:
+class DocumentKind:
     """A kind of JSON document: its schema, with a version, and its shape."""
 
     def __init__(self, schema: str, what: str, shape: Shape, hint: str) -> None:

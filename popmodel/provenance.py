@@ -23,7 +23,7 @@ HEAD_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
-class Input:
+class ProvenanceInput:
     """One input file.
 
     `head_sha256` covers the first 64 KiB only: enough, with the size, to tell files apart without
@@ -43,7 +43,9 @@ class Provenance:
     command: str  # The command as it can be typed into a shell again
     host: str  # Name of the machine that popmodel ran on (not of the one that was measured)
     time: str  # When, in UTC, ISO 8601 with seconds
-    inputs: tuple[Input, ...]  # The files that were read, in the order of the command line
+    inputs: tuple[
+        ProvenanceInput, ...
+    ]  # The files that were read, in the order of the command line
 
 
 def collect(
@@ -72,7 +74,7 @@ def stamped(
     return {**document, "provenance": plain(collect(arguments, inputs))}
 
 
-def describe_input(path: str | os.PathLike[str]) -> Input:
+def describe_input(path: str | os.PathLike[str]) -> ProvenanceInput:
     """Size and fingerprint of one input file."""
     import hashlib
 
@@ -85,4 +87,4 @@ def describe_input(path: str | os.PathLike[str]) -> Input:
         raise FileError(
             path, problem, hint="results list their input files with a checksum"
         ) from error
-    return Input(os.fspath(path), size, hashlib.sha256(head).hexdigest())
+    return ProvenanceInput(os.fspath(path), size, hashlib.sha256(head).hexdigest())

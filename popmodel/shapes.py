@@ -86,7 +86,7 @@ class Real:
         return "a number" if self.least is None else f"a number, at least {self.least:g}"
 
 
-class Whole:
+class WholeShape:
     """A whole number, by default of 64 bits."""
 
     def __init__(self, least: int = -(2**63), most: int = 2**63 - 1) -> None:
@@ -213,7 +213,7 @@ class Items:
         return found
 
 
-class Row:
+class RowShape:
     """A list with one entry for each shape."""
 
     def __init__(self, *of: Shape) -> None:
@@ -232,7 +232,7 @@ class Row:
         return tuple(found)
 
 
-class Named:
+class NamedShape:
     """A table whose keys are free: construct names, cache levels, distances."""
 
     def __init__(self, of: Shape) -> None:
@@ -245,7 +245,7 @@ class Named:
         return {name: _entry(name, item, self.of) for name, item in value.items()}
 
 
-class Table:
+class TableShape:
     """A table with known keys."""
 
     def __init__(
@@ -278,9 +278,9 @@ class Table:
         return found
 
 
-def record(keys: Mapping[str, Shape], others: Shape | None = None) -> Table:
+def record(keys: Mapping[str, Shape], others: Shape | None = None) -> TableShape:
     """Return the shape of a table that has all of its keys."""
-    return Table(keys, tuple(keys), others=others)
+    return TableShape(keys, tuple(keys), others=others)
 
 
 class _Unknown(ShapeError):

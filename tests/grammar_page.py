@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from console import ROOT
 
-from popmodel.model.grammar.keys import Key
+from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.machine_names import CLOCK, MACHINE, NAMED
 from popmodel.model.signature.tables import KEYS, TABLES
 
@@ -52,7 +52,7 @@ def _tables(items: str) -> Iterator[str]:
     yield ""
 
 
-def _row(key: Key) -> str:
+def _row(key: GrammarKey) -> str:
     default = "required" if key.default is None else key.default
     values = "" if key.domain is None else key.domain.text
     return f"| `{key.name}` | {key.unit} | {default} | {values} | {key.meaning} |"

@@ -120,7 +120,7 @@ def test_a_line_of_json_is_named_by_its_number() -> None:
         assert caught.value.hint == "write it again"
 
 
-THING = documents.Kind("popmodel/thing/2", "thing", record({"schema": Text()}), "make one")
+THING = documents.DocumentKind("popmodel/thing/2", "thing", record({"schema": Text()}), "make one")
 
 
 @pytest.mark.parametrize(

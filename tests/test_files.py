@@ -16,7 +16,7 @@ import pytest
 from popmodel import files
 from popmodel.api import study
 from popmodel.bench import run_directory
-from popmodel.bench.plan import Plan
+from popmodel.bench.plan import BenchPlan
 from popmodel.errors import FileError
 from popmodel.signals import ENDING
 
@@ -281,8 +281,8 @@ def test_plans_and_results_of_studies_are_read_back_before_they_are_kept(
     result = tmp_path / "sweep.json"
     with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):
         study._keep(result, {"schema": "popmodel/sweep/1", "candidates": 3})
-    plan = Plan("quick", ("core",), 1, 1, 0, (), {})
-    monkeypatch.setattr(Plan, "to_dict", lambda _: {"launches": "none"})
+    plan = BenchPlan("quick", ("core",), 1, 1, 0, (), {})
+    monkeypatch.setattr(BenchPlan, "to_dict", lambda _: {"launches": "none"})
     with pytest.raises(FileError, match="is not written, for popmodel could not read it: "):
         run_directory.begin(tmp_path / "run", plan, {})
     assert not result.exists()

@@ -18,7 +18,7 @@ import pytest
 
 import popmodel
 from popmodel.patterns.formulas import condition
-from popmodel.patterns.grid import Messages
+from popmodel.patterns.grid import GridMessages
 from popmodel.patterns.recognise import readings
 from popmodel.structure.events import _mix
 from popmodel.structure.iterations import _cut_the_first
@@ -136,9 +136,9 @@ def test_tokens_are_hashed_block_by_block() -> None:
     assert peak(lambda: _mix(*columns)) < 1.5 * columns[0].nbytes
 
 
-def ring(processes: int) -> Messages:
+def ring(processes: int) -> GridMessages:
     rank = np.arange(processes)
-    return Messages(rank, (rank + 1) % processes, np.full(processes, 100))
+    return GridMessages(rank, (rank + 1) % processes, np.full(processes, 100))
 
 
 def test_patterns_of_many_ranks() -> None:
@@ -150,15 +150,15 @@ def test_all_pairs_are_known_by_their_number() -> None:
     rank = np.arange(5)
     sender, receiver = np.repeat(rank, 5), np.tile(rank, 5)
     size = np.full(25, 8)
-    kinds = [each.kind for each in readings(Messages(sender, receiver, size), 5, ())]
+    kinds = [each.kind for each in readings(GridMessages(sender, receiver, size), 5, ())]
     assert "pairwise" in kinds
     other = sender != receiver
-    without = Messages(sender[other], receiver[other], size[other])
+    without = GridMessages(sender[other], receiver[other], size[other])
     assert "pairwise" in [each.kind for each in readings(without, 5, ())]
     # as many pairs, but one of a rank with itself
     swapped = receiver[other].copy()
     swapped[0] = sender[other][0]
-    wrong = Messages(sender[other], swapped, size[other])
+    wrong = GridMessages(sender[other], swapped, size[other])
     assert "pairwise" not in [each.kind for each in readings(wrong, 5, ())]
 
 

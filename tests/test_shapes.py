@@ -10,17 +10,17 @@ import pytest
 from popmodel.shapes import (
     Flag,
     Items,
-    Named,
+    NamedShape,
     OneOf,
     Optional,
     Plain,
     Real,
-    Row,
+    RowShape,
     Shape,
     ShapeError,
-    Table,
+    TableShape,
     Text,
-    Whole,
+    WholeShape,
     record,
 )
 
@@ -40,16 +40,16 @@ def deep(levels: int) -> Any:
         (Real(above=0), 2, 2.0),
         (Real(least=0), 0, 0.0),
         (Real(), -1e-300, -1e-300),
-        (Whole(1), 7, 7),
+        (WholeShape(1), 7, 7),
         (Text(), "", ""),
         (Flag(), False, False),
         (Optional(Text()), None, None),
-        (Items(Whole()), [], []),
-        (Row(Whole(), Text()), [1, "a"], (1, "a")),
-        (Named(Whole()), {"a": 1}, {"a": 1}),
+        (Items(WholeShape()), [], []),
+        (RowShape(WholeShape(), Text()), [1, "a"], (1, "a")),
+        (NamedShape(WholeShape()), {"a": 1}, {"a": 1}),
         (OneOf("text or a list", Text(), Items(Text())), ["a"], ["a"]),
-        (Table({"a": Whole()}), {}, {}),
-        (Table({"a": Whole()}, others=Plain()), {"b": [None, 1.5]}, {"b": [None, 1.5]}),
+        (TableShape({"a": WholeShape()}), {}, {}),
+        (TableShape({"a": WholeShape()}, others=Plain()), {"b": [None, 1.5]}, {"b": [None, 1.5]}),
         (RUN, {"runtime": 1, "ranks": [{"end": 1}]}, {"runtime": 1.0, "ranks": [{"end": 1.0}]}),
     ],
 )
@@ -72,10 +72,10 @@ def test_what_fits_is_given_as_it_is_used(shape: Shape, value: Any, expected: An
         (Real(), True, "must be a number, not True"),
         (Real(), "1", "must be a number, not '1'"),
         (Real(most=1), 2, "must be at most 1 in magnitude, not 2"),
-        (Whole(), 1.0, "must be a whole number, not 1.0"),
-        (Whole(), 2**63, "must be at most 9223372036854775807, not 9223372036854775808"),
-        (Whole(1), 0, "must be a whole number, at least 1, not 0"),
-        (Whole(1), True, "must be a whole number, at least 1, not True"),
+        (WholeShape(), 1.0, "must be a whole number, not 1.0"),
+        (WholeShape(), 2**63, "must be at most 9223372036854775807, not 9223372036854775808"),
+        (WholeShape(1), 0, "must be a whole number, at least 1, not 0"),
+        (WholeShape(1), True, "must be a whole number, at least 1, not True"),
         (Text(), 3, "must be text, not 3"),
         (Text(("a", "b")), "c", "must be one of a, b, not 'c'"),
         (Text(), "a\ud800", "contains half of a surrogate pair: 'a\\ud800'"),
@@ -85,10 +85,10 @@ def test_what_fits_is_given_as_it_is_used(shape: Shape, value: Any, expected: An
         (Items(Text()), "a", "must be a list, not 'a'"),
         (Items(Text(), 1), [], "must be a list with at least one entry"),
         (Items(Text()), ["a", 1], "[1] must be text, not 1"),
-        (Row(Whole(), Whole()), [1], "must be a list of 2 entries, not [1]"),
-        (Row(Whole(), Whole()), [1, "x"], "[1] must be a whole number, not 'x'"),
-        (Named(Whole()), [], "must be a table, not []"),
-        (Named(Whole()), {"x" * 99: ""}, f"{'x' * 37}... must be a whole number, not ''"),
+        (RowShape(WholeShape(), WholeShape()), [1], "must be a list of 2 entries, not [1]"),
+        (RowShape(WholeShape(), WholeShape()), [1, "x"], "[1] must be a whole number, not 'x'"),
+        (NamedShape(WholeShape()), [], "must be a table, not []"),
+        (NamedShape(WholeShape()), {"x" * 99: ""}, f"{'x' * 37}... must be a whole number, not ''"),
         (OneOf("text or a list", Text(), Items(Text())), 1, "must be text or a list, not 1"),
         (OneOf("text or a list", Text(), Items(Text())), [1], "[0] must be text, not 1"),
         (RUN, [], "must be a table, not []"),
@@ -107,6 +107,8 @@ def test_what_does_not_fit_is_named_with_its_place(shape: Shape, value: Any, wor
 
 def test_a_misspelt_key_gets_a_suggestion_with_its_place() -> None:
     with pytest.raises(ShapeError) as caught:
-        record({"runs": Named(Table({"runtime": Real()}))}).read({"runs": {"a": {"rntime": 1}}})
+        record({"runs": NamedShape(TableShape({"runtime": Real()}))}).read(
+            {"runs": {"a": {"rntime": 1}}}
+        )
     assert str(caught.value) == "runs.a.rntime is not a known key"
     assert caught.value.hint == "did you mean runs.a.runtime?"

@@ -20,11 +20,11 @@ from popmodel.expressions.elementary import (
     minimum,
     sqrt,
 )
-from popmodel.expressions.traced import Traced, exact, named
+from popmodel.expressions.traced import TracedExpression, exact, named
 
 
-def symbol(name: str, value: float) -> Traced:
-    return Traced(value, sympy.Symbol(name, positive=True))
+def symbol(name: str, value: float) -> TracedExpression:
+    return TracedExpression(value, sympy.Symbol(name, positive=True))
 
 
 A, B = symbol("a", 3.7), symbol("b", 2.0)
@@ -57,7 +57,9 @@ A, B = symbol("a", 3.7), symbol("b", 2.0)
         (named("f", lambda x, y: x + y, B, 1), 3.0, "f(b, 1)"),
     ],
 )
-def test_every_operation_is_done_twice(traced: Traced, value: float, formula: str) -> None:
+def test_every_operation_is_done_twice(
+    traced: TracedExpression, value: float, formula: str
+) -> None:
     assert float(traced) == pytest.approx(value)
     assert str(traced.formula) == formula
 

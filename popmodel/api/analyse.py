@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from popmodel.report.views import Views
 
 
-class Run(measure.Run, Result):
+class AnalysedRun(measure.MeasuredRun, Result):
     """A measured run, with the attributes of `popmodel.efficiency.measure.Run`.
 
     Its document, table, screen and drawing are those of `popmodel.metrics` for it alone.
@@ -52,7 +52,7 @@ def analyse(
     from_start: bool = False,
     foa: Foa | None = None,
     application: int = 1,
-) -> Run:
+) -> AnalysedRun:
     """Measure a run, and replay it on an ideal network for its ideal runtime.
 
     Parameters
@@ -104,4 +104,4 @@ def analyse(
     asked = Asked.of(window, region, from_start, foa)
     on = network_of(network)
     whole = trace_of(trace, application=application)
-    return Run(**vars(measure.analyse(whole, on, part=asked.of_run(whole))))
+    return AnalysedRun(**vars(measure.analyse(whole, on, part=asked.of_run(whole))))

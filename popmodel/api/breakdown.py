@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from popmodel.efficiency.by_region import UNITS, Processes, RegionRun, by_process, by_region
-from popmodel.efficiency.family import Evaluation
+from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.observables import OutsideMPI
 from popmodel.efficiency.scaling import SCALING, Comparable, evaluate_all, scale
 from popmodel.report import by_process as processes_report
@@ -17,9 +17,9 @@ from popmodel.report.views import Views
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.measure import Run
+    from popmodel.efficiency.measure import MeasuredRun
     from popmodel.trace import Trace
-    from popmodel.trace.part import Part
+    from popmodel.trace.part import TracePart
 
 By: TypeAlias = Literal["process", "region"]
 VIEWS: Mapping[By, Views] = {"process": processes_report.VIEWS, "region": regions_report.VIEWS}
@@ -27,15 +27,15 @@ VIEWS: Mapping[By, Views] = {"process": processes_report.VIEWS, "region": region
 
 
 @dataclass(frozen=True)
-class Breakdown:
+class RuntimeBreakdown:
     """The requested breakdown of a run."""
 
     processes: Processes | None = None
     # Each region with all families except scaling; empty where nothing could be measured.
-    regions: tuple[tuple[RegionRun, Mapping[str, Evaluation]], ...] = ()
+    regions: tuple[tuple[RegionRun, Mapping[str, FamilyEvaluation]], ...] = ()
 
     def facts(
-        self, families: Mapping[str, Evaluation], caveats: Sequence[str]
+        self, families: Mapping[str, FamilyEvaluation], caveats: Sequence[str]
     ) -> dict[str, list[dict[str, Any]]]:
         """What the document of the run has of it: ``by_process`` or ``by_region``, or neither."""
         if self.processes is not None:
@@ -69,7 +69,7 @@ def _of_processes(processes: Processes) -> list[dict[str, Any]]:
 
 
 def _of_region(
-    region: RegionRun, families: Mapping[str, Evaluation], caveats: Sequence[str]
+    region: RegionRun, families: Mapping[str, FamilyEvaluation], caveats: Sequence[str]
 ) -> dict[str, Any]:
     """A region; times in seconds."""
     run = region.run
@@ -88,18 +88,20 @@ def _of_region(
 
 
 def break_down(
-    by: By | None, trace: Trace, run: Run, part: Part, outside_mpi: OutsideMPI
-) -> Breakdown:
+    by: By | None, trace: Trace, run: MeasuredRun, part: TracePart, outside_mpi: OutsideMPI
+) -> RuntimeBreakdown:
     """Break a run down by process, or analyse its regions."""
     if by == "process":
-        return Breakdown(by_process(run.observables))
+        return RuntimeBreakdown(by_process(run.observables))
     if by is None:
-        return Breakdown()
+        return RuntimeBreakdown()
     found = by_region(trace, part)
-    return Breakdown(None, tuple((region, _evaluated(region, outside_mpi)) for region in found))
+    return RuntimeBreakdown(
+        None, tuple((region, _evaluated(region, outside_mpi)) for region in found)
+    )
 
 
-def _evaluated(region: RegionRun, outside_mpi: OutsideMPI) -> dict[str, Evaluation]:
+def _evaluated(region: RegionRun, outside_mpi: OutsideMPI) -> dict[str, FamilyEvaluation]:
     if region.run is None:
         return {}
     observed = region.run.observables

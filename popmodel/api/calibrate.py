@@ -37,7 +37,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.plain import document
 from popmodel.prediction.prediction import subject
 from popmodel.report.calibrate import VIEWS
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.trace.part import Window
 from popmodel.units import plural
 from popmodel.validation.oversubscribed import oversubscribed
@@ -208,13 +208,13 @@ def calibrate(
 
 
 def _able(
-    runs: Sequence[Measurement], profile: Profile, allocation: Allocation
-) -> tuple[list[Measurement], list[str]]:
+    runs: Sequence[MeasuredRow], profile: Profile, allocation: Allocation
+) -> tuple[list[MeasuredRow], list[str]]:
     """Runs whose threads had cores, and which others are left out and why."""
     topology = profile.topology
     nodes = min(allocation.nodes or topology.nodes, topology.nodes)
     cores = min(allocation.cores_per_node or topology.cores_per_node, topology.cores_per_node)
-    reasons: dict[str, list[Measurement]] = {}
+    reasons: dict[str, list[MeasuredRow]] = {}
     able = []
     for run in runs:
         why = oversubscribed(run, nodes, cores)
@@ -229,7 +229,7 @@ def _able(
 
 
 def _check(
-    runs: Sequence[Measurement],
+    runs: Sequence[MeasuredRow],
     signature: Signature,
     left_out: Sequence[str],
     warnings: list[str],
@@ -272,7 +272,7 @@ def _check(
 
 def _targets(
     targets: Sequence[tuple[int, int]] | None,
-    runs: Sequence[Measurement],
+    runs: Sequence[MeasuredRow],
     profile: Profile,
     allocation: Allocation,
 ) -> tuple[tuple[int, int], ...]:

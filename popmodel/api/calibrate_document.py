@@ -13,7 +13,7 @@ from popmodel.calibration.calibrate import Calibrated
 from popmodel.calibration.cross_validation import LeftOut
 from popmodel.calibration.next_run import NextRun
 from popmodel.calibration.observables import RUNTIME
-from popmodel.calibration.posterior import Learnt, Value
+from popmodel.calibration.posterior import Learnt, PosteriorValue
 from popmodel.machine.quantity import END
 from popmodel.model.residual import RESIDUALS
 from popmodel.model.symbols import label
@@ -126,7 +126,7 @@ def inputs_of(found: Calibrated, values: Sequence[Learnt]) -> list[dict[str, Any
     ]
 
 
-def _value(one: Value) -> dict[str, float]:
+def _value(one: PosteriorValue) -> dict[str, float]:
     return {"value": one.value, "low": one.low, "high": one.high}
 
 

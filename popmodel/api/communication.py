@@ -11,7 +11,7 @@ from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.results import OfTrace
 from popmodel.patterns import traffic
-from popmodel.patterns.find import Communication as Meaning
+from popmodel.patterns.find import FoundCommunication as Meaning
 from popmodel.patterns.find import find
 from popmodel.plain import document
 from popmodel.report.communication import VIEWS
@@ -20,7 +20,7 @@ from popmodel.structure import find as find_structure
 from popmodel.structure.nest import Leaf
 from popmodel.trace.calls import calls_made
 from popmodel.trace.caveats import devices
-from popmodel.trace.focus import Focus, focused
+from popmodel.trace.focus import TraceFocus, focused
 from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import count, format_size, plural
 from popmodel.values import cut, dataclass
@@ -43,7 +43,7 @@ class Communication(OfTrace):
     trace: str  # Path of the trace
     structure: Structure  # Of what is analysed of it
     meaning: Meaning  # Grids and patterns
-    window: Focus | None  # What is analysed; None: all that processes do
+    window: TraceFocus | None  # What is analysed; None: all that processes do
     caveats: tuple[str, ...]  # What has to be known before numbers are read
     nodes: int | None  # Nodes of the processes; None where the trace does not tell them
     # Time of all threads in the calls of each name, s; empty where no times were measured.

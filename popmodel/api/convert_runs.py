@@ -13,8 +13,8 @@ from popmodel.api.measured import named, read_runs
 from popmodel.api.results import save_text
 from popmodel.errors import UsageError
 from popmodel.plain import plain
-from popmodel.runs.files import Form, is_table, read_file
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.files import FileForm, is_table, read_file
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.sites import sites_of
 from popmodel.runs.table import numbers_of, runs_frame
 from popmodel.trace import Trace
@@ -36,7 +36,7 @@ class ConvertedRuns:
     # What limits the numbers, and what the file does not hold or what had to be assumed.
     caveats: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    measured: tuple[Measurement, ...] = ()  # The runs
+    measured: tuple[MeasuredRow, ...] = ()  # The runs
     sites: pandas.DataFrame | None = None  # Where it is a table of sites
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class ConvertedRuns:
 def convert_runs(
     sources: Iterable[TraceLike],
     output: str | os.PathLike[str],
-    form: Form,
+    form: FileForm,
     asked: Asked,
     *,
     application: int,

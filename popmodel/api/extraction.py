@@ -25,8 +25,8 @@ from popmodel.report.agreement import VIEWS as AGREEMENT
 from popmodel.report.extraction import VIEWS
 from popmodel.signature import Run
 from popmodel.signature.assumed_scaling import SCALES
-from popmodel.signature.compare_replay import Agreement, against
-from popmodel.signature.from_runs import Extracted
+from popmodel.signature.compare_replay import ProgramAgreement, against
+from popmodel.signature.from_runs import LearntSignature
 from popmodel.signature.from_runs import signature_from as extracted
 from popmodel.trace.focus import focused
 from popmodel.trace.part import PROGRAM, Window
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class Found(Result):
     """A signature that was found in traces, as returned by `signature_from`."""
 
-    extracted: Extracted  # The signature, and what it rests on
+    extracted: LearntSignature  # The signature, and what it rests on
     path: str | None = None  # Where it was written
 
     def __repr__(self) -> str:
@@ -150,7 +150,7 @@ def signature_from(
 
 
 @dataclass(frozen=True)
-class Compared(Result):
+class SignatureComparison(Result):
     """A signature beside a trace, as returned by `check_against`."""
 
     # Where they are.
@@ -159,7 +159,7 @@ class Compared(Result):
     # Of the trace.
     processes: int
     threads: int
-    agreement: Agreement  # What they have in common
+    agreement: ProgramAgreement  # What they have in common
 
     def __repr__(self) -> str:
         off = f"off by {100 * self.agreement.worst:.2g} % at most"
@@ -191,7 +191,7 @@ def check_against(
     foa: Foa | None = None,
     trace_application: int = 1,
     flop_rate: float | None = None,
-) -> Compared:
+) -> SignatureComparison:
     """Compare a signature with a trace, phase by phase and message by message.
 
     The signature is carried out as a whole with the processes and threads of the trace, and both
@@ -202,6 +202,6 @@ def check_against(
     read = trace_of(trace, application=trace_application, flop_rate=flop_rate, rated=True)
     source = focused(read, asked.of_run(read))[0]
     found = against(signature, source, settings, None if machine is None else profile_of(machine))
-    return Compared(
+    return SignatureComparison(
         signature.path, path_of(trace), source.processes, int(max(source.threads)), found
     )

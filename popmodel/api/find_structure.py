@@ -9,7 +9,7 @@ from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.results import OfTrace
 from popmodel.api.structure_document import described
 from popmodel.report.structure import VIEWS
-from popmodel.structure.structure import Focus, Structure
+from popmodel.structure.structure import Structure, StructureFocus
 from popmodel.trace.caveats import devices
 from popmodel.trace.losses import describe, losses
 from popmodel.trace.part import PROGRAM
@@ -93,7 +93,7 @@ def find_structure(
     return FoundStructure(path_of(trace), structure, document)
 
 
-def _focus(asked: Asked, structure: Structure, trace: Trace) -> Focus:
+def _focus(asked: Asked, structure: Structure, trace: Trace) -> StructureFocus:
     """The focus that is asked for, else the one that was found."""
     if asked == Asked(PROGRAM) or asked.auto:
         return structure.focus
@@ -101,6 +101,6 @@ def _focus(asked: Asked, structure: Structure, trace: Trace) -> Focus:
     begin = trace.begin if part.begin is None else part.begin
     end = trace.end if part.end is None else part.end
     if asked.first is None:
-        return Focus(begin, end, 0, -1, "as asked for")
+        return StructureFocus(begin, end, 0, -1, "as asked for")
     last = len(structure.iterations) - 2 if asked.last is None else asked.last - 1
-    return Focus(begin, end, asked.first - 1, last, "as asked for")
+    return StructureFocus(begin, end, asked.first - 1, last, "as asked for")

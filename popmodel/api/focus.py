@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from popmodel.errors import PartError, TraceError, UsageError
-from popmodel.trace.part import Part, Window
+from popmodel.trace.part import TracePart, Window
 from popmodel.units import count, plural
 from popmodel.values import dataclass
 
@@ -32,7 +32,7 @@ _INSTEAD = "choose a part with --window, for example --window 1s:2s"
 class Asked:
     """The part that is asked for, of any run."""
 
-    part: Part  # What can be told without a run
+    part: TracePart  # What can be told without a run
     auto: bool = False  # Whether it is the focus of analysis that the structure of the run suggests
     # Or these iterations, from 1; a last one of None is that of the run.
     first: int | None = None
@@ -48,26 +48,26 @@ class Asked:
     ) -> Asked:
         """Read what a user asks for."""
         if foa is None:
-            return cls(Part.of(window, region, from_start))
+            return cls(TracePart.of(window, region, from_start))
         for given, option in ((window is not None, "--window"), (from_start, "--from-start")):
             if given:
                 raise UsageError(f"--foa cannot be combined with {option}", "leave one of them out")
         text = foa.strip() if isinstance(foa, str) else ""
         if text == "auto":
-            return cls(Part(region=region), auto=True)
+            return cls(TracePart(region=region), auto=True)
         name, equals, numbers = text.partition("=")
         if equals and name.strip() == "iterations":
-            return cls(Part(region=region), False, *_iterations(foa, numbers))
+            return cls(TracePart(region=region), False, *_iterations(foa, numbers))
         begin, dots, end = text.partition("..")
         if equals or not dots:
             raise UsageError(f"--foa {foa}: must be auto, BEGIN..END or iterations=A..B", _EXAMPLES)
         try:
-            return cls(Part.of((begin, end), region))
+            return cls(TracePart.of((begin, end), region))
         except UsageError as error:
             problem = error.message.partition(": ")[2]
             raise UsageError(f"--foa {foa}: {problem}", _EXAMPLES) from None
 
-    def of_run(self, trace: Trace) -> Part:
+    def of_run(self, trace: Trace) -> TracePart:
         """The part of a run."""
         if not self.auto and self.first is None:
             return self.part
@@ -77,11 +77,11 @@ class Asked:
             focus = found.focus
             why = f"{_named(focus.first + 1, focus.last + 1)} of {count(number)}, the focus"
             why += _doubt(found)
-            return Part(focus.begin, focus.end, self.part.region, why=why)
+            return TracePart(focus.begin, focus.end, self.part.region, why=why)
         first, last = self._iterations(trace, number)
         begins = found.iterations.max(axis=1)
         why = f"{_named(first, last)} of {count(number)}{_doubt(found)}"
-        return Part(int(begins[first - 1]), int(begins[last]), self.part.region, why=why)
+        return TracePart(int(begins[first - 1]), int(begins[last]), self.part.region, why=why)
 
     def on_sequences(self, trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """When the iterations that are asked for begin and end on each sequence of a run, ns.

@@ -129,7 +129,7 @@ def _of_the_model() -> Iterator[Word]:
         yield _symbol(symbol, symbol.name, () if short is None else (short,))
 
 
-def _symbol(symbol: symbols.Symbol, name: str, also: tuple[str, ...] = ()) -> Word:
+def _symbol(symbol: symbols.ModelSymbol, name: str, also: tuple[str, ...] = ()) -> Word:
     topic = TOPICS["machine" if symbol.source == "machine" else "model"]
     measure = (remeasure.first(name) if symbol.source == "machine" else None) or ""
     return Word(name, topic, symbol.meaning, symbol.unit, also, measure=measure)

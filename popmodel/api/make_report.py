@@ -12,7 +12,7 @@ from popmodel.api.communication import communication
 from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike, several, trace_of
 from popmodel.api.metrics import metrics
-from popmodel.api.report_inputs import Given, kinds, saved_report
+from popmodel.api.report_inputs import GivenRuns, kinds, saved_report
 from popmodel.api.results import Result, save_text
 from popmodel.api.sensitivity import sensitivity
 from popmodel.errors import PopmodelError, UsageError
@@ -146,7 +146,7 @@ def _title(names: Sequence[str]) -> str:
     return ", ".join(shown)
 
 
-def _refuse_unused(given: Given, **options: Any) -> None:
+def _refuse_unused(given: GivenRuns, **options: Any) -> None:
     if given.signatures and options["cores"] is None:
         raise UsageError("cores: missing, to predict the splits of a signature", "try --cores 64")
     for name, value in options.items():

@@ -11,7 +11,7 @@ from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
 from popmodel.runs.checks import checked
 from popmodel.runs.files import is_table, read_file
-from popmodel.runs.measurement import Measurement, from_run
+from popmodel.runs.measurement import MeasuredRow, from_run
 from popmodel.runs.sites import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
 from popmodel.trace import Trace
@@ -24,7 +24,7 @@ from popmodel.values import dataclass
 class MeasuredRuns:
     """Measured runs, and where they come from."""
 
-    runs: tuple[Measurement, ...]  # Every run once, in the order of the files
+    runs: tuple[MeasuredRow, ...]  # Every run once, in the order of the files
     tables: tuple[RunTimes, ...]  # The tables that were read
     warnings: tuple[str, ...]  # What is doubtful about the runs, one line each
     files: tuple[str, ...]  # The files that were read
@@ -51,7 +51,7 @@ def read_runs(
             "leave them out, or name a trace",
         )
     tables: list[RunTimes] = []
-    runs: list[Measurement] = []
+    runs: list[MeasuredRow] = []
     traces: list[Trace] = []
     for one, path, said in once:
         if _is_table(one, path):
@@ -114,7 +114,7 @@ def _once(given: list[Named]) -> tuple[list[Named], list[str]]:
 
 def _traced(
     trace: Trace, said: Mapping[str, str], known: tuple[str, ...] | None, asked: Asked
-) -> Measurement:
+) -> MeasuredRow:
     values = numbers_of(trace.path, said)
     for name in values:
         if known is not None and name not in known:

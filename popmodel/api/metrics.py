@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.breakdown import VIEWS as BREAKDOWNS
-from popmodel.api.breakdown import Breakdown, By, break_down
+from popmodel.api.breakdown import By, RuntimeBreakdown, break_down
 from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, choices, path_of, several, trace_of
 from popmodel.api.metrics_document import measured
 from popmodel.api.results import Result
-from popmodel.efficiency.family import Evaluation
+from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.measure import Run, analyse
+from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.efficiency.observables import OutsideMPI
 from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING, Comparable, Mode, Scaling, evaluate_all, scale
@@ -37,14 +37,14 @@ class Metrics(Result):
     """Efficiencies of one or several runs, as returned by `metrics`."""
 
     names: tuple[str, ...]  # A short name for each run
-    runs: tuple[Run, ...]  # The measurements of each run
+    runs: tuple[MeasuredRun, ...]  # The measurements of each run
     # For each run, the evaluation of every family, by family id.
-    evaluations: tuple[Mapping[str, Evaluation], ...]
+    evaluations: tuple[Mapping[str, FamilyEvaluation], ...]
     scaling: Scaling  # The runs against their reference run
     warnings: tuple[list[dict[str, Any]], ...]  # For each run, the problems of its trace
     outside_mpi: OutsideMPI  # What counts as time outside MPI
     # For each run, its processes or regions, if requested with `by`.
-    breakdowns: tuple[Breakdown, ...]
+    breakdowns: tuple[RuntimeBreakdown, ...]
     # The requested families; None: those that suit the runs.
     families: tuple[str, ...] | None = None
     by: By | None = None  # The requested breakdown
@@ -100,7 +100,7 @@ class Metrics(Result):
 _SHOWN = 3
 
 
-def _top(evaluation: Evaluation) -> str:
+def _top(evaluation: FamilyEvaluation) -> str:
     """The highest metric of a family in words: ``parallel efficiency 78.3 %``."""
     family = evaluation.family
     value = evaluation.values.get(family.top)
@@ -221,7 +221,7 @@ def metrics(
     )
 
 
-def _program(run: Run) -> tuple[frozenset[str], frozenset[str]]:
+def _program(run: MeasuredRun) -> tuple[frozenset[str], frozenset[str]]:
     """Kinds of calls and functions of a program, as other compilers name them as well."""
     regions = run.observables.regions or ()
     names = [*(site.function for site in run.call_sites), *(one.name for one in regions)]
@@ -236,13 +236,13 @@ _LAST_NAME = re.compile(r"::|_mp_|_MOD_")
 _HOUSEKEEPING = re.compile(r"MPI_(Comm|Cart|Group|Type|Init|Finalize|Wtime|Barrier|Bcast)[a-z_]*$")
 
 
-def of_run(run: Run) -> Metrics:
+def of_run(run: MeasuredRun) -> Metrics:
     """The efficiencies of a run that was measured already, compared with no other."""
     (name,) = run_names([run.trace])
     own = Comparable(name, run.observables.aggregates(), run.observables.absent)
     alone = scale([own])
     found = evaluate_all(own, alone, 0)
-    return Metrics((name,), (run,), (found,), alone, ([],), "everywhere", (Breakdown(),))
+    return Metrics((name,), (run,), (found,), alone, ([],), "everywhere", (RuntimeBreakdown(),))
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from popmodel.report.figures import loses
 from popmodel.report.names import run_names
 
 if TYPE_CHECKING:
-    from popmodel.api.breakdown import Breakdown
-    from popmodel.efficiency.family import Evaluation
-    from popmodel.efficiency.measure import Run
+    from popmodel.api.breakdown import RuntimeBreakdown
+    from popmodel.efficiency.family import FamilyEvaluation
+    from popmodel.efficiency.measure import MeasuredRun
     from popmodel.efficiency.observables import OutsideMPI
     from popmodel.efficiency.scaling import Scaling
 
@@ -23,12 +23,12 @@ ABOUT_MPI = ("mpi", "mpi-additive")
 
 
 def measured(
-    runs: Sequence[Run],
-    evaluations: Sequence[Mapping[str, Evaluation]],
+    runs: Sequence[MeasuredRun],
+    evaluations: Sequence[Mapping[str, FamilyEvaluation]],
     scaling: Scaling,
     warnings: Sequence[Sequence[Mapping[str, Any]]],
     outside_mpi: OutsideMPI = "everywhere",
-    breakdowns: Sequence[Breakdown] = (),
+    breakdowns: Sequence[RuntimeBreakdown] = (),
 ) -> dict[str, Any]:
     """Put measured runs into a document."""
     names = run_names([run.trace for run in runs])
@@ -55,7 +55,9 @@ def measured(
     )
 
 
-def _run(run: Run, families: Mapping[str, Evaluation], *, compared: bool) -> dict[str, Any]:
+def _run(
+    run: MeasuredRun, families: Mapping[str, FamilyEvaluation], *, compared: bool
+) -> dict[str, Any]:
     observables = run.observables
     team = {int(number) for number in observables.threads}
     # A replay of a run that has nothing to replay gives a number, but no ideal runtime.
@@ -88,7 +90,7 @@ def _run(run: Run, families: Mapping[str, Evaluation], *, compared: bool) -> dic
     }
 
 
-def _lowest(evaluation: Evaluation) -> dict[str, Any] | None:
+def _lowest(evaluation: FamilyEvaluation) -> dict[str, Any] | None:
     """The metric that costs most and what to do about it; None where nothing is lost."""
     family = evaluation.family
     leaf = family.lowest_leaf(evaluation)

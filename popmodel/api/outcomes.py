@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from popmodel.efficiency.family import Evaluation
+from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import FAMILIES, Observables, of_execution
 from popmodel.errors import ReplayError
@@ -20,7 +20,7 @@ Replay: TypeAlias = Callable[[Network], Execution]
 BASELINES: Mapping[str, Against] = {"ideal": "ideal", "first": "first", "measured": "measured"}
 IDEAL = PRESETS["ideal"]
 
-Evaluations = Mapping[str, Evaluation]
+Evaluations = Mapping[str, FamilyEvaluation]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class VerbOutcome:
     """A replay on one network."""
 
     network: Network  # The network
@@ -87,21 +87,21 @@ def outcome(
     unknown: Mapping[str, str],
     *,
     alone: bool,
-) -> Outcome:
+) -> VerbOutcome:
     """Replay a program on a network."""
     try:
         found = replay(network)
         if observed is None:
-            return Outcome(network, found, {})
+            return VerbOutcome(network, found, {})
         run = of_execution(observed, found, replay(network.ideal()))
     except ReplayError as error:
         if alone:
             raise
-        return Outcome(network, error, {})
-    return Outcome(network, found, evaluate(run, unknown))
+        return VerbOutcome(network, error, {})
+    return VerbOutcome(network, found, evaluate(run, unknown))
 
 
-def evaluate(run: Observables, unknown: Mapping[str, str]) -> dict[str, Evaluation]:
+def evaluate(run: Observables, unknown: Mapping[str, str]) -> dict[str, FamilyEvaluation]:
     """Evaluate the families that replays give, but for those that are unknown here."""
     families, aggregates = load_families(), run.aggregates()
     return {
@@ -124,7 +124,7 @@ def _usual(networks: Sequence[Network]) -> Against:
 
 
 def baseline(
-    against: Against | None, replay: Replay, outcomes: Sequence[Outcome], measured: float | None
+    against: Against | None, replay: Replay, outcomes: Sequence[VerbOutcome], measured: float | None
 ) -> Baseline:
     """Find what replays are compared with."""
     what = against or _usual([one.network for one in outcomes])

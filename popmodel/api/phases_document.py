@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from popmodel.phases import Phase, Phases
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
-    from popmodel.trace.focus import Focus
+    from popmodel.trace.focus import TraceFocus
 
 _BINS = 24
 _QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
@@ -32,7 +32,7 @@ def described(
     whole: Trace,
     found: Phases,
     trace: Trace,
-    focus: Focus,
+    focus: TraceFocus,
     caveats: Sequence[str],
 ) -> dict[str, Any]:
     """Describe phases as plain data."""

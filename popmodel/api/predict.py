@@ -33,10 +33,10 @@ Reference: TypeAlias = "tuple[int, int] | tuple[int, int, Mapping[str, float]]"
 """Processes, threads, and parameters that differ."""
 
 
-class Prediction(model.Prediction, Result):
+class Prediction(model.PredictedRun, Result):
     """A predicted run, with the attributes of `popmodel.prediction.prediction.Prediction`."""
 
-    to_dict = model.Prediction.to_dict
+    to_dict = model.PredictedRun.to_dict
 
     def __repr__(self) -> str:
         at, top = self.placement, load_families()[model.MAIN_FAMILY].top

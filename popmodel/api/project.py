@@ -25,9 +25,9 @@ from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.family import Evaluation
+    from popmodel.efficiency.family import FamilyEvaluation
     from popmodel.report.views import Views
-    from popmodel.runs.measurement import Measurement
+    from popmodel.runs.measurement import MeasuredRow
 
 AUTO = "auto"
 
@@ -37,7 +37,7 @@ class Projected(Result):
     """Measured runs carried to other sizes, as returned by `project`."""
 
     measured: MeasuredRuns  # The runs, and what is doubtful about them
-    evaluations: tuple[Mapping[str, Evaluation], ...]  # For each run, its families by id
+    evaluations: tuple[Mapping[str, FamilyEvaluation], ...]  # For each run, its families by id
     scaling: Scaling  # The runs against their reference run
     # The laws, the projected metrics, and plain extrapolations of the runtime.
     projection: Projection
@@ -162,7 +162,7 @@ def _sizes(name: str, given: int | Sequence[int]) -> list[int]:
     return sizes
 
 
-def _check_problem(runs: Sequence[Measurement]) -> None:
+def _check_problem(runs: Sequence[MeasuredRow]) -> None:
     """Refuse runs of several problems, unless it is said how these scale."""
     names = dict.fromkeys(name for run in runs for name in run.parameters)
     for name in names:
@@ -176,7 +176,7 @@ def _check_problem(runs: Sequence[Measurement]) -> None:
             )
 
 
-def _usual_team(runs: Sequence[Measurement]) -> int:
+def _usual_team(runs: Sequence[MeasuredRow]) -> int:
     """T of most different numbers of processes, the largest of several."""
     teams = {run.threads for run in runs}
     return max(teams, key=lambda t: (len({r.processes for r in runs if r.threads == t}), t))

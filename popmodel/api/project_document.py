@@ -11,10 +11,10 @@ from popmodel.units import plural
 
 if TYPE_CHECKING:
     from popmodel.api.measured import MeasuredRuns
-    from popmodel.efficiency.family import Evaluation
+    from popmodel.efficiency.family import FamilyEvaluation
     from popmodel.efficiency.scaling import Scaling
-    from popmodel.projection.fit import Fitted
-    from popmodel.projection.project import Line, Projection, Row
+    from popmodel.projection.fit import FittedFactor
+    from popmodel.projection.project import ProjectedLine, ProjectedRow, Projection
 
 CONFIDENCE = 0.9
 """Of the intervals."""
@@ -22,7 +22,7 @@ CONFIDENCE = 0.9
 
 def described(
     measured: MeasuredRuns,
-    evaluations: Sequence[Mapping[str, Evaluation]],
+    evaluations: Sequence[Mapping[str, FamilyEvaluation]],
     scaling: Scaling,
     projection: Projection,
     law: str,
@@ -99,7 +99,7 @@ def _speedup(
     return None if mine is None or took is None else mine * took / value
 
 
-def _law(one: Fitted) -> dict[str, Any]:
+def _law(one: FittedFactor) -> dict[str, Any]:
     return {
         "factor": one.factor.id,
         "name": one.factor.name,
@@ -112,7 +112,7 @@ def _law(one: Fitted) -> dict[str, Any]:
     }
 
 
-def _curves(line: Line, rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _curves(line: ProjectedLine, rows: Sequence[ProjectedRow]) -> list[dict[str, Any]]:
     """By metric: the values along a line."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:

@@ -23,7 +23,7 @@ from popmodel.api.outcomes import (
     Against,
     Baseline,
     Evaluations,
-    Outcome,
+    VerbOutcome,
     baseline,
     outcome,
     replays_once,
@@ -42,7 +42,7 @@ from popmodel.report.networks import differences
 from popmodel.report.replay import VIEWS
 from popmodel.simulator import Replayer
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.trace.focus import Focus
+from popmodel.trace.focus import TraceFocus
 from popmodel.trace.part import Window
 from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
@@ -73,9 +73,9 @@ class Replays(Result):
     trace: str  # The trace, or the signature
     measured: float | None  # Its measured runtime, s; None where the trace has no measured times
     nodes: int  # Nodes of the traced processes, which the replays keep
-    outcomes: tuple[Outcome, ...]  # The result on each network
+    outcomes: tuple[VerbOutcome, ...]  # The result on each network
     against: Baseline  # The baseline of the comparison
-    window: Focus  # The part of the trace that was replayed
+    window: TraceFocus  # The part of the trace that was replayed
     # What limits the numbers; what was omitted or treated as computation.
     caveats: tuple[str, ...]
     notes: tuple[str, ...]

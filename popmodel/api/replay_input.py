@@ -25,7 +25,7 @@ from popmodel.efficiency.observables import unknown_families
 from popmodel.errors import UsageError
 from popmodel.simulator import from_trace
 from popmodel.trace.caveats import caveats
-from popmodel.trace.focus import Focus, focused
+from popmodel.trace.focus import TraceFocus, focused
 from popmodel.trace.formats import FORMATS
 from popmodel.values import dataclass
 from popmodel.whatif.regions import at_speeds
@@ -43,14 +43,14 @@ _NS = 1e9
 
 
 @dataclass(frozen=True)
-class Input:
+class ReplayInput:
     """A run that is replayed."""
 
     kind: str  # ``trace`` or ``signature``
     path: str  # Where it comes from
     files: tuple[str, ...]  # What was read
     program: Program  # What every process does
-    focus: Focus  # The part of it that is replayed
+    focus: TraceFocus  # The part of it that is replayed
     measured: float | None  # Its measured runtime, s; None where it has no measured times
     caveats: tuple[str, ...]  # What limits its numbers
     observe: Callable[[], Observed]  # Gives what its efficiencies need
@@ -93,7 +93,7 @@ def of_trace(
     *,
     application: int = 1,
     flop_rate: float | None = None,
-) -> Input:
+) -> ReplayInput:
     """Return a traced run; parameters as of `popmodel.replay`, with speeds of regions."""
     path = path_of(trace)
     whole = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
@@ -108,7 +108,7 @@ def of_trace(
         unknown = unknown_families(found)
         return found, unknown, evaluate(found, unknown) if whole.timed else {}
 
-    return Input(
+    return ReplayInput(
         "trace",
         path,
         (path,),
@@ -129,7 +129,7 @@ def of_signature(
     settings: Mapping[str, float] | None,
     seed: int,
     refused: Mapping[str, Any],
-) -> Input:
+) -> ReplayInput:
     """Return a run that a signature describes, with every step."""
     from popmodel.model.whole import whole
 
@@ -154,12 +154,12 @@ def of_signature(
     why = "every step of the signature"
     computed = f"computation is that of {made.placement.processes} x {made.placement.threads} on "
     unknown = unknown_families(made.observed)
-    return Input(
+    return ReplayInput(
         "signature",
         signature.path,
         (signature.path, profile.path),
         made.program,
-        Focus(0, end, 0, 0, why),
+        TraceFocus(0, end, 0, 0, why),
         None,
         (f"{computed}{profile.name}, as predicted, not measured",),
         lambda: (made.observed, unknown, {}),

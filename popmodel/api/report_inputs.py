@@ -25,7 +25,7 @@ PROFILE = "popmodel/machine/1"
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenRuns:
     """Inputs by what they are."""
 
     # Traces; signatures; results of other functions; paths of results and pages.
@@ -38,7 +38,7 @@ class Given:
     files: tuple[str, ...]  # Those that are files
 
 
-def kinds(inputs: Sequence[Any]) -> Given:
+def kinds(inputs: Sequence[Any]) -> GivenRuns:
     """Tell what each input is, by its type or its suffix."""
     from popmodel.machine.profile import presets
     from popmodel.model.signature.files import bundled
@@ -77,7 +77,7 @@ def kinds(inputs: Sequence[Any]) -> Given:
         raise UsageError(f"{profiles[1]}: a second machine profile", "leave one of them out")
     named = [one for one in inputs if one not in profiles] or list(inputs)
     paths = [_path(one) for one in named]
-    return Given(
+    return GivenRuns(
         tuple(traces),
         tuple(signatures),
         tuple(results),

@@ -41,19 +41,19 @@ from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import NONE_UNEVEN, Program, unmodelled_calls
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace.caveats import caveats
-from popmodel.trace.focus import Focus, focused
+from popmodel.trace.focus import TraceFocus, focused
 from popmodel.trace.part import Window
 from popmodel.units import parse_bandwidth, parse_time
 from popmodel.values import cut, dataclass
 from popmodel.whatif.paraver_events import write_path
-from popmodel.whatif.piecewise_linear import Pieces, pieces
+from popmodel.whatif.piecewise_linear import LinearPieces, pieces
 from popmodel.whatif.region_gains import Dependence, dependence
 from popmodel.whatif.runtime_planes import (
     OverGap,
     OverLatency,
+    PlaneShares,
     RuntimePlanes,
     Runtimes,
-    Shares,
     reaches,
     runtime_planes,
 )
@@ -90,7 +90,7 @@ class Sensitivity(Result):
     operations: int
     network: Network  # The network that the run was replayed on
     ideal_runtime: float  # Runtime with no latency, infinite bandwidth and no overheads, s
-    shares: Shares  # What the runtime on the network is made of
+    shares: PlaneShares  # What the runtime on the network is made of
     # Derivatives of the runtime by latency (how many are paid) and by 1/bandwidth, B.
     by_latency: float
     by_gap: float
@@ -98,15 +98,15 @@ class Sensitivity(Result):
     without: tuple[float, float]
     # Runtime, s, over latency, s, at the bandwidth of the network, and over 1/bandwidth, s/B, at
     # its latency.
-    over_latency: Pieces
-    over_gap: Pieces
+    over_latency: LinearPieces
+    over_gap: LinearPieces
     # For each slowdown against the network: how slow the network may be.
     slower: dict[float, Tolerance]
     efficient: Tolerance  # The same for a transfer efficiency of 95 %
     planes: RuntimePlanes  # Runtime over both, and over the speed of computing
     # What faster regions and ideal scenarios are worth, and the critical path.
     dependence: Dependence
-    window: Focus  # The part of the trace that was replayed
+    window: TraceFocus  # The part of the trace that was replayed
     # What limits the numbers; what was left out or assumed.
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
@@ -167,7 +167,7 @@ class Sensitivity(Result):
         return VIEWS
 
 
-def _curve(found: Pieces) -> dict[str, Any]:
+def _curve(found: LinearPieces) -> dict[str, Any]:
     return {
         "breakpoints": found.points,
         "runtimes": found.values,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.phases.timeline import ACTIVITIES, Timeline, timeline
+from popmodel.phases.timeline import ACTIVITIES, PhaseTimeline, timeline
 from popmodel.plain import document
 from popmodel.signature.collectives import met
 from popmodel.structure.nest import Leaf
@@ -17,8 +17,8 @@ from popmodel.trace.focus import find
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.structure.nest import Loop
-    from popmodel.structure.structure import Focus, Structure
+    from popmodel.structure.nest import FoundLoop
+    from popmodel.structure.structure import Structure, StructureFocus
     from popmodel.trace import Trace
 
 _NS = 1e9
@@ -33,7 +33,7 @@ LETTERS = ".crpgo"
 
 
 def described(
-    path: str, structure: Structure, trace: Trace, focus: Focus, caveats: Sequence[str]
+    path: str, structure: Structure, trace: Trace, focus: StructureFocus, caveats: Sequence[str]
 ) -> dict[str, Any]:
     """Describe the structure of a run as plain data."""
     count = len(structure.iterations) - 1
@@ -101,12 +101,12 @@ def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
     # A collective that its members call at several places is one call of an iteration.
     called = np.bincount(met(structure).place, minlength=len(structure.places)) > 0
 
-    def share(each: Leaf | Loop) -> float:
+    def share(each: Leaf | FoundLoop) -> float:
         if isinstance(each, Leaf):
             return float(spent[list(each.places)].sum()) / total
         return sum(map(share, each.body))
 
-    def lines(nest: Sequence[Leaf | Loop], depth: int) -> Iterator[dict[str, Any]]:
+    def lines(nest: Sequence[Leaf | FoundLoop], depth: int) -> Iterator[dict[str, Any]]:
         for each in nest:
             about = {"depth": depth, "share": share(each)}
             if isinstance(each, Leaf):
@@ -127,7 +127,7 @@ def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
     return list(lines(structure.nest, 0))
 
 
-def _timelines(structure: Structure, trace: Trace, focus: Focus) -> list[dict[str, Any]]:
+def _timelines(structure: Structure, trace: Trace, focus: StructureFocus) -> list[dict[str, Any]]:
     """The program (MPI_Init to MPI_Finalize), and the focus with what is around it."""
     program = find(trace)
     processes = structure.program.processes
@@ -145,7 +145,7 @@ def _timelines(structure: Structure, trace: Trace, focus: Focus) -> list[dict[st
     ]
 
 
-def _of_span(name: str, shown: NDArray[np.int64], found: Timeline) -> dict[str, Any]:
+def _of_span(name: str, shown: NDArray[np.int64], found: PhaseTimeline) -> dict[str, Any]:
     letters = np.array(list(LETTERS))
     levels, steps = _levels(found.burst)
     return {

@@ -22,9 +22,9 @@ from popmodel.model.signature import files as signatures
 from popmodel.plain import document, plain
 from popmodel.study import checks, executor, learning, machine, manifest, scripts
 from popmodel.study.executor import command_of, done_runs, step_of, suited
-from popmodel.study.manifest import Manifest, Step, carried_out, is_done, opened
-from popmodel.study.plan import Run, left_out
-from popmodel.study.request import CHANGEABLE, Prepared, Request, prepared
+from popmodel.study.manifest import Manifest, StudyStep, carried_out, is_done, opened
+from popmodel.study.plan import PlannedRun, left_out
+from popmodel.study.request import CHANGEABLE, Prepared, StudyRequest, prepared
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -46,12 +46,12 @@ class Watch:
     building: Callable[[Any], Library]
 
 
-def default_folder(request: Request) -> Path:
+def default_folder(request: StudyRequest) -> Path:
     """Where a study goes if nobody says: named after its program."""
     return Path(f"{prepared(request).name}{SUFFIX}")
 
 
-def plan(request: Request, folder: Path) -> dict[str, Any]:
+def plan(request: StudyRequest, folder: Path) -> dict[str, Any]:
     """Return what would be done, ``popmodel/study-plan/1``, without doing any of it."""
     about = prepared(request)
     out = left_out(list(dict.fromkeys(run.configuration for run in about.runs)))
@@ -78,7 +78,7 @@ def plan(request: Request, folder: Path) -> dict[str, Any]:
 
 
 def study(
-    request: Request,
+    request: StudyRequest,
     folder: Path,
     watch: Watch,
     *,
@@ -108,7 +108,7 @@ def study(
         return _concluded(state, request, about, watch)
 
 
-def job(request: Request, folder: Path, watch: Watch, *, force: bool = False) -> Path | None:
+def job(request: StudyRequest, folder: Path, watch: Watch, *, force: bool = False) -> Path | None:
     """Write the runs of a study as a job; other parameters and errors as of `study`."""
     about = prepared(request)
     _check_given(request)
@@ -121,14 +121,16 @@ def job(request: Request, folder: Path, watch: Watch, *, force: bool = False) ->
         return scripts.write(folder, about, library, request.budget, measure=measure)
 
 
-def _opened(folder: Path, request: Request, about: Prepared, *, force: bool) -> Manifest:
+def _opened(folder: Path, request: StudyRequest, about: Prepared, *, force: bool) -> Manifest:
     """Begin a study or go on; the program and its signature must not change meanwhile."""
     given = [] if request.signature is None else [Path(request.signature)]
     inputs = [about.program, *(path for path in given if path.is_file())]
     return opened(folder, request.to_dict(), inputs, changeable=CHANGEABLE, force=force)
 
 
-def _concluded(state: Manifest, request: Request, about: Prepared, watch: Watch) -> dict[str, Any]:
+def _concluded(
+    state: Manifest, request: StudyRequest, about: Prepared, watch: Watch
+) -> dict[str, Any]:
     """What follows from the runs: signature, machine, splits, validation."""
     folder = state.folder
     made = suited(about.words, done_runs(state, about.runs))
@@ -161,7 +163,7 @@ def _concluded(state: Manifest, request: Request, about: Prepared, watch: Watch)
     return whole
 
 
-def _check_given(request: Request) -> None:
+def _check_given(request: StudyRequest) -> None:
     """Refuse before the runs what would be refused after them."""
     for name in (request.machine, request.target_machine):
         if name is not None:
@@ -180,9 +182,9 @@ def _signature(
     state: Manifest,
     step: str,
     path: Path,
-    request: Request,
+    request: StudyRequest,
     about: Prepared,
-    runs: Mapping[Run, Step],
+    runs: Mapping[PlannedRun, StudyStep],
     watch: Watch,
 ) -> Manifest:
     """A signature: given, or found in the traces of some runs."""
@@ -230,7 +232,7 @@ def _signature(
     return carried_out(state, step, command, work)
 
 
-def _profile(state: Manifest, request: Request, watch: Watch) -> Manifest:
+def _profile(state: Manifest, request: StudyRequest, watch: Watch) -> Manifest:
     """The machine that the runs are made on: given, or measured."""
     path = state.folder / machine.PROFILE
     if request.machine is not None or ("machine" in state.steps and path.exists()):
@@ -255,7 +257,9 @@ def _profile(state: Manifest, request: Request, watch: Watch) -> Manifest:
     return carried_out(state, "machine", shell.join(machine.command(path)), work)
 
 
-def _rests(state: Manifest, request: Request, made: Mapping[Run, Step]) -> dict[str, Any]:
+def _rests(
+    state: Manifest, request: StudyRequest, made: Mapping[PlannedRun, StudyStep]
+) -> dict[str, Any]:
     """What a result rests on: another one is made where any of it has changed."""
     names = (learning.SIGNATURE, learning.CHECK, machine.PROFILE)
     given = (name for name in (request.machine, request.target_machine) if name is not None)
@@ -270,7 +274,7 @@ def _rests(state: Manifest, request: Request, made: Mapping[Run, Step]) -> dict[
     }
 
 
-def _contents(state: Manifest, some: Iterable[Run]) -> dict[str, list[str]]:
+def _contents(state: Manifest, some: Iterable[PlannedRun]) -> dict[str, list[str]]:
     """What the files of some runs hold."""
     return manifest.contents(state, map(step_of, some))
 

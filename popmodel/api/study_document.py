@@ -14,22 +14,22 @@ from popmodel.api.validate import Validation, validate
 from popmodel.errors import PopmodelError
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.plain import plain
-from popmodel.splits.sweep import Sweep, sweep
+from popmodel.splits.sweep import SplitSweep, sweep
 from popmodel.study import checks, executor, learning, machine
 from popmodel.study.executor import step_of, trace_of, undisturbed
-from popmodel.study.manifest import Manifest, Step
-from popmodel.study.plan import Run
-from popmodel.study.request import Prepared, Request
+from popmodel.study.manifest import Manifest, StudyStep
+from popmodel.study.plan import PlannedRun
+from popmodel.study.request import Prepared, StudyRequest
 
 RESULT, SWEEP, VALIDATION = "study.json", "sweep.json", "validation.json"
 
 
 def result(
     state: Manifest,
-    request: Request,
+    request: StudyRequest,
     about: Prepared,
-    made: Mapping[Run, Step],
-    out: Run | None,
+    made: Mapping[PlannedRun, StudyStep],
+    out: PlannedRun | None,
 ) -> dict[str, Any]:
     """The documents of a study, by the names of their files."""
     folder = state.folder
@@ -85,7 +85,7 @@ def _without_structure(state: Manifest) -> list[str]:
 
 
 def _doubted(
-    content: dict[str, Any], doubts: Sequence[str], made: Mapping[Run, Step]
+    content: dict[str, Any], doubts: Sequence[str], made: Mapping[PlannedRun, StudyStep]
 ) -> dict[str, Any]:
     """A sweep with what makes its study doubtful before what makes its signature so."""
     if not doubts:
@@ -98,15 +98,19 @@ def _doubted(
     return {**content, "learnt": {**learnt, "doubts": [*doubts, *others]}}
 
 
-def _target(request: Request, here: Profile, folder: Path) -> machine.Target:
+def _target(request: StudyRequest, here: Profile, folder: Path) -> machine.TargetMachine:
     if request.target_machine is not None:
         given = profile_of(request.target_machine)
-        return machine.Target(given, machine.word(given))
+        return machine.TargetMachine(given, machine.word(given))
     return machine.target(here, request.cores, folder / machine.TARGET)
 
 
 def _checked(
-    folder: Path, request: Request, made: Mapping[Run, Step], out: Run | None, here: Profile
+    folder: Path,
+    request: StudyRequest,
+    made: Mapping[PlannedRun, StudyStep],
+    out: PlannedRun | None,
+    here: Profile,
 ) -> Validation | str | None:
     """The configuration that was left out beside its prediction; a text says why there is none."""
     if out is None:
@@ -123,12 +127,14 @@ def _checked(
         return error.message
 
 
-def repeats_of(made: Mapping[Run, Step], configuration: Run) -> list[Run]:
+def repeats_of(made: Mapping[PlannedRun, StudyStep], configuration: PlannedRun) -> list[PlannedRun]:
     """The repeats of a configuration that tell how long it takes."""
     return [run for run in undisturbed(made) if run.configuration == configuration]
 
 
-def _recommended(swept: Sweep, there: machine.Target, request: Request) -> list[dict[str, Any]]:
+def _recommended(
+    swept: SplitSweep, there: machine.TargetMachine, request: StudyRequest
+) -> list[dict[str, Any]]:
     """What would narrow the interval of the split to take, for each number of cores."""
     found = []
     for choice in swept.choices:
@@ -154,10 +160,10 @@ def _recommended(swept: Sweep, there: machine.Target, request: Request) -> list[
 
 def _told(
     state: Manifest,
-    request: Request,
+    request: StudyRequest,
     about: Prepared,
-    made: Mapping[Run, Step],
-    out: Run | None,
+    made: Mapping[PlannedRun, StudyStep],
+    out: PlannedRun | None,
 ) -> dict[str, Any]:
     """What was done, for the document."""
     folder = state.folder
@@ -191,7 +197,9 @@ def _told(
     }
 
 
-def _not_run(state: Manifest, about: Prepared, made: Mapping[Run, Step]) -> list[dict[str, str]]:
+def _not_run(
+    state: Manifest, about: Prepared, made: Mapping[PlannedRun, StudyStep]
+) -> list[dict[str, str]]:
     """Configurations that were planned and are not used, and why."""
     single = executor.without_threads(about.words, executor.done_runs(state, about.runs))
     known = {run.configuration for run in made}
@@ -208,21 +216,25 @@ def _not_run(state: Manifest, about: Prepared, made: Mapping[Run, Step]) -> list
     return found
 
 
-def _commands(state: Manifest, made: Mapping[Run, Step]) -> list[dict[str, str]]:
+def _commands(state: Manifest, made: Mapping[PlannedRun, StudyStep]) -> list[dict[str, str]]:
     """What does each step of the study by itself, in order; repeats are alike."""
     steps = [step_of(run) for run in made if run.repeat == 1]
     steps += [name for name in ("machine", "check", "signature") if name in state.steps]
     return [{"step": name, "command": state.steps[name].command} for name in steps]
 
 
-def _sweep_command(folder: Path, request: Request, there: machine.Target) -> str:
+def _sweep_command(folder: Path, request: StudyRequest, there: machine.TargetMachine) -> str:
     words = ["popmodel", "sweep", str(folder / learning.SIGNATURE), "--machine", there.file]
     words += ["--cores", ",".join(map(str, request.cores))]
     return shell.join([*words, *_set(request.target)])
 
 
 def _validate_command(
-    folder: Path, request: Request, made: Mapping[Run, Step], out: Run, here: Profile
+    folder: Path,
+    request: StudyRequest,
+    made: Mapping[PlannedRun, StudyStep],
+    out: PlannedRun,
+    here: Profile,
 ) -> str:
     signature = folder / (learning.SIGNATURE if request.signature else learning.CHECK)
     traces = [str(trace_of(folder, run)) for run in repeats_of(made, out)]
@@ -235,7 +247,7 @@ def _set(values: Mapping[str, float]) -> list[str]:
     return [word for name, value in values.items() for word in ("--set", f"{name}={value:.15g}")]
 
 
-def role_of(run: Run, out: Run | None) -> str:
+def role_of(run: PlannedRun, out: PlannedRun | None) -> str:
     return "predicted" if run.configuration == out else "learnt from"
 
 

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from popmodel.splits.sweep import Step
 
 
-class Sweep(model.Sweep, Result):
+class Sweep(model.SplitSweep, Result):
     """Splits of cores, with the attributes of `popmodel.splits.sweep.Sweep`."""
 
-    to_dict = model.Sweep.to_dict
+    to_dict = model.SplitSweep.to_dict
 
     def __repr__(self) -> str:
         lines = []

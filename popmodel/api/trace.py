@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel.plain import document
-from popmodel.tracer.summary import USUAL, Costs, not_seen, overhead
+from popmodel.tracer.summary import USUAL, TracingCosts, not_seen, overhead
 
 if TYPE_CHECKING:
     from popmodel.tracer.library import Library
@@ -16,14 +16,16 @@ _NS = 1e-9
 
 
 def traced(
-    runs: Sequence[Merged], *, raw: str | None, cost: Costs | None, notes: Sequence[str] = ()
+    runs: Sequence[Merged], *, raw: str | None, cost: TracingCosts | None, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return all runs of a command, ``popmodel/trace/1``: the first, with the others in it."""
     first, *others = (_traced(run, raw, USUAL if cost is None else cost, notes) for run in runs)
     return {**first, "others": others}
 
 
-def _traced(run: Merged, raw: str | None, costs: Costs, notes: Sequence[str]) -> dict[str, Any]:
+def _traced(
+    run: Merged, raw: str | None, costs: TracingCosts, notes: Sequence[str]
+) -> dict[str, Any]:
     share = overhead(run, costs)
     return document(
         "popmodel/trace/1",

@@ -27,10 +27,10 @@ from popmodel.errors import UsageError
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.plain import document
-from popmodel.prediction.prediction import MAIN_FAMILY, Prediction
+from popmodel.prediction.prediction import MAIN_FAMILY, PredictedRun
 from popmodel.report.validate import views
 from popmodel.runs.files import is_table
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import RunTimes, split
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Window
@@ -143,7 +143,7 @@ class Validation(Result):
 
 
 def validate(
-    prediction: SignatureLike | Prediction,
+    prediction: SignatureLike | PredictedRun,
     measured: TraceLike | Iterable[TraceLike],
     *,
     machine: ProfileLike | None = None,
@@ -262,12 +262,12 @@ def _fitted(
 
 
 def _subject(
-    source: SignatureLike | Prediction,
+    source: SignatureLike | PredictedRun,
     machine: ProfileLike | None,
     changes: Mapping[str, float],
     allocation: Allocation,
 ) -> Subject:
-    if isinstance(source, Prediction):
+    if isinstance(source, PredictedRun):
         _refuse_changes(machine, changes, allocation)
         return subject.prediction(source)
     if not isinstance(source, Signature) and str(source).lower().endswith(".json"):
@@ -288,7 +288,7 @@ def _refuse_changes(
         )
 
 
-def _refuse_conflicts(runs: Sequence[Measurement], changes: Mapping[str, float]) -> None:
+def _refuse_conflicts(runs: Sequence[MeasuredRow], changes: Mapping[str, float]) -> None:
     """Refuse a parameter that was set although all runs have their own values, and another one."""
     for name, value in changes.items():
         if not all(name in run.parameters for run in runs):

@@ -11,8 +11,8 @@ from typing import Any
 from popmodel.bench import run_directory, samples
 from popmodel.bench.calibration import calibrate
 from popmodel.bench.jobs import PATHS, from_params
-from popmodel.bench.plan import Plan
-from popmodel.bench.run_directory import Measurement
+from popmodel.bench.plan import BenchPlan
+from popmodel.bench.run_directory import StoredMeasurement
 from popmodel.bench.samples import Launch
 from popmodel.bench.suite import Failure
 from popmodel.errors import FileError, PopmodelError, UsageError
@@ -30,7 +30,7 @@ from popmodel.units import plural
 Numbered = Mapping[int, Sequence[Launch]]
 
 
-def shortfalls(plan: Plan | None, launches: Sequence[Launch]) -> list[str]:
+def shortfalls(plan: BenchPlan | None, launches: Sequence[Launch]) -> list[str]:
     """Say in what samples fall short of their plan."""
     numbered: dict[int, list[Launch]] = {}
     for launch in launches:
@@ -50,7 +50,7 @@ def _unfinished(numbered: Numbered) -> Iterator[str]:
         yield f"some jobs have no sample: {_listed(reasons)}"
 
 
-def _missing(plan: Plan, numbered: Numbered) -> Iterator[str]:
+def _missing(plan: BenchPlan, numbered: Numbered) -> Iterator[str]:
     """Jobs without a sample, and what became of their launches."""
     left = 0
     reasons: dict[str, list[int]] = {}
@@ -76,7 +76,7 @@ def _end(starts: Sequence[Launch]) -> str | None:
     return "ran out of time" if "limit" in ends else "was interrupted"
 
 
-def _fewer_nodes(plan: Plan, numbered: Numbered) -> Iterator[str]:
+def _fewer_nodes(plan: BenchPlan, numbered: Numbered) -> Iterator[str]:
     """Launches whose ranks were on fewer nodes than the plan has for them."""
     found: dict[str, list[int]] = {}
     for launch in plan.launches:
@@ -159,7 +159,7 @@ def collect(
     return document, paths
 
 
-def _plan_of(folder: Path) -> tuple[Measurement | None, str | None]:
+def _plan_of(folder: Path) -> tuple[StoredMeasurement | None, str | None]:
     """What was to be measured in a directory, if that is known, and why not if it should be."""
     try:
         return run_directory.find(folder), None
@@ -212,7 +212,7 @@ def _measurement(folder: Path, launches: Sequence[Launch]) -> dict[str, Any]:
     return about | ({"shortfalls": lacking} if lacking else {})
 
 
-def _add_absent(document: Document, made: Plan, failures: Sequence[Failure]) -> None:
+def _add_absent(document: Document, made: BenchPlan, failures: Sequence[Failure]) -> None:
     """Say why what was asked for is not there, where the samples alone do not tell."""
     absent: dict[str, str] = document.setdefault("absent", {})
     absent |= {path: why for path, why in made.left_out.items() if not _has(document, path)}

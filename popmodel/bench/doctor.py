@@ -25,7 +25,7 @@ from popmodel.host.hardware import Hardware, cpu_list
 from popmodel.host.probe import probe
 from popmodel.host.processes import output_of
 from popmodel.host.toolchain import Compiler, Mpi, find_compiler, find_mpi
-from popmodel.shapes import Plain, Table, Text, Whole
+from popmodel.shapes import Plain, TableShape, Text, WholeShape
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
 
@@ -47,7 +47,7 @@ _PATIENCE = 60.0  # seconds for a program of two threads
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """One question and its answer."""
 
     name: str  # What was asked for
@@ -65,7 +65,7 @@ def examine(
     launcher: str | None = None,
     environment: Environment = os.environ,
     seconds: float = 1.0,
-) -> list[Check]:
+) -> list[DoctorCheck]:
     """Do all checks."""
     mpi = _tried(lambda: find_mpi(launcher, environment))
     own = mpi if isinstance(mpi, Mpi) else None
@@ -88,23 +88,23 @@ def examine(
     ]
 
 
-def measurable(checks: list[Check]) -> bool:
+def measurable(checks: list[DoctorCheck]) -> bool:
     """Whether a machine can be measured after these checks."""
     return all(check.status != "fail" for check in checks)
 
 
-def check_compiler(compiler: Compiler | PopmodelError) -> Check:
+def check_compiler(compiler: Compiler | PopmodelError) -> DoctorCheck:
     """Whether there is a C compiler."""
     if isinstance(compiler, PopmodelError):
         return _failed("compiler", compiler)
     facts = {"command": list(compiler.command), "version": compiler.version}
-    return Check("compiler", "ok", compiler.version, facts=facts)
+    return DoctorCheck("compiler", "ok", compiler.version, facts=facts)
 
 
-def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -> Check:
+def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -> DoctorCheck:
     """Whether two threads start, and whose OpenMP runtime starts them."""
     if isinstance(compiler, PopmodelError):
-        return Check("OpenMP", "untried", "not tested: there is no compiler")
+        return DoctorCheck("OpenMP", "untried", "not tested: there is no compiler")
     try:
         program = build("hello-openmp", compiler, environment)
     except PopmodelError as error:
@@ -113,11 +113,13 @@ def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -
     done = output_of([str(program)], timeout=_PATIENCE, environment=asked)
     if done.status != 0:
         todo = f"run it by hand: OMP_NUM_THREADS=2 {program}"
-        return Check("OpenMP", "fail", f"a program with two threads fails: {done.last_line}", todo)
+        return DoctorCheck(
+            "OpenMP", "fail", f"a program with two threads fails: {done.last_line}", todo
+        )
     facts = _answer(done.text)
     if facts is None:
         todo = f"check the OMP_* variables and run it by hand: OMP_NUM_THREADS=2 {program}"
-        return Check(
+        return DoctorCheck(
             "OpenMP",
             "fail",
             f"unexpected output of a program with two threads: {done.last_line}",
@@ -126,11 +128,13 @@ def check_openmp(compiler: Compiler | PopmodelError, environment: Environment) -
     found = f"{facts['runtime']}, {plural(facts['threads'], 'thread')}"
     if facts["threads"] < 2:
         todo = "check OMP_THREAD_LIMIT and OMP_DYNAMIC"
-        return Check("OpenMP", "fail", f"{found} instead of 2", todo, facts)
-    return Check("OpenMP", "ok", found, facts=facts)
+        return DoctorCheck("OpenMP", "fail", f"{found} instead of 2", todo, facts)
+    return DoctorCheck("OpenMP", "ok", found, facts=facts)
 
 
-_ANSWER = Table({"threads": Whole(1), "runtime": Text()}, ("threads", "runtime"), others=Plain())
+_ANSWER = TableShape(
+    {"threads": WholeShape(1), "runtime": Text()}, ("threads", "runtime"), others=Plain()
+)
 
 
 def _answer(text: str) -> dict[str, Any] | None:
@@ -143,7 +147,7 @@ def _answer(text: str) -> dict[str, Any] | None:
     return None
 
 
-def check_mpi(mpi: Mpi | PopmodelError, environment: Environment) -> Check:
+def check_mpi(mpi: Mpi | PopmodelError, environment: Environment) -> DoctorCheck:
     """Whether ranks start, as this user, and how."""
     if isinstance(mpi, PopmodelError):
         return _failed("MPI", mpi)
@@ -157,7 +161,7 @@ def check_mpi(mpi: Mpi | PopmodelError, environment: Environment) -> Check:
     try:
         way = probe(mpi, environment)
     except PopmodelError as error:
-        return Check("MPI", "fail", f"{name}: {error.message}", error.hint, facts)
+        return DoctorCheck("MPI", "fail", f"{name}: {error.message}", error.hint, facts)
     manners = {
         "given": "as given by --launcher",
         "bound": "bound to cores",
@@ -165,27 +169,27 @@ def check_mpi(mpi: Mpi | PopmodelError, environment: Environment) -> Check:
         "crowded": "not bound, oversubscribed",
     }
     facts |= {"launcher": list(way.launcher), "manner": way.manner}
-    return Check(
+    return DoctorCheck(
         "MPI", "ok", f"{name}, ranks started by {way.name}, {manners[way.manner]}", facts=facts
     )
 
 
-def check_counters(refused: int | None, paranoia: int | None) -> Check:
+def check_counters(refused: int | None, paranoia: int | None) -> DoctorCheck:
     """Whether the hardware's counters can be read."""
     facts: dict[str, Any] = {"error": None, "perf_event_paranoid": paranoia}
     if refused is None:
-        return Check("counters", "ok", "available (instructions, cycles)", facts=facts)
+        return DoctorCheck("counters", "ok", "available (instructions, cycles)", facts=facts)
     facts["error"] = errno.errorcode.get(refused, str(refused))
     if refused in (errno.EACCES, errno.EPERM):
         setting = "" if paranoia is None else f" (perf_event_paranoid is {paranoia})"
         todo = "popmodel trace --counters needs them: ask for kernel.perf_event_paranoid=2"
-        return Check("counters", "absent", f"not permitted{setting}", todo, facts)
+        return DoctorCheck("counters", "absent", f"not permitted{setting}", todo, facts)
     found = f"not available ({facts['error']}), as in most virtual machines and containers"
     todo = "traces recorded here will have none; popmodel bench does not need them"
-    return Check("counters", "absent", found, todo, facts)
+    return DoctorCheck("counters", "absent", found, todo, facts)
 
 
-def check_cores(hardware: Hardware, environment: Environment) -> Check:
+def check_cores(hardware: Hardware, environment: Environment) -> DoctorCheck:
     """What of the node this process may use."""
     cores, allowed, online = hardware.usable_cores, len(hardware.cpus), len(hardware.online)
     facts = {
@@ -200,21 +204,21 @@ def check_cores(hardware: Hardware, environment: Environment) -> Check:
     if hardware.cpu_limit is not None and hardware.cpu_limit < allowed:
         found += f", limited to the time of {hardware.cpu_limit:g} (control group)"
         todo = "raise the CPU limit of the container: threads beyond it are throttled"
-        return Check("cores", "warn", found, todo, facts)
+        return DoctorCheck("cores", "warn", found, todo, facts)
     if given.isdigit() and int(given) > allowed:
         found += f", although Slurm allocated {given}"
         todo = f"start popmodel outside srun, or with srun -c {given}"
-        return Check("cores", "warn", found, todo, facts)
+        return DoctorCheck("cores", "warn", found, todo, facts)
     if allowed < online:
         todo = "use an exclusive node (--exclusive): other jobs share its memory and caches"
-        return Check("cores", "warn", found, todo, facts)
+        return DoctorCheck("cores", "warn", found, todo, facts)
     if cores == 1:
         todo = "use a node with more cores: shared resources cannot be measured on one"
-        return Check("cores", "warn", found, todo, facts)
-    return Check("cores", "ok", found, facts=facts)
+        return DoctorCheck("cores", "warn", found, todo, facts)
+    return DoctorCheck("cores", "ok", found, facts=facts)
 
 
-def check_noise(now: disturbance.Disturbance) -> Check:
+def check_noise(now: disturbance.Disturbance) -> DoctorCheck:
     """Whether the machine is quiet enough to measure."""
     found = (
         f"other programs use {100 * now.foreign:.0f} % of the CPU time, steal "
@@ -223,10 +227,10 @@ def check_noise(now: disturbance.Disturbance) -> Check:
     )
     loud = now.foreign > FOREIGN or now.steal > STEAL or now.spread > SPREAD
     status: Status = "warn" if loud else "ok"
-    return Check("noise", status, found, _QUIETER if loud else None, vars(now))
+    return DoctorCheck("noise", status, found, _QUIETER if loud else None, vars(now))
 
 
-def check_cache(folder: Path) -> Check:
+def check_cache(folder: Path) -> DoctorCheck:
     """Whether programs can be kept, and run, in the user's cache."""
     other = "set POPMODEL_CACHE_DIR to another directory"
     try:
@@ -237,20 +241,20 @@ def check_cache(folder: Path) -> Check:
         status = os.statvfs(folder)
         why = cache.foreign(folder.stat())
     except OSError as error:
-        return Check("cache", "fail", f"{folder}: cannot be written: {error.strerror}", other)
+        return DoctorCheck("cache", "fail", f"{folder}: cannot be written: {error.strerror}", other)
     free = status.f_bavail * status.f_frsize
     facts = {"folder": str(folder), "free": free}
     if why:
         found = f"{folder} {why}: programs in it are not run"
         todo = f"chmod go-w {shell.quote(str(folder))}, or {other}"
-        return Check("cache", "fail", found, todo, facts)
+        return DoctorCheck("cache", "fail", found, todo, facts)
     if status.f_flag & os.ST_NOEXEC:
         found = f"{folder}: mounted without permission to run programs (noexec)"
-        return Check("cache", "fail", found, other, facts)
+        return DoctorCheck("cache", "fail", found, other, facts)
     found = f"{folder}, {format_size(free, digits=2)} free"
     if free < ROOM:
-        return Check("cache", "warn", found, f"free some space, or {other}", facts)
-    return Check("cache", "ok", found, facts=facts)
+        return DoctorCheck("cache", "warn", found, f"free some space, or {other}", facts)
+    return DoctorCheck("cache", "ok", found, facts=facts)
 
 
 def _tried(find: Callable[[], Found]) -> Found | PopmodelError:
@@ -263,9 +267,9 @@ def _tried(find: Callable[[], Found]) -> Found | PopmodelError:
         return error
 
 
-def _untried(name: str, cause: Check) -> Check:
-    return Check(name, "untried", f"not tested: it needs the {cause.name}")
+def _untried(name: str, cause: DoctorCheck) -> DoctorCheck:
+    return DoctorCheck(name, "untried", f"not tested: it needs the {cause.name}")
 
 
-def _failed(name: str, error: PopmodelError) -> Check:
-    return Check(name, "fail", error.message, error.hint)
+def _failed(name: str, error: PopmodelError) -> DoctorCheck:
+    return DoctorCheck(name, "fail", error.message, error.hint)

@@ -14,7 +14,7 @@ from pathlib import Path
 from popmodel import files, shell
 from popmodel.bench import run_directory
 from popmodel.bench.plan import PlannedLaunch
-from popmodel.bench.run_directory import Files, Measurement
+from popmodel.bench.run_directory import Files, StoredMeasurement
 from popmodel.bench.suite import limits_of
 from popmodel.errors import UsageError
 
@@ -83,7 +83,7 @@ exit $failed
 
 
 def write(
-    run: Measurement,
+    run: StoredMeasurement,
     programs: Mapping[str, Path],
     *,
     output: str,
@@ -111,7 +111,7 @@ def write(
     return script
 
 
-def _head(run: Measurement, output: str, launcher: str) -> str:
+def _head(run: StoredMeasurement, output: str, launcher: str) -> str:
     plan = run.plan
     minutes = math.ceil(sum(launch.limit() for launch in plan.launches) / 60)
     hours, rest = divmod(minutes + _SPARE_MINUTES, 60)

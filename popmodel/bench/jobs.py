@@ -67,7 +67,7 @@ _DIGITS = 18  # of a whole number: the programs read 64 bits
 
 
 @dataclass(frozen=True)
-class Job:
+class BenchJob:
     """One thing to measure."""
 
     name: str  # Such as ``ping_pong``
@@ -84,20 +84,20 @@ class Job:
         return dict(self.params).get(key, default)
 
 
-def job(name: str, /, **params: Value) -> Job:
+def job(name: str, /, **params: Value) -> BenchJob:
     """Make a job; the order of the keys does not matter."""
     return from_params(name, params)
 
 
-def from_params(name: str, params: Mapping[str, object]) -> Job:
+def from_params(name: str, params: Mapping[str, object]) -> BenchJob:
     """Make a job from the name and parameters of a result.
 
     Whole numbers are integers, whether they come as number or as text.
     """
-    return Job(name, tuple(sorted((key, _value(value)) for key, value in params.items())))
+    return BenchJob(name, tuple(sorted((key, _value(value)) for key, value in params.items())))
 
 
-def parse(line: str) -> Job:
+def parse(line: str) -> BenchJob:
     """Read a job from its line."""
     name, *words = line.split() or [""]
     if not name:
@@ -188,7 +188,7 @@ def loop_sets(topology: Topology, threads: int, *, full: bool) -> list[int]:
     return [*(size for size in sets if size < memory), memory]
 
 
-def loop_jobs(topology: Topology, *, full: bool) -> list[Job]:
+def loop_jobs(topology: Topology, *, full: bool) -> list[BenchJob]:
     """Jobs of loops with arithmetic and transfers, on one core and on those of a domain."""
     cores = topology.cores_per_domain
     counts = {1, cores, *((math.ceil(cores / 2),) if full else ())}
@@ -217,7 +217,7 @@ def domain_pairs(topology: Topology, *, full: bool) -> list[tuple[int, int]]:
     return pairs + ([(0, domains - 1)] if sockets > 1 else [])
 
 
-def _remote_jobs(topology: Topology, size: int, *, full: bool) -> Iterator[Job]:
+def _remote_jobs(topology: Topology, size: int, *, full: bool) -> Iterator[BenchJob]:
     """Each pair, and the threads of its first domain with data of their own to compare with."""
     pairs = domain_pairs(topology, full=full)
     for on, data in [*((on, on) for on in sorted({on for on, _ in pairs})), *pairs]:
@@ -254,7 +254,7 @@ def _last_end(topology: Topology, memory: int, *, full: bool) -> tuple[set[int],
     return around, within if 2 * last > memory else set()
 
 
-def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]]:
+def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[BenchJob], list[BenchJob]]:
     """Jobs of bandwidth, latency and sharing: those that are soon done, and sweeps of memory."""
     memory = array_bytes(topology)
     in_domain = topology.cores_per_domain
@@ -265,7 +265,7 @@ def memory_jobs(topology: Topology, *, full: bool) -> tuple[list[Job], list[Job]
     around, within = _last_end(topology, memory, full=full)
     sets |= around
     ends = within | _ends(topology, full=full)
-    short: list[Job] = []
+    short: list[BenchJob] = []
     # A pass over some MiB takes a millisecond or two; of dependent loads, a hundred times as long.
     for size in sorted(sets | ends | {memory}):
         (short if size <= 16 * MIB else long).append(job("load", threads=1, bytes=size))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from popmodel import cache as caches
 from popmodel.bench import plan, run_directory
-from popmodel.bench.plan import Plan
-from popmodel.bench.run_directory import Measurement
+from popmodel.bench.plan import BenchPlan
+from popmodel.bench.run_directory import StoredMeasurement
 from popmodel.errors import FileError, UsageError
 from popmodel.host.build import build
 from popmodel.host.hardware import Hardware
@@ -22,7 +22,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Request:
+class MeasurementRequest:
     """What a user asks for."""
 
     mode: str  # ``quick`` or ``full``
@@ -54,7 +54,7 @@ class Tools:
         return made_with
 
 
-def tools(request: Request, cores: int) -> Tools:
+def tools(request: MeasurementRequest, cores: int) -> Tools:
     """Find the compiler and the MPI, and build what the request needs."""
     mpi = None
     if request.wants_mpi and (request.ranks or cores) > 1:
@@ -73,7 +73,7 @@ def tools(request: Request, cores: int) -> Tools:
     return Tools(compiler, mpi, programs)
 
 
-def make_plan(request: Request, machine: Hardware, seed: int | None = None) -> Plan:
+def make_plan(request: MeasurementRequest, machine: Hardware, seed: int | None = None) -> BenchPlan:
     """Plan what a request asks for on nodes like this one."""
     topology = _topology(machine, request.nodes)
     ranks = request.ranks or topology.cores_per_node * request.nodes
@@ -133,8 +133,8 @@ def default_folder(parts: Sequence[str] = ()) -> Path:
 
 
 def open_run(
-    folder: Path, made: Plan, made_with: Mapping[str, str], *, force: bool, keep: bool
-) -> Measurement:
+    folder: Path, made: BenchPlan, made_with: Mapping[str, str], *, force: bool, keep: bool
+) -> StoredMeasurement:
     """Go on with an interrupted measurement, or begin a new one."""
     try:
         found = run_directory.find(folder)

@@ -16,20 +16,20 @@ from typing import Any
 
 from popmodel.bench import jobs as suite_jobs
 from popmodel.bench import selection
-from popmodel.bench.jobs import Job
+from popmodel.bench.jobs import BenchJob
 from popmodel.bench.samples import PROGRAMS
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.machine.parameter import PARTS
 from popmodel.machine.quantity import Topology
 from popmodel.shapes import (
     Items,
-    Named,
+    NamedShape,
     Optional,
     Real,
     Shape,
     ShapeError,
     Text,
-    Whole,
+    WholeShape,
     record,
     shown,
 )
@@ -37,7 +37,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
+class PlanLimits:
     """When a program stops measuring."""
 
     budget: float  # Seconds of one job at most
@@ -58,8 +58,8 @@ class PlannedLaunch:
     nodes: int
     threads: int  # Cores that each process has
     thread_level: str | None  # Of MPI; None for the node program
-    limits: Limits  # When to stop
-    jobs: tuple[Job, ...]  # In the order in which they are done
+    limits: PlanLimits  # When to stop
+    jobs: tuple[BenchJob, ...]  # In the order in which they are done
 
     def seconds(self, jobs: int | None = None) -> float:
         """Time of a number of its jobs, all by default, if each needs all its budget."""
@@ -70,7 +70,7 @@ class PlannedLaunch:
         """Seconds after which the jobs that are left are not done any more."""
         return round(_SLACK * self.seconds(jobs) + 1.0, 1)
 
-    def part(self, job: Job) -> str:
+    def part(self, job: BenchJob) -> str:
         """Part of the suite that asks for a job of this launch."""
         if self.thread_level == "multiple":
             return "threads"
@@ -78,7 +78,7 @@ class PlannedLaunch:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """All launches of a measurement."""
 
     mode: str  # ``quick`` or ``full``
@@ -140,7 +140,7 @@ _SLACK = 1.5  # what a launch may take longer than its budgets: arrays are touch
 class _JobLine:
     """A job as the programs read it, of a kind that is known."""
 
-    def read(self, value: Any) -> Job:
+    def read(self, value: Any) -> BenchJob:
         """Return the job; see `Shape`."""
         line = Text().read(value)
         try:
@@ -154,17 +154,17 @@ class _JobLine:
 
 _LIMITS: Mapping[str, Shape] = {
     "budget": Real(above=0),
-    "least": Whole(1),
-    "most": Whole(1),
+    "least": WholeShape(1),
+    "most": WholeShape(1),
     "precision": Real(above=0),
 }
 
 _LAUNCH: Mapping[str, Shape] = {
-    "number": Whole(1, 10**6),
+    "number": WholeShape(1, 10**6),
     "program": Text(PROGRAMS),
-    "ranks": Whole(1, 10**9),
-    "nodes": Whole(1, 10**9),
-    "threads": Whole(1, 10**9),
+    "ranks": WholeShape(1, 10**9),
+    "nodes": WholeShape(1, 10**9),
+    "threads": WholeShape(1, 10**9),
     "thread_level": Optional(Text(("single", "funneled", "serialized", "multiple"))),
     "limits": record(_LIMITS),
     "jobs": Items(_JobLine()),
@@ -173,24 +173,24 @@ _LAUNCH: Mapping[str, Shape] = {
 KEYS: Mapping[str, Shape] = {
     "mode": Text(tuple(MODES)),
     "parts": Items(Text(PARTS)),
-    "ranks": Whole(1, 10**9),
-    "nodes": Whole(1, 10**9),
-    "seed": Whole(0),
+    "ranks": WholeShape(1, 10**9),
+    "nodes": WholeShape(1, 10**9),
+    "seed": WholeShape(0),
     "launches": Items(record(_LAUNCH)),
-    "left_out": Named(Text()),
+    "left_out": NamedShape(Text()),
 }
-"""What `Plan.to_dict` gives, all of it; jobs are read from their lines."""
+"""What `BenchPlan.to_dict` gives, all of it; jobs are read from their lines."""
 
 
-def from_dict(table: Mapping[str, Any]) -> Plan:
+def from_dict(table: Mapping[str, Any]) -> BenchPlan:
     """Make a plan of what `KEYS` read."""
     launches = tuple(
         PlannedLaunch(
-            **{**launch, "limits": Limits(**launch["limits"]), "jobs": tuple(launch["jobs"])}
+            **{**launch, "limits": PlanLimits(**launch["limits"]), "jobs": tuple(launch["jobs"])}
         )
         for launch in table["launches"]
     )
-    return Plan(
+    return BenchPlan(
         **{key: table[key] for key in KEYS if key not in ("parts", "launches")},
         parts=tuple(table["parts"]),
         launches=launches,
@@ -218,7 +218,7 @@ def make(
     nodes: int = 1,
     smt: int = 1,
     seed: int,
-) -> Plan:
+) -> BenchPlan:
     """Plan a measurement."""
     how = MODES[mode]
     full = mode == "full"
@@ -247,7 +247,7 @@ def make(
     random_order = random.Random(seed)
     launches: list[PlannedLaunch] = []
     for block in turns:
-        limits = Limits(
+        limits = PlanLimits(
             round(budget * block.weight, 4), how.least, block.most or how.most, PRECISION
         )
         launches.append(
@@ -262,7 +262,7 @@ def make(
                 jobs=tuple(random_order.sample(block.jobs, len(block.jobs))),
             )
         )
-    return Plan(mode, tuple(wanted), ranks, nodes, seed, tuple(launches), left_out)
+    return BenchPlan(mode, tuple(wanted), ranks, nodes, seed, tuple(launches), left_out)
 
 
 @dataclass(frozen=True)
@@ -274,14 +274,14 @@ class _Block:
     nodes: int
     threads: int
     thread_level: str | None
-    jobs: tuple[Job, ...]
+    jobs: tuple[BenchJob, ...]
     weight: float = 1.0
     most: int | None = None
 
 
 def _joined(*blocks: _Block) -> list[_Block]:
     """Put jobs that are launched in the same way into one launch, each of them once."""
-    together: dict[_Block, tuple[Job, ...]] = {}
+    together: dict[_Block, tuple[BenchJob, ...]] = {}
     for block in blocks:
         alike = replace(block, jobs=())
         together[alike] = tuple(dict.fromkeys((*together.get(alike, ()), *block.jobs)))

@@ -28,19 +28,19 @@ from typing import Any
 from popmodel import folder_lock, shell
 from popmodel.bench import plan as plans
 from popmodel.bench import samples
-from popmodel.bench.jobs import Job, from_params
-from popmodel.bench.plan import Plan, PlannedLaunch
-from popmodel.documents import Kind, parse_json, read_text
+from popmodel.bench.jobs import BenchJob, from_params
+from popmodel.bench.plan import BenchPlan, PlannedLaunch
+from popmodel.documents import DocumentKind, parse_json, read_text
 from popmodel.errors import FileError
 from popmodel.files import refuse_planted, write_text
-from popmodel.shapes import Flag, Named, Text, record
+from popmodel.shapes import Flag, NamedShape, Text, record
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/plan/1"
-KIND = Kind(
+KIND = DocumentKind(
     SCHEMA,
     "measurement plan",
-    record({"schema": Text(), "made_with": Named(Text()), "completed": Flag(), **plans.KEYS}),
+    record({"schema": Text(), "made_with": NamedShape(Text()), "completed": Flag(), **plans.KEYS}),
     "measurement plans are written by popmodel bench",
 )
 SUFFIX = ".samples"
@@ -52,11 +52,11 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True)
-class Measurement:
+class StoredMeasurement:
     """A measurement and where it is kept."""
 
     folder: Path  # The run directory
-    plan: Plan  # What is measured
+    plan: BenchPlan  # What is measured
     # Host, compiler and MPI: samples of others do not belong to the same measurement.
     made_with: Mapping[str, str]
     is_completed: bool = False  # Whether all that could be measured has been
@@ -80,7 +80,7 @@ def beside(output: Path, parts: Sequence[str] = ()) -> Path:
     return output.with_suffix(f".{'-'.join(parts)}{SUFFIX}" if parts else SUFFIX)
 
 
-def find(folder: Path) -> Measurement | None:
+def find(folder: Path) -> StoredMeasurement | None:
     """The measurement in a directory, or None if there is none."""
     path = folder / PLAN
     if not path.exists():
@@ -92,10 +92,10 @@ def find(folder: Path) -> Measurement | None:
     except FileError as error:
         error.hint = hint
         raise
-    return Measurement(folder, plan, table["made_with"], table["completed"])
+    return StoredMeasurement(folder, plan, table["made_with"], table["completed"])
 
 
-def _read_plan(path: Path) -> tuple[dict[str, Any], Plan]:
+def _read_plan(path: Path) -> tuple[dict[str, Any], BenchPlan]:
     """What a file with a plan says, and the plan."""
     table: dict[str, Any] = KIND.read(parse_json(read_text(path), path), path)
     return table, plans.from_dict(table)
@@ -129,9 +129,9 @@ def _refuse_foreign(folder: Path) -> None:
         )
 
 
-def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Measurement:
+def begin(folder: Path, plan: BenchPlan, made_with: Mapping[str, str]) -> StoredMeasurement:
     """Start a measurement in a directory; samples of an earlier one in it are removed."""
-    run = Measurement(folder, plan, made_with)
+    run = StoredMeasurement(folder, plan, made_with)
     refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def begin(folder: Path, plan: Plan, made_with: Mapping[str, str]) -> Measurement
     return run
 
 
-def put_aside(run: Measurement) -> Path:
+def put_aside(run: StoredMeasurement) -> Path:
     """Move a measurement into a new directory beside its own, ``NAME.1.samples``; give that one.
 
     Its own directory stays, with the lock of the command that holds it.
@@ -166,14 +166,14 @@ def put_aside(run: Measurement) -> Path:
     return aside
 
 
-def complete(run: Measurement) -> Measurement:
+def complete(run: StoredMeasurement) -> StoredMeasurement:
     """Note that all that could be measured has been."""
     done = replace(run, is_completed=True)
     _write_plan(done)
     return done
 
 
-def difference(run: Measurement, plan: Plan, made_with: Mapping[str, str]) -> str | None:
+def difference(run: StoredMeasurement, plan: BenchPlan, made_with: Mapping[str, str]) -> str | None:
     """In words why a measurement cannot go on as another one; None if it can."""
     asked: Mapping[str, Any] = {
         "mode": plan.mode,
@@ -195,15 +195,15 @@ def difference(run: Measurement, plan: Plan, made_with: Mapping[str, str]) -> st
     return None
 
 
-def missing(run: Measurement, launch: PlannedLaunch) -> list[Job]:
+def missing(run: StoredMeasurement, launch: PlannedLaunch) -> list[BenchJob]:
     """Jobs of a launch that have no sample yet; none if it ended by itself."""
     done, ended = _done(run.folder, launch.number)
     return [] if ended else [job for job in launch.jobs if job not in done]
 
 
-def _done(folder: Path, number: int) -> tuple[set[Job], bool]:
+def _done(folder: Path, number: int) -> tuple[set[BenchJob], bool]:
     """Jobs of a launch that have a sample, and whether it came to its end."""
-    done: set[Job] = set()
+    done: set[BenchJob] = set()
     ended = False
     for path in _samples_of(folder, number):
         jobs, at_end = done_in(path)
@@ -212,14 +212,14 @@ def _done(folder: Path, number: int) -> tuple[set[Job], bool]:
     return done, ended
 
 
-def without_sample(run: Measurement) -> int:
+def without_sample(run: StoredMeasurement) -> int:
     """Number of jobs, over all launches, that have no sample, for whatever reason."""
     return sum(
         len(set(launch.jobs) - _done(run.folder, launch.number)[0]) for launch in run.plan.launches
     )
 
 
-def done_in(path: Path) -> tuple[list[Job], bool]:
+def done_in(path: Path) -> tuple[list[BenchJob], bool]:
     """The jobs of a samples file in order, and whether its program came to its end.
 
     A line that was cut by the end of its program is not a job that is done.
@@ -228,7 +228,7 @@ def done_in(path: Path) -> tuple[list[Job], bool]:
     return [from_params(*job) for job in done], ended
 
 
-def files(run: Measurement, launch: PlannedLaunch, jobs: Sequence[Job]) -> Files:
+def files(run: StoredMeasurement, launch: PlannedLaunch, jobs: Sequence[BenchJob]) -> Files:
     """Files for a start of a launch; its jobs are written."""
     earlier = len(list(_samples_of(run.folder, launch.number)))
     stem = f"launch-{launch.number:03d}" + (f"-{earlier + 1}" if earlier else "")
@@ -260,7 +260,7 @@ def _samples_of(folder: Path, number: int) -> Iterator[Path]:
             yield path
 
 
-def _write_plan(run: Measurement) -> None:
+def _write_plan(run: StoredMeasurement) -> None:
     """Write the plan as a whole or not at all: a half one would make the samples worthless."""
     table = {
         "schema": SCHEMA,

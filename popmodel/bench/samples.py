@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.documents import Kind, parse_json, read_shape, read_text
+from popmodel.documents import DocumentKind, parse_json, read_shape, read_text
 from popmodel.errors import FileError
 from popmodel.shapes import (
     SMALLEST,
     Items,
-    Named,
+    NamedShape,
     OneOf,
     Optional,
     Plain,
     Real,
     Shape,
     ShapeError,
-    Table,
+    TableShape,
     Text,
-    Whole,
+    WholeShape,
     shown,
 )
 from popmodel.values import dataclass
@@ -90,47 +90,53 @@ class _Duration:
         return value  # type: ignore[no-any-return]
 
 
-_HEADER = Table(
+_HEADER = TableShape(
     {
         "program": Text(PROGRAMS),
-        "launch": Whole(0),
+        "launch": WholeShape(0),
         "started": Real(least=0, most=_LAST_DATE),
         "host": Text(),
         "kernel": Text(),
         "compiler": Text(),
-        "ranks": Whole(1),
-        "openmp": Table(
-            {"runtime": Optional(Text()), "version": Whole(), "max_threads": Whole(1)},
+        "ranks": WholeShape(1),
+        "openmp": TableShape(
+            {"runtime": Optional(Text()), "version": WholeShape(), "max_threads": WholeShape(1)},
             others=Plain(),
         ),
         "load": Optional(Real(least=0)),
-        "mpi": Table({"library": Optional(Text()), "thread_level": Text()}, others=Plain()),
+        "mpi": TableShape({"library": Optional(Text()), "thread_level": Text()}, others=Plain()),
         "ranks_at": Items(
-            Table({"host": Text(), "cpus": Optional(Text())}, required=("host",), others=Plain())
+            TableShape(
+                {"host": Text(), "cpus": Optional(Text())}, required=("host",), others=Plain()
+            )
         ),
-        "files": Named(Text()),
+        "files": NamedShape(Text()),
     },
     required=("program",),
     others=Plain(),
 )
 
-HEADER = Kind(SCHEMA, "samples file", _HEADER, "samples files are written by popmodel bench")
+HEADER = DocumentKind(
+    SCHEMA, "samples file", _HEADER, "samples files are written by popmodel bench"
+)
 
-_RESUMED = Table({"schema": Text((SCHEMA,))}, others=Plain())
+_RESUMED = TableShape({"schema": Text((SCHEMA,))}, others=Plain())
 
-RESULT = Table(
+RESULT = TableShape(
     {
         "job": Text(),
-        "params": Table(
+        "params": TableShape(
             {
-                **dict.fromkeys(("bytes", "chunk", "shared", "padded", "progress"), Whole(0)),
-                **dict.fromkeys(("on", "data"), Whole(0)),
-                "arithmetic": Whole(1),
-                **dict.fromkeys(("threads", "turns", "ranks", "pairs", "count"), Whole(1, 10**9)),
+                **dict.fromkeys(("bytes", "chunk", "shared", "padded", "progress"), WholeShape(0)),
+                **dict.fromkeys(("on", "data"), WholeShape(0)),
+                "arithmetic": WholeShape(1),
+                **dict.fromkeys(
+                    ("threads", "turns", "ranks", "pairs", "count"), WholeShape(1, 10**9)
+                ),
                 **dict.fromkeys(("op", "tier", "name", "distance", "direction"), Text()),
                 "delay": _Duration(),
             },
-            others=OneOf("a number or text", Whole(), Real(), Text()),
+            others=OneOf("a number or text", WholeShape(), Real(), Text()),
         ),
         "seconds": Items(Real(most=_LONGEST)),
         "reference": Optional(Items(Real(most=_LONGEST))),
@@ -152,7 +158,7 @@ RESULT = Table(
     others=Plain(),
 )
 
-END = Table({"end": Text(), "foreign": Optional(Real(least=0))}, others=Plain())
+END = TableShape({"end": Text(), "foreign": Optional(Real(least=0))}, others=Plain())
 
 
 class SamplesError(FileError):
@@ -160,7 +166,7 @@ class SamplesError(FileError):
 
 
 @dataclass(frozen=True)
-class Result:
+class SampleResult:
     """What one job of one launch gave."""
 
     job: str  # Name of the job
@@ -201,7 +207,9 @@ class Launch:
 
     path: str  # Samples file
     header: Mapping[str, Any] = field(repr=False)  # Its first line
-    results: tuple[Result, ...] = field(repr=False)  # In the order in which they were measured
+    results: tuple[SampleResult, ...] = field(
+        repr=False
+    )  # In the order in which they were measured
     # ``complete``, or ``limit`` if time ran out; None if the launch was cut short.
     end: str | None = None
     # Share of the processors' time that others used meanwhile, 0..1; None if not known.
@@ -238,7 +246,7 @@ def read_one(path: str | os.PathLike[str]) -> Launch:
             hint="measure again: popmodel bench",
         )
     header = HEADER.read(entries[0][1], path, SamplesError, line=1)
-    results: list[Result] = []
+    results: list[SampleResult] = []
     end: str | None = None
     foreign: float | None = None
     for number, entry in entries[1:]:
@@ -295,7 +303,7 @@ def _checked(entry: Any, path: Path, number: int) -> dict[str, Any]:
     return read
 
 
-def _result(entry: Mapping[str, Any], path: Path, number: int) -> Result:
+def _result(entry: Mapping[str, Any], path: Path, number: int) -> SampleResult:
     known = ("job", "params", "seconds", *_MORE, "absent")
     facts = {key: value for key, value in entry.items() if key not in known}
     more: dict[str, Any] = {
@@ -304,7 +312,7 @@ def _result(entry: Mapping[str, Any], path: Path, number: int) -> Result:
         if entry.get(name) is not None
     }
     seconds = np.array(entry.get("seconds", []), dtype=np.float64)
-    result = Result(
+    result = SampleResult(
         entry["job"], entry["params"], seconds, facts=facts, absent=entry.get("absent"), **more
     )
     if result.absent is None and (problem := _problem(result)):
@@ -312,7 +320,7 @@ def _result(entry: Mapping[str, Any], path: Path, number: int) -> Result:
     return result
 
 
-def _problem(result: Result) -> str | None:
+def _problem(result: SampleResult) -> str | None:
     """What a shape does not say: what belongs together in the result of a job."""
     if not result.seconds.size:
         return "has neither seconds nor a reason in absent"

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from popmodel.bench.jobs import PATHS, Job, counts_up_to, from_params, job, loop_jobs, memory_jobs
+from popmodel.bench.jobs import (
+    PATHS,
+    BenchJob,
+    counts_up_to,
+    from_params,
+    job,
+    loop_jobs,
+    memory_jobs,
+)
 from popmodel.machine.parameter import COPYING, NODE_PARTS, OPERATIONS, PLAIN
 from popmodel.machine.quantity import Topology
 from popmodel.values import dataclass
@@ -39,12 +47,12 @@ _DELAY = "0.0005"  # s: long against an eager send, short against the budget of 
 
 def node_jobs(
     wanted: Sequence[str], topology: Topology, smt: int, *, full: bool
-) -> tuple[list[Job], list[Job], list[Job]]:
+) -> tuple[list[BenchJob], list[BenchJob], list[BenchJob]]:
     """Jobs of the node program."""
     cores = topology.cores_per_node
     threads = counts_up_to(cores, topology.cores_per_domain, topology.cores_per_socket)
-    short: list[Job] = []
-    long: list[Job] = []
+    short: list[BenchJob] = []
+    long: list[BenchJob] = []
     loops = loop_jobs(topology, full=full) if "loops" in wanted else []
     if "core" in wanted:
         short += [job("clock", threads=count) for count in threads]
@@ -71,11 +79,11 @@ def node_jobs(
     return short, loops, long
 
 
-def _construct(name: str, **params: int) -> Job:
+def _construct(name: str, **params: int) -> BenchJob:
     return from_params("construct", {"name": name, **params})
 
 
-def _openmp_jobs(threads: Sequence[int], *, full: bool) -> list[Job]:
+def _openmp_jobs(threads: Sequence[int], *, full: bool) -> list[BenchJob]:
     jobs = [_construct(name, threads=count) for name in PLAIN for count in threads]
     # Costs per byte and per chunk need no more than the ends of the range to be told.
     few = list(threads) if full else sorted({1, threads[-1]})
@@ -100,14 +108,14 @@ def _openmp_jobs(threads: Sequence[int], *, full: bool) -> list[Job]:
 class MpiJobs:
     """Jobs of the MPI program by the launch that suits them."""
 
-    everybody: tuple[Job, ...]  # With all ranks
-    pair: tuple[Job, ...]  # With two ranks, alone on two nodes
+    everybody: tuple[BenchJob, ...]  # With all ranks
+    pair: tuple[BenchJob, ...]  # With two ranks, alone on two nodes
     # With full thread support and two ranks, which have all cores of a node, or of one each.
-    threads_inside: tuple[Job, ...]
-    threads_across: tuple[Job, ...]
+    threads_inside: tuple[BenchJob, ...]
+    threads_across: tuple[BenchJob, ...]
     # The same two ranks with less thread support: what the former is compared with.
-    levels_inside: tuple[Job, ...]
-    levels_across: tuple[Job, ...]
+    levels_inside: tuple[BenchJob, ...]
+    levels_across: tuple[BenchJob, ...]
 
 
 def mpi_jobs(
@@ -117,7 +125,7 @@ def mpi_jobs(
     if ranks < 2:
         return MpiJobs((), (), (), (), (), ())
     tiers = _tiers(topology, ranks, nodes)
-    jobs: list[Job] = []
+    jobs: list[BenchJob] = []
     if "p2p" in wanted:
         jobs += [one for tier in tiers for one in _p2p_jobs(tier, ranks // nodes, full=full)]
     if "collectives" in wanted:
@@ -148,7 +156,7 @@ def _tiers(topology: Topology, ranks: int, nodes: int) -> list[str]:
     return tiers + (["network"] if nodes > 1 else [])
 
 
-def _p2p_jobs(tier: str, per_node: int, *, full: bool) -> list[Job]:
+def _p2p_jobs(tier: str, per_node: int, *, full: bool) -> list[BenchJob]:
     few = (8, 256, KIB, 4 * KIB, 16 * KIB) if full else (8, KIB, 16 * KIB)
     trains = (8, KIB, 16 * KIB, 256 * KIB) if full else (8, 16 * KIB)
     windows = (KIB, 16 * KIB, 256 * KIB, MIB, 4 * MIB) if full else (16 * KIB, 256 * KIB, MIB)
@@ -181,7 +189,7 @@ def _p2p_jobs(tier: str, per_node: int, *, full: bool) -> list[Job]:
     return jobs
 
 
-def _collective_jobs(ranks: int, per_node: int, *, full: bool) -> list[Job]:
+def _collective_jobs(ranks: int, per_node: int, *, full: bool) -> list[BenchJob]:
     sizes = tuple(8 << power for power in range(0, 19, 3 if full else 6))  # 8 B to 2 MiB
     sizes_of_ranks = counts_up_to(ranks, per_node)[1:]
     jobs = [job("collective", op="barrier", bytes=0, ranks=count) for count in sizes_of_ranks]
@@ -194,7 +202,7 @@ def _collective_jobs(ranks: int, per_node: int, *, full: bool) -> list[Job]:
     return jobs + [job("reduce_local", bytes=size) for size in (8, KIB, 32 * KIB, MIB)]
 
 
-def _overlap_jobs(tier: str, *, full: bool) -> list[Job]:
+def _overlap_jobs(tier: str, *, full: bool) -> list[BenchJob]:
     sizes = (16 * KIB, 256 * KIB, MIB, 4 * MIB) if full else (64 * KIB, MIB)
     return [
         job("overlap", bytes=size, tier=tier, progress=progress)
@@ -203,12 +211,12 @@ def _overlap_jobs(tier: str, *, full: bool) -> list[Job]:
     ]
 
 
-def _level_jobs(tier: str) -> list[Job]:
+def _level_jobs(tier: str) -> list[BenchJob]:
     """What tells the price of full thread support."""
     return [job("ping_pong", bytes=size, tier=tier) for size in (0, 8, 64, KIB)]
 
 
-def _threads_jobs(topology: Topology, tier: str, *, full: bool) -> list[Job]:
+def _threads_jobs(topology: Topology, tier: str, *, full: bool) -> list[BenchJob]:
     """Level jobs, and thread counts such that every thread of the pair has a core of its own."""
     cores = topology.cores_per_node
     most = min(cores if tier == "network" else cores // 2, _MOST_COMMUNICATING)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Protocol
 
 from popmodel.bench import run_directory
-from popmodel.bench.jobs import Job
-from popmodel.bench.plan import Plan, PlannedLaunch
-from popmodel.bench.run_directory import Files, Measurement
+from popmodel.bench.jobs import BenchJob
+from popmodel.bench.plan import BenchPlan, PlannedLaunch
+from popmodel.bench.run_directory import Files, StoredMeasurement
 from popmodel.errors import PopmodelError
 from popmodel.host.launch import LaunchError, start
 from popmodel.host.toolchain import Mpi
@@ -46,7 +46,7 @@ class Failure:
 
     launch: int  # Its number
     program: str  # ``node`` or ``mpi``
-    job: Job | None  # What it was doing; None if it did not begin
+    job: BenchJob | None  # What it was doing; None if it did not begin
     error: PopmodelError  # What went wrong
 
     @property
@@ -129,13 +129,13 @@ def limits_of(launch: PlannedLaunch, jobs: int) -> list[str]:
 
 
 def measure(
-    run: Measurement, begin: Starter, on_progress: Callable[[Progress], None] = lambda _: None
+    run: StoredMeasurement, begin: Starter, on_progress: Callable[[Progress], None] = lambda _: None
 ) -> list[Failure]:
     """Do what is left of a measurement."""
     left = {launch.number: run_directory.missing(run, launch) for launch in run.plan.launches}
-    clock = _Clock(run.plan, left, on_progress)
+    clock = _SuiteClock(run.plan, left, on_progress)
     failures: list[Failure] = []
-    given_up: set[Job] = set()
+    given_up: set[BenchJob] = set()
     dead: set[tuple[str, str | None]] = set()
     for launch in run.plan.launches:
         jobs = [job for job in left[launch.number] if job not in given_up]
@@ -169,7 +169,7 @@ def nothing_measured(failures: Sequence[Failure]) -> PopmodelError:
     return PopmodelError(f"nothing could be measured: {first.text}", first.error.hint)
 
 
-class _Clock:
+class _SuiteClock:
     """Turns numbers of jobs into progress and time left.
 
     The time of a job is its budget times a pace, which is what jobs took so far over their budgets.
@@ -177,8 +177,8 @@ class _Clock:
 
     def __init__(
         self,
-        plan: Plan,
-        left: Mapping[int, Sequence[Job]],
+        plan: BenchPlan,
+        left: Mapping[int, Sequence[BenchJob]],
         on_progress: Callable[[Progress], None],
     ) -> None:
         self._on_progress = on_progress
@@ -197,7 +197,7 @@ class _Clock:
         self._all -= jobs
         self._ahead -= jobs * launch.limits.budget
 
-    def of(self, launch: PlannedLaunch, jobs: Sequence[Job]) -> Callable[[int], None]:
+    def of(self, launch: PlannedLaunch, jobs: Sequence[BenchJob]) -> Callable[[int], None]:
         """Return what a launch tells the lines of its samples, the first of which is the header."""
 
         def follow(lines: int) -> None:
@@ -207,7 +207,7 @@ class _Clock:
 
         return follow
 
-    def end(self, launch: PlannedLaunch, jobs: Sequence[Job]) -> None:
+    def end(self, launch: PlannedLaunch, jobs: Sequence[BenchJob]) -> None:
         """A launch is over, however many of its jobs it did."""
         seconds = launch.seconds(len(jobs))
         self._done += len(jobs)

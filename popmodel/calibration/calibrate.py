@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from popmodel.calibration.cross_validation import LeftOut, error_scale, left_out, sizes_left_out
-from popmodel.calibration.fit import Fit, noise_of, relevant
+from popmodel.calibration.fit import CalibrationFit, noise_of, relevant
 from popmodel.calibration.initial_values import with_growth
 from popmodel.calibration.outliers import Outlier, robust
 from popmodel.calibration.posterior import Told, calibrated_signature, told_of
@@ -17,7 +17,7 @@ from popmodel.calibration.threads import one_thread
 from popmodel.machine.profile import Profile
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.values import dataclass
 
 
@@ -28,8 +28,8 @@ class Calibrated:
     signature: Signature  # With what the runs left of its constants, of the machine and of the laws
     before: Signature  # As it was given
     profile: Profile  # The machine of the runs
-    runs: tuple[Measurement, ...]  # The runs
-    fit: Fit  # The scores behind it
+    runs: tuple[MeasuredRow, ...]  # The runs
+    fit: CalibrationFit  # The scores behind it
     outliers: tuple[Outlier, ...]  # Runs that do not fit the others
     terms: tuple[Term, ...]  # Residual terms that the runs might have asked for
     left_out: tuple[LeftOut, ...]  # Every configuration foretold from the others
@@ -44,7 +44,7 @@ class Calibrated:
 def calibrate(
     signature: Signature,
     profile: Profile,
-    runs: Sequence[Measurement],
+    runs: Sequence[MeasuredRow],
     settings: Mapping[str, float] | None = None,
     allocation: Allocation = WHOLE,
 ) -> Calibrated:

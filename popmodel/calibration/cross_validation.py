@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.calibration.fit import Fit, solved
+from popmodel.calibration.fit import CalibrationFit, solved
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -40,13 +40,13 @@ class LeftOut:
         return tuple(math.log(one / self.value) for one in self.measured)
 
 
-def left_out(found: Fit, prior: Array | None = None) -> list[LeftOut]:
+def left_out(found: CalibrationFit, prior: Array | None = None) -> list[LeftOut]:
     """Foretell every configuration from the others."""
     alone = [[number] for number in range(len(found.problem.configurations))]
     return _without(found, alone, found.problem.prior if prior is None else prior)
 
 
-def sizes_left_out(found: Fit) -> list[LeftOut]:
+def sizes_left_out(found: CalibrationFit) -> list[LeftOut]:
     """Foretell the configurations of all parameters from those of other parameters."""
     groups: dict[tuple[tuple[str, float], ...], list[int]] = {}
     for number, one in enumerate(found.problem.configurations):
@@ -54,7 +54,9 @@ def sizes_left_out(found: Fit) -> list[LeftOut]:
     return _without(found, list(groups.values()), found.problem.prior) if len(groups) > 1 else []
 
 
-def error_scale(found: Fit, foretold: Sequence[LeftOut], ignored: Collection[int]) -> float:
+def error_scale(
+    found: CalibrationFit, foretold: Sequence[LeftOut], ignored: Collection[int]
+) -> float:
     """Return by how much errors of what is left out exceed what is announced of them, at least 1.
 
     The root of the mean square of errors over their deviations; some runs may be ignored.
@@ -70,7 +72,7 @@ def error_scale(found: Fit, foretold: Sequence[LeftOut], ignored: Collection[int
     return max(1.0, math.sqrt(np.mean(np.square(errors)))) if errors else 1.0
 
 
-def _without(found: Fit, groups: Sequence[Sequence[int]], prior: Array) -> list[LeftOut]:
+def _without(found: CalibrationFit, groups: Sequence[Sequence[int]], prior: Array) -> list[LeftOut]:
     """Foretell groups of configurations, each from the others."""
     results = []
     for group in groups:
@@ -81,7 +83,9 @@ def _without(found: Fit, groups: Sequence[Sequence[int]], prior: Array) -> list[
     return results
 
 
-def _foretold(found: Fit, group: Sequence[int], scores: Array, covariance: Array) -> list[LeftOut]:
+def _foretold(
+    found: CalibrationFit, group: Sequence[int], scores: Array, covariance: Array
+) -> list[LeftOut]:
     """Say of some configurations what these scores do."""
     problem, at = found.problem, found.linear
     runtimes, slopes = found.runtimes

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from popmodel.calibration.observables import RUNTIME
 from popmodel.calibration.problem import OWN, WILD, Configuration, Problem
 from popmodel.model.speed_drift import ACTIVE, SIZE
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -60,7 +60,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Fit:
+class CalibrationFit:
     """The scores that runs have left."""
 
     problem: Problem  # With replays at these scores
@@ -82,7 +82,9 @@ class Fit:
         return np.exp(logs), slopes
 
 
-def log_runtimes(found: Fit, configurations: Sequence[Configuration]) -> tuple[Array, Array]:
+def log_runtimes(
+    found: CalibrationFit, configurations: Sequence[Configuration]
+) -> tuple[Array, Array]:
     """Return the logarithm of the runtime of configurations, and its slopes along the scores."""
     count = len(found.means)
     steps = _steps(found.problem, found.means)
@@ -136,7 +138,7 @@ def linear(problem: Problem, means: Array, noise: float) -> Linear:
     )
 
 
-def _disturbance(run: Measurement) -> float:
+def _disturbance(run: MeasuredRow) -> float:
     """How much longer a run may be whose threads waited for CPUs: deviation of the logarithm."""
     return max(run.waited or 0.0, _WAITED) if run.disturbed else 0.0
 
@@ -187,7 +189,7 @@ def _evidences(at: Linear, means: Array, prior: Array, scales: Array) -> list[fl
     ]
 
 
-def fit(problem: Problem, noise: float, start: Array | None = None) -> Fit:
+def fit(problem: Problem, noise: float, start: Array | None = None) -> CalibrationFit:
     """Find the most likely scores, and how large the errors are that each run has for itself."""
     means = np.clip(np.zeros(len(problem.names)) if start is None else start, *problem.bounds)
     at = linear(problem, means, noise)
@@ -204,7 +206,7 @@ def fit(problem: Problem, noise: float, start: Array | None = None) -> Fit:
     total = evidence(at, means, problem.prior) + sum(
         _log_prior(kind, size) for kind, size in problem.sizes.items()
     )
-    return Fit(problem, means, covariance, noise, at, total)
+    return CalibrationFit(problem, means, covariance, noise, at, total)
 
 
 def relevant(problem: Problem, noise: float) -> Problem:

@@ -21,7 +21,7 @@ from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 FACTOR = 1000.0
 """How far from the guess a constant may be: the ends of its 90 % interval."""
@@ -38,7 +38,7 @@ Runtime: TypeAlias = Callable[[Mapping[str, float]], float]
 def initial_values(
     signature: Signature,
     profile: Profile,
-    runs: Sequence[Measurement],
+    runs: Sequence[MeasuredRow],
     settings: Mapping[str, float],
     allocation: Allocation = WHOLE,
 ) -> Signature:
@@ -83,7 +83,7 @@ def initial_values(
     return replace(signature, constants=constants, unknown=left)
 
 
-def with_growth(signature: Signature, runs: Sequence[Measurement]) -> Signature:
+def with_growth(signature: Signature, runs: Sequence[MeasuredRow]) -> Signature:
     """Return a signature whose imbalance may grow with P, where it does not say how it does."""
     counts = [run.processes for run in runs if run.processes > 1]
     given = signature.imbalance

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from popmodel.machine.quantity import Topology
-from popmodel.model.evaluation import Evaluation
+from popmodel.model.evaluation import ModelEvaluation
 from popmodel.model.residual import RESIDUALS, Residual
 from popmodel.model.run.placement import Placement
 from popmodel.model.uncertainty import nominal
@@ -37,7 +37,7 @@ class Lacking:
 
 
 def lacking(
-    placements: Sequence[Placement], runs: Sequence[Evaluation], topology: Topology
+    placements: Sequence[Placement], runs: Sequence[ModelEvaluation], topology: Topology
 ) -> dict[str, Lacking]:
     """Return the residual terms that a program may have on a machine.
 
@@ -63,7 +63,7 @@ def lacking(
     return found
 
 
-def _part(term: Residual, shape: float, run: Evaluation, *, is_seen: bool) -> float:
+def _part(term: Residual, shape: float, run: ModelEvaluation, *, is_seen: bool) -> float:
     """Part of the runtime that a term with amplitude 1 takes where it is looked at."""
     is_farther = term.unit == "s" or not is_seen
     there = term.grown(shape, _FARTHER) if is_farther else shape

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.calibration.fit import Fit, log_runtimes
+from popmodel.calibration.fit import CalibrationFit, log_runtimes
 from popmodel.calibration.problem import Configuration
 from popmodel.errors import PopmodelError
 from popmodel.model.laws import LOOPS
@@ -43,7 +43,7 @@ class NextRun:
 
 
 def next_runs(
-    found: Fit, targets: Sequence[tuple[int, int]], settings: Mapping[str, float]
+    found: CalibrationFit, targets: Sequence[tuple[int, int]], settings: Mapping[str, float]
 ) -> tuple[NextRun, ...]:
     """Find the runs that narrow the runtime of some splits most."""
     asked = [one for one in (_at(found, settings, *split) for split in targets) if one is not None]
@@ -73,13 +73,13 @@ def next_runs(
     return tuple(sorted(useful, key=lambda one: (-round(one.narrows, 2), one.core_seconds))[:SHOWN])
 
 
-def _own(found: Fit) -> float:
+def _own(found: CalibrationFit) -> float:
     """Variance of the logarithm of a runtime that a split has for itself: mostly that of loops."""
     return LOOPS.own * (found.problem.own * LOOPS.spread) ** 2
 
 
 def _at(
-    found: Fit, settings: Mapping[str, float], processes: int, threads: int
+    found: CalibrationFit, settings: Mapping[str, float], processes: int, threads: int
 ) -> Configuration | None:
     """Return a split as a configuration without runs; None where it is not possible."""
     first = found.problem.configurations[0].study
@@ -92,7 +92,7 @@ def _at(
 
 
 def _candidates(
-    found: Fit, targets: set[tuple[int, ...]], settings: Mapping[str, float]
+    found: CalibrationFit, targets: set[tuple[int, ...]], settings: Mapping[str, float]
 ) -> Iterator[Configuration]:
     """Runs that may be measured next: of no more cores than a few times those of before."""
     problem = found.problem

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.expressions.elementary import numbers
-from popmodel.model.run.observe import Modelled
+from popmodel.model.run.observe import ModelledObservables
 from popmodel.prediction.prediction import MAIN_FAMILY
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.variation import LEAST, LOSS
 from popmodel.values import dataclass
 
@@ -54,7 +54,7 @@ class Part:
         return noise * math.hypot(self.relative * self.seconds, self.absolute * runtime)
 
 
-def parts_of(run: Measurement) -> tuple[Part, ...]:
+def parts_of(run: MeasuredRow) -> tuple[Part, ...]:
     """Return what a run says: its parts where they are all known, or else its runtime and some.
 
     Parts that are all known add up to the runtime, which would count twice beside them.
@@ -73,7 +73,7 @@ def parts_of(run: Measurement) -> tuple[Part, ...]:
     return (Part(RUNTIME, run.runtime, 1.0, 0.0), *parts)
 
 
-def modelled(run: Modelled, names: Sequence[str], size: int) -> dict[str, Array]:
+def modelled(run: ModelledObservables, names: Sequence[str], size: int) -> dict[str, Array]:
     """Return the parts of a modelled run, s; float64[size] each."""
     runtime = np.broadcast_to(numbers(run.runtime), (size,))
     family = load_families()[MAIN_FAMILY]

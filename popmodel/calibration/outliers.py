@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from popmodel.calibration.fit import Fit, evidence, fit
+from popmodel.calibration.fit import CalibrationFit, evidence, fit
 from popmodel.calibration.observables import RUNTIME
 from popmodel.calibration.problem import WILD, Problem
 from popmodel.values import dataclass
@@ -39,7 +39,7 @@ class Outlier:
     factor: float  # Its runtime over what the other runs say of it
 
 
-def robust(problem: Problem, noise: float) -> tuple[Fit, tuple[Outlier, ...]]:
+def robust(problem: Problem, noise: float) -> tuple[CalibrationFit, tuple[Outlier, ...]]:
     """Fit runs of which some may have been disturbed.
 
     At most a third of the runs are suspected: of more nobody can tell which are the good ones.
@@ -60,7 +60,7 @@ def robust(problem: Problem, noise: float) -> tuple[Fit, tuple[Outlier, ...]]:
     return best, tuple(replace(one, factor=_factor(best, one.run)) for one in outliers)
 
 
-def _likely(found: Fit) -> list[Problem]:
+def _likely(found: CalibrationFit) -> list[Problem]:
     """Suspicions that would help most, as far as a linear model tells: of runs and of parts."""
     at, problem = found.linear, found.problem
     means, prior = np.append(found.means, 0.0), np.append(problem.prior, WILD)
@@ -77,7 +77,7 @@ def _likely(found: Fit) -> list[Problem]:
     return [problem.with_outlier(number, in_part=in_part) for number, in_part in best[:_TRIED]]
 
 
-def _factor(found: Fit, number: int) -> float:
+def _factor(found: CalibrationFit, number: int) -> float:
     """Measured runtime of a run over that which the others say."""
     problem = found.problem
     for one, values in zip(

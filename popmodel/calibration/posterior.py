@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.calibration.fit import Fit
+from popmodel.calibration.fit import CalibrationFit
 from popmodel.calibration.problem import DISTURBED, Problem
 from popmodel.machine.quantity import END, Quantity
 from popmodel.machine.register import find
@@ -51,7 +51,7 @@ class Told:
         return self.learnt >= TOLD
 
 
-def told_of(found: Fit) -> tuple[Told, ...]:
+def told_of(found: CalibrationFit) -> tuple[Told, ...]:
     """Return what runs tell of each quantity and law."""
     narrowed = 1 - np.sqrt(np.diag(found.covariance)) / found.problem.prior
     return tuple(
@@ -61,7 +61,7 @@ def told_of(found: Fit) -> tuple[Told, ...]:
     )
 
 
-def calibrated_signature(found: Fit, error_scale: float = 1.0) -> Signature:
+def calibrated_signature(found: CalibrationFit, error_scale: float = 1.0) -> Signature:
     """Return the signature that runs have calibrated.
 
     Its constants have the values and intervals that the runs left, so that a reader sees them; what
@@ -105,7 +105,7 @@ def calibrated_signature(found: Fit, error_scale: float = 1.0) -> Signature:
     )
 
 
-def _widened(found: Fit, scale: float) -> tuple[Problem, Array, Array]:
+def _widened(found: CalibrationFit, scale: float) -> tuple[Problem, Array, Array]:
     """Return the problem, the means and the covariance of a fit, all deviations larger.
 
     Scores of what has a size of its own have larger units instead.
@@ -127,7 +127,7 @@ def moved(quantity: Quantity, mean: float, deviation: float) -> Quantity:
     return replace(quantity, value=value, low=low, high=high, origin="fit")
 
 
-def _taught(found: Fit) -> list[int]:
+def _taught(found: CalibrationFit) -> list[int]:
     """Numbers of the names that runs tell something of, and of times that may be missing."""
     relative = found.means / found.problem.prior
     narrowed = np.sqrt(np.diag(found.covariance)) / found.problem.prior
@@ -141,7 +141,7 @@ def _taught(found: Fit) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Value:
+class PosteriorValue:
     """A number with its 90 % interval."""
 
     # Best estimate, 5 % and 95 % quantile.
@@ -161,11 +161,11 @@ class Learnt:
     kind: str
     unit: str  # SI unit of the numbers; empty for a factor on what was there before
     # What was known of it.
-    before: Value
-    after: Value
+    before: PosteriorValue
+    after: PosteriorValue
 
 
-def learnt_values(found: Fit, signature: Signature) -> tuple[Learnt, ...]:
+def learnt_values(found: CalibrationFit, signature: Signature) -> tuple[Learnt, ...]:
     """Return every input that a calibrated signature knows more of than before."""
     known = signature.calibration
     assert known is not None
@@ -189,10 +189,10 @@ def _of_program(name: str, before: Signature, after: Signature) -> Learnt:
     return Learnt(name, text, "program", before.units.get(key, "1"), _ends(old), _ends(new))
 
 
-def _ends(one: Quantity) -> Value:
+def _ends(one: Quantity) -> PosteriorValue:
     low = one.value if one.low is None else one.low
     high = one.value if one.high is None else one.high
-    return Value(one.value, low, high)
+    return PosteriorValue(one.value, low, high)
 
 
 def _learnt(
@@ -206,7 +206,14 @@ def _learnt(
         term = RESIDUALS[name]
         unit = known.residuals[name]
         ends = (unit * max(mean + END * step * deviation, 0.0) for step in (0, -1, 1))
-        return Learnt(name, term.meaning, "term", term.unit, Value(0.0, 0.0, 0.0), Value(*ends))
+        return Learnt(
+            name,
+            term.meaning,
+            "term",
+            term.unit,
+            PosteriorValue(0.0, 0.0, 0.0),
+            PosteriorValue(*ends),
+        )
     if name.startswith(RESIDUAL):
         kind, _, doubling = name.removeprefix(RESIDUAL).partition("[")
         size = known.drifts[kind].deviation
@@ -235,7 +242,8 @@ def _learnt(
     if len(members) > 1:  # a table: all of its entries vary together
         middle = first.value
         old, new = (
-            Value(one.value / middle, one.low / middle, one.high / middle) for one in (old, new)
+            PosteriorValue(one.value / middle, one.low / middle, one.high / middle)
+            for one in (old, new)
         )
         return Learnt(name, text, "machine", "", old, new)
     parameter = find(name)
@@ -243,10 +251,10 @@ def _learnt(
     return Learnt(name, text, "machine", known_unit or "1", old, new)
 
 
-def _at(quantity: Quantity, mean: float, deviation: float) -> Value:
+def _at(quantity: Quantity, mean: float, deviation: float) -> PosteriorValue:
     scores = mean + END * deviation * np.array([0.0, -1.0, 1.0])
-    return Value(*(float(one) for one in spread(quantity, scores)))
+    return PosteriorValue(*(float(one) for one in spread(quantity, scores)))
 
 
-def _factor(mean: float, deviation: float) -> Value:
-    return Value(*(math.exp(mean + END * step * deviation) for step in (0, -1, 1)))
+def _factor(mean: float, deviation: float) -> PosteriorValue:
+    return PosteriorValue(*(math.exp(mean + END * step * deviation) for step in (0, -1, 1)))

@@ -19,13 +19,13 @@ from popmodel.model import speed_drift
 from popmodel.model.calibration import RESIDUAL, Calibration, Drift
 from popmodel.model.form import where
 from popmodel.model.laws import LOOPS
-from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.replayed.agreement import ReplayAgreement
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import FIRST, Draws, deviation_of, score_bounds
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -59,7 +59,7 @@ class Configuration:
     placement: Placement  # P and T
     runs: tuple[int, ...]  # Numbers of the runs
     # What a replay says of its delays; None where nothing can be replayed.
-    agreement: Agreement | None = None
+    agreement: ReplayAgreement | None = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -84,7 +84,7 @@ class Problem:
     # Program and machine before the calibration.
     signature: Signature
     profile: Profile
-    runs: tuple[Measurement, ...]  # The measured runs
+    runs: tuple[MeasuredRow, ...]  # The measured runs
     parts: tuple[tuple[Part, ...], ...]  # What of each run is compared
     configurations: tuple[Configuration, ...]  # Each with the numbers of its runs
     # Of the scores that the runs depend on: groups of quantities, laws, laws of one split, and
@@ -218,7 +218,7 @@ _SAME_PLACE = 0.1  # doublings
 def problem(
     signature: Signature,
     profile: Profile,
-    runs: Sequence[Measurement],
+    runs: Sequence[MeasuredRow],
     settings: Mapping[str, float],
     allocation: Allocation = WHOLE,
 ) -> Problem:
@@ -247,7 +247,7 @@ def problem(
 def _of(
     signature: Signature,
     profile: Profile,
-    runs: Sequence[Measurement],
+    runs: Sequence[MeasuredRow],
     configurations: tuple[Configuration, ...],
 ) -> Problem:
     """Name all that the runs of these configurations depend on."""

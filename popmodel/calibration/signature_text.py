@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from popmodel.calibration.posterior import PROGRAM, Learnt, Value
+from popmodel.calibration.posterior import PROGRAM, Learnt, PosteriorValue
 from popmodel.machine.quantity import FIELDS, Quantity
 from popmodel.model.calibration import Calibration, packed
 from popmodel.model.signature.program import SET, Signature
@@ -140,7 +140,7 @@ def _meaning(one: Learnt) -> str:
     return text if one.unit == "" or one.kind == "term" else f"{text}; was {_shown(one.before)}"
 
 
-def _shown(one: Value) -> str:
+def _shown(one: PosteriorValue) -> str:
     if one.low == one.high:
         return f"{one.value:.4g}"
     return f"{one.value:.4g}, {one.low:.4g} to {one.high:.4g}"

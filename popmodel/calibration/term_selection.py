@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from popmodel.calibration.cross_validation import left_out
-from popmodel.calibration.fit import Fit, fit
+from popmodel.calibration.fit import CalibrationFit, fit
 from popmodel.calibration.missing_terms import POSSIBLE
 from popmodel.calibration.problem import Problem
 from popmodel.values import dataclass
@@ -29,7 +29,7 @@ class Term:
     gain: float
 
 
-def with_terms(found: Fit) -> tuple[Fit, tuple[Term, ...]]:
+def with_terms(found: CalibrationFit) -> tuple[CalibrationFit, tuple[Term, ...]]:
     """Take the residual terms that left-out configurations ask for, one after the other."""
     taken: list[Term] = []
     while True:
@@ -43,7 +43,7 @@ def with_terms(found: Fit) -> tuple[Fit, tuple[Term, ...]]:
         found = fit(problem, found.noise, found.means)
 
 
-def _gains(found: Fit, taken: set[str]) -> dict[str, float]:
+def _gains(found: CalibrationFit, taken: set[str]) -> dict[str, float]:
     """What taking each of the other terms would gain."""
     problem = found.problem
     before = sum(one.density for one in left_out(found))

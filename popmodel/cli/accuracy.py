@@ -21,7 +21,7 @@ _EXAMPLE = {OVER: "NAME=VALUE, e.g. error=20%", UNDER: "coverage=VALUE, e.g. cov
 
 
 @dataclass(frozen=True)
-class Limits:
+class AccuracyLimits:
     """What predictions have to keep to."""
 
     error: tuple[float, ...] = ()  # Largest relative error of the runtime of a split
@@ -29,7 +29,9 @@ class Limits:
     metrics: tuple[Threshold, ...] = ()  # Largest errors of efficiencies of a split, as fractions
 
 
-def limits(over: Sequence[str], under: Sequence[str], families: Mapping[str, Family]) -> Limits:
+def limits(
+    over: Sequence[str], under: Sequence[str], families: Mapping[str, Family]
+) -> AccuracyLimits:
     """Read the texts of ``--fail-over`` and ``--fail-under``."""
     error, coverage, metrics = [], [], []
     for option, texts in ((OVER, over), (UNDER, under)):
@@ -51,7 +53,7 @@ def limits(over: Sequence[str], under: Sequence[str], families: Mapping[str, Fam
             else:
                 hint = f"only coverage goes here; for the error of a metric write {OVER} {text}"
                 raise UsageError(f"{UNDER} {text}: unknown name '{name}'", hint)
-    return Limits(tuple(error), tuple(coverage), tuple(metrics))
+    return AccuracyLimits(tuple(error), tuple(coverage), tuple(metrics))
 
 
 def _refuse(problem: str, instead: str) -> None:
@@ -59,10 +61,10 @@ def _refuse(problem: str, instead: str) -> None:
 
 
 def check(
-    limits: Limits, splits: Sequence[Split], shown: Sequence[str], names: Sequence[str] = ()
+    limits: AccuracyLimits, splits: Sequence[Split], shown: Sequence[str], names: Sequence[str] = ()
 ) -> None:
     """Hold predictions against limits."""
-    if limits != Limits() and not splits:
+    if limits != AccuracyLimits() and not splits:
         raise PopmodelError(
             "the limits cannot be checked: no run is a test, all are of configurations of the fit",
             "leave them out, or measure a configuration that no fit has seen",

@@ -14,10 +14,10 @@ from popmodel.cli.options import ForceOption, FormatOption, choice, output_optio
 from popmodel.errors import UsageError
 
 if TYPE_CHECKING:
-    from popmodel.bench.measurement import Request, Tools
-    from popmodel.bench.run_directory import Measurement
+    from popmodel.bench.measurement import MeasurementRequest, Tools
+    from popmodel.bench.run_directory import StoredMeasurement
     from popmodel.bench.suite import Failure
-    from popmodel.cli.output import Target
+    from popmodel.cli.output import OutputTarget
 
 EXAMPLES = (
     "popmodel bench -o machine.json",
@@ -103,7 +103,7 @@ def command(
     resumes when the same command is run again.
     """
     from popmodel.bench import plan
-    from popmodel.bench.measurement import Request
+    from popmodel.bench.measurement import MeasurementRequest
     from popmodel.machine.parameter import PARTS
 
     page, profile = _targets(ctx.obj, format, output, force=force)
@@ -123,7 +123,7 @@ def command(
             "--build-only and --script are mutually exclusive",
             "leave --build-only out: --script builds the programs",
         )
-    request = Request(
+    request = MeasurementRequest(
         mode="full" if full else "quick",
         parts=PARTS if only is None else plan.parts(only),
         ranks=None if ranks is None else whole_number("--ranks", ranks),
@@ -140,7 +140,7 @@ def command(
 
 def _targets(
     arguments: Sequence[str], format: str | None, output: str | None, *, force: bool
-) -> tuple[Target | None, Target | None]:
+) -> tuple[OutputTarget | None, OutputTarget | None]:
     """Where the readable page goes, and where the profile; either may go nowhere."""
     from popmodel.cli.output import target
     from popmodel.report.formats import JSON
@@ -180,7 +180,7 @@ def _folders(words: Sequence[str]) -> list[Path]:
     return [Path(word) for word in words[1:]]
 
 
-def _build(request: Request, page: Target | None) -> None:
+def _build(request: MeasurementRequest, page: OutputTarget | None) -> None:
     from popmodel.api.bench import built
     from popmodel.bench.measurement import tools
     from popmodel.host import hardware
@@ -193,7 +193,12 @@ def _build(request: Request, page: Target | None) -> None:
 
 
 def _write_script(
-    request: Request, system: str, profile: Target | None, *, partly: bool, force: bool
+    request: MeasurementRequest,
+    system: str,
+    profile: OutputTarget | None,
+    *,
+    partly: bool,
+    force: bool,
 ) -> None:
     from popmodel.bench import job_script, run_directory
     from popmodel.bench.measurement import make_plan, open_run, tools
@@ -221,9 +226,9 @@ def _write_script(
 
 def _measure(
     arguments: Sequence[str],
-    request: Request,
-    page: Target | None,
-    profile: Target | None,
+    request: MeasurementRequest,
+    page: OutputTarget | None,
+    profile: OutputTarget | None,
     *,
     partly: bool,
 ) -> None:
@@ -280,7 +285,7 @@ def _keep_earlier(folder: Path) -> None:
         )
 
 
-def _finish(run: Measurement, using: Tools) -> list[Failure]:
+def _finish(run: StoredMeasurement, using: Tools) -> list[Failure]:
     """Do what is left of a measurement, which may be nothing; give the launches given up."""
     from popmodel.bench import suite
     from popmodel.cli.streams import remark
@@ -291,10 +296,10 @@ def _finish(run: Measurement, using: Tools) -> list[Failure]:
     return _follow(run, suite.starter(using.programs, using.mpi))
 
 
-def _follow(run: Measurement, begin: Any) -> list[Failure]:
+def _follow(run: StoredMeasurement, begin: Any) -> list[Failure]:
     """Do what is left of a measurement, drawing how far it is."""
     from popmodel.bench import run_directory, suite
-    from popmodel.cli.progress import Line
+    from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark
     from popmodel.report.bench import progress_line
     from popmodel.units import format_time
@@ -307,7 +312,7 @@ def _follow(run: Measurement, begin: Any) -> list[Failure]:
     if run.plan.is_longer_than_meant:
         seconds = format_time(run.plan.seconds, digits=2)
         remark(f"this may take up to {seconds} on so many cores; --only measures fewer parts")
-    line = Line()
+    line = ProgressLine()
 
     def draw(at: suite.Progress) -> None:
         line.draw(lambda width: progress_line(at.part, at.done, at.all, at.left, width))
@@ -345,7 +350,7 @@ def _warn_of_shortfalls(document: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _kept_when_interrupted(run: Measurement, line: Any) -> Iterator[None]:
+def _kept_when_interrupted(run: StoredMeasurement, line: Any) -> Iterator[None]:
     """Say how to go on when the user or the batch system ends the measurement."""
     from popmodel.cli.streams import remark
 
@@ -362,8 +367,8 @@ def _kept_when_interrupted(run: Measurement, line: Any) -> Iterator[None]:
 def _collect(
     arguments: Sequence[str],
     folders: Sequence[Path],
-    page: Target | None,
-    profile: Target | None,
+    page: OutputTarget | None,
+    profile: OutputTarget | None,
 ) -> None:
     from popmodel.bench import collect
 
@@ -376,8 +381,8 @@ def _show(
     arguments: Sequence[str],
     document: dict[str, Any],
     samples: Sequence[Path],
-    page: Target | None,
-    profile: Target | None,
+    page: OutputTarget | None,
+    profile: OutputTarget | None,
 ) -> None:
     """Write the profile to its file, and the page that shows it."""
     from popmodel import provenance

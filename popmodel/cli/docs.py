@@ -44,7 +44,7 @@ def command(
     from popmodel.api.docs import find, pages, terminal_markdown
     from popmodel.cli.output import terminal_style
     from popmodel.cli.streams import write_out
-    from popmodel.report.blocks import Facts, Note
+    from popmodel.report.blocks import Facts, NoteBlock
     from popmodel.report.manual import page_lines
     from popmodel.report.renderers.terminal import block_lines
 
@@ -55,7 +55,7 @@ def command(
         listed = [f"- `{each.name}`: {each.title}" for each in known]
         if not raw:
             facts = Facts(tuple((each.name, each.title) for each in known))
-            listed = block_lines([(facts,), (Note("popmodel docs PAGE shows a page"),)], style)
+            listed = block_lines([(facts,), (NoteBlock("popmodel docs PAGE shows a page"),)], style)
         write_out("\n".join(listed) + "\n")
         return
     found = find(page)

@@ -16,7 +16,7 @@ from popmodel.errors import FileError, UsageError
 from popmodel.files import expect_writable, refuse_planted, write_bytes
 from popmodel.provenance import stamped
 from popmodel.report import formats
-from popmodel.report.formats import Format
+from popmodel.report.formats import OutputFormat
 from popmodel.report.registry import SHOWN
 from popmodel.report.renderers.colour import depth_of
 from popmodel.report.renderers.tables import Style
@@ -25,14 +25,14 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Target:
+class OutputTarget:
     """Where and how one result is written; `path` is None for standard output.
 
     `arguments` is the command line, which a result states.
     """
 
     arguments: tuple[str, ...]
-    format: Format
+    format: OutputFormat
     path: Path | None
     force: bool
 
@@ -85,14 +85,14 @@ def target(
     *,
     force: bool,
     names: Sequence[str] = FORMATS,
-) -> Target:
+) -> OutputTarget:
     """What ``-o``, ``--format`` and ``--force`` ask for together."""
     known = formats.FORMATS
     format = None
     if format_name is not None:
         format = known[choice("--format", format_name, names)]
     if output is None or output == "-":
-        return Target(tuple(arguments), format or formats.TABLE, None, force)
+        return OutputTarget(tuple(arguments), format or formats.TABLE, None, force)
     path = Path(output)
     by_suffix = {known[name].suffix: known[name] for name in names}.get(path.suffix.lower())
     if by_suffix is None and format is None:
@@ -106,7 +106,7 @@ def target(
             "leave one of them out",
         )
     refuse_existing(path, force=force)
-    return Target(tuple(arguments), format or by_suffix or formats.TABLE, path, force)
+    return OutputTarget(tuple(arguments), format or by_suffix or formats.TABLE, path, force)
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

@@ -12,7 +12,7 @@ PATIENCE = 2.0
 """Seconds that need no explanation."""
 
 
-class Line:
+class ProgressLine:
     """The last line of a terminal, drawn anew again and again; nothing where there is none."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Line:
 @contextmanager
 def counted(what: str) -> Iterator[Callable[[int, int], None]]:
     """Show how many of how many things are done, if that takes more than a moment."""
-    line, begin = Line(), time.monotonic()
+    line, begin = ProgressLine(), time.monotonic()
 
     def step(done: int, total: int) -> None:
         if time.monotonic() - begin >= PATIENCE:

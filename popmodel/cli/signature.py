@@ -24,7 +24,7 @@ from popmodel.cli.options import (
     settings,
     whole_number,
 )
-from popmodel.cli.signature_from import Called, Source
+from popmodel.cli.signature_from import Called, SignatureSource
 from popmodel.errors import UsageError
 
 NameOption: TypeAlias = Annotated[
@@ -133,7 +133,7 @@ def command(
         raise UsageError(f"signature {action} takes no --against", "signature check FILE --against")
     if fail_above is not None and against is None:
         raise UsageError("--fail-above needs --against TRACE", "add --against, or leave it out")
-    source = Source(
+    source = SignatureSource(
         flop_rate=flop_rate_of(flop_rate),
         application=whole_number("--application", application),
         window=window,

@@ -8,13 +8,13 @@ from pathlib import Path
 from popmodel.errors import ThresholdError, UsageError
 from popmodel.values import dataclass
 
-__all__ = ["Called", "Source", "check_against", "run_of", "signature_from"]
+__all__ = ["Called", "SignatureSource", "check_against", "run_of", "signature_from"]
 
 _TOML = ".toml"
 
 
 @dataclass(frozen=True)
-class Source:
+class SignatureSource:
     """What of the traces is meant: as `popmodel.signature_from` takes it."""
 
     flop_rate: float | None
@@ -44,7 +44,7 @@ def run_of(text: str) -> tuple[str, dict[str, float]]:
 def signature_from(
     arguments: Sequence[str],
     texts: Sequence[str],
-    source: Source,
+    source: SignatureSource,
     called: Called,
     common: Mapping[str, float],
     format: str | None,
@@ -96,7 +96,7 @@ def signature_from(
 def check_against(
     arguments: Sequence[str],
     pair: tuple[str, str],
-    source: Source,
+    source: SignatureSource,
     values: Mapping[str, float],
     most: float | None,
     format: str | None,

@@ -31,7 +31,7 @@ EXAMPLES = (
 )
 
 
-class Study(Verb):
+class StudyCommand(Verb):
     """The verb, whose options end where the command begins, which has options of its own."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -41,7 +41,7 @@ class Study(Verb):
         return rest
 
 
-VERB = Study
+VERB = StudyCommand
 
 
 def command(
@@ -166,12 +166,12 @@ def command(
     from popmodel.cli.study_run import carry_out, write_script
     from popmodel.report.study import PLAN
     from popmodel.shell import plain
-    from popmodel.study.request import Request
+    from popmodel.study.request import StudyRequest
 
     goal = goal_of(ctx.obj, None, format, force=force)
     if cores is None:
         raise UsageError("--cores is missing", "try --cores 64")
-    request = Request(
+    request = StudyRequest(
         command=tuple(words or ()),
         cores=tuple(whole_numbers("--cores", cores)),
         settings=_values(set_ or []),

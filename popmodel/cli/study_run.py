@@ -10,35 +10,35 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from popmodel.api.study import Watch
     from popmodel.bench.suite import Progress
-    from popmodel.cli.output import Target
-    from popmodel.cli.progress import Line
-    from popmodel.study.request import Request
+    from popmodel.cli.output import OutputTarget
+    from popmodel.cli.progress import ProgressLine
+    from popmodel.study.request import StudyRequest
 
 
 def carry_out(
-    request: Request, folder: Path, goal: Target, patience: float | None, *, force: bool
+    request: StudyRequest, folder: Path, goal: OutputTarget, patience: float | None, *, force: bool
 ) -> None:
     """Carry a study out, or go on with it, and show what came of it."""
     from popmodel.api.study import study
-    from popmodel.cli.progress import Line
+    from popmodel.cli.progress import ProgressLine
     from popmodel.report.study import VIEWS
     from popmodel.signals import as_exits
 
-    line = Line()
+    line = ProgressLine()
     with _kept_when_interrupted(folder, line), as_exits():
         document = study(request, folder, _watch(line), patience=patience, force=force)
     goal.write(document, VIEWS, [folder / "manifest.json"])
 
 
-def write_script(request: Request, folder: Path, *, force: bool) -> bool:
+def write_script(request: StudyRequest, folder: Path, *, force: bool) -> bool:
     """Write the runs as a job; False if that was done before."""
     from popmodel.api.study import job
-    from popmodel.cli.progress import Line
+    from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark, write_out
     from popmodel.shell import visible
     from popmodel.study.scripts import submit
 
-    line = Line()
+    line = ProgressLine()
     path = job(request, folder, _watch(line), force=force)
     line.clear()
     if path is None:
@@ -49,7 +49,7 @@ def write_script(request: Request, folder: Path, *, force: bool) -> bool:
     return True
 
 
-def _watch(line: Line) -> Watch:
+def _watch(line: ProgressLine) -> Watch:
     from popmodel.api.study import Watch
     from popmodel.cli.streams import remark
     from popmodel.cli.trace_target import tracer
@@ -66,7 +66,7 @@ def _watch(line: Line) -> Watch:
 
 
 @contextmanager
-def _kept_when_interrupted(folder: Path, line: Line) -> Iterator[None]:
+def _kept_when_interrupted(folder: Path, line: ProgressLine) -> Iterator[None]:
     """Say how to go on when the user or the batch system ends the study."""
     from popmodel.cli.streams import remark
     from popmodel.errors import FileError, UsageError

@@ -29,7 +29,7 @@ EXAMPLES = (
 MERGE = "merge"
 
 
-class Traced(Verb):
+class TraceCommand(Verb):
     """The verb, whose options end where the command begins, which has options of its own."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -45,7 +45,7 @@ class Traced(Verb):
         return rest
 
 
-VERB = Traced
+VERB = TraceCommand
 
 
 def command(

@@ -49,12 +49,12 @@ def merged(
     Says how to go on if that does not succeed; where only a merge was asked for, if a signal or the
     user has ended it.
     """
-    from popmodel.cli.progress import Line
+    from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark
     from popmodel.tracer.merge import merge_runs
     from popmodel.tracer.symbols import SourceLines
 
-    line, lines = Line(), SourceLines()
+    line, lines = ProgressLine(), SourceLines()
 
     def draw(done: float) -> None:
         line.draw(lambda width: f"merging {100 * done:3.0f} %"[:width])

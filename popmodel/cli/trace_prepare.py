@@ -71,7 +71,7 @@ def write_script(
     target = target_of(output, command, force=force)
     library = tracer(command)
     warn_of_packaged(library.mpi)
-    job = script.Job(
+    job = script.TracedJob(
         command,
         nodes=sizes["--nodes"] or 1,
         ranks=sizes["--ranks"],

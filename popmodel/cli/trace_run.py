@@ -16,10 +16,10 @@ from popmodel.cli.trace_target import shown, target_of, tracer
 from popmodel.errors import PopmodelError
 
 if TYPE_CHECKING:
-    from popmodel.tracer.commands import Command
+    from popmodel.tracer.commands import TracedCommand
     from popmodel.tracer.environment import Settings
     from popmodel.tracer.library import Library
-    from popmodel.tracer.summary import Costs
+    from popmodel.tracer.summary import TracingCosts
 
 
 def trace(
@@ -79,7 +79,7 @@ def trace(
 
 def _finish(
     arguments: Sequence[str],
-    command: Command,
+    command: TracedCommand,
     raw: Path,
     target: Path,
     library: Library,
@@ -112,7 +112,7 @@ def _finish(
     _say(TABLE.render(stamped(found, arguments), VIEWS, style))
 
 
-def _cost(library: Library, target: Path) -> Costs | None:
+def _cost(library: Library, target: Path) -> TracingCosts | None:
     from popmodel.cli.streams import remark
     from popmodel.tracer.summary import measured_by
 
@@ -144,7 +144,7 @@ _NO_OPENMP = {
 }
 
 
-def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError:
+def _nothing(command: TracedCommand, status: int, settings: Settings) -> PopmodelError:
     """The error for a run of which nothing was recorded."""
     name = command.words[command.start] if command.program is None else command.program.name
     if built := _built_in(command):
@@ -176,7 +176,7 @@ def _nothing(command: Command, status: int, settings: Settings) -> PopmodelError
     )
 
 
-def _built_in(command: Command) -> list[str]:
+def _built_in(command: TracedCommand) -> list[str]:
     from popmodel.tracer.symbols import built_in
 
     return [] if command.program is None else built_in(str(command.program))

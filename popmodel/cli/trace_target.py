@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from popmodel.errors import FileError, UsageError
 
 if TYPE_CHECKING:
-    from popmodel.tracer.commands import Command
+    from popmodel.tracer.commands import TracedCommand
     from popmodel.tracer.library import Library
 
 DEFAULT = "trace.prv.gz"
 
 
-def target_of(output: str | None, command: Command, *, force: bool) -> Path:
+def target_of(output: str | None, command: TracedCommand, *, force: bool) -> Path:
     """Where the trace of a command goes: what the user names, else after its program."""
     named = DEFAULT if command.program is None else f"{command.program.name}.prv.gz"
     return checked(output or named, force=force)
@@ -58,15 +58,15 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def tracer(command: Command | None) -> Library:
+def tracer(command: TracedCommand | None) -> Library:
     """The library for a command; refuses a program that it cannot be loaded into."""
-    from popmodel.cli.progress import Line
+    from popmodel.cli.progress import ProgressLine
     from popmodel.tracer.commands import refuse_untraceable
     from popmodel.tracer.library import find_or_build
 
     if command is not None and command.program is not None:
         refuse_untraceable(command.program)
-    line = Line()
+    line = ProgressLine()
 
     def draw(name: str) -> None:
         line.draw(lambda width: f"building the tracer for {name} (once)"[:width])

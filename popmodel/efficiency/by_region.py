@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.efficiency.measure import Run, analyse
+from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.errors import PartError, PopmodelError
 from popmodel.trace.focus import focused
 from popmodel.trace.info import marked_regions
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -29,20 +29,20 @@ class RegionRun:
     """One region of a run."""
 
     name: str
-    run: Run | None  # What was measured in its occurrences; None where that is not possible
+    run: MeasuredRun | None  # What was measured in its occurrences; None where that is not possible
     problem: str = ""  # Why not
 
 
-def by_region(trace: Trace, part: Part) -> tuple[RegionRun, ...]:
+def by_region(trace: Trace, part: TracePart) -> tuple[RegionRun, ...]:
     """Analyse the regions that the user has marked, those with most time first."""
-    window = focused(trace, Part(part.begin, part.end))[0] if part.has_window else trace
+    window = focused(trace, TracePart(part.begin, part.end))[0] if part.has_window else trace
     names = list(marked_regions(window))
     if not names:
         raise PartError(trace.path, "no regions marked by the user", hint=MARK_REGIONS)
     return tuple(_analysed(trace, replace(part, region=name)) for name in names)
 
 
-def _analysed(trace: Trace, part: Part) -> RegionRun:
+def _analysed(trace: Trace, part: TracePart) -> RegionRun:
     name = str(part.region)
     try:
         return RegionRun(name, analyse(trace, part=part))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from popmodel.simulator import Execution, Program
     from popmodel.trace import Trace
-    from popmodel.trace.calls import Calls
+    from popmodel.trace.calls import CallTable
     from popmodel.trace.records import CallSites
 
 _NS = 1e9
@@ -63,7 +63,7 @@ def measure_call_sites(trace: Trace) -> CallTotals:
     return found
 
 
-def credited_to_probes(program: Program, calls: Calls) -> Program:
+def credited_to_probes(program: Program, calls: CallTable) -> Program:
     """Return a program whose waiting is that of the calls in which the run waited.
 
     Where a process probes or tests for what it then receives, the replay waits in the last of these
@@ -101,7 +101,7 @@ class CallTotals:
         By what is summed up, and by name and site.
     """
 
-    def __init__(self, calls: Calls, sites: CallSites) -> None:
+    def __init__(self, calls: CallTable, sites: CallSites) -> None:
         self.places = sites.places
         self.names = calls.names
         self.totals: dict[str, dict[tuple[int, int], float]] = {

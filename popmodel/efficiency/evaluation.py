@@ -10,8 +10,8 @@ import numpy as np
 
 from popmodel.efficiency.aggregates import AGGREGATES, REASONS
 from popmodel.efficiency.family import (
-    Evaluation,
     Family,
+    FamilyEvaluation,
     IdentityError,
     Metric,
     SampledEvaluation,
@@ -27,13 +27,13 @@ TOLERANCE = 1e-9
 
 def evaluate(
     family: Family, aggregates: Mapping[str, float], absent: Mapping[str, str]
-) -> Evaluation:
+) -> FamilyEvaluation:
     """Compute all metrics of one run: `Family.evaluate`."""
     computed, reasons = _compute(family, aggregates, absent)
     values = {name: float(value) for name, value in computed.items()}
     known = {**aggregates, **values}
     notes = (*_due_notes(family, known), *_contradictions(family, values, known))
-    return Evaluation(family, values, reasons, notes)
+    return FamilyEvaluation(family, values, reasons, notes)
 
 
 def evaluate_samples(

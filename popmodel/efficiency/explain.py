@@ -13,7 +13,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Term:
+class ExplainedTerm:
     """A symbol of a formula and what it stands for; ``unit`` is empty for a metric."""
 
     symbol: str
@@ -31,7 +31,7 @@ class Definition:
     use: str
     name: str  # Name of the metric
     formula: str  # The formula with symbols and names in full
-    terms: tuple[Term, ...]  # Every symbol of the formula
+    terms: tuple[ExplainedTerm, ...]  # Every symbol of the formula
     # What it says, what to look at when it is low, and where it is defined.
     meaning: str
     advice: str
@@ -149,11 +149,11 @@ def _in_order(metric: Metric) -> list[str]:
     return [word for word in dict.fromkeys(words) if word in metric.formula.names]
 
 
-def _term(family: Family, name: str) -> Term:
+def _term(family: Family, name: str) -> ExplainedTerm:
     if name in family.metrics:
-        return Term(family.metrics[name].name, family.metrics[name].meaning, "")
+        return ExplainedTerm(family.metrics[name].name, family.metrics[name].meaning, "")
     aggregate = AGGREGATES[name]
-    return Term(aggregate.symbol, aggregate.meaning, aggregate.unit)
+    return ExplainedTerm(aggregate.symbol, aggregate.meaning, aggregate.unit)
 
 
 def _absences(family: Family, id: str) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ class Decomposition:
 
 
 @dataclass(frozen=True)
-class Note:
+class FamilyNote:
     """A remark that is due whenever a condition holds; always, if there is none."""
 
     text: str
@@ -95,7 +95,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Line:
+class FamilyLine:
     """One line of a displayed tree."""
 
     depth: int
@@ -108,11 +108,11 @@ class Walk:
     """A tree in display order. The first walk of a family has no heading."""
 
     heading: str | None
-    rows: tuple[Line, ...]
+    rows: tuple[FamilyLine, ...]
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class FamilyEvaluation:
     """The metrics of one run."""
 
     family: Family  # Whose metrics they are
@@ -131,7 +131,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class SampledEvaluation:
-    """The metrics of many equally likely runs: as `Evaluation`, with one array per metric."""
+    """The metrics of many equally likely runs: as `FamilyEvaluation`, with one array per metric."""
 
     family: Family
     values: dict[str, NDArray[np.float64]]
@@ -153,7 +153,7 @@ class Family:
     metrics: Mapping[str, Metric]  # By id, in the order of the file
     # The first one of a metric is the one that the tree shows.
     decompositions: tuple[Decomposition, ...]
-    notes: tuple[Note, ...]  # Remarks that depend on the values
+    notes: tuple[FamilyNote, ...]  # Remarks that depend on the values
     order: tuple[str, ...]  # The ids such that a formula comes after those it uses
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ class Family:
 
     def evaluate(
         self, aggregates: Mapping[str, float], absent: Mapping[str, str] | None = None
-    ) -> Evaluation:
+    ) -> FamilyEvaluation:
         """Compute all metrics of one run."""
         from popmodel.efficiency.evaluation import evaluate
 
@@ -213,11 +213,11 @@ class Family:
             if each.parent in explained:
                 parts = [part for part in each.parts if part in self.metrics]
                 below = [row for part in parts for row in self._rows(part, 1, expanded)]
-                walks.append(Walk(equation(self, each), (Line(0, each.parent), *below)))
+                walks.append(Walk(equation(self, each), (FamilyLine(0, each.parent), *below)))
             explained.add(each.parent)
         return tuple(walks)
 
-    def lowest_leaf(self, evaluation: Evaluation) -> Metric | None:
+    def lowest_leaf(self, evaluation: FamilyEvaluation) -> Metric | None:
         """The lowest metric below `search` that no present metric explains further.
 
         Views are not considered. None if no metric has a value.
@@ -235,8 +235,8 @@ class Family:
         if len(leaves) == before and metric in values:
             leaves.append(metric)
 
-    def _rows(self, metric: str, depth: int, expanded: set[str]) -> Iterator[Line]:
-        yield Line(depth, metric)
+    def _rows(self, metric: str, depth: int, expanded: set[str]) -> Iterator[FamilyLine]:
+        yield FamilyLine(depth, metric)
         if metric in expanded:
             return
         expanded.add(metric)
@@ -244,7 +244,7 @@ class Family:
             yield from self._rows(part, depth + 1, expanded)
         for id, other in self.metrics.items():
             if other.view_of == metric:
-                yield Line(depth + 1, id, view=True)
+                yield FamilyLine(depth + 1, id, view=True)
 
 
 def label(family: Family, name: str) -> str:

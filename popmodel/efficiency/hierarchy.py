@@ -20,12 +20,12 @@ from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.family import (
     CAUSES,
     Decomposition,
-    Evaluation,
     Family,
+    FamilyEvaluation,
+    FamilyLine,
+    FamilyNote,
     IdentityError,
-    Line,
     Metric,
-    Note,
     SampledEvaluation,
     Walk,
 )
@@ -34,12 +34,12 @@ from popmodel.expressions import Expression, ExpressionError, parse
 
 __all__ = [
     "Decomposition",
-    "Evaluation",
     "Family",
+    "FamilyEvaluation",
+    "FamilyLine",
+    "FamilyNote",
     "IdentityError",
-    "Line",
     "Metric",
-    "Note",
     "SampledEvaluation",
     "Walk",
     "load_families",
@@ -115,10 +115,10 @@ def read_family(path: str | os.PathLike[str]) -> Family:
     """Read a family and check it."""
     text = read_text(path)
     table = parse_toml(text, path)
-    return _Reader(os.fspath(path), text).family(table)
+    return _FamilyReader(os.fspath(path), text).family(table)
 
 
-class _Reader:
+class _FamilyReader:
     """Turns the tables of one file into a `Family`; knows the file for its messages."""
 
     def __init__(self, path: str, text: str) -> None:
@@ -235,12 +235,12 @@ class _Reader:
         )
         return Decomposition(parent, entry["by"], tuple(parts), entry["proved"])
 
-    def note(self, entry: dict[str, Any], names: Collection[str], index: int) -> Note:
+    def note(self, entry: dict[str, Any], names: Collection[str], index: int) -> FamilyNote:
         if "when" not in entry:
-            return Note(_one_line(entry["text"]))
+            return FamilyNote(_one_line(entry["text"]))
         when = self.expression(entry["when"], "condition of the note", "note", index)
         self.check_known(sorted(when.names), names, "the condition of the note uses", "note", index)
-        return Note(_one_line(entry["text"]), when)
+        return FamilyNote(_one_line(entry["text"]), when)
 
     def expression(self, text: str, what: str, kind: str, index: int) -> Expression:
         try:

@@ -21,10 +21,10 @@ from popmodel.trace.blocks import walk_locations
 from popmodel.trace.calls import call_times
 from popmodel.trace.caveats import caveats
 from popmodel.trace.event import Event
-from popmodel.trace.focus import Focus, focused
+from popmodel.trace.focus import TraceFocus, focused
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.locks import WithoutWaits, summed_waits
-from popmodel.trace.part import PROGRAM, Part
+from popmodel.trace.part import PROGRAM, TracePart
 from popmodel.trace.regions import ParallelRegions, parallel_regions
 from popmodel.trace.runtime import longest, state_ends, state_times
 from popmodel.trace.states import RUNNING
@@ -89,7 +89,7 @@ _SHOWN = 5e-4  # share of all thread time that changes the digits of an efficien
 
 
 @dataclass(frozen=True)
-class Run:
+class MeasuredRun:
     """A measured run."""
 
     trace: str  # Path of the trace
@@ -97,7 +97,7 @@ class Run:
     notes: tuple[str, ...]  # What the replay treated as computation or omitted, one line each
     # What limits the numbers, the most important first, one sentence each; shown above them.
     caveats: tuple[str, ...] = ()
-    window: Focus | None = None  # The analysed window; None if the run is not from a trace
+    window: TraceFocus | None = None  # The analysed window; None if the run is not from a trace
     call_sites: tuple[CallSite, ...] = ()  # Call sites of MPI, by descending time
     evidence: Evidence = Evidence()  # Further evidence about the causes of losses
 
@@ -105,7 +105,9 @@ class Run:
         return cut(f"<Run {self.trace}: {self.observables.summary}>")
 
 
-def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = PROGRAM) -> Run:
+def analyse(
+    trace: Trace, network: Network = PRESETS["ideal"], *, part: TracePart = PROGRAM
+) -> MeasuredRun:
     """Measure a run, and replay it on an ideal network for its ideal runtime.
 
     By default from the end of MPI_Init on the last rank to the start of MPI_Finalize on the first;
@@ -130,7 +132,7 @@ def analyse(trace: Trace, network: Network = PRESETS["ideal"], *, part: Part = P
     sites = calls.sites(total * trace.locations, ideal)
     transferred = ideal is not None and ideal[1].runtime < _QUICK * run.runtime
     evidence = gather(trace, serial, ideal[0] if ideal and transferred else None)
-    return Run(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
+    return MeasuredRun(trace.path, run, tuple(said), tuple(first), window, sites, evidence)
 
 
 def before_replay(trace: Trace) -> Observables:

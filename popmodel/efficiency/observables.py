@@ -36,7 +36,7 @@ worked for a noticeable time without one would bias every scaling metric.
 
 
 @dataclass(frozen=True)
-class Region:
+class RegionObservables:
     """One OpenMP parallel region of the source, over all its instances and processes."""
 
     name: str  # The outlined function or the line, as the trace names it
@@ -94,7 +94,7 @@ class Observables:
     openmp_synchronisation: float | None = None
     openmp_scheduling: float | None = None
     openmp_mpi: float | None = None
-    regions: tuple[Region, ...] = ()  # The parallel regions one by one
+    regions: tuple[RegionObservables, ...] = ()  # The parallel regions one by one
     # For each missing quantity the reason. Reasons that the other arguments imply (no MPI calls,
     # counters that did not count) are added.
     absent: Mapping[str, str] = field(default_factory=dict)

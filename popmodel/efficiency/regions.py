@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.efficiency.observables import Region
+from popmodel.efficiency.observables import RegionObservables
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.regions import ParallelRegions, locked, synchronisation
 from popmodel.trace.states import SYNCHRONISING
@@ -42,7 +42,7 @@ class RegionTimes:
     # Idle thread time of the teams as TALP divides it, summed, ns.
     idle_imbalance: int
     idle_scheduling: int
-    regions: tuple[Region, ...]  # By cost, the highest first
+    regions: tuple[RegionObservables, ...]  # By cost, the highest first
 
 
 def measure_regions(
@@ -173,13 +173,13 @@ def _blocks(threads: NDArray[np.int64]) -> Iterator[slice]:
 
 def _by_cost(
     names: Sequence[str], sums: NDArray[np.float64], counts: NDArray[np.int64]
-) -> tuple[Region, ...]:
+) -> tuple[RegionObservables, ...]:
     regions = []
     for name, values, count in zip(names, sums.tolist(), counts.tolist(), strict=True):
         column = dict(zip(COLUMNS, values, strict=True))
         busiest = column["max_useful"]
         regions.append(
-            Region(
+            RegionObservables(
                 name=name,
                 count=count,
                 wall=column["wall"] / _NS,

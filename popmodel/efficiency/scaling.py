@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Literal, TypeVar
 
 from popmodel.efficiency.aggregates import REASONS
-from popmodel.efficiency.family import Evaluation
+from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value
@@ -66,7 +66,9 @@ class Scaling:
     mode: Mode  # Whether all runs do the same work, or work that grows with the cores
     reference: int  # Index of the reference run
     why: str  # Why this mode and this reference, in words
-    evaluations: tuple[Evaluation, ...]  # The metrics of family ``scaling``, one evaluation per run
+    evaluations: tuple[
+        FamilyEvaluation, ...
+    ]  # The metrics of family ``scaling``, one evaluation per run
     # Whether the run or its reference has processes with several threads.
     threaded: tuple[bool, ...]
     # Signs that the runs did not do the work that the comparison assumes.
@@ -102,7 +104,7 @@ _OF_ALL_THREADS = (
 )
 
 
-def evaluate_all(run: Comparable, scaled: Scaling, index: int) -> dict[str, Evaluation]:
+def evaluate_all(run: Comparable, scaled: Scaling, index: int) -> dict[str, FamilyEvaluation]:
     """Evaluate every family for one of the compared runs."""
     values = {**run.aggregates, **scaled.aggregates(index)}
     absent = {**run.absent, **scaled.absent(index)}
@@ -294,7 +296,7 @@ def _grows(runs: Sequence[Comparable], reference: int, mode: Mode) -> list[str]:
     return ["the total useful time grows with the cores: if the work does too, use --scaling weak"]
 
 
-def _implausible(evaluations: Sequence[Evaluation]) -> list[str]:
+def _implausible(evaluations: Sequence[FamilyEvaluation]) -> list[str]:
     """A doubt where the runs hardly did the same work."""
     found = [each.values[_NAME] for each in evaluations if each.values.get(_NAME, 0) > 0]
     extreme = max(found, key=lambda value: max(value, 1 / value), default=1.0)

@@ -17,7 +17,7 @@ FAMILY = "hybrid-additive"
 
 
 @dataclass(frozen=True)
-class Term:
+class FamilyTerm:
     """A part of the runtime."""
 
     name: str  # Its key in documents
@@ -25,18 +25,18 @@ class Term:
     metric: str  # The efficiency of `FAMILY` that it follows from
 
 
-USEFUL = Term("useful", "useful (computing, memory)", "parallel_efficiency")
-COMMUNICATION = Term("communication", "communication", "process_communication_efficiency")
-TRANSFER = Term("transfer", "transfer", "process_transfer_efficiency")
-SERIALISATION = Term("serialisation", "serialisation", "process_serialisation_efficiency")
+USEFUL = FamilyTerm("useful", "useful (computing, memory)", "parallel_efficiency")
+COMMUNICATION = FamilyTerm("communication", "communication", "process_communication_efficiency")
+TRANSFER = FamilyTerm("transfer", "transfer", "process_transfer_efficiency")
+SERIALISATION = FamilyTerm("serialisation", "serialisation", "process_serialisation_efficiency")
 TERMS = (
     USEFUL,
-    Term("imbalance", "process imbalance", "process_load_balance"),
+    FamilyTerm("imbalance", "process imbalance", "process_load_balance"),
     COMMUNICATION,
     TRANSFER,
     SERIALISATION,
-    Term("regions", "OpenMP regions", "openmp_region_efficiency"),
-    Term("serial", "OpenMP threads idle", "serial_region_efficiency"),
+    FamilyTerm("regions", "OpenMP regions", "openmp_region_efficiency"),
+    FamilyTerm("serial", "OpenMP threads idle", "serial_region_efficiency"),
 )
 """All of them; communication is transfer and serialisation together, where no replay parts it."""
 
@@ -51,7 +51,7 @@ def terms(runtime: Value, metrics: Mapping[str, Value]) -> dict[str, Value]:
     return found
 
 
-def leaves(known: Mapping[str, object]) -> list[Term]:
+def leaves(known: Mapping[str, object]) -> list[FamilyTerm]:
     """Return the terms among those known that add up: communication in parts where it has them."""
     parted = TRANSFER.name in known and SERIALISATION.name in known
     without = {COMMUNICATION} if parted else {TRANSFER, SERIALISATION}

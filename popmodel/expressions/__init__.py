@@ -68,7 +68,7 @@ class Expression:
         import numpy as np
 
         from popmodel.expressions.compiled import of_numbers, traced_functions
-        from popmodel.expressions.traced import Traced
+        from popmodel.expressions.traced import TracedExpression
 
         for name in self._further - further.keys():
             raise ExpressionError(self.text, f"function {name!r} is not defined")
@@ -79,7 +79,7 @@ class Expression:
             else np.asarray(value, dtype=np.float64)[()]
             for name, value in given.items()
         }
-        if any(isinstance(each, Traced) for each in given.values()) and not any(
+        if any(isinstance(each, TracedExpression) for each in given.values()) and not any(
             each.ndim for each in environment.values()
         ):
             return of_numbers(self._tree)(given, traced_functions(), further)
@@ -87,7 +87,9 @@ class Expression:
             found = self.elementwise(environment, further)
             if isinstance(found, float) and math.isfinite(found):  # nearly all are
                 return float(found)
-            if isinstance(found, Traced):  # of a function: none of the names has a formula
+            if isinstance(
+                found, TracedExpression
+            ):  # of a function: none of the names has a formula
                 return found
             result = np.asarray(found)
             if result.dtype != bool and not np.isfinite(result).all():

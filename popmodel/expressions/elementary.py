@@ -14,9 +14,9 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.expressions.traced import Traced
+    from popmodel.expressions.traced import TracedExpression
 
-Value: TypeAlias = "float | NDArray[np.float64] | Traced"
+Value: TypeAlias = "float | NDArray[np.float64] | TracedExpression"
 """A quantity of the model: a number, the number in every draw, or one that knows its formula."""
 
 Condition: TypeAlias = "bool | np.bool_ | NDArray[np.bool_]"

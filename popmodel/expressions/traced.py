@@ -17,7 +17,7 @@ from typing import Any
 _LARGEST_DENOMINATOR = 64  # 1/3 and 0.125 are shown as fractions, 0.035 as it is
 
 
-class Traced:
+class TracedExpression:
     """A number with the formula that gave it."""
 
     __slots__ = ("formula", "value")
@@ -27,13 +27,15 @@ class Traced:
         self.formula = formula
 
     def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
-        if isinstance(other, Traced):
-            return Traced(
+        if isinstance(other, TracedExpression):
+            return TracedExpression(
                 operation(self.value, other.value), operation(self.formula, other.formula)
             )
         if not _is_number(other):
             return NotImplemented
-        return Traced(operation(self.value, float(other)), operation(self.formula, exact(other)))
+        return TracedExpression(
+            operation(self.value, float(other)), operation(self.formula, exact(other))
+        )
 
     def _after(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
         return self._with(other, lambda a, b: operation(b, a))
@@ -80,46 +82,46 @@ class Traced:
     def __rmod__(self, other: Any) -> Any:
         return other - other // self * self
 
-    def __neg__(self) -> Traced:
-        return Traced(-self.value, -self.formula)
+    def __neg__(self) -> TracedExpression:
+        return TracedExpression(-self.value, -self.formula)
 
-    def __pos__(self) -> Traced:
+    def __pos__(self) -> TracedExpression:
         return self
 
-    def __abs__(self) -> Traced:
+    def __abs__(self) -> TracedExpression:
         return self if self.value >= 0 else -self
 
     # NumPy calls these for its functions of the same names
 
-    def sqrt(self) -> Traced:
+    def sqrt(self) -> TracedExpression:
         """Return the square root."""
         import sympy
 
-        return Traced(_quietly(math.sqrt, self.value), sympy.sqrt(self.formula))
+        return TracedExpression(_quietly(math.sqrt, self.value), sympy.sqrt(self.formula))
 
-    def log(self) -> Traced:
+    def log(self) -> TracedExpression:
         """Return the natural logarithm."""
         import sympy
 
-        return Traced(_quietly(math.log, self.value), sympy.log(self.formula))
+        return TracedExpression(_quietly(math.log, self.value), sympy.log(self.formula))
 
-    def exp(self) -> Traced:
+    def exp(self) -> TracedExpression:
         """Return the exponential."""
         import sympy
 
-        return Traced(_quietly(math.exp, self.value), sympy.exp(self.formula))
+        return TracedExpression(_quietly(math.exp, self.value), sympy.exp(self.formula))
 
-    def ceil(self) -> Traced:
+    def ceil(self) -> TracedExpression:
         """Round up."""
         import sympy
 
-        return Traced(_rounded(math.ceil, self.value), sympy.ceiling(self.formula))
+        return TracedExpression(_rounded(math.ceil, self.value), sympy.ceiling(self.formula))
 
-    def floor(self) -> Traced:
+    def floor(self) -> TracedExpression:
         """Round down."""
         import sympy
 
-        return Traced(_rounded(math.floor, self.value), sympy.floor(self.formula))
+        return TracedExpression(_rounded(math.floor, self.value), sympy.floor(self.formula))
 
     __ceil__ = ceil
     __floor__ = floor
@@ -139,7 +141,7 @@ class Traced:
         return hash(self.value)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Traced):
+        if isinstance(other, TracedExpression):
             return self.value == other.value
         return self.value == other
 
@@ -167,13 +169,15 @@ def named(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
     For what is computed by a procedure: a formula of its steps would say nothing.
     """
-    if not any(isinstance(one, Traced) for one in arguments):
+    if not any(isinstance(one, TracedExpression) for one in arguments):
         return function(*arguments)
     import sympy
 
-    values = [one.value if isinstance(one, Traced) else one for one in arguments]
-    formulas = [one.formula if isinstance(one, Traced) else exact(one) for one in arguments]
-    return Traced(function(*values), sympy.Function(name)(*formulas))
+    values = [one.value if isinstance(one, TracedExpression) else one for one in arguments]
+    formulas = [
+        one.formula if isinstance(one, TracedExpression) else exact(one) for one in arguments
+    ]
+    return TracedExpression(function(*values), sympy.Function(name)(*formulas))
 
 
 def exact(number: Any) -> Any:
@@ -194,8 +198,8 @@ def log2(number: Any) -> Any:
     import sympy
 
     return (
-        number.log() / Traced(2.0, sympy.Integer(2)).log()
-        if isinstance(number, Traced)
+        number.log() / TracedExpression(2.0, sympy.Integer(2)).log()
+        if isinstance(number, TracedExpression)
         else math.log2(number)
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from popmodel.fit.candidates import normal
 from popmodel.fit.least_squares import fit_two
-from popmodel.fit.samples import Array, Points, Sample, points_of
+from popmodel.fit.samples import Array, LawPoints, Sample, points_of
 
 
 def nearest(runs: Sequence[Sample], processes: int, threads: int) -> float:
@@ -91,7 +91,7 @@ def normal_form(runs: Sequence[Sample], processes: int, threads: int) -> float:
 
 
 def _of_terms(
-    terms: Callable[[Array], tuple[Array, Array]], cores: Array, points: Points, target: int
+    terms: Callable[[Array], tuple[Array, Array]], cores: Array, points: LawPoints, target: int
 ) -> float:
     """The best sum of two terms, at a number of cores."""
     first, second = terms(cores)
@@ -127,7 +127,7 @@ def _nearest(runs: Sequence[Sample], processes: int, threads: int) -> Sample:
     return min(runs, key=distance)
 
 
-def _by_cores(runs: Sequence[Sample]) -> tuple[Array, Points]:
+def _by_cores(runs: Sequence[Sample]) -> tuple[Array, LawPoints]:
     """Runs by all of their cores; those with the same number count as repeats."""
     points = points_of(
         [Sample(run.processes * run.threads, 1, run.value, {}, run.relative_error) for run in runs]

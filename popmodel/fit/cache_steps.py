@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from popmodel.fit.candidates import LAST, Form
-from popmodel.fit.samples import Array, Points
-from popmodel.fit.terms import Term, number, product
+from popmodel.fit.samples import Array, LawPoints
+from popmodel.fit.terms import LawTerm, number, product
 
 _STEEP = (1, 2, 4)
 """Exponents q that are tried: from random to nearly regular use of the data."""
@@ -25,7 +25,7 @@ _MOST = 12
 """Capacities that are tried at most."""
 
 
-def edged(points: Points, works: Sequence[Form]) -> list[Form]:
+def edged(points: LawPoints, works: Sequence[Form]) -> list[Form]:
     """Return forms of work with an edge of a cache."""
     found: list[Form] = []
     for work in works:
@@ -39,7 +39,7 @@ def edged(points: Points, works: Sequence[Form]) -> list[Form]:
     return found
 
 
-def _sizes(work: Term) -> list[Term]:
+def _sizes(work: LawTerm) -> list[LawTerm]:
     """What the data may go with: the work of a process, and that of all where the problem grows."""
     factors = work.factors or {}
     whole = product({name: one for name, one in factors.items() if name not in ("P", "T")})
@@ -54,8 +54,8 @@ def _capacities(sizes: Array) -> list[float]:
     return [float(f"{one:.{_DIGITS}g}") for one in middles[::step]]
 
 
-def _beyond(work: Term, size: Term, capacity: float, steep: int) -> Term:
+def _beyond(work: LawTerm, size: LawTerm, capacity: float, steep: int) -> LawTerm:
     over = size.text if size.text.isidentifier() else f"({size.text})"
     ratio = f"({number(capacity)}/{over})"
     beyond = ratio if steep == 1 else f"{ratio}**{steep}"
-    return Term(f"{work.text}/(1 + {beyond})", None)
+    return LawTerm(f"{work.text}/(1 + {beyond})", None)

@@ -19,8 +19,8 @@ from itertools import product as every
 
 import numpy as np
 
-from popmodel.fit.samples import Points
-from popmodel.fit.terms import Factors, Term, form_text, read_form
+from popmodel.fit.samples import LawPoints
+from popmodel.fit.terms import Factors, LawTerm, form_text, read_form
 from popmodel.fit.terms import product as product_of
 from popmodel.values import dataclass
 
@@ -75,7 +75,7 @@ _NORMAL_LOGS = (0, 1, 2)
 class Form:
     """A sum of one or two terms."""
 
-    terms: tuple[Term, ...]  # One or two
+    terms: tuple[LawTerm, ...]  # One or two
     prior: float  # Logarithm of how likely it is before any run
 
     @property
@@ -84,7 +84,7 @@ class Form:
         return form_text(self.terms)
 
 
-def physical(points: Points, hints: Sequence[str]) -> tuple[Form, ...]:
+def physical(points: LawPoints, hints: Sequence[str]) -> tuple[Form, ...]:
     """Return the forms that physics suggests for what varies between points.
 
     Terms of a sum differ in one variable, those beside a likely one in any.
@@ -122,7 +122,7 @@ def _physical(names: tuple[str, ...], hints: tuple[str, ...], in_steps: bool) ->
         terms.setdefault(first.text, first)
     found: dict[tuple[str, ...], Form] = {}
 
-    def prior_of(*sum_: Term) -> float:
+    def prior_of(*sum_: LawTerm) -> float:
         bonus = [likely[term.text] for term in sum_ if term.text in likely]
         others = sum(own.get(term.text, 0.0) for term in sum_ if term.text not in likely)
         if len(sum_) == 1:
@@ -147,7 +147,7 @@ def _physical(names: tuple[str, ...], hints: tuple[str, ...], in_steps: bool) ->
     return tuple(found.values())
 
 
-def stays_for(points: Points, hints: Sequence[str]) -> Term:
+def stays_for(points: LawPoints, hints: Sequence[str]) -> LawTerm:
     """Return the term that does not depend on what varies between points."""
     return product_of(_fixed(hints, points.varied))
 
@@ -179,7 +179,7 @@ def normal(variable: str, factors: Factors) -> tuple[Form, ...]:
     return tuple(found.values())
 
 
-def _differ(first: Term, second: Term) -> int:
+def _differ(first: LawTerm, second: LawTerm) -> int:
     """Number of variables in which two products differ; other formulas are of one variable."""
     if first.factors is None or second.factors is None:
         return 1
@@ -200,7 +200,7 @@ def _fixed(hints: Sequence[str], varied: Iterable[str]) -> dict[str, Factor]:
 @lru_cache(maxsize=16)
 def _products(
     varied: tuple[str, ...], fixed: tuple[tuple[str, Factor], ...]
-) -> tuple[tuple[Term, float], ...]:
+) -> tuple[tuple[LawTerm, float], ...]:
     """Products of a factor of each variable, with their priors."""
     own = {"P": PROCESSES, "T": THREADS}
     choices = [own.get(name, PARAMETERS) for name in varied]

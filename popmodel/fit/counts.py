@@ -11,7 +11,7 @@ import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.fit.law import ASSUMED, FIT
-from popmodel.fit.samples import Array, Points, Sample, described, points_of
+from popmodel.fit.samples import Array, LawPoints, Sample, described, points_of
 from popmodel.fit.terms import number
 from popmodel.values import dataclass
 
@@ -93,7 +93,7 @@ def exact_law(
 
 
 def _formulas(
-    points: Points, hints: Sequence[str], likely: Sequence[str], *, rounded: bool
+    points: LawPoints, hints: Sequence[str], likely: Sequence[str], *, rounded: bool
 ) -> Iterator[tuple[str, int, str]]:
     """Formulas that give the counts, simplest first, their numbers of constants, and of what."""
     values = points.values
@@ -139,7 +139,7 @@ def _rounded(text: str, at: Array, values: Array) -> Iterator[tuple[str, int, st
         yield _times(Fraction(most // step * step), text), 1, text
 
 
-def _tests(shape: str, points: Points) -> int:
+def _tests(shape: str, points: LawPoints) -> int:
     """How many points tell something of a formula: those at which it differs; all, of a constant.
 
     >>> from popmodel.fit.samples import Sample, points_of
@@ -159,7 +159,7 @@ def _multiple(text: str, at: Array, values: Array, empty: Array) -> Iterator[tup
         yield _times(factor, text), 1, text
 
 
-def _shapes(points: Points) -> Iterator[str]:
+def _shapes(points: LawPoints) -> Iterator[str]:
     """Formulas of what was varied, simplest first."""
     varied = points.varied
     yield from varied
@@ -171,7 +171,7 @@ def _shapes(points: Points) -> Iterator[str]:
     yield from (f"{one}/{other}" for one in varied for other in varied if one != other)
 
 
-def _at(text: str, points: Points) -> Array | None:
+def _at(text: str, points: LawPoints) -> Array | None:
     expression = parse(text)
     if not expression.names <= points.configurations.keys():
         return None
@@ -210,7 +210,7 @@ def _sum(start: Fraction, slope: Fraction, text: str) -> str:
     return f"{shown} {sign} {abs(start)}"
 
 
-def _differs(one: str, other: str, points: Points) -> dict[str, float] | None:
+def _differs(one: str, other: str, points: LawPoints) -> dict[str, float] | None:
     """A configuration at which two formulas differ; None if they do at none that is tried."""
     home = points.configuration(0)
     first, second = parse(one), parse(other)

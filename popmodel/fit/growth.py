@@ -24,7 +24,7 @@ _PULL = 2.6  # residual in standard deviations, from which no exponent fits
 
 
 @dataclass(frozen=True)
-class Growth:
+class LawGrowth:
     """Imbalance between processes by their number."""
 
     cv: Constant  # Coefficient of variation at the reference
@@ -37,7 +37,7 @@ class Growth:
         return self.cv.value * math.pow(processes / self.reference_processes, self.exponent.value)
 
 
-def growth(samples: Sequence[Sample]) -> Growth:
+def growth(samples: Sequence[Sample]) -> LawGrowth:
     """Fit the growth of an imbalance."""
     usable = [one for one in samples if one.processes > 1]
     if not usable:
@@ -47,7 +47,7 @@ def growth(samples: Sequence[Sample]) -> Growth:
     if not above:
         reference = max(one.processes for one in usable)
         zero = Constant(0.0, 0.0, 0.0, FIT, f"variation between {reference} processes")
-        return Growth(zero, reference, Constant(0.0, 0.0, LARGEST, ASSUMED, _MEANING), ())
+        return LawGrowth(zero, reference, Constant(0.0, 0.0, LARGEST, ASSUMED, _MEANING), ())
     if len(above) < len(usable):
         places = ", ".join(str(one.processes) for one in usable if not one.value)
         notes.append(f"no imbalance at P = {places}, left out")
@@ -88,7 +88,7 @@ def growth(samples: Sequence[Sample]) -> Growth:
         FIT if len(above) > 1 else TRACE,
         f"variation between {reference} processes",
     )
-    return Growth(cv, reference, exponent, tuple(notes))
+    return LawGrowth(cv, reference, exponent, tuple(notes))
 
 
 _MEANING = "growth of the imbalance with the number of processes"

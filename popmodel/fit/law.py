@@ -19,8 +19,8 @@ import numpy as np
 from popmodel.fit.cache_steps import edged
 from popmodel.fit.candidates import Form, given, is_of_grid, physical
 from popmodel.fit.mixture import ASSUMED_DRIFT, Mixture, mixture, weighted_quantiles
-from popmodel.fit.samples import END, Array, Interval, Points, Sample, described, points_of
-from popmodel.fit.terms import Term, number, read_form
+from popmodel.fit.samples import END, Array, Interval, LawPoints, Sample, described, points_of
+from popmodel.fit.terms import LawTerm, number, read_form
 from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
@@ -80,7 +80,7 @@ class Law:
     tells: Mapping[str, float] | None
     # What the form is off at the points beside their errors, as a logarithm.
     discrepancy: float = field(default=0.0, repr=False)
-    _terms: tuple[Term, ...] = field(default=(), repr=False)
+    _terms: tuple[LawTerm, ...] = field(default=(), repr=False)
     _ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     def at(
@@ -181,7 +181,7 @@ def law(
     return _with_powers(bare, points, places, ends)
 
 
-def _zero(points: Points) -> Law:
+def _zero(points: LawPoints) -> Law:
     home = points.configuration(points.middle)
     note = () if len(points) > 1 else (f"0 at the only point, {described(home)}",)
     origin = FIT if len(points) > 1 else ASSUMED
@@ -189,12 +189,12 @@ def _zero(points: Points) -> Law:
 
 
 def _above_zero(
-    points: Points,
+    points: LawPoints,
     zero: np.typing.NDArray[np.bool_],
     forms: Sequence[str] | None,
     hints: Sequence[str],
     notes: list[str],
-) -> tuple[Points, Sequence[str] | None, Sequence[str]]:
+) -> tuple[LawPoints, Sequence[str] | None, Sequence[str]]:
     """Points above 0, and those of the forms and hints that are 0 where values are.
 
     One point above 0 tests no such form: it has the hinted one, as if there were no others.
@@ -219,7 +219,7 @@ def _above_zero(
     return others, forms, hints
 
 
-def _of_one(points: Points, hints: Sequence[str], notes: list[str]) -> str:
+def _of_one(points: LawPoints, hints: Sequence[str], notes: list[str]) -> str:
     """The first hinted form that is above 0 at the only point."""
     for text in (*hints, "1"):
         terms = read_form(text)
@@ -250,7 +250,7 @@ def _with_edges(found: Mixture) -> Mixture:
     return mixture(points, (*found.forms, *more), found.reference) if more else found
 
 
-def _probes(points: Points) -> dict[str, Array]:
+def _probes(points: LawPoints) -> dict[str, Array]:
     """Places beyond the points: by one variable after the other, from where all are largest."""
     columns = points.configurations
     names = [name for name in points.varied if not is_of_grid(name)]
@@ -308,7 +308,7 @@ def _told(
     )  # fmt: skip
 
 
-def _with_powers(bare: Law, points: Points, places: Mapping[str, Array], ends: Array) -> Law:
+def _with_powers(bare: Law, points: LawPoints, places: Mapping[str, Array], ends: Array) -> Law:
     """Add what is left open beyond the points, as powers of the distance, and the formula."""
     constants = dict(bare.constants)
     names = set().union(*(term.names for term in bare._terms)) | {"P"}
@@ -380,7 +380,7 @@ def _contradictions(found: Mixture, shown: int) -> list[str]:
     return []
 
 
-def _unvaried(points: Points, form: Form) -> list[str]:
+def _unvaried(points: LawPoints, form: Form) -> list[str]:
     """Say which dependence is assumed because nothing was varied."""
     names = set().union(*(term.names for term in form.terms))
     return [
@@ -413,7 +413,7 @@ def would_tell(found: Mixture, shown: int) -> tuple[Mapping[str, float] | None, 
     ]
 
 
-def _further(points: Points) -> dict[str, Array]:
+def _further(points: LawPoints) -> dict[str, Array]:
     """Configurations near those measured: corners of their ranges, and one step further each.
 
     Parameters that change with P or T are no choice of their own.

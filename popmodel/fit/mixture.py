@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from popmodel.fit.candidates import Form
-from popmodel.fit.samples import END, Array, Points
+from popmodel.fit.samples import END, Array, LawPoints
 from popmodel.values import dataclass
 
 ASSUMED_DRIFT = 0.15
@@ -34,7 +34,7 @@ _COARSE = 7
 _MOST_FORMS = 400
 
 
-class Evidence(NamedTuple):
+class FormEvidence(NamedTuple):
     """What points say of curves of known shape; arrays of the shape of the curves but the last."""
 
     level: Array  # Logarithm of the level that fits best
@@ -46,7 +46,7 @@ class Evidence(NamedTuple):
 
 def evidence(
     curves: Array, logs: Array, errors: Array, freedom: float, *, leveled: bool = False
-) -> Evidence:
+) -> FormEvidence:
     """Weigh curves, logarithms of a law but for its level, by points (last axis).
 
     ``leveled`` curves have their level. What is not finite cannot be.
@@ -70,7 +70,7 @@ def evidence(
         found: Array = -(freedom + number) / 2 * np.log1p(squares / freedom)
         return found
 
-    return Evidence(
+    return FormEvidence(
         np.where(able, level, 0.0), misfit, density(misfit, count), residual / rest,
         density(others, count - 1),
     )  # fmt: skip
@@ -97,7 +97,7 @@ def weighted_quantiles(values: Array, weights: Array, at: Sequence[float]) -> Ar
 class Mixture:
     """All forms that were tried, by how likely the points make them."""
 
-    points: Points
+    points: LawPoints
     forms: tuple[Form, ...]
     reference: Mapping[str, float]  # Where terms are 1
     weights: Array  # By form; together 1
@@ -183,7 +183,7 @@ class Mixture:
         return np.array(found)
 
 
-def mixture(points: Points, forms: Sequence[Form], reference: Mapping[str, float]) -> Mixture:
+def mixture(points: LawPoints, forms: Sequence[Form], reference: Mapping[str, float]) -> Mixture:
     """Weigh forms by points; those that have no value above 0 at some point are left out."""
     first, second = _columns(forms, points.configurations, reference)
     with np.errstate(invalid="ignore"):
@@ -258,7 +258,9 @@ def _curves(first: Array, second: Array, shares: Array) -> Array:
     return found
 
 
-def _by_shares(first: Array, second: Array, shares: Array, logs: Array, points: Points) -> Evidence:
+def _by_shares(
+    first: Array, second: Array, shares: Array, logs: Array, points: LawPoints
+) -> FormEvidence:
     step = max(_AT_ONCE // (shares.shape[1] * len(logs)), 1)
     found = [
         evidence(
@@ -267,7 +269,7 @@ def _by_shares(first: Array, second: Array, shares: Array, logs: Array, points: 
         )
         for i in range(0, len(first), step)
     ]  # fmt: skip
-    return Evidence(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    return FormEvidence(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def _refined(logits: Array, density: Array, best: Any) -> Array:

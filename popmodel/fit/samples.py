@@ -85,7 +85,7 @@ def described(configuration: Mapping[str, float]) -> str:
 
 
 @dataclass(frozen=True)
-class Points:
+class LawPoints:
     """Samples as arrays, those of the same configuration as one."""
 
     configurations: Mapping[str, Array]  # P, T and the parameters
@@ -102,10 +102,10 @@ class Points:
         """The configuration of one point."""
         return {name: float(column[row]) for name, column in self.configurations.items()}
 
-    def chosen(self, rows: NDArray[np.bool_]) -> Points:
+    def chosen(self, rows: NDArray[np.bool_]) -> LawPoints:
         """Some of the points."""
         columns = {name: column[rows] for name, column in self.configurations.items()}
-        return Points(columns, self.values[rows], self.errors[rows], self.freedom, self.notes)
+        return LawPoints(columns, self.values[rows], self.errors[rows], self.freedom, self.notes)
 
     @property
     def varied(self) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ _APART = 3.0  # standard deviations
 _FAR_APART = 0.2  # of the values, where no error is known
 
 
-def points_of(samples: Sequence[Sample]) -> Points:
+def points_of(samples: Sequence[Sample]) -> LawPoints:
     """Merge samples of the same configuration; say which of them contradict each other.
 
     Where errors are not stated, `UNKNOWN_ERROR` stands for them, together with the differences
@@ -166,7 +166,7 @@ def points_of(samples: Sequence[Sample]) -> Points:
         errors.append(error)
         notes += note
     columns = np.array(list(groups)).T
-    return Points(
+    return LawPoints(
         dict(zip(names, columns, strict=True)),
         np.array(values),
         np.array(errors),

@@ -22,7 +22,7 @@ _LARGEST_DENOMINATOR = 12
 
 
 @dataclass(frozen=True)
-class Term:
+class LawTerm:
     """A term without its coefficient."""
 
     text: str  # In the grammar of signatures: ``N**3/P``
@@ -80,7 +80,7 @@ def _power_of_ratio(name: str, power: Fraction, reference: float) -> str:
     return f"({ratio})**{size if size.denominator == 1 else f'({size})'}"
 
 
-def product(factors: Factors) -> Term:
+def product(factors: Factors) -> LawTerm:
     """Return the term that is a product of powers, with its shortest text."""
     kept = {name: factors[name] for name in sorted(factors, key=_rank) if any(factors[name])}
     above: list[str] = []
@@ -94,7 +94,7 @@ def product(factors: Factors) -> Term:
     if below:
         joined = "*".join(below)
         text += f"/({joined})" if len(below) > 1 else f"/{joined}"
-    return Term(text, kept)
+    return LawTerm(text, kept)
 
 
 def _power(name: str, power: Fraction) -> str:
@@ -106,7 +106,7 @@ def _power(name: str, power: Fraction) -> str:
 
 
 @cache
-def read_form(text: str) -> tuple[Term, ...]:
+def read_form(text: str) -> tuple[LawTerm, ...]:
     """Read a sum of terms: ``1/P + log2(P)``."""
     parse(text)
     terms = tuple(_term(node) for node in _summands(ast.parse(text.strip(), mode="eval").body))
@@ -115,7 +115,7 @@ def read_form(text: str) -> tuple[Term, ...]:
     return terms
 
 
-def form_text(terms: tuple[Term, ...]) -> str:
+def form_text(terms: tuple[LawTerm, ...]) -> str:
     """The form that terms make: ``1/P + 1``."""
     return " + ".join(term.text for term in terms)
 
@@ -126,10 +126,10 @@ def _summands(node: ast.expr) -> list[ast.expr]:
     return [node]
 
 
-def _term(node: ast.expr) -> Term:
+def _term(node: ast.expr) -> LawTerm:
     factors = _factors(node)
     if factors is None:
-        return Term(ast.unparse(node), None)
+        return LawTerm(ast.unparse(node), None)
     return product(factors)
 
 

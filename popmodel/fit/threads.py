@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.fit.law import ASSUMED, FIT, Constant, Law, law
 from popmodel.fit.least_squares import fit_two
-from popmodel.fit.samples import Array, Points, Sample, points_of, student
+from popmodel.fit.samples import Array, LawPoints, Sample, points_of, student
 from popmodel.values import dataclass
 
 OVERHEADS = ("1", "1 + log2(T)", "1 + T", "log2(T) + T", "log2(T)", "T")
@@ -116,5 +116,5 @@ def _relative(demands: Array, threads: Array | int, q: float) -> Array:
     return relative
 
 
-def _residual(points: Points, misfit: float) -> float:
+def _residual(points: LawPoints, misfit: float) -> float:
     return math.sqrt(misfit / float((points.errors**-2.0).sum()))

@@ -22,12 +22,12 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.expressions import Takes, parse
 from popmodel.expressions.elementary import Value
-from popmodel.expressions.traced import Traced
-from popmodel.formulas.notebook import FUNCTIONS, KINDS, Equation, Given, Notebook
+from popmodel.expressions.traced import TracedExpression
+from popmodel.formulas.notebook import FUNCTIONS, KINDS, FormulaEquation, GivenSymbol, Notebook
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model.evaluation import Evaluation
-from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.evaluation import ModelEvaluation
+from popmodel.model.replayed.agreement import ReplayAgreement
 from popmodel.model.run.course import (
     AVERAGED,
     Change,
@@ -37,7 +37,7 @@ from popmodel.model.run.course import (
     closed_form,
     corrected,
 )
-from popmodel.model.run.observe import Modelled, observe
+from popmodel.model.run.observe import ModelledObservables, observe
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.names import names
 from popmodel.model.signature.program import Signature
@@ -79,8 +79,8 @@ class Formula:
     metric: str  # ``runtime``, or FAMILY.METRIC
     title: str  # Name for people
     # The first is that of the quantity; the others follow by `KINDS`.
-    equations: tuple[Equation, ...]
-    symbols: tuple[Given, ...]  # Every name that no equation defines
+    equations: tuple[FormulaEquation, ...]
+    symbols: tuple[GivenSymbol, ...]  # Every name that no equation defines
     # Of the quantity, the largest first; empty if it is not positive.
     elasticities: tuple[Elasticity, ...]
     notes: tuple[str, ...]  # Remarks for the reader
@@ -137,7 +137,7 @@ def derive(
     placement: Placement,
     family: Family | None,
     metric: str = RUNTIME,
-    agreement: Agreement | None = None,
+    agreement: ReplayAgreement | None = None,
 ) -> Formula:
     """Return the formula of the runtime or of a metric at some P and T."""
     return derived(traced(study, placement, agreement), family, metric)
@@ -149,13 +149,13 @@ class Basis:
 
     study: Study  # Program and machine
     placement: Placement  # P and T
-    agreement: Agreement | None  # A replay of this placement
-    run: Evaluation  # As predicted
+    agreement: ReplayAgreement | None  # A replay of this placement
+    run: ModelEvaluation  # As predicted
     notebook: Notebook  # Names and equations up to the scalars
     aggregates: Mapping[str, Value]  # The scalars
 
 
-def traced(study: Study, placement: Placement, agreement: Agreement | None = None) -> Basis:
+def traced(study: Study, placement: Placement, agreement: ReplayAgreement | None = None) -> Basis:
     """Trace a run once, for the formulas of several metrics; parameters as of `derive`."""
     run = study.run(placement, study.sources(draws=0), agreement=agreement)
     paths = study.signature.paths
@@ -197,10 +197,10 @@ def derived(basis: Basis, family: Family | None, metric: str = RUNTIME) -> Formu
     )
 
 
-def _result(family: Family | None, metric: str) -> Callable[[Modelled], Value]:
+def _result(family: Family | None, metric: str) -> Callable[[ModelledObservables], Value]:
     """What to compute from a run; an error if it has no value."""
 
-    def result(modelled: Modelled) -> Value:
+    def result(modelled: ModelledObservables) -> Value:
         if family is None:
             return modelled.runtime
         sampled = family.evaluate_samples(modelled.aggregates, modelled.absent)
@@ -225,7 +225,7 @@ def _quantities(study: Study) -> dict[str, Quantity]:
 
 
 def _aggregates(
-    study: Study, placement: Placement, notebook: Notebook, agreement: Agreement | None
+    study: Study, placement: Placement, notebook: Notebook, agreement: ReplayAgreement | None
 ) -> dict[str, Value]:
     """The scalars of a run over named times, which the notebook defines."""
     signature = study.signature
@@ -313,7 +313,9 @@ def _named(correction: Correction, notebook: Notebook) -> Correction:
     return Correction(symbols("unequal"), symbols("waiting"), symbols("transfer"), computation)
 
 
-def _metric(family: Family, id: str, aggregates: Mapping[str, Value], notebook: Notebook) -> Traced:
+def _metric(
+    family: Family, id: str, aggregates: Mapping[str, Value], notebook: Notebook
+) -> TracedExpression:
     """A metric by the definition of its family; what it needs is defined as well."""
     metric = family.metrics[id]
     values = {
@@ -328,7 +330,9 @@ def _metric(family: Family, id: str, aggregates: Mapping[str, Value], notebook: 
     return notebook.write(id, value, "1", metric.name, "metric")
 
 
-def _reachable(notebook: Notebook, head: str) -> tuple[tuple[Equation, ...], tuple[Given, ...]]:
+def _reachable(
+    notebook: Notebook, head: str
+) -> tuple[tuple[FormulaEquation, ...], tuple[GivenSymbol, ...]]:
     """The equations and symbols that a name rests on: the name first, what is in it later."""
     needed: set[str] = set()
     waiting = [head]
@@ -347,7 +351,10 @@ def _reachable(notebook: Notebook, head: str) -> tuple[tuple[Equation, ...], tup
 
 
 def _check(
-    equations: Sequence[Equation], symbols: Sequence[Given], expected: float, runtime: float
+    equations: Sequence[FormulaEquation],
+    symbols: Sequence[GivenSymbol],
+    expected: float,
+    runtime: float,
 ) -> None:
     """Evaluate what is printed and compare it with what was computed and predicted."""
     values = {one.name: one.quantity.value for one in symbols}
@@ -366,9 +373,9 @@ def _check(
 
 def _notes(
     placement: Placement,
-    run: Evaluation,
-    equations: Sequence[Equation],
-    agreement: Agreement | None,
+    run: ModelEvaluation,
+    equations: Sequence[FormulaEquation],
+    agreement: ReplayAgreement | None,
 ) -> tuple[str, ...]:
     processes, threads = placement.processes, placement.threads
     notes = [

@@ -15,11 +15,11 @@ from sympy.printing.str import StrPrinter
 
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.expressions.elementary import Value
-from popmodel.expressions.traced import Traced, exact
+from popmodel.expressions.traced import TracedExpression, exact
 from popmodel.machine.parameter import TIERS
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.symbols import explain, short_name
 from popmodel.model.terms.critical import random_round
 from popmodel.model.terms.imbalance import expected_maximum
@@ -124,7 +124,7 @@ WORK: Mapping[str, tuple[str, str, str]] = {
 
 
 @dataclass(frozen=True)
-class Equation:
+class FormulaEquation:
     """A name and what it is equal to."""
 
     name: str  # Left-hand side
@@ -154,7 +154,7 @@ KINDS = ("metric", "run", "process", "item", "signature", "machine")
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenSymbol:
     """A symbol that has a value."""
 
     name: str  # Name in formulas
@@ -184,9 +184,9 @@ class Notebook:
         self.profile = profile
         self.quantities = quantities
         self.units = units
-        self.equations: dict[str, Equation] = {}
-        self.symbols: dict[str, Given] = {}
-        self._by_path: dict[str, Traced] = {}
+        self.equations: dict[str, FormulaEquation] = {}
+        self.symbols: dict[str, GivenSymbol] = {}
+        self._by_path: dict[str, TracedExpression] = {}
 
     def copy(self) -> Notebook:
         """Return another notebook with what this one has so far."""
@@ -195,7 +195,7 @@ class Notebook:
         other._by_path = dict(self._by_path)
         return other
 
-    def __getitem__(self, path: str) -> Traced:
+    def __getitem__(self, path: str) -> TracedExpression:
         """Return a quantity as a symbol."""
         if path not in self._by_path:
             quantity = self.quantities[path]
@@ -206,34 +206,38 @@ class Notebook:
             )
         return self._by_path[path]
 
-    def given(self, name: str, path: str, meaning: str, unit: str, quantity: Quantity) -> Traced:
+    def given(
+        self, name: str, path: str, meaning: str, unit: str, quantity: Quantity
+    ) -> TracedExpression:
         """Return a new symbol."""
         name = self._free(name)
-        self.symbols[name] = Given(name, path, meaning, unit, quantity)
-        return Traced(quantity.value, symbol(name, quantity.value))
+        self.symbols[name] = GivenSymbol(name, path, meaning, unit, quantity)
+        return TracedExpression(quantity.value, symbol(name, quantity.value))
 
     def define(self, name: str, value: Value, unit: str, meaning: str, kind: str) -> Value:
         """Return a value with a name of its own; a number, or what has a name, as it is."""
-        if not isinstance(value, Traced) or value.formula.is_Atom:
+        if not isinstance(value, TracedExpression) or value.formula.is_Atom:
             return value
         return self.write(name, value, unit, meaning, kind)
 
-    def write(self, name: str, value: Value, unit: str, meaning: str, kind: str) -> Traced:
+    def write(
+        self, name: str, value: Value, unit: str, meaning: str, kind: str
+    ) -> TracedExpression:
         """Return a value with a name of its own, whatever it is."""
-        formula = tidy(value.formula if isinstance(value, Traced) else exact(value))
+        formula = tidy(value.formula if isinstance(value, TracedExpression) else exact(value))
         number = float(value)
         for known in self.equations.values():
             if known.formula == formula and known.meaning == meaning and known.kind == kind:
-                return Traced(number, symbol(known.name, number))
+                return TracedExpression(number, symbol(known.name, number))
         name = self._free(name)
-        self.equations[name] = Equation(name, formula, number, unit, meaning, kind)
-        return Traced(number, symbol(name, number))
+        self.equations[name] = FormulaEquation(name, formula, number, unit, meaning, kind)
+        return TracedExpression(number, symbol(name, number))
 
     def law(self, name: str, value: Value, unit: str, meaning: str) -> Value:
         """Return a law of the machine a name of its own."""
         return self.define(name, value, unit, meaning, "machine")
 
-    def work(self, work: Work, item: str, kind: str) -> Work:
+    def work(self, work: RunWork, item: str, kind: str) -> RunWork:
         """Name the parts of a piece of work."""
         named: dict[str, Any] = {}
         about = f"{item}: " if item else ""

@@ -110,7 +110,7 @@ def build(
     words = _compile(program, compiler, environment, where)
     recipe = Recipe(
         name=f"popmodel-{program}",
-        steps=(Step(compiler, [*words, "-o", MADE, "-lm"]),),
+        steps=(BuildStep(compiler, [*words, "-o", MADE, "-lm"]),),
         folders=tuple(sorted({(where / name).parent for name in SOURCES[program]})),
         mpi=identity,
     )
@@ -144,7 +144,7 @@ def build_tracer(
     ]
     recipe = Recipe(
         name=TRACER,
-        steps=(Step(compiling, flags), Step(compiler, link)),
+        steps=(BuildStep(compiling, flags), BuildStep(compiler, link)),
         folders=(where,),
         mpi="" if mpi is None else mpi.identity,
     )
@@ -152,7 +152,7 @@ def build_tracer(
 
 
 @dataclass(frozen=True)
-class Step:
+class BuildStep:
     """A call of a compiler; `MADE` among its words is the file that is made."""
 
     compiler: Compiler
@@ -171,7 +171,7 @@ class Recipe:
     name: str  # Of the file
     # Carried out one after the other. Several of them are in an empty folder, where one leaves for
     # the next what it needs.
-    steps: tuple[Step, ...]
+    steps: tuple[BuildStep, ...]
     # Folders of C sources: all in them are a part of what the file is made from.
     folders: tuple[Path, ...]
     mpi: str  # Identity of the MPI that it is made for
@@ -315,7 +315,7 @@ def _keep_log(folder: Path, said: list[str]) -> None:
     files.write_text(folder / LOG, "\n".join(said))
 
 
-def _refused(name: str, step: Step, done: Finished, log: Path) -> BuildError:
+def _refused(name: str, step: BuildStep, done: Finished, log: Path) -> BuildError:
     hint = f"full compiler output: {log}"
     said = done.text.lower()
     if full := next((words for words in _FULL_WORDS if words in said), None):

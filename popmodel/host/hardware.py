@@ -15,7 +15,7 @@ from typing import Any
 
 from popmodel.documents import parse_json, read_shape
 from popmodel.errors import FileError
-from popmodel.shapes import Items, Plain, Table
+from popmodel.shapes import Items, Plain, TableShape
 from popmodel.values import dataclass
 
 # What the system writes below ``/sys`` and ``/proc``: texts by path, and how they are read.
@@ -462,7 +462,7 @@ def _lscpu(files: Files) -> dict[str, str]:
     return dict(_flattened(told.get("lscpu", [])))
 
 
-_LSCPU = Table({"lscpu": Items(Plain())}, others=Plain())
+_LSCPU = TableShape({"lscpu": Items(Plain())}, others=Plain())
 
 
 def _flattened(entries: Any) -> Iterator[tuple[str, str]]:

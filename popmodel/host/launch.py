@@ -13,9 +13,9 @@ from popmodel.files import append_to
 from popmodel.host import hardware, processes
 from popmodel.host.probe import (
     OUT_OF_TOUCH,
-    Call,
     LaunchError,
-    Way,
+    LaunchWay,
+    ProbeCall,
     call,
     explain,
     forget,
@@ -28,7 +28,7 @@ from popmodel.host.toolchain import Mpi
 from popmodel.units import plural
 from popmodel.values import dataclass
 
-__all__ = ["LaunchError", "Outcome", "Progress", "start"]
+__all__ = ["LaunchError", "LaunchOutcome", "Progress", "start"]
 
 Progress = Callable[[int], None]
 
@@ -41,7 +41,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LaunchOutcome:
     """A launch that ended well."""
 
     command: tuple[str, ...]  # What was started
@@ -63,10 +63,10 @@ def start(
     patience: float = 60.0,
     limit: float | None = None,
     on_progress: Progress | None = None,
-) -> Outcome:
+) -> LaunchOutcome:
     """Run a program to its end; nothing of it is left afterwards, however it ended."""
     own = {**os.environ, **(environment or {})}
-    begun = Call([], {})
+    begun = ProbeCall([], {})
     if mpi is not None:
         way = probe(mpi, own)
         cores = hardware.here().usable_cores
@@ -77,7 +77,7 @@ def start(
         if local and ranks * threads > cores:
             # Threads that wait by spinning would keep the others from running.
             own.setdefault("OMP_WAIT_POLICY", "passive")
-            way = Way(way.launcher, "free") if way.manner == "bound" else way
+            way = LaunchWay(way.launcher, "free") if way.manner == "bound" else way
         begun = call(way, mpi, ranks, threads, own)
     command = [*begun.words, os.fspath(program), *arguments]
     watch = _Watch(patience, limit, on_progress)
@@ -109,12 +109,12 @@ def _run(
     log: Path,
     samples: Path | None,
     watch: _Watch,
-) -> Outcome:
+) -> LaunchOutcome:
     begin = time.monotonic()
-    lines = _Lines(samples)
+    lines = _OutputLines(samples)
     reading, writing = os.pipe()
     try:
-        with _Words(log) as words, processes.ended_with_us() as interrupts:
+        with _LaunchWords(log) as words, processes.ended_with_us() as interrupts:
             try:
                 tree = processes.start(command, environment, output=writing)
             except OSError as error:
@@ -146,14 +146,14 @@ def _run(
         raise LaunchError(message, hint, last, is_hang=True)
     if tree.child.returncode != 0:
         raise explain(tree.child.returncode, words.text, command, ranks, log)
-    return Outcome(tuple(command), time.monotonic() - begin, lines.count(), last)
+    return LaunchOutcome(tuple(command), time.monotonic() - begin, lines.count(), last)
 
 
 def _follow(
-    tree: processes.Tree,
+    tree: processes.ProcessTree,
     reading: int,
-    words: _Words,
-    lines: _Lines,
+    words: _LaunchWords,
+    lines: _OutputLines,
     watch: _Watch,
     interrupts: processes.Interrupts,
 ) -> str | None:
@@ -190,7 +190,7 @@ class _Watch:
     on_progress: Progress | None
 
 
-class _Words:
+class _LaunchWords:
     """What a launch writes: kept in a file, and the end of it in memory.
 
     A message needs the words even where the disk is too full for the file.
@@ -205,7 +205,7 @@ class _Words:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def __enter__(self) -> _Words:
+    def __enter__(self) -> _LaunchWords:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -235,7 +235,7 @@ class _Words:
         return FileError(self._path, f"cannot be written: {error.strerror}", hint=hint)
 
 
-class _Lines:
+class _OutputLines:
     """Counts the lines of a file that grows."""
 
     def __init__(self, path: Path | None) -> None:

@@ -38,7 +38,7 @@ Manner = Literal["given", "bound", "free", "crowded"]
 
 
 @dataclass(frozen=True)
-class Way:
+class LaunchWay:
     """A way to start ranks."""
 
     launcher: Words  # Words that call the launcher
@@ -51,17 +51,17 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Call:
+class ProbeCall:
     """A command with what it needs in its environment."""
 
     words: list[str]
     environment: dict[str, str]
 
 
-def ways(mpi: Mpi) -> list[Way]:
+def ways(mpi: Mpi) -> list[LaunchWay]:
     """List the ways to start ranks that are worth a try, the best first."""
     if mpi.is_launcher_given:
-        return [Way(words, "given") for words in mpi.launchers]
+        return [LaunchWay(words, "given") for words in mpi.launchers]
     manners: tuple[Manner, ...] = ("bound", "free", "crowded")
     found = []
     for words in mpi.launchers:
@@ -69,11 +69,13 @@ def ways(mpi: Mpi) -> list[Way]:
         if Path(words[0]).name == "srun":
             # Which of its interfaces an MPI was built for cannot be seen from outside.
             variants += [(*words, "--mpi=pmix"), (*words, "--mpi=pmi2")]
-        found += [Way(variant, manner) for variant in variants for manner in manners]
+        found += [LaunchWay(variant, manner) for variant in variants for manner in manners]
     return found
 
 
-def call(way: Way, mpi: Mpi, ranks: int, threads: int, environment: Mapping[str, str]) -> Call:
+def call(
+    way: LaunchWay, mpi: Mpi, ranks: int, threads: int, environment: Mapping[str, str]
+) -> ProbeCall:
     """Compose the beginning of a command that starts ranks; the program follows."""
     extra: dict[str, str] = {}
     flags: list[str] = []
@@ -92,7 +94,7 @@ def call(way: Way, mpi: Mpi, ranks: int, threads: int, environment: Mapping[str,
             extra["I_MPI_PIN_DOMAIN"] = "omp" if threads > 1 else "core"
     elif mpi.library in ("MPICH", "MVAPICH") and way.manner == "bound":
         flags = ["-bind-to", f"core:{threads}"]
-    return Call([*way.launcher, *flags, "-n", str(ranks)], extra)
+    return ProbeCall([*way.launcher, *flags, "-n", str(ranks)], extra)
 
 
 def _srun(manner: Manner, threads: int) -> list[str]:
@@ -298,7 +300,7 @@ _WAY = record({"launcher": Items(Text(), 1), "manner": Text()})
 _HELLO = 60.0  # seconds for ranks to say hello, on a machine that is busy
 
 
-def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
+def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> LaunchWay:
     """Find out how ranks are started: by starting two, or one on a machine of one core."""
     if not mpi.launchers:
         raise LaunchError(
@@ -322,7 +324,7 @@ def probe(mpi: Mpi, environment: Mapping[str, str] = os.environ) -> Way:
 
 
 def hello(
-    way: Way, mpi: Mpi, program: Path, ranks: int, environment: Mapping[str, str]
+    way: LaunchWay, mpi: Mpi, program: Path, ranks: int, environment: Mapping[str, str]
 ) -> LaunchError | None:
     """Start ranks that say hello to each other; give what went wrong, or None."""
     begun = call(way, mpi, ranks, 1, environment)
@@ -385,17 +387,17 @@ def _steers(name: str) -> bool:
     return name.startswith(("OMPI_", "PRTE_", "PMIX_", "HYDRA_", "I_MPI_", "MPIEXEC_", "SLURM_"))
 
 
-def _recalled(program: Path, mpi: Mpi, environment: Mapping[str, str]) -> Way | None:
+def _recalled(program: Path, mpi: Mpi, environment: Mapping[str, str]) -> LaunchWay | None:
     path = _memory(program, mpi, environment)
     try:
         known = read_shape(parse_json(read_text(path), path), _WAY, path)
     except FileError:
         return None  # not there, or damaged: found out again
-    way = Way(tuple(known["launcher"]), known["manner"])
+    way = LaunchWay(tuple(known["launcher"]), known["manner"])
     return way if way in ways(mpi) else None
 
 
-def _remember(program: Path, mpi: Mpi, environment: Mapping[str, str], way: Way) -> None:
+def _remember(program: Path, mpi: Mpi, environment: Mapping[str, str], way: LaunchWay) -> None:
     with suppress(OSError):  # only costs finding it out again
         files.write_text(
             _memory(program, mpi, environment), json.dumps(asdict(way), allow_nan=False)

@@ -65,7 +65,7 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _ProcessEntry:
     """A process as the system lists it. The start tells it from a later one of the same number."""
 
     pid: int
@@ -76,7 +76,7 @@ class _Entry:
 
 
 @dataclass
-class Tree:
+class ProcessTree:
     """A process that was started, with all that descends from it."""
 
     child: subprocess.Popen[bytes]  # The process; its session has its number
@@ -91,7 +91,7 @@ def start(
     *,
     output: int,
     folder: str | os.PathLike[str] | None = None,
-) -> Tree:
+) -> ProcessTree:
     """Start a program in a session of its own, without standard input."""
     mark = secrets.token_hex(8)
     child = subprocess.Popen(
@@ -103,12 +103,12 @@ def start(
         cwd=folder,
         start_new_session=True,
     )
-    tree = Tree(child, mark)
+    tree = ProcessTree(child, mark)
     members(tree)
     return tree
 
 
-def members(tree: Tree) -> list[int]:
+def members(tree: ProcessTree) -> list[int]:
     """Find the processes of a tree that are alive, its first one included.
 
     Called now and then while the tree runs it also learns of those that are about to leave it.
@@ -136,7 +136,7 @@ def members(tree: Tree) -> list[int]:
     return sorted(pid for pid in alive if pid in entries and not entries[pid].is_zombie)
 
 
-def end(tree: Tree, patience: float | None = None) -> list[int]:
+def end(tree: ProcessTree, patience: float | None = None) -> list[int]:
     """End all processes of a tree: ask them to, wait, then force those that are left."""
     left = members(tree)
     _signal(left, signal.SIGTERM)
@@ -175,7 +175,7 @@ def output_of(
         os.close(reading)
 
 
-def chunks_of(tree: Tree, reading: int, interval: float) -> Iterator[bytes]:
+def chunks_of(tree: ProcessTree, reading: int, interval: float) -> Iterator[bytes]:
     """Return what a tree writes, as it comes, until its first process has ended."""
     while tree.child.poll() is None:
         ready, _, _ = select.select([reading], [], [], interval)
@@ -257,7 +257,7 @@ def ended_with_us() -> Iterator[Interrupts]:
 
 
 @contextmanager
-def ended_after_us(tree: Tree) -> Iterator[None]:
+def ended_after_us(tree: ProcessTree) -> Iterator[None]:
     """Have the first process of a tree and its group ended even if popmodel is killed (SIGKILL).
 
     A launcher of MPI that is asked to end ends its ranks.
@@ -281,7 +281,7 @@ def ended_after_us(tree: Tree) -> Iterator[None]:
         os.close(writing)
 
 
-def _finished(tree: Tree, reading: int, timeout: float, interrupts: Interrupts) -> Finished:
+def _finished(tree: ProcessTree, reading: int, timeout: float, interrupts: Interrupts) -> Finished:
     deadline = time.monotonic() + timeout
     chunks: list[bytes] = []
     for chunk in chunks_of(tree, reading, _STEP):
@@ -293,7 +293,7 @@ def _finished(tree: Tree, reading: int, timeout: float, interrupts: Interrupts) 
     return Finished(tree.child.returncode, b"".join(chunks).decode("utf-8", "replace"))
 
 
-def _wait(tree: Tree, seconds: float) -> list[int]:
+def _wait(tree: ProcessTree, seconds: float) -> list[int]:
     """Wait until a tree has ended, up to a time; give what is alive then."""
     deadline = time.monotonic() + seconds
     while True:
@@ -311,7 +311,7 @@ def _signal(pids: Sequence[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _listing() -> Iterator[_Entry]:
+def _listing() -> Iterator[_ProcessEntry]:
     """List the processes of the machine."""
     with os.scandir("/proc") as entries:
         for entry in entries:
@@ -320,10 +320,10 @@ def _listing() -> Iterator[_Entry]:
                     yield _entry(int(entry.name))
 
 
-def _entry(pid: int) -> _Entry:
+def _entry(pid: int) -> _ProcessEntry:
     # The name in brackets may hold blanks and brackets itself: what counts comes after the last.
     fields = _content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    return _Entry(
+    return _ProcessEntry(
         pid=pid,
         parent=int(fields[1]),
         session=int(fields[3]),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Difference:
+class ProfileDifference:
     """One quantity of two profiles."""
 
     path: str  # Such as ``memory.b1``
@@ -55,11 +55,11 @@ class Difference:
         return gap <= math.hypot(up, down) * (1 + 1e-12)
 
 
-def diff(first: Profile, second: Profile) -> list[Difference]:
+def diff(first: Profile, second: Profile) -> list[ProfileDifference]:
     """Compare every quantity of two profiles; rows of lists are matched by what they are about."""
     ours, theirs = _named(first), _named(second)
     return [
-        Difference(path, ours.get(path), theirs.get(path))
+        ProfileDifference(path, ours.get(path), theirs.get(path))
         for path in dict.fromkeys([*ours, *theirs])
     ]
 

@@ -60,7 +60,7 @@ NEEDS: tuple[Need, ...] = tuple(_needs())
 
 
 @dataclass(frozen=True)
-class Finding:
+class ProfileFinding:
     """One thing worth knowing."""
 
     kind: str  # One of `KINDS`
@@ -68,7 +68,7 @@ class Finding:
     text: str  # What it is, in words that stand alone
 
 
-def inspect(profile: Profile, now: datetime | None = None) -> list[Finding]:
+def inspect(profile: Profile, now: datetime | None = None) -> list[ProfileFinding]:
     """Say what is doubtful in a profile, what weighs most first."""
     found = [
         *_missing(profile),
@@ -83,7 +83,7 @@ def inspect(profile: Profile, now: datetime | None = None) -> list[Finding]:
     return sorted(found, key=lambda finding: KINDS.index(finding.kind))
 
 
-def _missing(profile: Profile) -> Iterator[Finding]:
+def _missing(profile: Profile) -> Iterator[ProfileFinding]:
     for need in NEEDS:
         first = need.paths[0][0]
         if first.startswith("net.inter") and profile.topology.nodes == 1:
@@ -102,7 +102,7 @@ def _missing(profile: Profile) -> Iterator[Finding]:
                 yield _lack(profile, need.purpose, path)
 
 
-def _lack(profile: Profile, purpose: str, lacking: str) -> Finding:
+def _lack(profile: Profile, purpose: str, lacking: str) -> ProfileFinding:
     """What predictions need and the profile does not know, what is assumed, and what to do."""
     beginning = f"openmp.{ANY}." if lacking.startswith("openmp.") else None
     assumed = [
@@ -116,7 +116,7 @@ def _lack(profile: Profile, purpose: str, lacking: str) -> Finding:
         bounds = [f"{one.meaning} {ends}" for path, ends in named if (one := find(path))]
     meanwhile = f" (assumed meanwhile: {', '.join(bounds)})" if bounds else ""
     text = f"{purpose} need {lacking}{meanwhile}: {_remedy(profile, lacking)}"
-    return Finding("missing", lacking, text)
+    return ProfileFinding("missing", lacking, text)
 
 
 def _remedy(profile: Profile, path: str) -> str:
@@ -136,18 +136,18 @@ def _is_below(path: str, above: str) -> bool:
     return path == above or path.startswith((f"{above}.", f"{above}["))
 
 
-def _failed(profile: Profile) -> Iterator[Finding]:
+def _failed(profile: Profile) -> Iterator[ProfileFinding]:
     """Launches that were given up while the profile was measured, and what it lacks or doubts."""
     provenance = profile.document.get("provenance")
     measurements = provenance.get("measurements", []) if isinstance(provenance, Mapping) else []
     for measurement in measurements:
         for text in measurement.get("failures", []):
-            yield Finding("failed", "provenance", str(text))
+            yield ProfileFinding("failed", "provenance", str(text))
         for text in measurement.get("shortfalls", []):
-            yield Finding("failed", "provenance", str(text))
+            yield ProfileFinding("failed", "provenance", str(text))
 
 
-def _noisy(profile: Profile) -> Iterator[Finding]:
+def _noisy(profile: Profile) -> Iterator[ProfileFinding]:
     """Sections that were measured in noise, and what else is to be said of how one was measured."""
     for section, quality in profile.document.get("quality", {}).items():
         if not isinstance(quality, Mapping):
@@ -156,12 +156,12 @@ def _noisy(profile: Profile) -> Iterator[Finding]:
         reason = "; ".join(map(str, why)) if isinstance(why, list) else str(why)
         if section in profile.noisy:
             text = f"{section}: noisy ({reason or 'no reason given'})"
-            yield Finding("noisy", f"quality.{section}", text)
+            yield ProfileFinding("noisy", f"quality.{section}", text)
         elif reason:
-            yield Finding("remark", f"quality.{section}", f"{section}: {reason}")
+            yield ProfileFinding("remark", f"quality.{section}", f"{section}: {reason}")
 
 
-def _wide(profile: Profile) -> Iterator[Finding]:
+def _wide(profile: Profile) -> Iterator[ProfileFinding]:
     by_section: dict[str, list[tuple[float, str]]] = {}
     for path, quantity in profile.quantities.items():
         if _is_overhead_known(path, quantity):
@@ -172,7 +172,7 @@ def _wide(profile: Profile) -> Iterator[Finding]:
         width, path = max(wide)
         total = sum(_is_below(known, section) for known in profile.quantities)
         most = f"over {100 * MOST:.0f} %" if width > MOST else f"{100 * width:.0f} %"
-        yield Finding(
+        yield ProfileFinding(
             "wide",
             path,
             f"{section}: {len(wide)} of {total} intervals wider than {100 * WIDE:.0f} % of the "
@@ -197,17 +197,17 @@ def relative_width(quantity: Quantity) -> float | None:
     return (quantity.high - quantity.low) / quantity.value
 
 
-def _not_measured(profile: Profile) -> Iterator[Finding]:
+def _not_measured(profile: Profile) -> Iterator[ProfileFinding]:
     for origin in ("preset", "user"):
         paths = [path for path, one in profile.quantities.items() if one.origin == origin]
         if not paths:
             continue
         which = "all values" if len(paths) == len(profile.quantities) else _listed(paths)
         where = "published or assumed" if origin == "preset" else "given by the user"
-        yield Finding("preset", paths[0].split(".")[0], f"{where}, not measured: {which}")
+        yield ProfileFinding("preset", paths[0].split(".")[0], f"{where}, not measured: {which}")
 
 
-def _assumed(profile: Profile) -> Iterator[Finding]:
+def _assumed(profile: Profile) -> Iterator[ProfileFinding]:
     """What the model takes within wide bounds, of sections that the profile has."""
     for path in profile.assumed:
         known = find(path)
@@ -215,18 +215,20 @@ def _assumed(profile: Profile) -> Iterator[Finding]:
             continue  # told as missing
         if path.partition(".")[0] in profile.document:
             text = f"{path} is assumed, {profile.bounds(path)}: {_remedy(profile, path)}"
-            yield Finding("preset", path, text)
+            yield ProfileFinding("preset", path, text)
     others = sorted(set(CONSTRUCTS) - set(profile.constructs()))
     if others and _has(profile, "openmp.parallel_for"):  # else told as missing
         path = f"openmp.{others[0]}"
         bounds, why = profile.bounds(f"openmp.{ANY}.seconds"), _remedy(profile, path)
-        yield Finding("preset", path, f"openmp: {', '.join(others)} are assumed, {bounds}: {why}")
+        yield ProfileFinding(
+            "preset", path, f"openmp: {', '.join(others)} are assumed, {bounds}: {why}"
+        )
 
 
-def _old(profile: Profile, now: datetime) -> Iterator[Finding]:
+def _old(profile: Profile, now: datetime) -> Iterator[ProfileFinding]:
     measured = measured_at(profile)
     if measured is not None and (days := (now - measured).days) > OLD_DAYS:
-        yield Finding(
+        yield ProfileFinding(
             "age",
             "provenance",
             f"measured {days} days ago: measure again if system, MPI or compiler changed",
@@ -256,14 +258,14 @@ def _moment(time: object) -> datetime | None:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def _unused(profile: Profile) -> Iterator[Finding]:
+def _unused(profile: Profile) -> Iterator[ProfileFinding]:
     """What was measured for people and for later, by the reasons why the model does not use it."""
     plain = [one.stem for one in REGISTER if one.plain and profile.document.get(one.stem)]
     why_not = {path: unused(path) for path in (*profile.quantities, *plain)}
     reasons = [one.reason(tier) for one in REGISTER for tier in TIERS]
     for why in filter(None, dict.fromkeys(reasons)):
         if paths := [path for path, reason in why_not.items() if reason == why]:
-            yield Finding("unused", _names(paths)[0], f"not used: {_listed(paths)} ({why})")
+            yield ProfileFinding("unused", _names(paths)[0], f"not used: {_listed(paths)} ({why})")
 
 
 def _names(paths: Iterable[str]) -> list[str]:

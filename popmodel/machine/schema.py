@@ -9,23 +9,23 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.documents import Kind
+from popmodel.documents import DocumentKind
 from popmodel.machine.parameter import TIERS, is_free
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.quantity import Quantity, read_quantity
 from popmodel.shapes import (
     Flag,
     Items,
-    Named,
+    NamedShape,
     OneOf,
     Optional,
     Plain,
     Real,
     Shape,
     ShapeError,
-    Table,
+    TableShape,
     Text,
-    Whole,
+    WholeShape,
 )
 
 
@@ -54,7 +54,7 @@ class Number:
             raise ShapeError(str(error)) from None
 
 
-class _Words(Named):
+class _SchemaWords(NamedShape):
     """A table whose keys are words: what has a dot or a bracket could not be found by its path."""
 
     def read(self, value: Any) -> dict[str, Any]:
@@ -66,11 +66,11 @@ class _Words(Named):
         return found
 
 
-_COUNT = Whole(1, 10**9)
-_PLAIN_QUANTITY = Table({"value": Real()}, ("value",), others=Plain())
+_COUNT = WholeShape(1, 10**9)
+_PLAIN_QUANTITY = TableShape({"value": Real()}, ("value",), others=Plain())
 
 _BESIDE: Mapping[str, Shape] = {
-    "memory.line": Whole(1, 10**6),
+    "memory.line": WholeShape(1, 10**6),
     "openmp.CONSTRUCT.T[]": _COUNT,
     "net.TIER.classes[].upto": Optional(Real(above=0)),
     "net.TIER.table[].bytes": Real(least=0),
@@ -132,14 +132,14 @@ def _table(path: str, entries: Mapping[str, Shape]) -> Shape:
     keys = _keys(path, entries)
     for name, shape in keys.items():
         if is_free(name):
-            return (Named if name in ("CORES", "FACT") else _Words)(shape)
-    return Table(keys, _REQUIRED.get(path, ()))
+            return (NamedShape if name in ("CORES", "FACT") else _SchemaWords)(shape)
+    return TableShape(keys, _REQUIRED.get(path, ()))
 
 
-_QUALITY = Table(
+_QUALITY = TableShape(
     {
-        "launches": Whole(0),
-        "jobs": Whole(0),
+        "launches": WholeShape(0),
+        "jobs": WholeShape(0),
         "converged": Real(least=0),
         "noisy": Flag(),
         "why": OneOf("text or a list of texts", Text(), Items(Text())),
@@ -147,7 +147,7 @@ _QUALITY = Table(
     others=Plain(),
 )
 
-_MEASUREMENT = Table(
+_MEASUREMENT = TableShape(
     {
         "samples": Text(),
         "started": Text(),
@@ -158,39 +158,39 @@ _MEASUREMENT = Table(
     others=Plain(),
 )
 
-_PROVENANCE = Table({"measurements": Items(_MEASUREMENT)}, others=Plain())
+_PROVENANCE = TableShape({"measurements": Items(_MEASUREMENT)}, others=Plain())
 
-PROFILE = Table(
+PROFILE = TableShape(
     {
         "schema": Text(("popmodel/machine/1",)),
         "name": Text(),
         "description": Text(),
-        "host": Table({"load": Real(least=0), "measured": Text()}, others=Plain()),
-        "topology": Table(
+        "host": TableShape({"load": Real(least=0), "measured": Text()}, others=Plain()),
+        "topology": TableShape(
             {
                 "nodes": _COUNT,
                 "cores_per_node": _COUNT,
                 "sockets": _COUNT,
                 "domains": _COUNT,
                 "caches": Items(
-                    Table(
-                        {"level": Text(), "bytes": Whole(1), "shared_by": _COUNT},
+                    TableShape(
+                        {"level": Text(), "bytes": WholeShape(1), "shared_by": _COUNT},
                         required=("level", "bytes", "shared_by"),
                     )
                 ),
-                "memory_per_node": Whole(1),
+                "memory_per_node": WholeShape(1),
             },
             required=("cores_per_node",),
         ),
         **_sections(),
-        "quality": Named(OneOf("a table or text", Text(), _QUALITY)),
-        "absent": Named(Text()),
+        "quality": NamedShape(OneOf("a table or text", Text(), _QUALITY)),
+        "absent": NamedShape(Text()),
         "provenance": OneOf("a table or text", Text(), _PROVENANCE),
     },
     required=("schema", "topology"),
 )
 
-KIND = Kind(
+KIND = DocumentKind(
     "popmodel/machine/1",
     "machine profile",
     PROFILE,

@@ -14,7 +14,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Group:
+class ChangeGroup:
     """Quantities that change together."""
 
     name: str  # Short name
@@ -58,7 +58,7 @@ _LABELS: Mapping[str, str] = {
 _DEGREES = {"s": 1, "s/B": -1, "B/s": -1, "Hz": -1}  # a time per byte is changed as a rate
 
 
-def _groups() -> Iterator[Group]:
+def _groups() -> Iterator[ChangeGroup]:
     """The parameters of the register that change together."""
     powers: dict[str, dict[str, int]] = {name: {} for name in _LABELS}
     degrees = dict.fromkeys(_LABELS, 0)
@@ -68,21 +68,21 @@ def _groups() -> Iterator[Group]:
                 powers[name][stem] = -1 if one.unit == "s/B" else 1
                 degrees[name] = _DEGREES.get(one.unit, 0)
     for name, label in _LABELS.items():
-        yield Group(name, label, powers[name], degrees[name])
+        yield ChangeGroup(name, label, powers[name], degrees[name])
 
 
 _TABLE = (
     *_groups(),
-    Group(
+    ChangeGroup(
         "persistent",
         "persistent imbalance",
         {"imbalance.persistent_cv": 1, "imbalance.largest": 1},
         0,
     ),
-    Group("transient", "transient imbalance", {"imbalance.transient_cv": 1}, 0),
+    ChangeGroup("transient", "transient imbalance", {"imbalance.transient_cv": 1}, 0),
 )
 
-GROUPS: Mapping[str, Group] = {group.name: group for group in _TABLE}
+GROUPS: Mapping[str, ChangeGroup] = {group.name: group for group in _TABLE}
 """All groups by name. Quantities of no group are shapes and thresholds, which no factor suits."""
 
 WHAT_IF: Mapping[str, tuple[str, ...]] = {

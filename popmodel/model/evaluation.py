@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from popmodel.model.form import Form
-from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, Agreement
-from popmodel.model.run.course import Course
-from popmodel.model.run.observe import Modelled
+from popmodel.model.form import ModelForm
+from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY, ReplayAgreement
+from popmodel.model.run.course import RunCourse
+from popmodel.model.run.observe import ModelledObservables
 from popmodel.model.run.parameters import Parameters
-from popmodel.model.run.work import Work
-from popmodel.model.tree import Tree
+from popmodel.model.run.work import RunWork
+from popmodel.model.tree import ItemTree
 from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ModelEvaluation:
     """One evaluation of the model."""
 
-    tree: Tree  # The works of the program's items, as the laws give them
-    form: Form  # Factors of the laws: how far they may be off here
-    work: Work  # What an average process does, with these factors
-    course: Course  # How long the run takes
-    modelled: Modelled  # What the metrics need of it
+    tree: ItemTree  # The works of the program's items, as the laws give them
+    form: ModelForm  # Factors of the laws: how far they may be off here
+    work: RunWork  # What an average process does, with these factors
+    course: RunCourse  # How long the run takes
+    modelled: ModelledObservables  # What the metrics need of it
     memory: float | None  # Memory of a process, bytes; None if the signature does not say it
 
     @property
@@ -35,11 +35,11 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EvaluationOutcome:
     """A run as every prediction shows it: replayed where that is possible."""
 
-    run: Evaluation  # The replay's delays in every draw, or the closed form without a replay
-    agreement: Agreement | None  # The replay beside the closed form; None without a replay
+    run: ModelEvaluation  # The replay's delays in every draw, or the closed form without a replay
+    agreement: ReplayAgreement | None  # The replay beside the closed form; None without a replay
     why_not: str | None  # Why there is no replay
 
     @property

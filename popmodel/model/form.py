@@ -16,10 +16,10 @@ import numpy as np
 from popmodel.expressions.elementary import Value, maximum, numbers
 from popmodel.machine.quantity import Quantity, around
 from popmodel.model.calibration import Calibration
-from popmodel.model.laws import LAWS, LOOPS, MESSAGES, OF_MODEL, OPENMP, SERIAL, WAITING, Law
+from popmodel.model.laws import LAWS, LOOPS, MESSAGES, OF_MODEL, OPENMP, SERIAL, WAITING, ModelLaw
 from popmodel.model.run.placement import Placement
 from popmodel.model.run.reach import MEASURED, RUNS, Reach
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.uncertainty import Array, Draws, spread, widened
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -35,7 +35,7 @@ _TINY = 1e-300  # s; keeps a ratio of times of nothing defined
 
 
 @dataclass(frozen=True)
-class Form:
+class ModelForm:
     """The factors of the laws in one split."""
 
     # Factor of every law that gives a part of this run, wider the farther it is extrapolated.
@@ -52,7 +52,7 @@ class Form:
         return self.factors.get(path, 1.0)
 
     @np.errstate(over="ignore", invalid="ignore")  # `observe` looks at what came of it
-    def applied(self, work: Work) -> Work:
+    def applied(self, work: RunWork) -> RunWork:
         """Return the work of a process with the factors of the laws of its parts."""
         if not self.factors:
             return work
@@ -80,8 +80,8 @@ class Form:
 
 
 def form(
-    split: str, work: Work, imbalance: Iterable[Value], reach: Iterable[Reach], drawn: Draws
-) -> Form:
+    split: str, work: RunWork, imbalance: Iterable[Value], reach: Iterable[Reach], drawn: Draws
+) -> ModelForm:
     """Return the factors of the laws in one split."""
     parts = {
         LOOPS: (work.stretched, work.stated),
@@ -97,7 +97,7 @@ def form(
         if any(numbers(value).any() for value in values)
     }
     drawn_ones = {path: one for path, one in found.items() if one.scores is not None}
-    return Form(
+    return ModelForm(
         {path: one.quantity for path, one in found.items()},
         {path: one.scores for path, one in drawn_ones.items() if one.scores is not None},
         {path: one.factor for path, one in drawn_ones.items()},
@@ -115,7 +115,7 @@ class _Factor:
     common: Value = 1.0
 
 
-def _factor(law: Law, split: str, reach: Iterable[Reach], drawn: Draws) -> _Factor:
+def _factor(law: ModelLaw, split: str, reach: Iterable[Reach], drawn: Draws) -> _Factor:
     known = drawn.calibration
     far = max((one.distance for one in reach if one.section in law.sections), default=0.0)
     if known is not None and law.path in known.index:
@@ -130,7 +130,7 @@ def _factor(law: Law, split: str, reach: Iterable[Reach], drawn: Draws) -> _Fact
 
 
 def _calibrated(
-    law: Law, split: str, far: float, away: float, known: Calibration, drawn: Draws
+    law: ModelLaw, split: str, far: float, away: float, known: Calibration, drawn: Draws
 ) -> _Factor:
     """Return the factor of a law that runs have calibrated.
 
@@ -157,7 +157,7 @@ def _calibrated(
     return _Factor(quantity, whole, np.exp(whole), np.exp(common))
 
 
-def own_deviation(law: Law, known: float) -> float:
+def own_deviation(law: ModelLaw, known: float) -> float:
     """Return the standard deviation of what a split has for itself of the error of a law."""
     return (known if law is LOOPS else 1.0) * law.spread * sqrt(law.own)
 

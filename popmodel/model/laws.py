@@ -17,7 +17,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Law:
+class ModelLaw:
     """What gives a part of the time of a process."""
 
     path: str  # Of its factor among the inputs
@@ -53,7 +53,7 @@ _HALF_WAY = 0.5
 _OWN = 1 / 3
 """Of the variance: assumed, since what a signature does not count is missing in all splits."""
 
-LOOPS = Law(
+LOOPS = ModelLaw(
     "law.loops",
     "law of parallel loops",
     0.08,
@@ -62,7 +62,7 @@ LOOPS = Law(
     "average error of PPT-Multicore for OpenMP programs: 9 %, its parameters included (A. Barai et "
     "al., J. Supercomput. 78 (2022) 2354)",
 )
-SERIAL = Law(
+SERIAL = ModelLaw(
     "law.serial",
     "law of serial code",
     0.42,
@@ -71,7 +71,7 @@ SERIAL = Law(
     "walls and packing of examples/stencil3d: single lines far apart take up to twice as long, "
     "which is the end of the interval",
 )
-OPENMP = Law(
+OPENMP = ModelLaw(
     "law.openmp",
     "law of OpenMP overheads",
     0.25,
@@ -79,7 +79,7 @@ OPENMP = Law(
     ("openmp",),
     "assumed, as for messages: measured in empty loops, unlike those of programs",
 )
-WAITING = Law(
+WAITING = ModelLaw(
     "law.waiting",
     "law of imbalance and waiting",
     0.25,
@@ -87,7 +87,7 @@ WAITING = Law(
     (),
     "half of the difference between closed form and replay of stencil3d, 4 to 256 processes",
 )
-MESSAGES = Law(
+MESSAGES = ModelLaw(
     "law.messages",
     "law of messages",
     0.25,
@@ -96,5 +96,5 @@ MESSAGES = Law(
     "average errors of LogGP for CG and Sweep3D: 38 % and 9 % (W. Chen et al., Sci. China Ser. F "
     "52 (2009) 1785)",
 )
-LAWS: Mapping[str, Law] = {one.path: one for one in (LOOPS, SERIAL, OPENMP, WAITING, MESSAGES)}
+LAWS: Mapping[str, ModelLaw] = {one.path: one for one in (LOOPS, SERIAL, OPENMP, WAITING, MESSAGES)}
 """All laws by path."""

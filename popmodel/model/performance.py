@@ -17,15 +17,15 @@ from popmodel.machine.profile import MissingQuantity
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
-from popmodel.model.run.point import Point
+from popmodel.model.run.point import ModelPoint
 from popmodel.model.signature.names import names
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.tables import key_of
-from popmodel.model.tree import Node, Tree
+from popmodel.model.tree import ItemTree, TreeNode
 from popmodel.model.waves import following
 from popmodel.values import dataclass
 
-Known: TypeAlias = dict[int, tuple[Item, Node]]
+Known: TypeAlias = dict[int, tuple[Item, TreeNode]]
 """Items and their works, by the `id` of the item."""
 
 
@@ -34,13 +34,13 @@ class Model:
     """A program on a machine in a placement, ready to be evaluated."""
 
     signature: Signature  # The program
-    point: Point  # Its names, where it runs, and the machine
+    point: ModelPoint  # Its names, where it runs, and the machine
 
-    def work(self, known: Known | None = None) -> Tree:
+    def work(self, known: Known | None = None) -> ItemTree:
         """Return the works of all items for an average process."""
         with np.errstate(over="ignore", invalid="ignore"):  # checked part by part
             nodes = self._nodes(self.signature.program, {} if known is None else known)
-            return following(Tree(self.point, nodes))
+            return following(ItemTree(self.point, nodes))
 
     def memory_per_rank(self) -> Value | None:
         """Return the memory of a process, bytes; None if the signature does not say it."""
@@ -51,20 +51,20 @@ class Model:
         except MissingQuantity as error:
             raise error.needed_by(key.name) from None
 
-    def _nodes(self, body: tuple[Item, ...], known: Known) -> tuple[Node, ...]:
+    def _nodes(self, body: tuple[Item, ...], known: Known) -> tuple[TreeNode, ...]:
         return tuple(self._node(item, known) for item in body)
 
-    def _node(self, item: Item, known: Known) -> Node:
+    def _node(self, item: Item, known: Known) -> TreeNode:
         if id(item) in known:
             return known[id(item)][1]
-        inside: tuple[Node, ...] = ()
+        inside: tuple[TreeNode, ...] = ()
         try:
             numbers = item.at(self.point, item.name)
             if item.inside:
                 inside = self._nodes(item.inside, known)
-                node = Node.around(numbers, inside)
+                node = TreeNode.around(numbers, inside)
             else:
-                node = Node(numbers, numbers.work(self.point))
+                node = TreeNode(numbers, numbers.work(self.point))
         except MissingQuantity as error:
             if item.inside:  # what is in it is named already
                 raise
@@ -74,7 +74,7 @@ class Model:
             known[id(item)] = item, node  # the item, so that no other gets its id
         return node
 
-    def _check_finite(self, node: Node) -> None:
+    def _check_finite(self, node: TreeNode) -> None:
         work = node.in_turn
         for name in ("serial", "stretched", "overhead", "waiting", "transfer"):
             if not np.isfinite(np.asarray(getattr(work, name), float)).all():
@@ -98,5 +98,5 @@ def prepare(
     values, extent = names(signature, placement.processes, placement.threads, params)
     periodic = () if signature.grid is None else signature.grid.periodic
     where = (signature.name, placement, parameters, values, extent, periodic, overlap)
-    point = Point(*where, growth or {}, signature.first_touch, changed=changed or {})
+    point = ModelPoint(*where, growth or {}, signature.first_touch, changed=changed or {})
     return Model(signature, point)

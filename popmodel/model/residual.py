@@ -15,7 +15,7 @@ from popmodel.expressions.elementary import Value, maximum
 from popmodel.machine.quantity import Topology
 from popmodel.model.calibration import RESIDUAL
 from popmodel.model.run.placement import Placement
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.uncertainty import Draws
 from popmodel.values import dataclass
 
@@ -29,7 +29,7 @@ class Residual:
     unit: str  # Of its amplitude: ``s`` or ``1``, a part of the time in loops
     # Placement -> the number that the amplitude is multiplied by; 0 with one process, or thread.
     shape: Callable[[Placement], float]
-    added: Callable[[Work, Value], Work]  # (work, amplitude times shape) -> the work with it
+    added: Callable[[RunWork, Value], RunWork]  # (work, amplitude times shape) -> the work with it
     # (shape, factor) -> the shape with a factor more processes, or threads of each.
     grown: Callable[[float, float], float]
     is_fixed: bool  # Whether it takes as long where more processes, or threads, share the work
@@ -37,11 +37,11 @@ class Residual:
     is_possible: Callable[[Topology], bool]
 
 
-def _of_messages(work: Work, each: Value) -> Work:
+def _of_messages(work: RunWork, each: Value) -> RunWork:
     return replace(work, transfer=work.transfer + work.steps * each)
 
 
-def _of_loops(work: Work, part: Value) -> Work:
+def _of_loops(work: RunWork, part: Value) -> RunWork:
     return replace(
         work,
         share=work.share * (1.0 + part),
@@ -50,7 +50,7 @@ def _of_loops(work: Work, part: Value) -> Work:
     )
 
 
-def _of_one_thread(work: Work, part: Value) -> Work:
+def _of_one_thread(work: RunWork, part: Value) -> RunWork:
     """A part of the loops that one thread does while the others wait."""
     return replace(work, stretched=work.stretched + work.single_thread * part)
 
@@ -117,7 +117,9 @@ RESIDUALS: Mapping[str, Residual] = {
 """All terms by name."""
 
 
-def applied(work: Work, placement: Placement, drawn: Draws, units: Mapping[str, float]) -> Work:
+def applied(
+    work: RunWork, placement: Placement, drawn: Draws, units: Mapping[str, float]
+) -> RunWork:
     """Return the work of a process with residual terms."""
     for name, unit in units.items():
         one = RESIDUALS[name]

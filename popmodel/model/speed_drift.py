@@ -18,7 +18,7 @@ import numpy as np
 from popmodel.expressions.elementary import Value
 from popmodel.model.calibration import RESIDUAL, Drift
 from popmodel.model.run.placement import Placement
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.uncertainty import Draws, nominal
 
 SIZE = "size"
@@ -31,7 +31,7 @@ MEANINGS: Mapping[str, str] = {
 }
 
 
-def along(work: Work, placement: Placement) -> dict[str, float]:
+def along(work: RunWork, placement: Placement) -> dict[str, float]:
     """Return where a run is along each drift, in doublings."""
     step = (nominal(work.share) + nominal(work.serial)) / max(nominal(work.steps), 1.0)
     found = {ACTIVE: math.log2(placement.active)}
@@ -46,7 +46,9 @@ def passed(kind: str, drift: Drift, at: float) -> Iterator[tuple[str, float]]:
         yield f"{RESIDUAL}{kind}[{sign}{number + 1}]", min(abs(way) - number, 1.0)
 
 
-def applied(work: Work, placement: Placement, drawn: Draws, drifts: Mapping[str, Drift]) -> Work:
+def applied(
+    work: RunWork, placement: Placement, drawn: Draws, drifts: Mapping[str, Drift]
+) -> RunWork:
     """Return the work of a process whose computing has drifted."""
     where = along(work, placement)
     changes = [

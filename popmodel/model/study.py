@@ -18,11 +18,11 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model import changes, residual, speed_drift
 from popmodel.model.calibration import RESIDUAL, Calibration
 from popmodel.model.changes import SPREADS
-from popmodel.model.evaluation import Evaluation, Outcome
+from popmodel.model.evaluation import EvaluationOutcome, ModelEvaluation
 from popmodel.model.form import disturbed, form, where
 from popmodel.model.laws import LAWS, WAITING
 from popmodel.model.performance import Known, Model, prepare
-from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.replayed.agreement import ReplayAgreement
 from popmodel.model.replayed.similar import similar
 from popmodel.model.replayed.simulate import simulate
 from popmodel.model.residual import RESIDUALS
@@ -48,7 +48,7 @@ from popmodel.model.run.placement import (
     remarks,
 )
 from popmodel.model.run.reach import Reach, beyond_runs, measured_ranges, reaches
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.signature.names import check_requirements
 from popmodel.model.signature.program import Signature, items
 from popmodel.model.terms import imbalance, message, openmp
@@ -221,9 +221,9 @@ class Study:
         placement: Placement,
         drawn: Draws,
         overlap: str | None = None,
-        agreement: Agreement | None = None,
+        agreement: ReplayAgreement | None = None,
         known: Known | None = None,
-    ) -> Evaluation:
+    ) -> ModelEvaluation:
         """Evaluate the model."""
         model = self.model(placement, drawn, overlap)
         tree = model.work(known)
@@ -241,7 +241,7 @@ class Study:
         modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         limit = model.memory_per_rank()
         memory = None if limit is None else nominal(limit)
-        run = Evaluation(tree, laws, work, course, modelled, memory)
+        run = ModelEvaluation(tree, laws, work, course, modelled, memory)
         return run if agreement is None else as_replayed(placement, run, agreement.correction)
 
     def beyond(self, placement: Placement) -> tuple[Reach, ...]:
@@ -266,7 +266,7 @@ class Study:
         growth = {name: self._at(placement, drawn, one) for name, one in changed.items()}
         return prepare(self.signature, placement, parameters, params, overlap, growth, changed)
 
-    def outcome(self, placement: Placement, drawn: Draws) -> Outcome:
+    def outcome(self, placement: Placement, drawn: Draws) -> EvaluationOutcome:
         """Evaluate a run as predictions show it.
 
         The rule depends on this run alone, so that all commands have one number for it: the
@@ -276,11 +276,11 @@ class Study:
         try:
             agreement = self.replay(placement)
         except NotUnrolled as reason:
-            return Outcome(run, None, str(reason))
+            return EvaluationOutcome(run, None, str(reason))
         replayed = as_replayed(placement, run, agreement.correction)
-        return Outcome(replayed, agreement, None)
+        return EvaluationOutcome(replayed, agreement, None)
 
-    def replay(self, placement: Placement) -> Agreement:
+    def replay(self, placement: Placement) -> ReplayAgreement:
         """Put a replay beside the closed form, both of the best estimate."""
         if not self.has_mpi:
             raise NotUnrolled(NO_MPI)
@@ -302,7 +302,7 @@ class Study:
             found.computation,
         )
         replayed = as_replayed(placement, run, changed)
-        return Agreement(
+        return ReplayAgreement(
             nominal(run.modelled.aggregates["useful_mean"]),
             nominal(replayed.modelled.aggregates["useful_mean"]),
             run.course.nominal(),
@@ -387,7 +387,7 @@ class Study:
         return replace(estimate(varied), value=best)
 
     def model_form(
-        self, placement: Placement, agreement: Agreement | None = None
+        self, placement: Placement, agreement: ReplayAgreement | None = None
     ) -> tuple[float, float]:
         """Return the runtime if transfers hide behind arithmetic, and if nothing overlaps, s."""
         best = self.sources(draws=0)
@@ -398,7 +398,7 @@ class Study:
         return runtime("full"), runtime("none")
 
     def message_passing(
-        self, placement: Placement, run: Evaluation
+        self, placement: Placement, run: ModelEvaluation
     ) -> tuple[Estimate | None, str | None]:
         """Compare with one process per core on the same cores."""
         if not self.has_mpi:
@@ -412,7 +412,7 @@ class Study:
             return None, "one process per core does not communicate"
         return estimate(message.message_passing_ratio(run.work.transfer, other.work.transfer)), None
 
-    def assumptions(self, placement: Placement, run: Evaluation) -> list[str]:
+    def assumptions(self, placement: Placement, run: ModelEvaluation) -> list[str]:
         """Say what a run needs, the profile lacks, and is assumed."""
         if self.has_mpi:
             within, between = placement.per_node > 1, placement.nodes > 1
@@ -420,7 +420,7 @@ class Study:
                 run.machine.get(path)  # replays take it, who note nothing
         return sorted(run.machine.assumptions)
 
-    def notes(self, placement: Placement, run: Evaluation) -> list[str]:
+    def notes(self, placement: Placement, run: ModelEvaluation) -> list[str]:
         """Say what a reader should know of a run."""
         notes = [
             *remarks(placement, self.profile.topology),
@@ -464,7 +464,7 @@ def _holding(
 _OF_PROGRAM = ("params.", "constants.", "imbalance.")
 
 
-def as_replayed(placement: Placement, run: Evaluation, by: Correction) -> Evaluation:
+def as_replayed(placement: Placement, run: ModelEvaluation, by: Correction) -> ModelEvaluation:
     """Return an evaluation with the computation and the delays that a replay found."""
     work, course = corrected(run.work, delays(run.work, run.course), by)
     modelled = observe(work, placement, course, has_mpi=True)
@@ -492,7 +492,7 @@ def expand(factors: Mapping[str, Value], quantities: Mapping[str, Quantity]) -> 
     return expanded
 
 
-def multithreading(work: Work, placement: Placement) -> Estimate | None:
+def multithreading(work: RunWork, placement: Placement) -> Estimate | None:
     """Return e_mt of all parallel loops; None without any."""
     if not numbers(work.parallel).any():
         return None

@@ -18,7 +18,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Symbol:
+class ModelSymbol:
     """One symbol."""
 
     name: str  # Name in formulas, or path in the machine profile
@@ -27,8 +27,8 @@ class Symbol:
     source: str  # Where its value comes from
 
 
-def _of_machine(parameter: Parameter) -> Symbol:
-    return Symbol(parameter.name, parameter.meaning, parameter.unit, "machine")
+def _of_machine(parameter: Parameter) -> ModelSymbol:
+    return ModelSymbol(parameter.name, parameter.meaning, parameter.unit, "machine")
 
 
 _IMBALANCE = {
@@ -40,40 +40,40 @@ _IMBALANCE = {
 }
 
 _TABLE = (
-    Symbol("P", "number of processes", "1", "request"),
-    Symbol("T", "threads per process", "1", "request"),
-    Symbol("rank", "rank of a process", "1", "placement"),
-    Symbol("ppn", "processes per node", "1", "placement"),
-    Symbol("nodes", "nodes used", "1", "placement"),
-    Symbol("A", "active cores of the fullest memory domain", "1", "placement"),
+    ModelSymbol("P", "number of processes", "1", "request"),
+    ModelSymbol("T", "threads per process", "1", "request"),
+    ModelSymbol("rank", "rank of a process", "1", "placement"),
+    ModelSymbol("ppn", "processes per node", "1", "placement"),
+    ModelSymbol("nodes", "nodes used", "1", "placement"),
+    ModelSymbol("A", "active cores of the fullest memory domain", "1", "placement"),
     *(
-        Symbol(f"{letter}{dim}", f"{what} along the {nth} grid dimension", "1", "signature")
+        ModelSymbol(f"{letter}{dim}", f"{what} along the {nth} grid dimension", "1", "signature")
         for letter, what in (("P", "processes"), ("n", "local cells"))
         for dim, nth in enumerate(("first", "second", "third"))
     ),
     *map(_of_machine, REGISTER),
     *(
-        Symbol(f"imbalance.{name}", meaning, "1", "signature")
+        ModelSymbol(f"imbalance.{name}", meaning, "1", "signature")
         for name, (_, meaning) in _IMBALANCE.items()
     ),
-    *(Symbol(law.path, law.meaning, "1", "model") for law in LAWS.values()),
-    Symbol(
+    *(ModelSymbol(law.path, law.meaning, "1", "model") for law in LAWS.values()),
+    ModelSymbol(
         "law.collectives",
         "what a measured collective may be off by when its formula carries it over one doubling",
         "1",
         "model",
     ),
-    Symbol(
+    ModelSymbol(
         "law.unbound",
         "share of its local memory that a thread loses if nothing binds it to cores",
         "1",
         "model",
     ),
-    Symbol("lambda_T", "stretch of a parallel loop by uneven shares", "1", "model"),
-    Symbol("q(n)", "expected maximum of n standard normal values", "1", "model"),
+    ModelSymbol("lambda_T", "stretch of a parallel loop by uneven shares", "1", "model"),
+    ModelSymbol("q(n)", "expected maximum of n standard normal values", "1", "model"),
 )
 
-SYMBOLS: Mapping[str, Symbol] = {
+SYMBOLS: Mapping[str, ModelSymbol] = {
     name: next(symbol for symbol in _TABLE if symbol.name == name)
     for name in dict.fromkeys(symbol.name for symbol in _TABLE)
 }
@@ -93,7 +93,7 @@ RESERVED: Mapping[str, str] = {
 """Names that a signature may use in formulas, or must not define: name -> meaning."""
 
 
-def explain(path: str) -> Symbol | None:
+def explain(path: str) -> ModelSymbol | None:
     """Return the symbol that a quantity is a value of."""
     parameter = register.find(path)
     return SYMBOLS.get(path) if parameter is None else _of_machine(parameter)

@@ -17,34 +17,34 @@ from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
 from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.course import AVERAGED, LARGEST, computation, with_largest
-from popmodel.model.run.point import Point
-from popmodel.model.run.uneven import Uneven
-from popmodel.model.run.work import Work
+from popmodel.model.run.point import ModelPoint
+from popmodel.model.run.uneven import UnevenWork
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import imbalance
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Node:
+class TreeNode:
     """An item of a program with its work."""
 
     item: Item  # With numbers for its formulas
-    work: Work  # Of one execution by an average process
+    work: RunWork  # Of one execution by an average process
     # The items of its body, executed ``item.repeats`` times in one execution of it.
-    inside: tuple[Node, ...] = ()
+    inside: tuple[TreeNode, ...] = ()
 
     @staticmethod
-    def around(item: Item, inside: tuple[Node, ...]) -> Node:
+    def around(item: Item, inside: tuple[TreeNode, ...]) -> TreeNode:
         """Return the node of an item with a body."""
-        return Node(item, total(inside).times(item.repeats), inside)
+        return TreeNode(item, total(inside).times(item.repeats), inside)
 
     @cached_property
-    def in_turn(self) -> Work:
+    def in_turn(self) -> RunWork:
         """The work in one execution of the body around it, on average."""
         return self._in_turn(self.work)
 
-    def _in_turn(self, work: Work) -> Work:
+    def _in_turn(self, work: RunWork) -> RunWork:
         every = self.item.every
         return work if bool(np.all(every == 1)) else work.times(1 / every)
 
@@ -58,13 +58,13 @@ class Node:
         """Whether the work of some item in it differs between processes by a spread of its own."""
         return bool(self.item.own_spread) or any(node.has_own_spread for node in self.inside)
 
-    def mapped(self, work: Callable[[Node], Work]) -> Node:
+    def mapped(self, work: Callable[[TreeNode], RunWork]) -> TreeNode:
         """Return the node with other works of the leaves in it."""
         if not self.inside:
             return replace(self, work=work(self))
-        return Node.around(self.item, tuple(node.mapped(work) for node in self.inside))
+        return TreeNode.around(self.item, tuple(node.mapped(work) for node in self.inside))
 
-    def leaves(self) -> Iterator[tuple[Item, Work]]:
+    def leaves(self) -> Iterator[tuple[Item, RunWork]]:
         """Return the items without a body, each with its work in one execution of the body around.
 
         Together they are the work of the node, but for the steps in which processes meet.
@@ -77,14 +77,14 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Tree:
+class ItemTree:
     """The work of a whole program."""
 
-    point: Point  # Where it was evaluated
-    nodes: tuple[Node, ...]  # Its items, in order
+    point: ModelPoint  # Where it was evaluated
+    nodes: tuple[TreeNode, ...]  # Its items, in order
 
     @cached_property
-    def total(self) -> Work:
+    def total(self) -> RunWork:
         """What an average process does in the whole program."""
         return total(self.nodes)
 
@@ -152,7 +152,7 @@ class Tree:
         score = nominal(imbalance.expected_maximum(processes))
         if not (math.isfinite(whole) and whole > 0 and score):
             return common
-        steps = [_Step.of(step, self.point, common) for step in self._steps()]
+        steps = [_TreeStep.of(step, self.point, common) for step in self._steps()]
         levels = np.sum([step.levels for step in steps], axis=0)
         lasting, turns = (
             sum(one) / whole for one in zip(*((s.lasting, s.turns) for s in steps), strict=True)
@@ -168,15 +168,15 @@ class Tree:
             AVERAGED: 0.0,
         }
 
-    def _steps(self) -> list[list[tuple[Item, Work]]]:
+    def _steps(self) -> list[list[tuple[Item, RunWork]]]:
         """Return the items by the steps that they are in, with their work in the whole program.
 
         Those of the innermost loop in which processes meet are in its steps.
         """
-        found: list[list[tuple[Item, Work]]] = []
+        found: list[list[tuple[Item, RunWork]]] = []
 
-        def collect(nodes: tuple[Node, ...], times: Value) -> None:
-            mine: list[tuple[Item, Work]] = []
+        def collect(nodes: tuple[TreeNode, ...], times: Value) -> None:
+            mine: list[tuple[Item, RunWork]] = []
             for node in nodes:
                 if node.inside and node.communicates:
                     collect(node.inside, times * node.item.repeats / node.item.every)
@@ -188,17 +188,17 @@ class Tree:
         collect(self.nodes, 1.0)
         return found
 
-    def mapped(self, work: Callable[[Node], Work]) -> Tree:
+    def mapped(self, work: Callable[[TreeNode], RunWork]) -> ItemTree:
         """Return the tree with other works of its leaves; the totals follow."""
-        return Tree(self.point, tuple(node.mapped(work) for node in self.nodes))
+        return ItemTree(self.point, tuple(node.mapped(work) for node in self.nodes))
 
-    def leaves(self) -> Iterator[tuple[Item, Work]]:
+    def leaves(self) -> Iterator[tuple[Item, RunWork]]:
         """Return the items without a body, each with its work in the whole program."""
         for node in self.nodes:
             yield from node.leaves()
 
 
-def _items(nodes: tuple[Node, ...]) -> Iterator[Item]:
+def _items(nodes: tuple[TreeNode, ...]) -> Iterator[Item]:
     """Return the items without a body."""
     for node in nodes:
         if node.inside:
@@ -215,7 +215,7 @@ def _varied(found: float, cv: Value) -> Value:
 
 
 @dataclass(frozen=True)
-class _Step:
+class _TreeStep:
     """The computation of a step, where more than spreads are known of it."""
 
     levels: NDArray[np.float64]  # float64[P]: Of every process on average, s
@@ -226,7 +226,9 @@ class _Step:
     factors: tuple[tuple[float, NDArray[np.float64]], ...]
 
     @staticmethod
-    def of(step: Sequence[tuple[Item, Work]], point: Point, common: Mapping[str, Value]) -> _Step:
+    def of(
+        step: Sequence[tuple[Item, RunWork]], point: ModelPoint, common: Mapping[str, Value]
+    ) -> _TreeStep:
         levels = np.zeros(point.placement.processes)
         lasting: Value = 0.0
         turns: Value = 0.0
@@ -234,7 +236,7 @@ class _Step:
         for item, work in step:
             seconds = computation(work)
             own = {**common, **item.own_spread}
-            for part in item.uneven(point) or (Uneven(1.0),):
+            for part in item.uneven(point) or (UnevenWork(1.0),):
                 mine = nominal(seconds) * part.share
                 levels += mine * (1.0 if part.ranks is None else part.ranks)
                 if part.ranks is None:
@@ -243,7 +245,7 @@ class _Step:
                     turns = turns + seconds * part.share * own.get("transient_cv", 0.0)
                 else:
                     factors.append((mine, part.turns))
-        return _Step(levels, lasting, turns, tuple(factors))
+        return _TreeStep(levels, lasting, turns, tuple(factors))
 
     def longest(self) -> float:
         """Return the computation of the slowest process, s."""
@@ -256,13 +258,13 @@ class _Step:
         )
 
 
-def total(body: tuple[Node, ...]) -> Work:
+def total(body: tuple[TreeNode, ...]) -> RunWork:
     """Return one execution of a body.
 
     What communicates side by side meets in the same step; items with a body have steps of their
     own.
     """
-    sum_ = Work()
+    sum_ = RunWork()
     looped: Value = 0.0
     for node in body:
         sum_ = sum_.plus(node.in_turn)

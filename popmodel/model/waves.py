@@ -12,13 +12,13 @@ from operator import is_
 from typing import TypeAlias
 
 from popmodel.expressions.elementary import Value, maximum, minimum, numbers
-from popmodel.model.run.point import Point
+from popmodel.model.run.point import ModelPoint
 from popmodel.model.terms import pipeline
 from popmodel.model.terms.pipeline import Fronts
-from popmodel.model.tree import Node, Tree
+from popmodel.model.tree import ItemTree, TreeNode
 from popmodel.values import dataclass
 
-_Nodes: TypeAlias = tuple[Node, ...]
+_Nodes: TypeAlias = tuple[TreeNode, ...]
 _Execute: TypeAlias = Callable[[Fronts], tuple[_Nodes, Fronts]]
 """Executes a part once: what is paid before it -> its works then, what is paid after it."""
 
@@ -27,7 +27,7 @@ _Execute: TypeAlias = Callable[[Fronts], tuple[_Nodes, Fronts]]
 class _Stage:
     """A node with its fronts, None if nobody meets in it; stages of its body."""
 
-    node: Node
+    node: TreeNode
     fronts: Fronts | None
     inside: tuple[_Stage, ...]
 
@@ -36,7 +36,7 @@ class _Stage:
         return bool(self.fronts) or any(stage.has_waves for stage in self.inside)
 
 
-def following(tree: Tree) -> Tree:
+def following(tree: ItemTree) -> ItemTree:
     """Return the tree with the works of waves where they stand, on average over all iterations."""
     stages = _stages(tree.nodes, tree.point)
     if not any(stage.has_waves for stage in stages):
@@ -44,7 +44,7 @@ def following(tree: Tree) -> Tree:
     return replace(tree, nodes=_body(stages, {})[0])
 
 
-def _stages(nodes: _Nodes, point: Point) -> tuple[_Stage, ...]:
+def _stages(nodes: _Nodes, point: ModelPoint) -> tuple[_Stage, ...]:
     return tuple(
         _Stage(node, None if node.inside else node.item.fronts(point), _stages(node.inside, point))
         for node in nodes
@@ -53,7 +53,7 @@ def _stages(nodes: _Nodes, point: Point) -> tuple[_Stage, ...]:
 
 def _body(stages: tuple[_Stage, ...], before: Fronts) -> tuple[_Nodes, Fronts]:
     """Execute the items of a body in turn."""
-    done: list[Node] = []
+    done: list[TreeNode] = []
     for stage in stages:
         (found,), before = _in_turn(stage, before)
         done.append(found)
@@ -70,7 +70,7 @@ def _in_turn(stage: _Stage, before: Fronts) -> tuple[_Nodes, Fronts]:
                 lambda state: _body(stage.inside, state), node.item.repeats, before
             )
             same = all(map(is_, inside, node.inside))
-            return (node if same else Node.around(node.item, inside),), after
+            return (node if same else TreeNode.around(node.item, inside),), after
         if not mine:  # all meet, or nobody does
             return (node,), before if mine is not None else {}
         return (_after(node, mine, before),), pipeline.after(mine, before)
@@ -82,7 +82,7 @@ def _in_turn(stage: _Stage, before: Fronts) -> tuple[_Nodes, Fronts]:
     return done, after
 
 
-def _after(node: Node, mine: Fronts, before: Fronts) -> Node:
+def _after(node: TreeNode, mine: Fronts, before: Fronts) -> TreeNode:
     """Return a wave with others before it."""
     if not mine.keys() & before.keys():
         return node
@@ -100,13 +100,13 @@ def _repeated(execute: _Execute, times: Value, before: Fronts) -> tuple[_Nodes, 
     return tuple(_mixed(share, *pair) for pair in zip(first, again, strict=True)), state
 
 
-def _mixed(share: Value, first: Node, again: Node) -> Node:
+def _mixed(share: Value, first: TreeNode, again: TreeNode) -> TreeNode:
     """Return a node that is ``first`` in a share of its executions."""
     if first is again:
         return first
     if first.inside:
         pairs = zip(first.inside, again.inside, strict=True)
-        return Node.around(first.item, tuple(_mixed(share, *pair) for pair in pairs))
+        return TreeNode.around(first.item, tuple(_mixed(share, *pair) for pair in pairs))
     mean = {
         name: share * getattr(first.work, name) + (1 - share) * getattr(again.work, name)
         for name in ("waiting", "transfer")

@@ -17,14 +17,14 @@ from popmodel.efficiency.observables import Observables
 from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile
 from popmodel.model.kinds.halo import Halo
-from popmodel.model.replayed.script import Compute, Meeting, Part, Script
+from popmodel.model.replayed.script import Compute, Script, ScriptMeeting, ScriptPart
 from popmodel.model.replayed.unroll import carry_out, outline
 from popmodel.model.run.course import computation
 from popmodel.model.run.operations import NotUnrolled, OperationsBuilder
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.tree import Tree
+from popmodel.model.tree import ItemTree
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.program import Program
 from popmodel.values import dataclass
@@ -92,11 +92,11 @@ def whole(
 def _with_end(script: Script) -> Script:
     """Return the script with a last communication of nobody: there may be no other."""
     nothing = OperationsBuilder(script.point.messages).build()
-    end = Part(_LAST, 1.0, Compute(0.0, 0.0), Meeting(_LAST, nothing))
+    end = ScriptPart(_LAST, 1.0, Compute(0.0, 0.0), ScriptMeeting(_LAST, nothing))
     return replace(script, parts=(*script.parts, end))
 
 
-def _notes(tree: Tree) -> list[str]:
+def _notes(tree: ItemTree) -> list[str]:
     """Say what of a prediction a replay on another network does not have."""
     names = dict.fromkeys(
         item.name for item, _ in tree.leaves() if isinstance(item, Halo) and nominal(item.overlap)
@@ -108,7 +108,7 @@ def _notes(tree: Tree) -> list[str]:
 
 
 def _observed(
-    program: Program, working: NDArray[np.float64], tree: Tree, placement: Placement
+    program: Program, working: NDArray[np.float64], tree: ItemTree, placement: Placement
 ) -> Observables:
     """Divide the computation of each process among its threads, as the average process does."""
     work, threads = tree.total, placement.threads

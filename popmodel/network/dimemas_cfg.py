@@ -41,7 +41,7 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
-class Node:
+class CfgNode:
     """A node of a machine."""
 
     processors: int  # Processors
@@ -64,7 +64,7 @@ class Machine:
     """A machine of Dimemas."""
 
     path: str  # Where it was read from
-    nodes: tuple[Node, ...]  # By number
+    nodes: tuple[CfgNode, ...]  # By number
     bandwidth: float  # Of a message between nodes, B/s; infinite where it has no limit
     buses: int  # Messages between nodes that are under way at the same time at most; 0: any number
     collective_cost: str  # One of `popmodel.network.network.COST_FACTORS`
@@ -139,7 +139,7 @@ class Machine:
         fans = read_fans(os.fspath(file), _text(os.fspath(file)))
         return replace(fans, otherwise=self.collective_cost)
 
-    def _links_within(self, node: Node) -> int:
+    def _links_within(self, node: CfgNode) -> int:
         if node.buses_within:
             raise self._wrong("limits the buses inside a node, which is not modelled")
         if node.input_links_within != node.output_links_within:
@@ -171,10 +171,10 @@ def is_configuration(name: str | os.PathLike[str]) -> bool:
 
 def read(path: str | os.PathLike[str]) -> Machine:
     """Read a configuration of Dimemas."""
-    return _Reader(os.fspath(path)).machine()
+    return _CfgReader(os.fspath(path)).machine()
 
 
-class _Reader:
+class _CfgReader:
     """Records of a file, by what they are about."""
 
     def __init__(self, path: str) -> None:
@@ -211,7 +211,7 @@ class _Reader:
             files[2].strip('"') if len(files) > 2 else "",
         )
 
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[CfgNode, ...]:
         """Nodes, those of several at once repeated."""
         found = []
         for fields in self.records.get("node information", []):
@@ -232,7 +232,7 @@ class _Reader:
             raise self.wrong("describes no nodes")
         return tuple(found)
 
-    def node(self, fields: list[str], at: int, what: str) -> Node:
+    def node(self, fields: list[str], at: int, what: str) -> CfgNode:
         """A node whose processors are in some place."""
         speed = self.number(fields, at + 1, what)
         if not speed > 0:
@@ -240,7 +240,7 @@ class _Reader:
                 f"{what}: a speed of {speed:g}, which stands for bursts of no or of fixed length, "
                 "is not modelled"
             )
-        return Node(
+        return CfgNode(
             processors=self.count(fields, at, what),
             speed=speed,
             latency_within=self.seconds(fields, at + 2, what),

@@ -18,7 +18,7 @@ import numpy as np
 from popmodel.documents import parse_toml, read_shape, read_text
 from popmodel.errors import FileError, UsageError
 from popmodel.network.point_to_point import Routes, of_hops
-from popmodel.shapes import Items, OneOf, ShapeError, Table, Text, Whole
+from popmodel.shapes import Items, OneOf, ShapeError, TableShape, Text, WholeShape
 from popmodel.units import format_bandwidth, format_time, parse_bandwidth, parse_time, plural
 from popmodel.values import dataclass
 
@@ -230,10 +230,10 @@ class _Quantity:
             raise ShapeError(f"is wrong: {error.message}", hint=error.hint) from None
 
 
-_COUNTS = Items(Whole(1, _MOST_NODES), 1)
+_COUNTS = Items(WholeShape(1, _MOST_NODES), 1)
 _BANDWIDTH, _LATENCY = _Quantity(parse_bandwidth), _Quantity(parse_time)
 _KINDS = {
-    "fat tree": Table(
+    "fat tree": TableShape(
         {
             "kind": Text(),
             "down": _COUNTS,
@@ -244,7 +244,7 @@ _KINDS = {
         },
         ("down", "up", "bandwidth"),
     ),
-    "torus": Table(
+    "torus": TableShape(
         {
             "kind": Text(),
             "sides": _COUNTS,

@@ -9,7 +9,7 @@ from popmodel.simulator.program import Op
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.patterns.table import Table
+    from popmodel.patterns.table import PatternTable
     from popmodel.structure.structure import Structure
 
 
@@ -18,7 +18,7 @@ class Untold(Exception):
 
 
 @dataclass(frozen=True)
-class Call:
+class PatternCall:
     """What one process does."""
 
     do: str  # As in signatures: send, recv, isend, irecv, sendrecv, wait, waitall
@@ -35,7 +35,7 @@ class Call:
         """What calls of one row have in common."""
         return self.size, self.tag
 
-    def named(self, do: str) -> Call:
+    def named(self, do: str) -> PatternCall:
         """The same with another name."""
         return self if do == self.do else replace(self, do=do)
 
@@ -69,22 +69,24 @@ class Requests:
         if late:
             raise Untold(f"rank {late[0]} leaves requests open behind the last place")
 
-    def close(self, rank: int, waited: list[tuple[int, bool]], name: str) -> list[Call]:
+    def close(self, rank: int, waited: list[tuple[int, bool]], name: str) -> list[PatternCall]:
         """Calls that complete requests: all that are open, or some, one by one."""
         mine = self.opened[rank]
         if not set(waited) <= set(mine):
             raise Untold(f"{name} of rank {rank} completes a request of before the first place")
         if len(waited) == len(mine) and (len(mine) > 1 or name.lower().endswith("all")):
             mine.clear()
-            return [Call("waitall")]
+            return [PatternCall("waitall")]
         calls = []
         for one in sorted(waited, key=mine.index):
-            calls.append(Call("wait", request=mine.index(one)))
+            calls.append(PatternCall("wait", request=mine.index(one)))
             mine.remove(one)
         return calls
 
 
-def calls_of(structure: Structure, table: Table, event: int, requests: Requests) -> list[Call]:
+def calls_of(
+    structure: Structure, table: PatternTable, event: int, requests: Requests
+) -> list[PatternCall]:
     """What one event does; requests become open and complete."""
     program, events = structure.program, structure.events
     name = events.names[events.name[event]]
@@ -96,7 +98,7 @@ def calls_of(structure: Structure, table: Table, event: int, requests: Requests)
     if Op.COLLECTIVE in kinds or Op.ARRIVE in kinds or Op.WAIT_COLLECTIVE in kinds:
         raise Untold(f"{name} is about a collective")
     messages = program.messages
-    calls: list[Call] = []
+    calls: list[PatternCall] = []
     at = 0
     while at < len(kinds):
         kind, message = kinds[at], targets[at]
@@ -117,15 +119,15 @@ def calls_of(structure: Structure, table: Table, event: int, requests: Requests)
         at += 1
         match kind:
             case Op.SEND:
-                calls.append(Call("send", receiver, -1, size, tag))
+                calls.append(PatternCall("send", receiver, -1, size, tag))
             case Op.ISEND:
                 requests.opened[sender].append((message, True))
-                calls.append(Call("isend", receiver, -1, size, tag))
+                calls.append(PatternCall("isend", receiver, -1, size, tag))
             case Op.RECEIVE:
-                calls.append(Call("recv", -1, sender, size, tag))
+                calls.append(PatternCall("recv", -1, sender, size, tag))
             case _:
                 following = list(zip(kinds[at : at + 2], targets[at : at + 2], strict=True))
-                own = Call("recv", -1, sender, size, tag)
+                own = PatternCall("recv", -1, sender, size, tag)
                 if following[:1] == [(Op.WAIT_RECEIVE, message)]:
                     calls.append(own)
                     at += 1
@@ -136,7 +138,7 @@ def calls_of(structure: Structure, table: Table, event: int, requests: Requests)
                         calls.append(own.named("irecv"))
                         continue
                     to, size = int(messages.receiver[sent]), int(messages.size[sent])
-                    calls.append(Call("sendrecv", to, sender, size, tag))
+                    calls.append(PatternCall("sendrecv", to, sender, size, tag))
                     at += 2
                 else:
                     requests.opened[receiver].append((message, False))

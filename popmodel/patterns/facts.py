@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.structure.nest import Loop
+from popmodel.structure.nest import FoundLoop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from popmodel.patterns.recognise import Reading
+    from popmodel.patterns.recognise import PatternReading
     from popmodel.patterns.units import Class
     from popmodel.structure.nest import Leaf
     from popmodel.structure.structure import Structure
 
 
-def of_pipeline(structure: Structure, place: int, reading: Reading) -> dict[str, Any]:
+def of_pipeline(structure: Structure, place: int, reading: PatternReading) -> dict[str, Any]:
     """Which dimensions a wavefront crosses, which way, and in how many blocks."""
     moves = np.array([way["move"] for way in reading.facts["directions"]])
     dims = [int(axis) for axis in np.flatnonzero(moves.any(axis=0))]
@@ -32,9 +32,9 @@ def of_pipeline(structure: Structure, place: int, reading: Reading) -> dict[str,
 def _blocks(structure: Structure, place: int) -> float:
     """Iterations of the innermost loop around a place; 1 where there is none."""
 
-    def inner(nodes: Sequence[Loop | Leaf], count: float) -> float | None:
+    def inner(nodes: Sequence[FoundLoop | Leaf], count: float) -> float | None:
         for node in nodes:
-            if isinstance(node, Loop):
+            if isinstance(node, FoundLoop):
                 if (deeper := inner(node.body, node.count)) is not None:
                     return deeper
             elif place in node.places:

@@ -16,12 +16,12 @@ import numpy as np
 
 from popmodel.patterns.collectives import collectives
 from popmodel.patterns.facts import of_list, of_pipeline
-from popmodel.patterns.grid import Grid
+from popmodel.patterns.grid import ProcessGrid
 from popmodel.patterns.grids import grids_of
 from popmodel.patterns.groups import groups_of
 from popmodel.patterns.pattern import Pattern
-from popmodel.patterns.recognise import Reading, on_grid, readings
-from popmodel.patterns.units import Class, Unit
+from popmodel.patterns.recognise import PatternReading, on_grid, readings
+from popmodel.patterns.units import Class, PatternUnit
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Communication:
+class FoundCommunication:
     """What the communication of a run means."""
 
     # Of its ranks: the first explains most bytes, each further one most of what is left, where a
     # program arranges its ranks anew.
-    grids: tuple[Grid, ...]
+    grids: tuple[ProcessGrid, ...]
     why: str  # Why there is no grid, or what else the first could be
     patterns: tuple[Pattern, ...]  # In the order of their places
 
     @property
-    def grid(self) -> Grid | None:
+    def grid(self) -> ProcessGrid | None:
         """The grid that explains most bytes; None if there is none."""
         return self.grids[0] if self.grids else None
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FoundPattern:
     """A pattern of one unit, or of several that follow one another."""
 
-    units: tuple[Unit, ...]
+    units: tuple[PatternUnit, ...]
     kind: str
-    classes: tuple[tuple[Class, Reading], ...]
+    classes: tuple[tuple[Class, PatternReading], ...]
     also: tuple[str, ...]
 
     @property
@@ -63,17 +63,17 @@ def patterns(structure: Structure) -> tuple[Pattern, ...]:
     return find(structure).patterns
 
 
-def grid(structure: Structure) -> Grid | None:
+def grid(structure: Structure) -> ProcessGrid | None:
     """Grid of the ranks of a run; None where its messages tell none."""
     return find(structure).grid
 
 
-def find(structure: Structure) -> Communication:
+def find(structure: Structure) -> FoundCommunication:
     """Find the grid of ranks and the patterns of a run."""
     processes = structure.program.processes
     if len(structure.program.threads):
         why = "threads call MPI on their own: their messages are not read as patterns"
-        return Communication((), why, tuple(collectives(structure)))
+        return FoundCommunication((), why, tuple(collectives(structure)))
     groups = groups_of(structure, processes)
     grids, why = grids_of(groups, processes)
     dims = [each.dims for each in grids]
@@ -82,10 +82,10 @@ def find(structure: Structure) -> Communication:
     described = [_described(structure, each) for each in found]
     every = [*described, *collectives(structure)]
     every.sort(key=lambda pattern: pattern.places)
-    return Communication(tuple(grids), why, tuple(every))
+    return FoundCommunication(tuple(grids), why, tuple(every))
 
 
-def _with_periods(grid: Grid, found: Iterable[_Found]) -> Grid:
+def _with_periods(grid: ProcessGrid, found: Iterable[_FoundPattern]) -> ProcessGrid:
     """The grid with all dimensions that a pattern on it wraps around."""
     wraps = [
         reading.facts["periodic"]
@@ -96,9 +96,11 @@ def _with_periods(grid: Grid, found: Iterable[_Found]) -> Grid:
     return replace(grid, periodic=tuple(np.any([grid.periodic, *wraps], axis=0).tolist()))
 
 
-def _read(unit: Unit, processes: int, dims: Sequence[tuple[int, ...]]) -> list[_Found]:
+def _read(
+    unit: PatternUnit, processes: int, dims: Sequence[tuple[int, ...]]
+) -> list[_FoundPattern]:
     """Patterns of one unit: one for each kind that its executions are."""
-    kinds: dict[Any, list[tuple[Class, Reading]]] = {}
+    kinds: dict[Any, list[tuple[Class, PatternReading]]] = {}
     also: dict[Any, tuple[str, ...]] = {}
     for each in unit.classes:
         first, *others = readings(each.messages, processes, dims)
@@ -107,10 +109,10 @@ def _read(unit: Unit, processes: int, dims: Sequence[tuple[int, ...]]) -> list[_
         key = _shape(first)
         kinds.setdefault(key, []).append((each, first))
         also[key] = tuple(dict.fromkeys(other.kind for other in others if other.kind != "list"))
-    return [_Found((unit,), key[0], tuple(each), also[key]) for key, each in kinds.items()]
+    return [_FoundPattern((unit,), key[0], tuple(each), also[key]) for key, each in kinds.items()]
 
 
-def _one_way(reading: Reading) -> bool:
+def _one_way(reading: PatternReading) -> bool:
     """Whether messages go one way along each dimension, and wrap around none."""
     moves = [way["move"] for way in reading.facts.get("directions", ())]
     return (
@@ -120,16 +122,16 @@ def _one_way(reading: Reading) -> bool:
     )
 
 
-def _shape(reading: Reading) -> tuple[Any, ...]:
+def _shape(reading: PatternReading) -> tuple[Any, ...]:
     """What readings of one pattern have in common: everything but sizes."""
     facts = {key: value for key, value in reading.facts.items() if key != "bytes"}
     ways = facts.pop("directions", ())
     return reading.kind, tuple(way["move"] for way in ways), repr(sorted(facts.items()))
 
 
-def _merged(found: Sequence[_Found]) -> list[_Found]:
+def _merged(found: Sequence[_FoundPattern]) -> list[_FoundPattern]:
     """Make one of patterns that follow one another and are one together."""
-    merged: list[_Found] = []
+    merged: list[_FoundPattern] = []
     for each in found:
         if merged and (both := _together(merged[-1], each)) is not None:
             merged[-1] = both
@@ -138,7 +140,7 @@ def _merged(found: Sequence[_Found]) -> list[_Found]:
     return merged
 
 
-def _together(one: _Found, other: _Found) -> _Found | None:
+def _together(one: _FoundPattern, other: _FoundPattern) -> _FoundPattern | None:
     """Both as one pattern; None if they are not."""
     adjacent = (
         one.places[-1] + 1 == other.places[0]
@@ -164,10 +166,12 @@ def _together(one: _Found, other: _Found) -> _Found | None:
     if len(classes) < len(pairs):
         return None
     also = tuple(kind for kind in one.also if kind in other.also)
-    return _Found((*one.units, *other.units), classes[0][1].kind, classes, also)
+    return _FoundPattern((*one.units, *other.units), classes[0][1].kind, classes, also)
 
 
-def _around(one: _Found, other: _Found, a: Class, b: Class, reading: Reading) -> Reading | None:
+def _around(
+    one: _FoundPattern, other: _FoundPattern, a: Class, b: Class, reading: PatternReading
+) -> PatternReading | None:
     """Two exchanges of pairs, each of one call, as the two ways around a dimension of two."""
     if "dims" not in reading.facts or len(one.units[-1].places) + len(other.places) > 2:
         return None
@@ -175,7 +179,7 @@ def _around(one: _Found, other: _Found, a: Class, b: Class, reading: Reading) ->
     return both if both is not None and both.kind == "halo" else None
 
 
-def _union(one: Reading, other: Reading) -> Reading | None:
+def _union(one: PatternReading, other: PatternReading) -> PatternReading | None:
     """Two readings as one: a halo of several directions, a butterfly of several stages."""
     even = one.even and other.even
     sides = {"halo", "shift"}
@@ -193,13 +197,13 @@ def _union(one: Reading, other: Reading) -> Reading | None:
             "directions": [*first["directions"], *second["directions"]],
         }
         own = first.get("with_itself", 0) + second.get("with_itself", 0)
-        return Reading("halo", {**facts, **({"with_itself": own} if own else {})}, even)
+        return PatternReading("halo", {**facts, **({"with_itself": own} if own else {})}, even)
     if one.kind == other.kind == "butterfly":
         first, second = one.facts, other.facts
         if set(first["flips"]) & set(second["flips"]):
             return None
         facts = {key: (*first[key], *second[key]) for key in ("flips", "times", "bytes")}
-        return Reading("butterfly", facts, even)
+        return PatternReading("butterfly", facts, even)
     return None
 
 
@@ -212,7 +216,7 @@ def _consistent(facts: Any, periodic: Sequence[bool]) -> bool:
     return True
 
 
-def _described(structure: Structure, found: _Found) -> Pattern:
+def _described(structure: Structure, found: _FoundPattern) -> Pattern:
     """Say what was found in plain values, and whether it is exact."""
     executions = sum(len(each.executions) for each, _ in found.classes)
     messages = sum(len(each.executions) * len(each.messages) for each, _ in found.classes)

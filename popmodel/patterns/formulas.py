@@ -35,18 +35,18 @@ _BITS = 4
 
 
 @dataclass(frozen=True)
-class Row:
+class FormulaRow:
     """Ranks that have one formula for their partner."""
 
     ranks: NDArray[np.bool_]  # bool[P]: Who they are
     formula: str  # Their partner
 
 
-def split(partner: NDArray[np.int64], *, free: bool = False) -> list[Row]:
+def split(partner: NDArray[np.int64], *, free: bool = False) -> list[FormulaRow]:
     """Find as few formulas as give the partner of every rank."""
     processes = len(partner)
     rest = partner >= 0
-    rows: list[Row] = []
+    rows: list[FormulaRow] = []
     while rest.any():
         wanted = np.where(rest, partner, ANYBODY)
         best: tuple[NDArray[np.bool_], str] | None = None
@@ -55,14 +55,14 @@ def split(partner: NDArray[np.int64], *, free: bool = False) -> list[Row]:
             if best is None or hit.sum() > best[0].sum():
                 best = hit, text
                 if free and not rows and hit.sum() == rest.sum() and _leads_out(values, partner):
-                    return [Row(np.ones(processes, bool), text)]
+                    return [FormulaRow(np.ones(processes, bool), text)]
                 if hit.sum() == rest.sum():
                     break
         assert best is not None  # the offset of a rank is a form
         ranks, text = best
         if ranks.sum() == 1:
             text = str(int(partner[ranks][0]))
-        rows.append(Row(ranks, text))
+        rows.append(FormulaRow(ranks, text))
         rest &= ~ranks
     return rows
 

@@ -22,7 +22,7 @@ MOST_DIMENSIONS = 3
 
 
 @dataclass(frozen=True)
-class Grid:
+class ProcessGrid:
     """A grid of ranks."""
 
     # Extents; their product is the number of ranks. The last dimension varies fastest.
@@ -36,7 +36,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Messages:
+class GridMessages:
     """Messages of one execution of some places, ordered by sender, receiver and size."""
 
     # int64[m]: Ranks and bytes.
@@ -50,18 +50,18 @@ class Messages:
     @classmethod
     def of(
         cls, sender: NDArray[np.int64], receiver: NDArray[np.int64], size: NDArray[np.int64]
-    ) -> Messages:
+    ) -> GridMessages:
         """Put messages in order."""
         order = np.lexsort((size, receiver, sender))
         columns = (np.asarray(each)[order].astype(np.int64) for each in (sender, receiver, size))
         return cls(*columns)
 
-    def only(self, rows: NDArray[np.bool_]) -> Messages:
+    def only(self, rows: NDArray[np.bool_]) -> GridMessages:
         """Some of them."""
-        return Messages(self.sender[rows], self.receiver[rows], self.size[rows])
+        return GridMessages(self.sender[rows], self.receiver[rows], self.size[rows])
 
-    def __add__(self, other: Messages) -> Messages:
-        return Messages.of(
+    def __add__(self, other: GridMessages) -> GridMessages:
+        return GridMessages.of(
             np.concatenate([self.sender, other.sender]),
             np.concatenate([self.receiver, other.receiver]),
             np.concatenate([self.size, other.size]),
@@ -112,7 +112,7 @@ def neighbours(
     return np.where(inside, found, -1)
 
 
-def periods_of(messages: Messages, dims: Sequence[int]) -> tuple[bool, ...]:
+def periods_of(messages: GridMessages, dims: Sequence[int]) -> tuple[bool, ...]:
     """Along which dimensions messages go from the last to the first or back.
 
     With two ranks along a dimension both neighbours are the same: it is periodic if one sends the
@@ -136,7 +136,7 @@ def periods_of(messages: Messages, dims: Sequence[int]) -> tuple[bool, ...]:
 
 
 def directions(
-    messages: Messages, dims: Sequence[int], periodic: Sequence[bool]
+    messages: GridMessages, dims: Sequence[int], periodic: Sequence[bool]
 ) -> list[Direction] | None:
     """Tell messages apart by the direction they go in."""
     codes = _codes(messages, dims)
@@ -168,7 +168,7 @@ def _moves(dimensions: int) -> list[tuple[int, ...]]:
     return sorted(every, key=lambda move: sum(map(abs, move)))
 
 
-def _codes(messages: Messages, dims: Sequence[int]) -> NDArray[np.int64]:
+def _codes(messages: GridMessages, dims: Sequence[int]) -> NDArray[np.int64]:
     """A number for each pair, in the order of the messages, which rises."""
     codes: NDArray[np.int64] = messages.sender * math.prod(dims) + messages.receiver
     return codes

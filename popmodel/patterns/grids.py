@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.patterns.grid import Grid, extents_of
-from popmodel.patterns.recognise import Reading, on_grid
+from popmodel.patterns.grid import ProcessGrid, extents_of
+from popmodel.patterns.recognise import PatternReading, on_grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from popmodel.patterns.units import Class, Unit
+    from popmodel.patterns.units import Class, PatternUnit
 
 _LEAST = 0.01
 """Share of the bytes between processes that a grid explains at least."""
@@ -20,7 +20,7 @@ _CLASSES = 64
 """Sets of messages, those with most bytes, that say which grid it is."""
 
 
-def grids_of(groups: Iterable[Unit], processes: int) -> tuple[list[Grid], str]:
+def grids_of(groups: Iterable[PatternUnit], processes: int) -> tuple[list[ProcessGrid], str]:
     """Choose the grid on which most bytes go between neighbours, then one for what is left."""
     classes = [each for unit in groups for each in unit.classes]
     if not classes:
@@ -36,7 +36,7 @@ def grids_of(groups: Iterable[Unit], processes: int) -> tuple[list[Grid], str]:
         }
         for dims in extents_of(processes)
     }
-    grids: list[Grid] = []
+    grids: list[ProcessGrid] = []
     why = ""
     while rest:
         scores = {
@@ -51,7 +51,7 @@ def grids_of(groups: Iterable[Unit], processes: int) -> tuple[list[Grid], str]:
             break
         mine = [row for row in rest if row in read[best]]
         wraps = np.any([read[best][row].facts["periodic"] for row in mine], axis=0)
-        grids.append(Grid(best, tuple(wraps.tolist()), scores[best] / max(total, 1)))
+        grids.append(ProcessGrid(best, tuple(wraps.tolist()), scores[best] / max(total, 1)))
         if len(grids) == 1:
             ties = [
                 dims for dims, score in scores.items() if score == scores[best] and dims != best
@@ -61,7 +61,7 @@ def grids_of(groups: Iterable[Unit], processes: int) -> tuple[list[Grid], str]:
     return grids, why if grids else "no grid of the ranks explains who sends to whom"
 
 
-def _uses_all(dims: Sequence[int], found: Sequence[Reading]) -> bool:
+def _uses_all(dims: Sequence[int], found: Sequence[PatternReading]) -> bool:
     """Whether messages go along every dimension."""
     used = np.zeros(len(dims), bool)
     for reading in found:

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.patterns.grid import extents_of
 from popmodel.patterns.recognise import readings
-from popmodel.patterns.units import Class, Unit, at_once, units
+from popmodel.patterns.units import Class, PatternUnit, at_once, units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
 
 
-def groups_of(structure: Structure, processes: int) -> list[Unit]:
+def groups_of(structure: Structure, processes: int) -> list[PatternUnit]:
     """Group places; what only open requests hold together is divided if no pattern generates it."""
-    smaller: dict[int, Unit] = {}
+    smaller: dict[int, PatternUnit] = {}
     for unit in units(structure, requests=False):
         smaller |= dict.fromkeys(unit.places, unit)
-    found: list[Unit] = []
+    found: list[PatternUnit] = []
     for unit in units(structure):
         inside = list({id(one): one for p in unit.places if (one := smaller.get(p))}.values())
         if len(inside) > 1 and not _is_one(unit, processes):
@@ -38,7 +38,7 @@ def groups_of(structure: Structure, processes: int) -> list[Unit]:
     return _pairwise(found, processes)
 
 
-def _is_one(unit: Unit, processes: int) -> bool:
+def _is_one(unit: PatternUnit, processes: int) -> bool:
     """Whether a unit is one pattern, whose messages are there once if they are of one execution."""
     for each in unit.classes:
         first = readings(each.messages, processes, tuple(extents_of(processes)))[0]
@@ -48,10 +48,10 @@ def _is_one(unit: Unit, processes: int) -> bool:
     return True
 
 
-def _pairwise(groups: Sequence[Unit], processes: int) -> list[Unit]:
+def _pairwise(groups: Sequence[PatternUnit], processes: int) -> list[PatternUnit]:
     """Make one unit of exchanges that follow each other and together are those of all pairs."""
-    found: list[Unit] = []
-    run: list[Unit] = []
+    found: list[PatternUnit] = []
+    run: list[PatternUnit] = []
     for unit in [*groups, None]:
         if run and not (unit is not None and _follows(run[-1], unit)):
             found += _all_pairs(run, processes)
@@ -61,7 +61,7 @@ def _pairwise(groups: Sequence[Unit], processes: int) -> list[Unit]:
     return found
 
 
-def _follows(one: Unit, other: Unit) -> bool:
+def _follows(one: PatternUnit, other: PatternUnit) -> bool:
     """Whether a unit stands right behind another and is carried out as often."""
     return (
         one.leaf is not None
@@ -73,7 +73,7 @@ def _follows(one: Unit, other: Unit) -> bool:
     )
 
 
-def _all_pairs(run: list[Unit], processes: int) -> list[Unit]:
+def _all_pairs(run: list[PatternUnit], processes: int) -> list[PatternUnit]:
     """The units of a run as one, if that is an exchange of all pairs of more than two."""
     if len(run) < processes - 1 or processes < 3:
         return run

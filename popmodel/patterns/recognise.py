@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.patterns.grid import Direction, Messages, directions, periods_of, strides_of
+from popmodel.patterns.grid import Direction, GridMessages, directions, periods_of, strides_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _FEW = 64
 
 
 @dataclass(frozen=True)
-class Reading:
+class PatternReading:
     """One way to understand a set of messages."""
 
     kind: str  # halo, shift, butterfly, transpose, root, pairwise or list
@@ -31,7 +31,9 @@ class Reading:
     even: bool  # Whether messages that the pattern does not tell apart have equal sizes
 
 
-def readings(messages: Messages, processes: int, grids: Sequence[Sequence[int]]) -> list[Reading]:
+def readings(
+    messages: GridMessages, processes: int, grids: Sequence[Sequence[int]]
+) -> list[PatternReading]:
     """All patterns that messages are, the most telling first; always ends with a list."""
     found = []
     for dims in grids:
@@ -40,10 +42,10 @@ def readings(messages: Messages, processes: int, grids: Sequence[Sequence[int]])
             break
     for each in (_transpose, _butterfly, _root, _pairwise, _ring):
         found += each(messages, processes)
-    return [*found, Reading("list", {}, even=True)]
+    return [*found, PatternReading("list", {}, even=True)]
 
 
-def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
+def on_grid(messages: GridMessages, dims: Sequence[int]) -> PatternReading | None:
     """A halo, or a shift along one direction; None if messages go otherwise.
 
     Where every rank also sends as many messages to itself, the grid has a further, periodic
@@ -83,11 +85,11 @@ def on_grid(messages: Messages, dims: Sequence[int]) -> Reading | None:
         )
     if len(ways) == 1 and sum(map(abs, ways[0].move)) == 1 and not themselves:
         dim = int(np.flatnonzero(ways[0].move)[0])
-        return Reading("shift", {**facts, "dim": dim, "by": ways[0].move[dim]}, even)
-    return Reading("halo", facts, even)
+        return PatternReading("shift", {**facts, "dim": dim, "by": ways[0].move[dim]}, even)
+    return PatternReading("halo", facts, even)
 
 
-def _near(messages: Messages, dims: Sequence[int]) -> bool:
+def _near(messages: GridMessages, dims: Sequence[int]) -> bool:
     """Whether messages go one step along dimensions at most, a few messages asked first."""
     for some in (slice(0, _FEW), slice(_FEW, None)):
         sender, receiver = messages.sender[some], messages.receiver[some]
@@ -99,7 +101,7 @@ def _near(messages: Messages, dims: Sequence[int]) -> bool:
 
 
 def _ways(
-    messages: Messages, dims: Sequence[int]
+    messages: GridMessages, dims: Sequence[int]
 ) -> tuple[tuple[bool, ...], list[Direction] | None]:
     """Directions of messages, and which dimensions they wrap around."""
     periodic = periods_of(messages, dims)
@@ -110,7 +112,7 @@ def _ways(
     return periodic, ways
 
 
-def _often(messages: Messages, processes: int) -> int:
+def _often(messages: GridMessages, processes: int) -> int:
     """How often every pair is there at least, if all are there a multiple of that."""
     _, often = np.unique(messages.sender * processes + messages.receiver, return_counts=True)
     return int(np.gcd.reduce(often)) if len(often) else 1
@@ -132,7 +134,7 @@ def _size(sizes: NDArray[np.int64]) -> float:
     return int(mean) if mean == int(mean) else mean
 
 
-def _butterfly(messages: Messages, processes: int) -> Iterator[Reading]:
+def _butterfly(messages: GridMessages, processes: int) -> Iterator[PatternReading]:
     """Ranks exchange with the rank XOR 1, 2, 4, ...: all ranks, each as often."""
     flips, often = np.unique(messages.sender ^ messages.receiver, return_counts=True)
     if not len(flips) or flips[0] == 0 or np.any(often % processes) or np.any(flips >= processes):
@@ -149,10 +151,10 @@ def _butterfly(messages: Messages, processes: int) -> Iterator[Reading]:
         "times": tuple(int(times) for times in often // processes),
         "bytes": [_size(each) for each in sizes],
     }
-    yield Reading("butterfly", facts, all(each.min() == each.max() for each in sizes))
+    yield PatternReading("butterfly", facts, all(each.min() == each.max() for each in sizes))
 
 
-def _transpose(messages: Messages, processes: int) -> Iterator[Reading]:
+def _transpose(messages: GridMessages, processes: int) -> Iterator[PatternReading]:
     """Rank (i, j, k) exchanges with (j, i, k), where these differ or also with itself."""
     rank = np.arange(processes)
     if len(messages) > processes or len(messages) < 2:
@@ -182,11 +184,11 @@ def _transpose(messages: Messages, processes: int) -> Iterator[Reading]:
                         "with_itself": int(with_itself),
                         "bytes": [_size(messages.size)],
                     }
-                    yield Reading("transpose", facts, _even(messages.size))
+                    yield PatternReading("transpose", facts, _even(messages.size))
                     return
 
 
-def _root(messages: Messages, processes: int) -> Iterator[Reading]:
+def _root(messages: GridMessages, processes: int) -> Iterator[PatternReading]:
     """One rank sends to all others, or all others to it, each as often."""
     for way, ends, others in (
         ("to all", messages.sender, messages.receiver),
@@ -199,11 +201,13 @@ def _root(messages: Messages, processes: int) -> Iterator[Reading]:
         every = np.delete(np.arange(processes), root)
         if np.array_equal(who, every) and often.min() == often.max():
             facts = {"root": root, "way": way, "times": [int(often[0])]}
-            yield Reading("root", {**facts, "bytes": [_size(messages.size)]}, _even(messages.size))
+            yield PatternReading(
+                "root", {**facts, "bytes": [_size(messages.size)]}, _even(messages.size)
+            )
             return
 
 
-def _pairwise(messages: Messages, processes: int) -> Iterator[Reading]:
+def _pairwise(messages: GridMessages, processes: int) -> Iterator[PatternReading]:
     """Every rank sends to every other, each as often."""
     pairs, often = np.unique(messages.sender * processes + messages.receiver, return_counts=True)
     if not len(pairs) or often.min() != often.max() or processes < 2:
@@ -212,10 +216,12 @@ def _pairwise(messages: Messages, processes: int) -> Iterator[Reading]:
     themselves = np.any(pairs // processes == pairs % processes)
     if with_itself or (len(pairs) == processes * (processes - 1) and not themselves):
         facts = {"times": [int(often[0])], "with_itself": int(with_itself)}
-        yield Reading("pairwise", {**facts, "bytes": [_size(messages.size)]}, _even(messages.size))
+        yield PatternReading(
+            "pairwise", {**facts, "bytes": [_size(messages.size)]}, _even(messages.size)
+        )
 
 
-def _ring(messages: Messages, processes: int) -> Iterator[Reading]:
+def _ring(messages: GridMessages, processes: int) -> Iterator[PatternReading]:
     """Every rank sends to the rank at the same offsets, modulo P."""
     offset = (messages.receiver - messages.sender) % processes
     steps, often = np.unique(offset, return_counts=True)
@@ -232,7 +238,7 @@ def _ring(messages: Messages, processes: int) -> Iterator[Reading]:
         "times": tuple(int(times) for times in often // processes),
         "bytes": [_size(each) for each in sizes],
     }
-    yield Reading("ring", facts, all(_even(each) for each in sizes))
+    yield PatternReading("ring", facts, all(_even(each) for each in sizes))
 
 
 def _by_key(key: NDArray[np.int64], size: NDArray[np.int64]) -> list[NDArray[np.int64]]:

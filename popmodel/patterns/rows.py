@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.patterns.calls import Call, Requests, Untold, calls_of
+from popmodel.patterns.calls import PatternCall, Requests, Untold, calls_of
 from popmodel.patterns.formulas import NOBODY, split, who
-from popmodel.patterns.table import Table, iterations, table
-from popmodel.structure.nest import Leaf, Loop
+from popmodel.patterns.table import PatternTable, iterations, table
+from popmodel.structure.nest import FoundLoop, Leaf
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from popmodel.structure.structure import Structure
 
 Row = dict[str, Any]
-Node = Loop | Leaf
+Node = FoundLoop | Leaf
 
 _ROWS = 4
 """Rows of one call at most; beyond it the partners of all ranks are listed."""
 
 
 @dataclass(frozen=True)
-class Rows:
+class CallRows:
     """A list of calls."""
 
     # Rows as in a signature's ``messages``: ``on`` is a condition or a list of ranks; ``to``,
@@ -57,7 +57,7 @@ def rows(
     places: Sequence[int],
     execution: int | None = None,
     compute: Collection[int] | None = None,
-) -> Rows:
+) -> CallRows:
     """List the calls between some places; see `CallLists.rows`."""
     return CallLists(structure).rows(places, execution, compute)
 
@@ -65,7 +65,7 @@ def rows(
 class CallLists:
     """Lists the calls of a structure; made once for all of its places."""
 
-    def __init__(self, structure: Structure, arranged: Table | None = None) -> None:
+    def __init__(self, structure: Structure, arranged: PatternTable | None = None) -> None:
         self.structure = structure
         self.table = arranged or table(structure)
 
@@ -74,7 +74,7 @@ class CallLists:
         places: Sequence[int],
         execution: int | None = None,
         compute: Collection[int] | None = None,
-    ) -> Rows:
+    ) -> CallRows:
         """List the calls between some places."""
         nodes, total = _select(self.structure.nest, frozenset(places), 1)
         wanted = frozenset(places if compute is None else compute)
@@ -87,11 +87,11 @@ class CallLists:
         compute: frozenset[int],
         execution: int | None = None,
         among: NDArray[np.int64] | None = None,
-    ) -> Rows:
+    ) -> CallRows:
         """List the calls of nodes of a body: of an execution, or what most (of some) do."""
         program = self.structure.program
         if len(program.threads):
-            return Rows([], why="threads call MPI on their own")
+            return CallRows([], why="threads call MPI on their own")
         same = self._same(nodes, total)
         if execution is None:
             known = same if among is None else same[among]
@@ -103,8 +103,8 @@ class CallLists:
             calls = self._body(nodes, total, alike, requests, compute)
             requests.check_none()
         except Untold as reason:
-            return Rows([], np.sort(alike), total, str(reason))
-        return Rows(calls, np.sort(alike), total)
+            return CallRows([], np.sort(alike), total, str(reason))
+        return CallRows(calls, np.sort(alike), total)
 
     def _same(self, nodes: Sequence[Node], executions: int) -> NDArray[np.int64]:
         """A number for each execution of some nodes, equal where all processes do the same."""
@@ -141,7 +141,7 @@ class CallLists:
 
     def _loop(
         self,
-        loop: Loop,
+        loop: FoundLoop,
         executions: int,
         alike: NDArray[np.int64],
         requests: Requests,
@@ -174,7 +174,7 @@ class CallLists:
     def _place(self, place: int, execution: int, requests: Requests) -> list[Row]:
         """Rows of one place."""
         events = self.table.event[place][:, execution]
-        done: dict[int, list[Call]] = {
+        done: dict[int, list[PatternCall]] = {
             int(rank): calls_of(self.structure, self.table, int(events[rank]), requests)
             for rank in np.flatnonzero(events >= 0)
         }
@@ -185,7 +185,7 @@ class CallLists:
         return found
 
 
-def _turn(calls: dict[int, Call], requests: Requests, processes: int) -> list[Row]:
+def _turn(calls: dict[int, PatternCall], requests: Requests, processes: int) -> list[Row]:
     """Rows of calls that ranks do at the same turn, one each."""
     if any(call.do == "sendrecv" for call in calls.values()):
         both = {"send": "sendrecv", "recv": "sendrecv"}
@@ -207,7 +207,7 @@ def _turn(calls: dict[int, Call], requests: Requests, processes: int) -> list[Ro
 
 
 def _all_idle(
-    mine: dict[int, Call], calls: dict[int, Call], requests: Requests, processes: int
+    mine: dict[int, PatternCall], calls: dict[int, PatternCall], requests: Requests, processes: int
 ) -> NDArray[np.bool_]:
     """Ranks that wait for all requests: all, if those that do not wait have none open."""
     ranks = np.zeros(processes, bool)
@@ -216,7 +216,7 @@ def _all_idle(
     return np.ones(processes, bool) if all(idle) else ranks
 
 
-def _messages(do: str, calls: dict[int, Call], processes: int) -> Iterator[Row]:
+def _messages(do: str, calls: dict[int, PatternCall], processes: int) -> Iterator[Row]:
     """Rows of calls that send, receive or do both."""
     to, source, size, tag = (np.full(processes, NOBODY, np.int64) for _ in range(4))
     for rank, call in calls.items():
@@ -279,7 +279,7 @@ def _select(
 ) -> tuple[list[Node], int]:
     """The nodes of one body that hold exactly some places, and how often the body is executed."""
     for node in nodes:
-        if isinstance(node, Loop) and places < _places(node):
+        if isinstance(node, FoundLoop) and places < _places(node):
             return _select(node.body, places, int(iterations(node, executions)[-1]))
     found: list[Node] = []
     taken: set[int] = set()

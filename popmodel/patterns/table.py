@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.simulator.program import Op
-from popmodel.structure.nest import Loop
+from popmodel.structure.nest import FoundLoop
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _WAITS = Op.WAIT_RECEIVE, Op.WAIT_SEND
 
 
 @dataclass(frozen=True)
-class Table:
+class PatternTable:
     """Events by place, execution and sequence."""
 
     structure: Structure  # Whose events they are
@@ -51,7 +51,7 @@ class Table:
     needs_tags: bool
 
 
-def table(structure: Structure) -> Table:
+def table(structure: Structure) -> PatternTable:
     """Arrange the events of a structure by place and execution."""
     program, events = structure.program, structure.events
     token = _tokens(program, events.first, events.is_region)
@@ -68,10 +68,12 @@ def table(structure: Structure) -> Table:
         done = np.where(here >= 0, token[here], NONE)
         same.append(_equal_columns(done))
     send, post = _ends(program)
-    return Table(structure, tuple(found), tuple(same), send, post, _overtakes(program, send, post))
+    return PatternTable(
+        structure, tuple(found), tuple(same), send, post, _overtakes(program, send, post)
+    )
 
 
-def iterations(loop: Loop, executions: int) -> NDArray[np.int64]:
+def iterations(loop: FoundLoop, executions: int) -> NDArray[np.int64]:
     """First iteration of each execution of a loop, and behind them their number: int64[n + 1]."""
     counts = np.asarray(loop.counts, np.int64)
     if len(counts) != executions:
@@ -83,9 +85,9 @@ def _executions(structure: Structure) -> NDArray[np.int64]:
     """How often each place is passed."""
     times = np.zeros(len(structure.places), np.int64)
 
-    def walk(nodes: Sequence[Loop | Leaf], executions: int) -> None:
+    def walk(nodes: Sequence[FoundLoop | Leaf], executions: int) -> None:
         for node in nodes:
-            if isinstance(node, Loop):
+            if isinstance(node, FoundLoop):
                 walk(node.body, int(iterations(node, executions)[-1]))
             else:
                 times[list(node.places)] = executions

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.simulator.program import COLLECTIVES, Op
-from popmodel.structure.nest import Leaf, Loop
+from popmodel.structure.nest import FoundLoop, Leaf
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import by_call, lengths_in
 from popmodel.values import dataclass
@@ -47,7 +47,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Use:
+class TrafficUse:
     """Calls of one name."""
 
     name: str  # Such as ``MPI_Isend``
@@ -135,7 +135,7 @@ def given(program: Program) -> NDArray[np.int64]:
     return found
 
 
-def uses(program: Program, made: Mapping[str, int]) -> list[Use]:
+def uses(program: Program, made: Mapping[str, int]) -> list[TrafficUse]:
     """Calls by name, those that send most first; `made` says how many there are of each name."""
     amount = given(program)
     code = program.call_code[program.call]
@@ -145,7 +145,7 @@ def uses(program: Program, made: Mapping[str, int]) -> list[Use]:
     for name, calls in made.items():
         mine = code == numbers.get(name, -1)
         collective = np.isin(program.kind[mine], _ARRIVALS).any() and arrives[mine].all()
-        found.append(Use(name, calls, int(amount[mine].sum()), bool(collective)))
+        found.append(TrafficUse(name, calls, int(amount[mine].sum()), bool(collective)))
     return sorted(found, key=lambda use: (-use.bytes, -use.calls, use.name))
 
 
@@ -168,7 +168,7 @@ def sent_in_iterations(structure: Structure) -> tuple[int, int, int] | None:
     program, events = structure.program, structure.events
     inside = np.zeros(len(structure.places), bool)
 
-    def walk(loop: Loop) -> None:
+    def walk(loop: FoundLoop) -> None:
         for node in loop.body:
             if isinstance(node, Leaf):
                 inside[list(node.places)] = True

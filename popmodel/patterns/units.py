@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.patterns.grid import Messages
+from popmodel.patterns.grid import GridMessages
 from popmodel.patterns.table import iterations
 from popmodel.simulator.program import Op
-from popmodel.structure.nest import Loop
+from popmodel.structure.nest import FoundLoop
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ class Class:
     """Executions of a unit with the same messages."""
 
     executions: NDArray[np.int64]  # int64[k]: Which they are
-    messages: Messages  # Of each of them
+    messages: GridMessages  # Of each of them
 
 
 @dataclass(frozen=True)
-class Unit:
+class PatternUnit:
     """Places whose messages belong together."""
 
     places: tuple[int, ...]  # In order; those of collectives and regions among them are left out
@@ -71,16 +71,16 @@ class Unit:
         return sum(len(each.executions) * int(each.messages.size.sum()) for each in self.classes)
 
 
-def at_once(unit: Unit) -> Unit:
+def at_once(unit: PatternUnit) -> PatternUnit:
     """All executions of a unit as one."""
     sums = [
-        Messages(
+        GridMessages(
             *(np.tile(column, len(each.executions)) for column in vars(each.messages).values())
         )
         for each in unit.classes
     ]
     columns = (np.concatenate([getattr(one, name) for one in sums]) for name in vars(sums[0]))
-    whole = Class(np.zeros(1, np.int64), Messages.of(*columns))
+    whole = Class(np.zeros(1, np.int64), GridMessages.of(*columns))
     return replace(unit, classes=(whole,), passes=1, at_once=True)
 
 
@@ -88,9 +88,11 @@ def loop_paths(structure: Structure) -> list[list[NDArray[np.int64]]]:
     """For each place the loops around it, outermost first: `iterations` of each."""
     found: list[list[NDArray[np.int64]]] = [[] for _ in structure.places]
 
-    def walk(nodes: Sequence[Loop | Leaf], path: list[NDArray[np.int64]], executions: int) -> None:
+    def walk(
+        nodes: Sequence[FoundLoop | Leaf], path: list[NDArray[np.int64]], executions: int
+    ) -> None:
         for node in nodes:
-            if isinstance(node, Loop):
+            if isinstance(node, FoundLoop):
                 first = iterations(node, executions)
                 walk(node.body, [*path, first], int(first[-1]))
             else:
@@ -101,7 +103,7 @@ def loop_paths(structure: Structure) -> list[list[NDArray[np.int64]]]:
     return found
 
 
-def units(structure: Structure, *, requests: bool = True) -> list[Unit]:
+def units(structure: Structure, *, requests: bool = True) -> list[PatternUnit]:
     """Group the places of point-to-point calls."""
     program = structure.program
     if not len(program.messages):
@@ -122,7 +124,7 @@ def units(structure: Structure, *, requests: bool = True) -> list[Unit]:
     sent_at = np.where(ends[0] >= 0, ends[0], ends[1])
     order = np.argsort(sent_at, kind="stable")
     bounds = np.searchsorted(sent_at[order], np.arange(len(structure.places) + 1))
-    found: list[Unit] = []
+    found: list[PatternUnit] = []
     group: list[int] = []
     for place in range(len(structure.places)):
         if speaks[place]:
@@ -156,7 +158,7 @@ def _unit(
     bounds: NDArray[np.int64],
     event: NDArray[np.int64],
     chains: dict[int, set[int]],
-) -> Unit:
+) -> PatternUnit:
     leaves = {structure.places[place].leaf for place in group}
     depth = _common([paths[place] for place in group])
     rows, execution = [], []
@@ -168,7 +170,7 @@ def _unit(
         rows.append(mine)
         execution.append(at)
     path = paths[group[0]][:depth]
-    return Unit(
+    return PatternUnit(
         places=tuple(group),
         leaf=leaves.pop() if len(leaves) == 1 else None,
         passes=int(path[-1][-1]) if path else 1,
@@ -212,7 +214,7 @@ def _classes(
         end = begin + len(key) // (3 * 8)
         part = slice(begin, end)
         classes.append(
-            Class(np.array(executions), Messages(sender[part], receiver[part], size[part]))
+            Class(np.array(executions), GridMessages(sender[part], receiver[part], size[part]))
         )
     return tuple(classes)
 

@@ -5,6 +5,6 @@ program's own, `counters`, teams, `imbalance` and why; `os_noise` tells bursts w
 """
 
 from popmodel.phases.find import phases
-from popmodel.phases.phase import Phase, Phases, Team
+from popmodel.phases.phase import Phase, Phases, PhaseTeam
 
-__all__ = ["Phase", "Phases", "Team", "phases"]
+__all__ = ["Phase", "PhaseTeam", "Phases", "phases"]

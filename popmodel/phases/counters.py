@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.kernel import _kernel
-from popmodel.phases.phase import Team
+from popmodel.phases.phase import PhaseTeam
 from popmodel.trace.blocks import walk_locations
 from popmodel.trace.event import Event
 from popmodel.trace.instants import Instants
@@ -100,7 +100,7 @@ _NS = 1e9
 class Teams(NamedTuple):
     """Threads of region executions, and what is counted over them."""
 
-    team: Team
+    team: PhaseTeam
     counts: dict[str, NDArray[np.float64]]
     notes: tuple[str, ...]
 
@@ -117,7 +117,7 @@ def measured(
     running = np.maximum(running - apart, 0)
     calls = trace.calls()
     in_calls = Intervals.of(calls.offsets, calls.entry, calls.exit)
-    team = Team(
+    team = PhaseTeam(
         offsets_of(np.bincount(which, minlength=len(regions))),
         running / _NS,
         in_calls.inside(location, begin, end) / _NS,

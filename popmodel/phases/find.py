@@ -11,7 +11,7 @@ from popmodel.arrays import distinct
 from popmodel.efficiency.measure import UsefulTimes, useful_times
 from popmodel.phases.bursts import Stretches, bursts, regions, settled
 from popmodel.phases.counters import counted, measured
-from popmodel.phases.phase import SEVERAL, SMALL, Phase, Phases, Team
+from popmodel.phases.phase import SEVERAL, SMALL, Phase, Phases, PhaseTeam
 from popmodel.phases.places import homes, name_of_burst, told_apart
 from popmodel.simulator.calls import sequence_calls
 from popmodel.trace.intervals import Intervals, alone
@@ -180,7 +180,7 @@ def _phase(
     name: str,
     place: int,
     columns: dict[str, NDArray[np.float64]],
-    team: Team | None = None,
+    team: PhaseTeam | None = None,
 ) -> Phase:
     return Phase(
         name=name,

@@ -29,7 +29,7 @@ SEVERAL = -2
 
 
 @dataclass(frozen=True, eq=False)
-class Team:
+class PhaseTeam:
     """What the threads of a process do in each execution of a parallel region."""
 
     # int64[k + 1]: Threads of execution e: rows ``offsets[e] .. offsets[e + 1]``, the master first.
@@ -37,11 +37,11 @@ class Team:
     useful: NDArray[np.float64]  # float64[m]: Useful time of each, s
     in_mpi: NDArray[np.float64]  # float64[m]: Its time in MPI calls inside, s
 
-    def at(self, rows: NDArray[np.int64]) -> Team:
+    def at(self, rows: NDArray[np.int64]) -> PhaseTeam:
         """Some of the executions."""
         which, row = spread(self.offsets[rows], self.threads[rows])
         counts = np.bincount(which, minlength=len(rows))
-        return Team(offsets_of(counts), self.useful[row], self.in_mpi[row])
+        return PhaseTeam(offsets_of(counts), self.useful[row], self.in_mpi[row])
 
     @property
     def threads(self) -> NDArray[np.int64]:
@@ -111,7 +111,7 @@ class Phase:
     cycles: NDArray[np.float64] | None
     # bool[k]: Executions that the analysed window cuts: only the part inside is counted.
     cut: NDArray[np.bool_]
-    team: Team | None = None  # Threads of a parallel region
+    team: PhaseTeam | None = None  # Threads of a parallel region
     # Whether it is less than a thousandth of all computing (`SMALL`), each that is summed up.
     small: bool = False
     # int32[k] or None: Place of each execution where small phases are summed up as one; its

@@ -14,7 +14,7 @@ from popmodel.structure.nest import Leaf
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.structure.nest import Loop, Nest
+    from popmodel.structure.nest import FoundLoop, Nest
     from popmodel.structure.structure import Structure
 
 _START, _END = "start", "end"
@@ -45,7 +45,7 @@ def homes(structure: Structure) -> dict[int, Home]:
 
 
 def _leaves(
-    nest: Nest, path: tuple[int, ...], inside: bool, loop: Loop | None
+    nest: Nest, path: tuple[int, ...], inside: bool, loop: FoundLoop | None
 ) -> Iterator[tuple[tuple[int, ...], Leaf, bool]]:
     for index, node in enumerate(nest):
         here = (*path, index)

@@ -28,7 +28,7 @@ _OTHER = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Timeline:
+class PhaseTimeline:
     """What the processes of a run do over time."""
 
     edges: NDArray[np.float64]  # float64[B + 1]: Begin of each bin, and the end of the last, s
@@ -47,7 +47,7 @@ def timeline(
     end: int,
     bins: int,
     shown: NDArray[np.int64] | None = None,
-) -> Timeline:
+) -> PhaseTimeline:
     """Tell what processes do over time."""
     shown = np.arange(trace.processes) if shown is None else shown
     bins = max(1, min(bins, end - begin))
@@ -61,7 +61,7 @@ def timeline(
     known = held.sum(axis=0)
     activity = held.argmax(axis=0).astype(np.int8) + 1
     activity[known * 2 < width] = 0  # mostly not recorded
-    return Timeline(
+    return PhaseTimeline(
         edges / _NS,
         activity,
         np.diff(in_calls.passed(edges)) / np.maximum(width * trace.processes, 1),

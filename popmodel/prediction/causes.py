@@ -15,14 +15,14 @@ from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.model import changes
 from popmodel.model.changes import GROUPS, REMEDIES
-from popmodel.model.evaluation import Evaluation
+from popmodel.model.evaluation import ModelEvaluation
 from popmodel.model.kinds.item import Item
 from popmodel.model.performance import Known
-from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.replayed.agreement import ReplayAgreement
 from popmodel.model.run.course import computation, delays
-from popmodel.model.run.observe import Modelled
+from popmodel.model.run.observe import ModelledObservables
 from popmodel.model.run.placement import Placement
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature, items, mapped
 from popmodel.model.study import Study, expand
 from popmodel.model.uncertainty import Draws, nominal
@@ -38,7 +38,7 @@ MESSAGES = "messages"
 _ROUNDING = 1e-9  # of the runtime: less is left over where nothing is lost
 
 
-def causes(study: Study, placement: Placement, run: Evaluation) -> dict[str, dict[str, float]]:
+def causes(study: Study, placement: Placement, run: ModelEvaluation) -> dict[str, dict[str, float]]:
     """Say for every leaf of the additive family what its loss comes from."""
     lost: dict[str, dict[str, float]] = {}
     closed = study.run(placement, study.sources(draws=0))
@@ -75,7 +75,7 @@ def _shared_out(
     return shared | {rest: whole - sum(shared.values())}
 
 
-def _lost(work: Work, threads: int) -> dict[str, Value]:
+def _lost(work: RunWork, threads: int) -> dict[str, Value]:
     """Return what some work adds to the losses of the additive family, s, by metric."""
     return {
         "process_transfer_efficiency": work.transfer,
@@ -104,8 +104,8 @@ _Inputs = dict[str, _Input]
 def elasticities(
     study: Study,
     placement: Placement,
-    result: Callable[[Modelled], Value] = lambda modelled: modelled.runtime,
-    agreement: Agreement | None = None,
+    result: Callable[[ModelledObservables], Value] = lambda modelled: modelled.runtime,
+    agreement: ReplayAgreement | None = None,
 ) -> tuple[Elasticity, ...]:
     """Return the elasticities of a result with respect to all that enters and that a factor suits.
 
@@ -192,12 +192,12 @@ def remedies(
     study: Study,
     placement: Placement,
     causes: Mapping[str, Mapping[str, float]],
-    agreement: Agreement | None = None,
+    agreement: ReplayAgreement | None = None,
 ) -> dict[str, float]:
     """Return the relative change of the runtime under each remedy that helps, the best first."""
     same: Known = {}  # items that no change of the program touches
 
-    def changed(of: Study, factors: Mapping[str, float]) -> Evaluation:
+    def changed(of: Study, factors: Mapping[str, float]) -> ModelEvaluation:
         drawn = of.sources(expand(factors, of.quantities), draws=0)
         known = None if factors else same
         return of.run(placement, drawn, agreement=agreement, known=known)

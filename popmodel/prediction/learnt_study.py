@@ -22,11 +22,11 @@ from popmodel.fit.samples import Sample
 from popmodel.fit.whole_run import WholeRun, whole_run
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import END
-from popmodel.model.evaluation import Evaluation, Outcome
+from popmodel.model.evaluation import EvaluationOutcome, ModelEvaluation
 from popmodel.model.laws import PROGRAM
 from popmodel.model.performance import Known
-from popmodel.model.replayed.agreement import Agreement
-from popmodel.model.run.course import LARGEST, Course
+from popmodel.model.replayed.agreement import ReplayAgreement
+from popmodel.model.run.course import LARGEST, RunCourse
 from popmodel.model.run.observe import observe
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import Placement
@@ -161,11 +161,11 @@ class WholeProgram:
         assert signature.learnt is not None
         self.signature, self.profile, self.draws, self.seed = signature, profile, draws, seed
         self.learnt = signature.learnt
-        self._replays: dict[Any, Agreement | str] = {}
+        self._replays: dict[Any, ReplayAgreement | str] = {}
         self._laws: dict[Any, tuple[WholeRun | None, Array]] = {}
         self._at: dict[Any, Extrapolation] = {}
 
-    def replay(self, study: Study, placement: Placement) -> Agreement:
+    def replay(self, study: Study, placement: Placement) -> ReplayAgreement:
         """The replay of a configuration by the model of the parts, once."""
         key = (placement, *sorted(study.values.items()))
         if key not in self._replays:
@@ -178,7 +178,7 @@ class WholeProgram:
             raise NotUnrolled(found)
         return found
 
-    def _parts(self, study: Study, placement: Placement) -> Evaluation:
+    def _parts(self, study: Study, placement: Placement) -> ModelEvaluation:
         """A run by the model of the parts."""
         try:
             replay = self.replay(study, placement)
@@ -406,9 +406,9 @@ class LearntStudy(Study):
         placement: Placement,
         drawn: Draws,
         overlap: str | None = None,
-        agreement: Agreement | None = None,
+        agreement: ReplayAgreement | None = None,
         known: Known | None = None,
-    ) -> Evaluation:
+    ) -> ModelEvaluation:
         """Evaluate the model of the parts, and take all of them as much longer as they are."""
         run = self.parts.run(placement, drawn, overlap, agreement, known)
         here = self.program.at(self, placement)
@@ -420,25 +420,25 @@ class LearntStudy(Study):
         times = ("overhead", "synchronising", "waiting", "transfer", "measured")
         longer = {name: getattr(run.work, name) * factor for name in times}
         work = replace(run.work.computed(factor), **longer)
-        course = Course(
+        course = RunCourse(
             run.course.computing * factor, run.course.ideal * factor, run.course.runtime * factor
         )
         modelled = observe(work, placement, course, has_mpi=self.has_mpi)
         return replace(run, work=work, course=course, modelled=modelled)
 
-    def replay(self, placement: Placement) -> Agreement:
+    def replay(self, placement: Placement) -> ReplayAgreement:
         """Put a replay beside the closed form, of the model of the parts."""
         if self.factors or self.signature is not self.program.signature:
             return self.parts.replay(placement)
         return self.program.replay(self.parts, placement)
 
-    def outcome(self, placement: Placement, drawn: Draws) -> Outcome:
+    def outcome(self, placement: Placement, drawn: Draws) -> EvaluationOutcome:
         """Evaluate a run as predictions show it."""
         try:
             agreement = self.replay(placement)
         except NotUnrolled as reason:
-            return Outcome(self.run(placement, drawn), None, str(reason))
-        return Outcome(self.run(placement, drawn, agreement=agreement), agreement, None)
+            return EvaluationOutcome(self.run(placement, drawn), None, str(reason))
+        return EvaluationOutcome(self.run(placement, drawn, agreement=agreement), agreement, None)
 
     @property
     def surest(self) -> float:
@@ -481,7 +481,7 @@ def _off(ratio: float) -> str:
     return f"{math.exp(abs(ratio)):,.3g} times too {'long' if ratio > 0 else 'short'}"
 
 
-def _computing(run: Evaluation) -> float:
+def _computing(run: ModelEvaluation) -> float:
     """Computing of a process, s; without any, its runtime."""
     return nominal(run.work.serial + run.work.stretched) or nominal(run.modelled.runtime)
 

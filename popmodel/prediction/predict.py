@@ -8,13 +8,13 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.terms import terms
 from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
-from popmodel.model.run.observe import Modelled
+from popmodel.model.run.observe import ModelledObservables
 from popmodel.model.run.placement import WHOLE, Allocation
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import multithreading
 from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate, estimate, nominal, shares
 from popmodel.prediction.causes import causes, elasticities, remedies
-from popmodel.prediction.prediction import MAIN_FAMILY, Prediction, study_of, validity_of
+from popmodel.prediction.prediction import MAIN_FAMILY, PredictedRun, study_of, validity_of
 from popmodel.prediction.scaling import ReferenceRun, compare
 
 
@@ -30,7 +30,7 @@ def predict(
     draws: int = DEFAULT_COUNT,
     seed: int = 0,
     advice: bool = True,
-) -> Prediction:
+) -> PredictedRun:
     """Predict a run of an application on a machine."""
     study = study_of(signature, profile, settings or {}, draws, seed, allocation=allocation)
     placement = study.admit_or_advise(processes, threads)
@@ -44,7 +44,7 @@ def predict(
     lost = causes(study, placement, run)
     scores = {**study.scores(drawn), **run.form.scores, **study.terms(placement, drawn)}
     doubtful = shares(scores, run.modelled.runtime)
-    prediction = Prediction(
+    prediction = PredictedRun(
         signature=signature,
         profile=profile,
         settings=study.values,
@@ -85,7 +85,7 @@ def predict(
 
 
 def _metrics(
-    modelled: Modelled,
+    modelled: ModelledObservables,
 ) -> tuple[
     dict[str, dict[str, Estimate]],
     dict[str, dict[str, str]],

@@ -12,9 +12,9 @@ from popmodel.efficiency.terms import FAMILY
 from popmodel.expressions.elementary import Value
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.replayed.agreement import ReplayAgreement
 from popmodel.model.run.launch import launch_line, mpirun_line
-from popmodel.model.run.parameters import Use
+from popmodel.model.run.parameters import ParameterUse
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.run.reach import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.model.signature.program import Signature
@@ -124,7 +124,7 @@ class Validity:
         return f"{said}: {'; '.join(self.reasons)}" if self.reasons else said
 
 
-def validity_of(study: Study, placement: Placement, used: Iterable[Use]) -> Validity:
+def validity_of(study: Study, placement: Placement, used: Iterable[ParameterUse]) -> Validity:
     """Compare a run with what was measured of the machine, and with the runs behind its program."""
     found = assess(study.profile, placement, used, study.beyond(placement))
     if not (outside := study.outside):
@@ -135,7 +135,7 @@ def validity_of(study: Study, placement: Placement, used: Iterable[Use]) -> Vali
 
 
 def assess(
-    profile: Profile, placement: Placement, used: Iterable[Use], runs: Iterable[Reach] = ()
+    profile: Profile, placement: Placement, used: Iterable[ParameterUse], runs: Iterable[Reach] = ()
 ) -> Validity:
     """Compare what a prediction used with what was measured."""
     used = set(used)
@@ -164,7 +164,7 @@ def _reason(factor: float, argument: str, limit: str, subjects: list[str]) -> st
     return f"{text}: {', '.join(subjects)}" if named else text
 
 
-def _not_measured(profile: Profile, asked: Iterable[Use]) -> list[str]:
+def _not_measured(profile: Profile, asked: Iterable[ParameterUse]) -> list[str]:
     """Tables of another origin in a profile that is otherwise measured."""
     subjects: dict[str, set[str]] = defaultdict(set)
     for use in asked:
@@ -234,7 +234,7 @@ class Elasticity:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class PredictedRun:
     """Everything that a report says about one predicted run; made by `predict`."""
 
     # Application and machine.
@@ -270,7 +270,7 @@ class Prediction:
     # Runtime if transfers hide behind arithmetic entirely, and if nothing overlaps, s.
     model_form: tuple[float, float]
     # Closed form and replay side by side; None if there is nothing to replay, or too much.
-    agreement: Agreement | None
+    agreement: ReplayAgreement | None
     not_replayed: str | None  # Why there is no replay
     multithreading_efficiency: Estimate | None  # e_mt of the parallel loops; None without any
     # e_mp: communication against one process per core; larger is worse.
@@ -305,7 +305,7 @@ class Prediction:
         at = self.placement
         return self.signature.started(at.processes, at.threads, self.settings)
 
-    def without_intervals(self, why: str) -> Prediction:
+    def without_intervals(self, why: str) -> PredictedRun:
         """Return the same prediction with best estimates only."""
         return replace(
             self,

@@ -18,9 +18,9 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import against, of_masters
 from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
-from popmodel.model.evaluation import Evaluation
+from popmodel.model.evaluation import ModelEvaluation
 from popmodel.model.run import grid
-from popmodel.model.run.observe import Modelled
+from popmodel.model.run.observe import ModelledObservables
 from popmodel.model.run.placement import Allocation, Placement
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import estimate
@@ -40,17 +40,17 @@ class ReferenceRun:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ScalingComparison:
     """A run together with its reference."""
 
-    modelled: Modelled  # The run with what all families need of the reference among its aggregates
+    modelled: ModelledObservables  # The run, with what families need of the reference
     reference: Reference  # What a report says about the reference
     inputs: tuple[str, ...]  # Paths of the quantities that the reference rests on
 
 
 def compare(
-    study: Study, placement: Placement, run: Evaluation, wanted: ReferenceRun | None = None
-) -> Comparison:
+    study: Study, placement: Placement, run: ModelEvaluation, wanted: ReferenceRun | None = None
+) -> ScalingComparison:
     """Evaluate the reference of a run and join it to the run."""
     if wanted is None:
         base, where, why = study, *_smallest(study, placement, run.machine.lacking)
@@ -78,10 +78,12 @@ def compare(
     )
     threaded = max(placement.threads, where.threads) > 1
     modelled = _joined(run.modelled, other.modelled, ratio, threaded=threaded)
-    return Comparison(modelled, reference, tuple(drawn.used))
+    return ScalingComparison(modelled, reference, tuple(drawn.used))
 
 
-def _joined(run: Modelled, reference: Modelled, work_ratio: Value, *, threaded: bool) -> Modelled:
+def _joined(
+    run: ModelledObservables, reference: ModelledObservables, work_ratio: Value, *, threaded: bool
+) -> ModelledObservables:
     """Return the run the aggregates that its scaling, and the efficiency of masters, need."""
     aggregates: dict[str, Value] = against(run.aggregates, reference.aggregates, work_ratio)
     absent = {name: why for name, why in run.absent.items() if name != "reference"}
@@ -144,7 +146,7 @@ def _anywhere(study: Study) -> Allocation:
 
 
 def _work_ratio(
-    run: Evaluation, placement: Placement, other: Evaluation, where: Placement
+    run: ModelEvaluation, placement: Placement, other: ModelEvaluation, where: Placement
 ) -> tuple[Value, str]:
     """Return the work of a run over that of its reference, and how it was counted."""
     work, base = placement.processes * run.work.flops, where.processes * other.work.flops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 _NEEDED = (
     "useful_sum",
@@ -17,7 +17,7 @@ _NEEDED = (
 )
 
 
-def completed(run: Measurement) -> dict[str, float]:
+def completed(run: MeasuredRow) -> dict[str, float]:
     """Return the aggregates of a run, computed from its metrics where only these are known.
 
     Without the parallel efficiency, and what of it is lost between processes, only sizes and the
@@ -73,7 +73,7 @@ _NAMES = {
 """Metrics of a family that are the shares; the last two may be missing."""
 
 
-def _shares(run: Measurement) -> Shares | None:
+def _shares(run: MeasuredRow) -> Shares | None:
     """Shares of the runtime: useful time, time outside MPI and its longest, busiest, ideal."""
     for family, names in _NAMES.items():
         metrics = run.metrics.get(family, {})

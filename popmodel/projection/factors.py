@@ -24,7 +24,7 @@ _LEAST = 1e-9  # of a share that is 0 in some runs
 
 
 @dataclass(frozen=True)
-class Factor:
+class EfficiencyFactor:
     """One of the factors."""
 
     id: str  # Its name in the document of a projection
@@ -66,7 +66,9 @@ def _metrics(family: str, metric: str) -> tuple[tuple[str, str], ...]:
     return ((family, metric),) if family else ()
 
 
-FACTORS: Mapping[str, Factor] = {row[0]: Factor(*row[:4], _metrics(*row[4:])) for row in _TABLE}
+FACTORS: Mapping[str, EfficiencyFactor] = {
+    row[0]: EfficiencyFactor(*row[:4], _metrics(*row[4:])) for row in _TABLE
+}
 """All factors by id."""
 
 
@@ -196,7 +198,9 @@ def rebuilt(
     }
 
 
-def point_errors(factor: Factor, value: Array, processes: Array, *, by_processes: bool) -> Array:
+def point_errors(
+    factor: EfficiencyFactor, value: Array, processes: Array, *, by_processes: bool
+) -> Array:
     """Standard deviations of the logarithms of measured or projected factors.
 
     A loss repeats to a share of itself; that of the slowest of P processes moreover by chance,

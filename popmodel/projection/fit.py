@@ -16,14 +16,14 @@ from popmodel.efficiency.scaling import Mode
 from popmodel.fit.least_squares import fit_two
 from popmodel.fit.mixture import ASSUMED_DRIFT, evidence, total, weighted_quantiles
 from popmodel.fit.samples import Array
-from popmodel.projection.factors import Factor, point_errors
+from popmodel.projection.factors import EfficiencyFactor, point_errors
 from popmodel.projection.forms import (
     ANCHORED,
     LAWS,
     PARAMETRIC,
     Axis,
-    Form,
-    Term,
+    ProjectionForm,
+    ProjectionTerm,
     settled,
     structural,
 )
@@ -43,7 +43,7 @@ _SHOWN_FORMS = 3
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedForm:
     """A law that was fitted."""
 
     law: str  # One of `LAWS`
@@ -57,7 +57,7 @@ class Tried:
 class Curves:
     """One form with the levels and shares that may be."""
 
-    form: Form
+    form: ProjectionForm
     reference: float  # x at which its terms are 1
     levels: Array
     shares: Array
@@ -71,17 +71,17 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedFactor:
     """The law of a factor."""
 
-    factor: Factor  # Which one
+    factor: EfficiencyFactor  # Which one
     law: str  # The likeliest law, or the one asked for
     form: str  # Its form; of structural laws the most likely ones
     # ``x0`` and ``f`` of the laws of two constants; none of structural ones.
     constants: Mapping[str, float]
     origin: str  # ``fit`` if configurations that were left out spoke for the law, else ``assumed``
     points: int  # Different configurations
-    tried: tuple[Tried, ...]  # All laws that could be chosen, the shown one first
+    tried: tuple[TriedForm, ...]  # All laws that could be chosen, the shown one first
     _axis: Axis = field(repr=False)
     _ends: tuple[float, float] = field(repr=False)
     _curves: tuple[Curves, ...] = field(repr=False)
@@ -140,13 +140,13 @@ class Fitted:
 
 
 def fit(
-    factor: Factor,
+    factor: EfficiencyFactor,
     x: Sequence[int],
     values: Sequence[float],
     axis: Axis,
     mode: Mode,
     law: str | None = None,
-) -> Fitted:
+) -> FittedFactor:
     """Fit the law of a factor."""
     places, logs, errors = _pooled(factor, x, values, axis)
     forms = _forms(factor, places, axis, mode)
@@ -174,7 +174,7 @@ def fit(
         (_tried(name, error) for name, error in errors_of.items()),
         key=lambda one: (one.law != chosen, math.inf if one.error is None else one.error),
     )
-    return Fitted(
+    return FittedFactor(
         factor,
         chosen,
         " or ".join(likely),
@@ -202,17 +202,17 @@ def _cut(one: Curves) -> Curves:
     return Curves(one.form, one.reference, *rows)
 
 
-def _tried(law: str, error: float | None) -> Tried:
+def _tried(law: str, error: float | None) -> TriedForm:
     """What is told of a law by its error; an infinite one is none."""
     if error is None:
-        return Tried(law, None, f"fewer than {TESTED} configurations")
+        return TriedForm(law, None, f"fewer than {TESTED} configurations")
     if not math.isfinite(error):
-        return Tried(law, None, "not above 0 at a configuration left out")
-    return Tried(law, error, "")
+        return TriedForm(law, None, "not above 0 at a configuration left out")
+    return TriedForm(law, error, "")
 
 
 def _pooled(
-    factor: Factor, x: Sequence[int], values: Sequence[float], axis: Axis
+    factor: EfficiencyFactor, x: Sequence[int], values: Sequence[float], axis: Axis
 ) -> tuple[Array, Array, Array]:
     """Configurations, logarithms of the mean values there, and their errors."""
     given, measured = np.array(x, dtype=np.float64), np.log(np.array(values, dtype=np.float64))
@@ -231,7 +231,9 @@ def _reference(places: Array) -> float:
     return float(able[np.abs(np.log(able) - middle).argmin()])
 
 
-def _forms(factor: Factor, places: Array, axis: Axis, mode: Mode) -> dict[str, tuple[Form, ...]]:
+def _forms(
+    factor: EfficiencyFactor, places: Array, axis: Axis, mode: Mode
+) -> dict[str, tuple[ProjectionForm, ...]]:
     """Forms by law: those that the points can determine."""
     own = structural(factor.kind, axis, mode)
     if factor.kind in ("amount", "runtime") and len(places) >= TESTED:
@@ -239,7 +241,9 @@ def _forms(factor: Factor, places: Array, axis: Axis, mode: Mode) -> dict[str, t
     if _reference(places) == 1:  # what is 0 at 1 says nothing there
         at = np.ones(1)
         own = tuple(form for form in own if form.first(at)[0] > 0 and form.second(at)[0] > 0) or (
-            Form("structural", "constant", Term(), Term(), shares=np.ones(1)),
+            ProjectionForm(
+                "structural", "constant", ProjectionTerm(), ProjectionTerm(), shares=np.ones(1)
+            ),
         )
     if len(places) > 1:
         return {"structural": own, **{name: (form,) for name, form in PARAMETRIC.items()}}
@@ -249,7 +253,7 @@ def _forms(factor: Factor, places: Array, axis: Axis, mode: Mode) -> dict[str, t
 
 
 def _weighed(
-    forms: Sequence[Form], x: Array, logs: Array, errors: Array
+    forms: Sequence[ProjectionForm], x: Array, logs: Array, errors: Array
 ) -> tuple[list[Curves], list[float], float]:
     """Curves of the forms of a law, the evidence of each, and the law's error at points left out.
 
@@ -285,7 +289,9 @@ def _weighed(
     return found, evidences, error if math.isfinite(error) else math.inf
 
 
-def _grid(form: Form, x: Array, logs: Array, reference: float) -> tuple[Array, Array, Array]:
+def _grid(
+    form: ProjectionForm, x: Array, logs: Array, reference: float
+) -> tuple[Array, Array, Array]:
     """Levels and shares that are tried of a form, and the logarithm of their prior."""
     shares = form.shares
     if not form.offset:

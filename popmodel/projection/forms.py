@@ -36,7 +36,7 @@ _ONLY: Array = np.ones(1)
 
 
 @dataclass(frozen=True)
-class Term:
+class ProjectionTerm:
     """``factor * x**power * log * maximum + plus``."""
 
     # As in the formula.
@@ -74,14 +74,14 @@ def _maximum_of(x: float) -> float:
 
 
 @dataclass(frozen=True)
-class Form:
+class ProjectionForm:
     """A form of a law."""
 
     law: str  # One of `LAWS`
     text: str  # How the loss, or the quantity, grows: ``q(P)*sqrt(P)``
     # The two terms.
-    first: Term
-    second: Term
+    first: ProjectionTerm
+    second: ProjectionTerm
     offset: int = 0  # 1 where only what exceeds 1 follows the terms, else 0
     # Shares of the second term at the reference that are possible.
     shares: Array = field(default_factory=lambda: _GRID)
@@ -109,69 +109,94 @@ class Form:
         return -logs if self.is_inverse else logs
 
 
-_ONE = Term()
+_ONE = ProjectionTerm()
 
-PARAMETRIC: Mapping[str, Form] = {
-    "amdahl": Form("amdahl", "x0/(f + (1 - f)*x)", _ONE, Term(1)),
-    "pipe": Form("pipe", "x0*x/((1 - f) + f*(2*x - 1))", Term(-1), Term(-1, -1, 2)),
-    "linear": Form("linear", "x0 + f*x", _ONE, Term(1), shares=_SLOPES, is_inverse=False),
+PARAMETRIC: Mapping[str, ProjectionForm] = {
+    "amdahl": ProjectionForm("amdahl", "x0/(f + (1 - f)*x)", _ONE, ProjectionTerm(1)),
+    "pipe": ProjectionForm(
+        "pipe", "x0*x/((1 - f) + f*(2*x - 1))", ProjectionTerm(-1), ProjectionTerm(-1, -1, 2)
+    ),
+    "linear": ProjectionForm(
+        "linear", "x0 + f*x", _ONE, ProjectionTerm(1), shares=_SLOPES, is_inverse=False
+    ),
 }
 """The laws of two constants."""
 
-ANCHORED: Mapping[str, Form] = {
-    "amdahl": Form("amdahl", "1/(f + (1 - f)*x)", _ONE, Term(1, 1, -1), 1, _ONLY),
-    "pipe": Form("pipe", "x/((1 - f) + f*(2*x - 1))", _ONE, Term(-1, -1, 1), 1, _ONLY),
+ANCHORED: Mapping[str, ProjectionForm] = {
+    "amdahl": ProjectionForm(
+        "amdahl", "1/(f + (1 - f)*x)", _ONE, ProjectionTerm(1, 1, -1), 1, _ONLY
+    ),
+    "pipe": ProjectionForm(
+        "pipe", "x/((1 - f) + f*(2*x - 1))", _ONE, ProjectionTerm(-1, -1, 1), 1, _ONLY
+    ),
 }
 """What a single run leaves of the laws: an efficiency that is 1 at x = 1."""
 
-_ALONE = ("P - 1", Term(1, 1, -1))  # one process has work that the others have not; a pipeline
+_ALONE = (
+    "P - 1",
+    ProjectionTerm(1, 1, -1),
+)  # one process has work that the others have not; a pipeline
 _WAITING = (
-    ("q(P)", Term(maximum=True)),
-    ("q(P)*P**(1/4)", Term(1 / 4, maximum=True)),
-    ("q(P)*sqrt(P)", Term(1 / 2, maximum=True)),
+    ("q(P)", ProjectionTerm(maximum=True)),
+    ("q(P)*P**(1/4)", ProjectionTerm(1 / 4, maximum=True)),
+    ("q(P)*sqrt(P)", ProjectionTerm(1 / 2, maximum=True)),
 )
-_FILLING = (("sqrt(P) - 1", Term(1 / 2, 1, -1)), _ALONE)
-_MESSAGES: Mapping[str, Sequence[tuple[str, Term]]] = {
+_FILLING = (("sqrt(P) - 1", ProjectionTerm(1 / 2, 1, -1)), _ALONE)
+_MESSAGES: Mapping[str, Sequence[tuple[str, ProjectionTerm]]] = {
     "strong": (
-        ("P**(1/3)", Term(1 / 3)),
-        ("sqrt(P)", Term(1 / 2)),
-        ("P", Term(1)),
-        ("P*(1 + log2(P))", Term(1, logs=1)),
+        ("P**(1/3)", ProjectionTerm(1 / 3)),
+        ("sqrt(P)", ProjectionTerm(1 / 2)),
+        ("P", ProjectionTerm(1)),
+        ("P*(1 + log2(P))", ProjectionTerm(1, logs=1)),
     ),
-    "weak": (("1 + log2(P)", Term(logs=1)), ("sqrt(P)", Term(1 / 2)), ("P", Term(1))),
+    "weak": (
+        ("1 + log2(P)", ProjectionTerm(logs=1)),
+        ("sqrt(P)", ProjectionTerm(1 / 2)),
+        ("P", ProjectionTerm(1)),
+    ),
 }
-_BY_THREADS = (("1 + log2(T)", Term(logs=1)), ("sqrt(T)", Term(1 / 2)), ("T", Term(1)))
+_BY_THREADS = (
+    ("1 + log2(T)", ProjectionTerm(logs=1)),
+    ("sqrt(T)", ProjectionTerm(1 / 2)),
+    ("T", ProjectionTerm(1)),
+)
 _OF_TEAMS = (
-    ("log2(T)", Term(logs=0)),
-    ("T - 1", Term(1, 1, -1)),
-    ("T*log2(T)", Term(1, logs=0)),
+    ("log2(T)", ProjectionTerm(logs=0)),
+    ("T - 1", ProjectionTerm(1, 1, -1)),
+    ("T*log2(T)", ProjectionTerm(1, logs=0)),
 )
 _AMOUNTS = (
-    ("1/x", Term(-1), _SMALL),
-    ("log2(x)", Term(logs=1), _SMALL),
-    ("x**(1/3)", Term(1 / 3), _SMALL),
-    ("x", Term(1), _SMALL),
-    ("(1 - 1/x)", Term(-1, -1, 1), _GRID[:-1]),  # nodes that fill, until all share their memory
+    ("1/x", ProjectionTerm(-1), _SMALL),
+    ("log2(x)", ProjectionTerm(logs=1), _SMALL),
+    ("x**(1/3)", ProjectionTerm(1 / 3), _SMALL),
+    ("x", ProjectionTerm(1), _SMALL),
+    (
+        "(1 - 1/x)",
+        ProjectionTerm(-1, -1, 1),
+        _GRID[:-1],
+    ),  # nodes that fill, until all share their memory
 )
 _RUNTIMES = (
-    ("x*log2(x)", Term(1, logs=0), _SMALL[:-1]),
-    ("x**(3/2)", Term(3 / 2), _SMALL),
-    ("x**2", Term(2), _SMALL),  # a part of the runtime that grows with x
+    ("x*log2(x)", ProjectionTerm(1, logs=0), _SMALL[:-1]),
+    ("x**(3/2)", ProjectionTerm(3 / 2), _SMALL),
+    ("x**2", ProjectionTerm(2), _SMALL),  # a part of the runtime that grows with x
 )
 
 
-def structural(kind: str, axis: Axis, mode: str) -> tuple[Form, ...]:
+def structural(kind: str, axis: Axis, mode: str) -> tuple[ProjectionForm, ...]:
     """Return the forms of a factor."""
     if kind in ("amount", "steady", "runtime"):
-        constant = Form("structural", "constant", _ONE, _ONE, shares=_ONLY)
-        terms: Sequence[tuple[str, Term, Array]] = () if kind == "steady" else _AMOUNTS
+        constant = ProjectionForm("structural", "constant", _ONE, _ONE, shares=_ONLY)
+        terms: Sequence[tuple[str, ProjectionTerm, Array]] = () if kind == "steady" else _AMOUNTS
         if kind == "runtime" and mode == "strong":
             terms = (*_AMOUNTS, *_RUNTIMES)
         what = "P" if axis == "processes" else "T"
         return (
             constant,
             *(
-                Form("structural", f"1 + {text.replace('x', what)}", _ONE, term, 0, shares)
+                ProjectionForm(
+                    "structural", f"1 + {text.replace('x', what)}", _ONE, term, 0, shares
+                )
                 for text, term, shares in terms
             ),
         )
@@ -187,18 +212,20 @@ def structural(kind: str, axis: Axis, mode: str) -> tuple[Form, ...]:
         along = _MESSAGES[mode]
     # One process waits for nobody, and a team of one loses nothing to others.
     alone = 1.0 if (kind == "regions") == (axis == "threads") else 0.0
-    first = Term(above=alone)
-    forms = [Form("structural", "constant", first, first, 1, _ONLY)]
+    first = ProjectionTerm(above=alone)
+    forms = [ProjectionForm("structural", "constant", first, first, 1, _ONLY)]
     for text, term in along:
         grown = replace(term, above=alone)
-        forms.append(Form("structural", text, first, grown, 1, _ONLY))
-        forms.append(Form("structural", f"1 + {text}", first, grown, 1))
+        forms.append(ProjectionForm("structural", text, first, grown, 1, _ONLY))
+        forms.append(ProjectionForm("structural", f"1 + {text}", first, grown, 1))
     return tuple(forms)
 
 
-def settled(places: Array, axis: Axis) -> Form:
+def settled(places: Array, axis: Axis) -> ProjectionForm:
     """Return the form of an amount that the smallest run alone has not: it did not fill a node."""
     low, following = (f"{place:g}" for place in places[:2])
     what = "P" if axis == "processes" else "T"
     text = f"constant from {what} = {following}, another at {low}"
-    return Form("structural", text, _ONE, Term(above=float(places[0])), shares=_GRID[:-1])
+    return ProjectionForm(
+        "structural", text, _ONE, ProjectionTerm(above=float(places[0])), shares=_GRID[:-1]
+    )

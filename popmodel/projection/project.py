@@ -16,9 +16,9 @@ from popmodel.fit.baselines import baselines
 from popmodel.fit.samples import Array, Sample
 from popmodel.projection.completed import completed
 from popmodel.projection.factors import FACTORS, chosen, measured, rebuilt
-from popmodel.projection.fit import Fitted, fit
+from popmodel.projection.fit import FittedFactor, fit
 from popmodel.projection.forms import Axis
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -41,7 +41,7 @@ _MOST_FACTOR = 1e50  # and at least its inverse: products of all factors are num
 
 
 @dataclass(frozen=True)
-class Row:
+class ProjectedRow:
     """A projected metric."""
 
     # P, and T of every process.
@@ -59,14 +59,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Line:
+class ProjectedLine:
     """Runs that differ in their processes, or in their threads, only; and the laws along them."""
 
     axis: Axis  # What differs
     fixed: int  # T of all, or P
     runs: tuple[int, ...]  # Numbers of the runs, from 0
     places: tuple[int, ...]  # Different P, or T, ascending
-    fitted: tuple[Fitted, ...]  # The law of each factor
+    fitted: tuple[FittedFactor, ...]  # The law of each factor
     reach: tuple[float, float]  # Least and largest P, or T, for which intervals are given
     blind: str  # Why there are none at all; empty where there are
     lost: str  # Why nothing can be projected; empty where it can
@@ -80,21 +80,21 @@ class Line:
 class Projection:
     """Projected metrics."""
 
-    lines: tuple[Line, ...]  # The laws, one line for each T or P that targets have
-    rows: tuple[Row, ...]  # Metrics of all targets
+    lines: tuple[ProjectedLine, ...]  # The laws, one line for each T or P that targets have
+    rows: tuple[ProjectedRow, ...]  # Metrics of all targets
     # P, T and the runtimes of plain extrapolations of the measured runtimes, s.
     baselines: tuple[tuple[int, int, Mapping[str, float]], ...]
     _home: Mapping[str, float] = field(repr=False)
     _mode: Mode = field(repr=False)
 
-    def curves(self) -> list[list[Row]]:
+    def curves(self) -> list[list[ProjectedRow]]:
         """Return for each line its metrics from the smallest to the largest of runs and targets."""
         return [
             [row for rows in _rows(line, self._drawn(line), self._home, self._mode) for row in rows]
             for line in self.lines
         ]
 
-    def _drawn(self, line: Line) -> list[int]:
+    def _drawn(self, line: ProjectedLine) -> list[int]:
         """Sizes about even on a logarithmic scale, and where intervals end."""
         sizes = {(row.processes, row.threads) for row in self.rows}
         targets = [p if line.axis == "processes" else t for p, t in sizes]
@@ -106,7 +106,7 @@ class Projection:
 
 
 def project(
-    runs: Sequence[Measurement],
+    runs: Sequence[MeasuredRow],
     targets: Sequence[tuple[int, int]],
     mode: Mode,
     reference: int,
@@ -115,9 +115,9 @@ def project(
     """Carry measured runs to other numbers of processes, or of threads per process."""
     home = completed(runs[reference])
     told = [measured(completed(run), home, run.processes, run.threads, mode) for run in runs]
-    kept: dict[tuple[Axis, int], Line] = {}
+    kept: dict[tuple[Axis, int], ProjectedLine] = {}
     wanted: dict[tuple[Axis, int], list[int]] = {}
-    rows: dict[tuple[int, int], list[Row]] = {}
+    rows: dict[tuple[int, int], list[ProjectedRow]] = {}
     for target in dict.fromkeys(targets):
         axis, fixed = _along(runs, *target)
         if (axis, fixed) not in kept:
@@ -139,7 +139,7 @@ def project(
     )
 
 
-def _along(runs: Sequence[Measurement], processes: int, threads: int) -> tuple[Axis, int]:
+def _along(runs: Sequence[MeasuredRow], processes: int, threads: int) -> tuple[Axis, int]:
     """Along what a target is reached: the runs with its T, or those with its P."""
     by_processes = {run.processes for run in runs if run.threads == threads}
     by_threads = {run.threads for run in runs if run.processes == processes}
@@ -158,13 +158,13 @@ def _along(runs: Sequence[Measurement], processes: int, threads: int) -> tuple[A
 
 
 def _line(
-    runs: Sequence[Measurement],
+    runs: Sequence[MeasuredRow],
     told: Sequence[Mapping[str, float]],
     axis: Axis,
     fixed: int,
     mode: Mode,
     law: str | None,
-) -> Line:
+) -> ProjectedLine:
     mine = [
         number
         for number, run in enumerate(runs)
@@ -196,7 +196,7 @@ def _line(
     if places[-1] == 1:
         one = "process" if axis == "processes" else "thread"
         blind = f"runs of one {one} do not tell what several lose to each other"
-    return Line(
+    return ProjectedLine(
         axis,
         fixed,
         tuple(mine),
@@ -208,7 +208,7 @@ def _line(
     )
 
 
-def _lost(one: Fitted) -> str:
+def _lost(one: FittedFactor) -> str:
     """Say that no law holds for a factor, if none does."""
     if one.off is None or one.off <= _WRONG:
         return ""
@@ -219,8 +219,8 @@ def _lost(one: Fitted) -> str:
 
 
 def _rows(
-    line: Line, places: Sequence[int], home: Mapping[str, float], mode: Mode
-) -> list[list[Row]]:
+    line: ProjectedLine, places: Sequence[int], home: Mapping[str, float], mode: Mode
+) -> list[list[ProjectedRow]]:
     """Rows of each place along a line."""
     x = np.array(places, dtype=np.float64)
     generator = np.random.default_rng(_SEED)
@@ -235,13 +235,13 @@ def _rows(
 
 
 def _at(
-    line: Line,
+    line: ProjectedLine,
     place: int,
     values: Mapping[str, float],
     sampled: Mapping[str, Array],
     home: Mapping[str, float],
     mode: Mode,
-) -> list[Row]:
+) -> list[ProjectedRow]:
     """Rows of one place, from the values of the factors there and from their draws."""
     processes, threads = line.configuration(place)
     laws = {one.factor.id: one.law for one in line.fitted}
@@ -271,7 +271,7 @@ def _at(
             low, high = (float(end) for end in np.percentile(spread[key], _TAILS))
             low, high = min(low, value), max(high, value)
         shown = value if lost is None else None
-        rows.append(Row(processes, threads, *key, shown, low, high, law, why))
+        rows.append(ProjectedRow(processes, threads, *key, shown, low, high, law, why))
     return rows
 
 
@@ -305,7 +305,7 @@ def _is_usable(value: Any) -> Any:
     return (value > 1 / _MOST_FACTOR) & (value < _MOST_FACTOR)
 
 
-def _why(line: Line, place: int) -> str:
+def _why(line: ProjectedLine, place: int) -> str:
     """Why there are no intervals at a place; empty where there are."""
     if line.blind:
         return line.blind
@@ -326,7 +326,7 @@ def _why(line: Line, place: int) -> str:
 
 
 def _plain(
-    runs: Sequence[Measurement], target: tuple[int, int], mode: Mode, cores: float
+    runs: Sequence[MeasuredRow], target: tuple[int, int], mode: Mode, cores: float
 ) -> dict[str, float]:
     """Plain extrapolations of the runtime; in weak scaling, of that for the work of one run."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.report.blocks import Note, Role, Section, notes
+from popmodel.report.blocks import NoteBlock, Role, Section, notes
 from popmodel.report.figures import percent
 
 Data = Mapping[str, Any]
@@ -15,7 +15,7 @@ def advised(advice: Data) -> Section:
     """Doubts, the verdict, and the causes in the order of their cost."""
     first, *others = [*list(advice["doubts"]), advice["verdict"]]
     return (
-        Note(first, Role.VERDICT),
+        NoteBlock(first, Role.VERDICT),
         *notes(others, Role.DOUBT),
         *notes(numbered(advice), Role.STEP),
     )

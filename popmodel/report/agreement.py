@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.report.blocks import Facts, Row, Section, Table, heads, notes, texts, titled
+from popmodel.report.blocks import Facts, Section, TableBlock, TableRow, heads, notes, texts, titled
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, format_size, format_time
 
@@ -52,12 +52,14 @@ def _facts(document: Document) -> list[tuple[str, str]]:
     ]
 
 
-def _table(title: str, pairs: Sequence[dict[str, Any]], shown: Callable[[float], str]) -> Table:
+def _table(
+    title: str, pairs: Sequence[dict[str, Any]], shown: Callable[[float], str]
+) -> TableBlock:
     rows = tuple(
-        Row(one["name"], texts((shown(one["signature"]), shown(one["trace"]), _beside(one))))
+        TableRow(one["name"], texts((shown(one["signature"]), shown(one["trace"]), _beside(one))))
         for one in pairs
     )
-    return Table(heads(("signature", "trace", "beside")), rows, title=title)
+    return TableBlock(heads(("signature", "trace", "beside")), rows, title=title)
 
 
 def _beside(one: dict[str, Any]) -> str:
@@ -72,7 +74,7 @@ def _beside(one: dict[str, Any]) -> str:
 def _efficiencies(family: str, pairs: Sequence[dict[str, Any]]) -> Section:
     metrics = load_families()[family].metrics
     rows = tuple(
-        Row(
+        TableRow(
             metrics[one["name"]].name,
             texts(
                 (
@@ -84,7 +86,7 @@ def _efficiencies(family: str, pairs: Sequence[dict[str, Any]]) -> Section:
         )
         for one in pairs
     )
-    return (Table(heads(("signature", "trace", "points")), rows, title="efficiencies, %"),)
+    return (TableBlock(heads(("signature", "trace", "points")), rows, title="efficiencies, %"),)
 
 
 def _differences(document: Document) -> Iterator[str]:

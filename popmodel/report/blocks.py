@@ -2,7 +2,8 @@
 
 A verb says what is shown and in which order; how that looks on a terminal, in Markdown or on a page
 is the renderer's (`popmodel.report.renderers`). What has to give way where there is little room is
-said here as data too (`Fit`, `Bar`, `Row.instead`): no verb asks how wide a screen is.
+said here as data too (`FitBlock`, `BarBlock`, `TableRow.instead`): no verb asks how wide a screen
+is.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Note:
+class NoteBlock:
     """A text."""
 
     text: str
@@ -80,7 +81,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckBlock:
     """What was looked at, how it is in a word, what was found, what to do about it."""
 
     name: str
@@ -93,12 +94,12 @@ class Check:
 class Checks:
     """Checks below each other; `group` as of `Facts`."""
 
-    rows: tuple[Check, ...]
+    rows: tuple[CheckBlock, ...]
     group: str = ""
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One figure of a table."""
 
     text: str  # What is printed
@@ -106,30 +107,30 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Bar:
+class BarBlock:
     """A part of a whole as a bar beside its figures; left out where there is no room for it."""
 
     fraction: float
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One line of a table."""
 
     label: str  # Stands at the left
-    cells: tuple[Cell | Bar, ...] = ()  # The figures; may be fewer than there are columns
+    cells: tuple[TableCell | BarBlock, ...] = ()  # The figures; may be fewer than there are columns
     depth: int = 0  # Depth of the label in a tree
     instead: str = ""  # A text in place of all figures
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """Labels with columns of figures; with depths, a tree."""
 
     # For each column the lines above it; all columns have the same number of lines. A name that is
     # too long is shortened, such that different ones stay so.
     heads: tuple[tuple[str, ...], ...]
-    rows: tuple[Row, ...]  # The lines
+    rows: tuple[TableRow, ...]  # The lines
     first: str = ""  # Head of the labels
     # What the table is, in place of `first`: above it where it is wider than the labels.
     title: str = ""
@@ -147,11 +148,11 @@ class Listing:
 
     title: str
     heads: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandBlock:
     """A shell command to be pasted."""
 
     texts: tuple[str, ...]  # The command in one or several ways, of which one will do
@@ -175,7 +176,7 @@ class Strip:
 
 
 @dataclass(frozen=True)
-class Marks:
+class MarksBlock:
     """Instants and stretches, as parts of the time that is shown, each from 0 to 1."""
 
     label: str
@@ -187,14 +188,14 @@ class Marks:
 class Strips:
     """Strips and marks below each other, over the same time."""
 
-    rows: tuple[Strip | Marks, ...]
+    rows: tuple[Strip | MarksBlock, ...]
     # What stands below their ends.
     begin: str
     end: str
 
 
 @dataclass(frozen=True)
-class Equation:
+class EquationBlock:
     """An equation: its left side, its right side as text, both as LaTeX, and its meaning."""
 
     name: str
@@ -204,7 +205,7 @@ class Equation:
 
 
 @dataclass(frozen=True)
-class Symbol:
+class SymbolBlock:
     """What stands for something in equations, as text and as LaTeX, and its meaning."""
 
     name: str
@@ -213,7 +214,7 @@ class Symbol:
 
 
 @dataclass(frozen=True)
-class Finding:
+class FindingBlock:
     """What is wrong where in a file, and what to do about it."""
 
     place: str
@@ -222,7 +223,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitBlock:
     """The same in several forms: a narrow screen shows the first one whose tables it has room for.
 
     What has room for anything shows the first; what has room for none the last, continued below.
@@ -242,27 +243,27 @@ class Brief:
 Block: TypeAlias = (
     Title
     | Heading
-    | Note
+    | NoteBlock
     | Facts
     | Checks
-    | Table
+    | TableBlock
     | Listing
-    | Command
+    | CommandBlock
     | Code
     | Strips
-    | Equation
-    | Symbol
-    | Finding
-    | Fit
+    | EquationBlock
+    | SymbolBlock
+    | FindingBlock
+    | FitBlock
     | Brief
 )
 Section: TypeAlias = tuple[Block, ...]
 """Blocks that stand together; an empty one shows nothing."""
 
 
-def texts(cells: Iterable[str]) -> tuple[Cell, ...]:
+def texts(cells: Iterable[str]) -> tuple[TableCell, ...]:
     """Cells without colours."""
-    return tuple(Cell(text) for text in cells)
+    return tuple(TableCell(text) for text in cells)
 
 
 def heads(names: Iterable[str]) -> tuple[tuple[str], ...]:
@@ -272,7 +273,7 @@ def heads(names: Iterable[str]) -> tuple[tuple[str], ...]:
 
 def notes(lines: Iterable[str], role: Role = Role.PLAIN) -> Section:
     """A note for each text."""
-    return tuple(Note(text, role) for text in lines)
+    return tuple(NoteBlock(text, role) for text in lines)
 
 
 def titled(title: str, lines: Sequence[str], role: Role = Role.BULLET) -> Section:

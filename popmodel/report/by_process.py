@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.efficiency.by_region import UNITS
-from popmodel.report.blocks import Brief, Cell, Note, Row, Section, Table, notes, texts
+from popmodel.report.blocks import (
+    Brief,
+    NoteBlock,
+    Section,
+    TableBlock,
+    TableCell,
+    TableRow,
+    notes,
+    texts,
+)
 from popmodel.report.joint import joint_caveats
 from popmodel.report.metrics_plot import picture
 from popmodel.report.names import run_names
@@ -76,21 +85,21 @@ def records(document: Document) -> list[Record]:
 
 def _of_run(run: Run, title: str) -> Section:
     columns = _columns(run)
-    legend = Note(_legend(columns, run["threads"]))
+    legend = NoteBlock(_legend(columns, run["threads"]))
 
-    def table(shown: NDArray[np.int64]) -> Table:
-        return Table(tuple(one.head for one in columns), _rows(columns, shown), first=title)
+    def table(shown: NDArray[np.int64]) -> TableBlock:
+        return TableBlock(tuple(one.head for one in columns), _rows(columns, shown), first=title)
 
     shown, every = _outliers(columns), np.arange(len(run["by_process"]))
     if len(shown) == len(every):
         return (table(every), legend)
     text = f"and {plural(len(every) - len(shown), 'process', 'processes')} nearer to the average"
-    hidden = Note(f"{text} (all with --format csv or json)")
+    hidden = NoteBlock(f"{text} (all with --format csv or json)")
     return (Brief(whole=((table(every), legend),), brief=((table(shown), hidden, legend),)),)
 
 
 @dataclass(frozen=True)
-class _Column:
+class _ProcessColumn:
     """A quantity as it is printed: its head with the unit, its numbers in it, and decimals."""
 
     name: str
@@ -102,7 +111,7 @@ class _Column:
         return "-" if np.isnan(value) else f"{value:.{self.decimals}f}"
 
 
-def _columns(run: Run) -> list[_Column]:
+def _columns(run: Run) -> list[_ProcessColumn]:
     """What any process has, in the order of the columns."""
     processes = run["by_process"]
     known = {name: np.array([one[name] for one in processes], np.float64) for name in UNITS}
@@ -114,16 +123,16 @@ def _columns(run: Run) -> list[_Column]:
         if np.isnan(values).all():
             continue
         if name == "useful_share":
-            made = _Column(name, (*head, "%"), 100 * values, 1)
+            made = _ProcessColumn(name, (*head, "%"), 100 * values, 1)
         elif name == "ipc":
-            made = _Column(name, (*head, ""), values, 3)
+            made = _ProcessColumn(name, (*head, ""), values, 3)
         else:
             largest = run["runtime"] if UNITS[name] == "s" else float(np.nanmax(values))
             if UNITS[name] == "s":
                 text, factor = unit, per_second
             else:
                 text, factor = next((u for u in _COUNTS if largest * u[1] >= 1), _COUNTS[-1])
-            made = _Column(name, (*head, text), values * factor, _decimals(largest * factor))
+            made = _ProcessColumn(name, (*head, text), values * factor, _decimals(largest * factor))
         columns.append(made)
     return columns
 
@@ -133,7 +142,7 @@ def _decimals(largest: float) -> int:
     return max(0, 3 - int(np.floor(np.log10(largest)))) if largest > 0 else 0
 
 
-def _legend(columns: Sequence[_Column], threads: int | Sequence[int]) -> str:
+def _legend(columns: Sequence[_ProcessColumn], threads: int | Sequence[int]) -> str:
     """What the marks and the columns mean that are there."""
     names = {column.name for column in columns}
     said = [f"highest of all processes marked {_MOST}, lowest {_LEAST}"]
@@ -142,32 +151,32 @@ def _legend(columns: Sequence[_Column], threads: int | Sequence[int]) -> str:
     return "; ".join(said)
 
 
-def _rows(columns: Sequence[_Column], shown: NDArray[np.int64]) -> tuple[Row, ...]:
+def _rows(columns: Sequence[_ProcessColumn], shown: NDArray[np.int64]) -> tuple[TableRow, ...]:
     """Lines of the processes that are shown, then the lowest, the average and the highest."""
     rows = [
-        Row(f"rank {process}", tuple(_cell(column, process) for column in columns), depth=1)
+        TableRow(f"rank {process}", tuple(_cell(column, process) for column in columns), depth=1)
         for process in shown.tolist()
     ]
     for label, sum_up in (("lowest", np.nanmin), ("average", np.nanmean), ("highest", np.nanmax)):
         figures = (column.text(float(sum_up(column.values))) for column in columns)
-        rows.append(Row(label, texts(f"{figure} " for figure in figures)))
+        rows.append(TableRow(label, texts(f"{figure} " for figure in figures)))
     return tuple(rows)
 
 
-def _cell(column: _Column, process: int) -> Cell:
+def _cell(column: _ProcessColumn, process: int) -> TableCell:
     value, least, most = column.values[process], *_ends(column)
     mark = " "
     if least < most:
         mark = _MOST if value == most else _LEAST if value == least else " "
     share = value / 100 if column.name == "useful_share" else None
-    return Cell(column.text(value) + mark, share)
+    return TableCell(column.text(value) + mark, share)
 
 
-def _ends(column: _Column) -> tuple[float, float]:
+def _ends(column: _ProcessColumn) -> tuple[float, float]:
     return float(np.nanmin(column.values)), float(np.nanmax(column.values))
 
 
-def _outliers(columns: Sequence[_Column]) -> NDArray[np.int64]:
+def _outliers(columns: Sequence[_ProcessColumn]) -> NDArray[np.int64]:
     """The processes at the ends of each column, then those furthest from the average useful time.
 
     Ascending; all if there are no more than `SHOWN`.

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from popmodel.efficiency.family import Line
+from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.report.blocks import Cell, Row, Section, Table, heads, notes, texts, titled
+from popmodel.report.blocks import (
+    Section,
+    TableBlock,
+    TableCell,
+    TableRow,
+    heads,
+    notes,
+    texts,
+    titled,
+)
 from popmodel.report.figures import percent
 from popmodel.report.joint import joint_caveats, without_numbers
 from popmodel.report.metrics_plot import picture
@@ -28,7 +37,9 @@ def blocks(document: Document) -> list[Section]:
     for run, name in zip(runs, names, strict=True):
         reasons = Reasons()
         columns = heads([name, *(column["region"] for column in run["by_region"])])
-        sections += [(Table(columns, rows, first=title),) for title, rows in _tables(run, reasons)]
+        sections += [
+            (TableBlock(columns, rows, first=title),) for title, rows in _tables(run, reasons)
+        ]
         sections += [reasons.section(), titled("notes", _notes(run))]
     return sections
 
@@ -62,36 +73,40 @@ def _families(run: Run) -> list[str]:
     ]
 
 
-def _tables(run: Run, reasons: Reasons) -> Iterator[tuple[str, tuple[Row, ...]]]:
+def _tables(run: Run, reasons: Reasons) -> Iterator[tuple[str, tuple[TableRow, ...]]]:
     """Head of the labels and rows of each table, with a cell for the run and for each region."""
     columns = [run, *run["by_region"]]
 
-    def time(column: Run, name: str) -> Cell:
+    def time(column: Run, name: str) -> TableCell:
         if column[name] is not None:
-            return Cell(format_time(column[name]))
+            return TableCell(format_time(column[name]))
         absent = column.get("problem") or run["observables"]["absent"].get(name) or "not replayed"
-        return Cell(reasons.mark(absent))
+        return TableCell(reasons.mark(absent))
 
     times = [
-        Row(label, tuple(time(column, name) for column in columns))
+        TableRow(label, tuple(time(column, name) for column in columns))
         for label, name in (("runtime", "runtime"), ("ideal runtime", "ideal_runtime"))
     ]
-    share = [Cell(percent(c["runtime"] / run["runtime"]) if c["runtime"] else "") for c in columns]
+    share = [
+        TableCell(percent(c["runtime"] / run["runtime"]) if c["runtime"] else "") for c in columns
+    ]
     occurrences = ["", *(c["window"] and count(c["window"]["occurrences"]) for c in columns[1:])]
     yield (
         "",
         (
-            Row("occurrences", texts(text or "" for text in occurrences)),
+            TableRow("occurrences", texts(text or "" for text in occurrences)),
             times[0],
-            Row("share of the runtime, %", tuple(share)),
+            TableRow("share of the runtime, %", tuple(share)),
             times[1],
         ),
     )
     for family in map(load_families().__getitem__, _families(run)):
 
-        def cells(line: Line, family: str = family.id) -> list[Cell]:
+        def cells(line: FamilyLine, family: str = family.id) -> list[TableCell]:
             found = (_value(column, family, line.metric) for column in columns)
-            return [Cell(reasons.mark(why)) if x is None else efficiency(x) for x, why in found]
+            return [
+                TableCell(reasons.mark(why)) if x is None else efficiency(x) for x, why in found
+            ]
 
         for walk in family.tree():
             yield f"{walk.heading or family.title}, %", tree_rows(family, walk.rows, cells)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.report.blocks import (
-    Command,
+    CommandBlock,
     Facts,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableRow,
     Title,
     heads,
     notes,
@@ -82,7 +82,7 @@ def about(document: Document) -> tuple[tuple[str, str], ...]:
 def _constants(constants: Mapping[str, Entry]) -> Section:
     """Numbers of the signature; those that the runs do not tell have none."""
     rows = [
-        Row(
+        TableRow(
             f"{key}, {one['unit']}" if one["unit"] not in (None, "1") else key,
             texts(
                 [
@@ -95,7 +95,7 @@ def _constants(constants: Mapping[str, Entry]) -> Section:
         )
         for key, one in constants.items()
     ]
-    table = Table(
+    table = TableBlock(
         heads(("uncalibrated", "90 %", "calibrated", "90 %", "learnt")), tuple(rows), "constants"
     )
     return (table,) if rows else ()
@@ -105,7 +105,7 @@ def _inputs(inputs: Sequence[Entry]) -> Section:
     """What the runs taught of the machine and of the laws: what moved or narrowed most."""
     some = taught(inputs)
     rows = [
-        Row(
+        TableRow(
             f"{one['name']}, {one['unit']}" if one["unit"] not in ("", "1") else one["name"],
             texts([f"{one['before']['value']:.4g}", *_cells(one["after"])]),
             depth=1,
@@ -114,7 +114,9 @@ def _inputs(inputs: Sequence[Entry]) -> Section:
     ]
     if not rows:
         return ()
-    table = Table(heads(("uncalibrated", "calibrated", "90 %")), tuple(rows), "machine and laws")
+    table = TableBlock(
+        heads(("uncalibrated", "calibrated", "90 %")), tuple(rows), "machine and laws"
+    )
     more = len(some) - _SHOWN
     remarks = [f"and {more} more (all: --format json)"] if more > 0 else []
     return (table, *notes(remarks, Role.REMARK))
@@ -162,10 +164,10 @@ def _left_out(left_out: Sequence[Entry]) -> Section:
             f"{100 * one['error_before']:+.1f} %",
             f"{one['covered']} of {len(runs)}",
         ]
-        rows.append(Row(name(one), texts(cells)))
+        rows.append(TableRow(name(one), texts(cells)))
     columns = ("measured", "predicted", "90 %", "error", "was", "inside")
     return (
-        Table(
+        TableBlock(
             heads((*differing, *columns)),
             tuple(rows),
             "P x T",
@@ -202,10 +204,10 @@ def _next(document: Document) -> Section:
     """Runs that would narrow the answer, and what they cost."""
     runs = document["measure_next"]
     if not runs:
-        return (Note(no_next(document)),)
+        return (NoteBlock(no_next(document)),)
     differing = varied([*runs, *document["left_out"]])
     rows = tuple(
-        Row(
+        TableRow(
             described(one, differing),
             texts(
                 [
@@ -219,7 +221,7 @@ def _next(document: Document) -> Section:
         for one in runs
     )
     return (
-        Table(
+        TableBlock(
             heads(("interval", "nodes", "takes", "core seconds")),
             rows,
             "P x T",
@@ -244,8 +246,8 @@ def _go_on(document: Document) -> Section:
     """The command that predicts with what was learnt."""
     command = next_command(document)
     if command is None:
-        return (Note(KEEP, Role.REMARK),)
-    return (Command((command,)),)
+        return (NoteBlock(KEEP, Role.REMARK),)
+    return (CommandBlock((command,)),)
 
 
 def next_command(document: Document) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.pictures import Bars, Picture, PictureBar, PictureLine
 from popmodel.report.splits import described, varied
 from popmodel.report.views import Document
 from popmodel.units import format_time, plural
@@ -25,7 +25,7 @@ def picture(document: Document) -> Picture:
         ],
         Bars(
             ["uncalibrated", "calibrated"],
-            [Line(described(one, differing), _bars(one)) for one in left_out],
+            [PictureLine(described(one, differing), _bars(one)) for one in left_out],
             exact=1.0,
         ),
         [
@@ -35,15 +35,15 @@ def picture(document: Document) -> Picture:
     )
 
 
-def _bars(one: Mapping[str, Any]) -> tuple[Bar, Bar]:
+def _bars(one: Mapping[str, Any]) -> tuple[PictureBar, PictureBar]:
     measured = median(one["measured"])
 
     def text(value: float) -> str:
         return f"{value / measured:.3g} ({format_time(value)} / {format_time(measured)})"
 
     return (
-        Bar(one["before"] / measured, text(one["before"])),
-        Bar(
+        PictureBar(one["before"] / measured, text(one["before"])),
+        PictureBar(
             one["value"] / measured,
             text(one["value"]),
             one["low"] / measured,

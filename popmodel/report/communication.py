@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.report.blocks import (
-    Bar,
+    BarBlock,
     Brief,
-    Cell,
     Code,
     Facts,
     Heading,
     Listing,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableRow,
     heads,
     notes,
     texts,
@@ -126,25 +126,25 @@ def _matrix(document: Document) -> Section:
     return (
         Heading(f"{quantity_of(document)} from row to column"),
         Code(tuple(lines(document))),
-        Note(LEGEND, Role.REMARK),
+        NoteBlock(LEGEND, Role.REMARK),
     )
 
 
 def _sizes(document: Document) -> Section:
     total = max((size["messages"] for size in document["sizes"]), default=0)
     rows = tuple(
-        Row(
+        TableRow(
             size_class(size["from"], size["below"]),
             (
-                Cell(count(size["messages"])),
-                Cell(format_size(size["bytes"], digits=3)),
-                Bar(size["messages"] / total),
+                TableCell(count(size["messages"])),
+                TableCell(format_size(size["bytes"], digits=3)),
+                BarBlock(size["messages"] / total),
             ),
             depth=1,
         )
         for size in document["sizes"]
     )
-    return (Table(heads(("messages", "bytes")), rows, first="message sizes"),) if rows else ()
+    return (TableBlock(heads(("messages", "bytes")), rows, first="message sizes"),) if rows else ()
 
 
 def size_class(low: int, below: int) -> str:
@@ -158,7 +158,7 @@ def size_class(low: int, below: int) -> str:
 
 def _calls(document: Document) -> Section:
     rows = tuple(
-        Row(
+        TableRow(
             call["name"],
             texts((count(call["calls"]), _time(call.get("time")), _size(call["bytes"]))),
             depth=1,
@@ -167,7 +167,7 @@ def _calls(document: Document) -> Section:
         if call["calls"]
     )
     columns = heads(("calls", "time", "bytes"))
-    return (Table(columns, rows, first="MPI calls"),) if rows else ()
+    return (TableBlock(columns, rows, first="MPI calls"),) if rows else ()
 
 
 def _time(seconds: float | None) -> str:
@@ -193,7 +193,7 @@ def _in_short(document: Document) -> Section:
         return _listing(rows)
     size = sum(one["bytes"] for _, same in left for one in same)
     more = f"and {count(len(left))} more with {format_size(size, digits=3)} (-o FILE.md: all)"
-    return (*_listing(rows), Note(more, Role.REMARK))
+    return (*_listing(rows), NoteBlock(more, Role.REMARK))
 
 
 def alike(document: Document) -> list[tuple[str, list[Pattern]]]:
@@ -205,15 +205,15 @@ def alike(document: Document) -> list[tuple[str, list[Pattern]]]:
     return [item for item in ordered if item[1][0]["facts"].get("op") != "init"]
 
 
-def _listing(rows: Sequence[Row]) -> Section:
+def _listing(rows: Sequence[TableRow]) -> Section:
     columns = ("executions", "messages", "bytes")
     return (Listing("patterns", columns, tuple(rows)),) if rows else ()
 
 
-def _row(text: str, same: Sequence[Pattern], where: str) -> Row:
+def _row(text: str, same: Sequence[Pattern], where: str) -> TableRow:
     sums = [sum(one[key] for one in same) for key in ("executions", "messages", "bytes")]
     figures = [count(sums[0]), count(sums[1]), _size(sums[2])]
-    return Row(f"{text}{where}{inexact(same)}", texts(figures))
+    return TableRow(f"{text}{where}{inexact(same)}", texts(figures))
 
 
 def inexact(same: Sequence[Pattern]) -> str:

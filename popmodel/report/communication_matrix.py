@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from popmodel.report.communication_words import grid_text
-from popmodel.report.pictures import Cell, Cells, Picture
+from popmodel.report.pictures import Cells, Picture, PictureCell
 from popmodel.report.views import Document
 from popmodel.units import count, format_size, plural
 from popmodel.values import dataclass
@@ -26,7 +26,7 @@ Quantity = Literal["bytes", "messages"]
 
 
 @dataclass(frozen=True)
-class Pair:
+class MatrixPair:
     """Messages from one process to another, or between processes that are taken together."""
 
     # Ranks; the first ones of those together.
@@ -48,11 +48,11 @@ class Binned:
     cells: Mapping[tuple[int, int], tuple[int, int]]
 
 
-def pairs_of(document: Document) -> Iterator[Pair]:
+def pairs_of(document: Document) -> Iterator[MatrixPair]:
     """The pairs of a document."""
     columns = ("from", "to", "messages", "bytes", "within_node")
     for row in zip(*(document["pairs"][name] for name in columns), strict=True):
-        yield Pair(*row)
+        yield MatrixPair(*row)
 
 
 def binned(document: Document, most: int) -> Binned:
@@ -81,7 +81,7 @@ def told(sender: str, receiver: str, messages: int, size: int) -> str:
 
 
 @dataclass(frozen=True)
-class Scale:
+class MatrixScale:
     """Classes of values, each from a power of two to another, and their shades."""
 
     low: int  # Exponent of the lower end of the first class
@@ -105,14 +105,14 @@ class Scale:
         return 1 + (2 * number * (SHADES - 1) + self.classes - 1) // (2 * (self.classes - 1))
 
 
-def scale(values: Iterable[float]) -> Scale:
+def scale(values: Iterable[float]) -> MatrixScale:
     """A scale for values of at least 1, or 0."""
     exponents = [math.frexp(value)[1] - 1 for value in values if value]
     if not exponents:
-        return Scale(0, 1, 0)
+        return MatrixScale(0, 1, 0)
     low, octaves = min(exponents), max(exponents) - min(exponents) + 1
     step = -(-octaves // SHADES)
-    return Scale(low, step, -(-octaves // step))
+    return MatrixScale(low, step, -(-octaves // step))
 
 
 def lines(document: Document) -> list[str]:
@@ -176,12 +176,12 @@ def picture(document: Document) -> Picture:
 
 def drawn(
     found: Binned, names: Sequence[str], quantity: Quantity
-) -> tuple[tuple[Cell, ...], tuple[tuple[int, str], ...]]:
+) -> tuple[tuple[PictureCell, ...], tuple[tuple[int, str], ...]]:
     """Shaded cells, and what the shades mean."""
     index = _index(quantity)
     made = scale(values[index] for values in found.cells.values())
     cells = tuple(
-        Cell(row, column, shade, told(names[row], names[column], *values))
+        PictureCell(row, column, shade, told(names[row], names[column], *values))
         for (row, column), values in sorted(found.cells.items())
         if (shade := made.shade(values[index]))
     )

@@ -30,7 +30,7 @@ _TOLERANCE = 1e-6
 """Relative difference up to which the factors of a run are taken to make its runtime."""
 
 
-class Kind(StrEnum):
+class ComparedKind(StrEnum):
     """How a quantity is written."""
 
     TIME = "time"
@@ -43,7 +43,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Measured:
+class ComparedMeasurement:
     """What is compared of a run."""
 
     name: str  # Of the run, and of no other one
@@ -87,21 +87,21 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Factor:
+class ComparedFactor:
     """A factor of the runtime."""
 
     name: str  # What it is
-    kind: Kind  # How its values are written
+    kind: ComparedKind  # How its values are written
     sign: int  # 1 if the runtime rises with it, -1 if it falls
     values: tuple[float, ...]  # Of each run
 
 
 @dataclass(frozen=True)
-class Amount:
+class ComparedAmount:
     """How much of something runs do."""
 
     name: str  # What it is
-    kind: Kind  # How it is written
+    kind: ComparedKind  # How it is written
     values: tuple[float | None, ...]  # Of each run; None where it is not known
 
 
@@ -109,7 +109,7 @@ def measured(
     metrics: Sequence[Document],
     sensitivities: Sequence[Document] = (),
     communications: Sequence[Document] = (),
-) -> list[Measured]:
+) -> list[ComparedMeasurement]:
     """The runs of some documents, with what is known of the regions and messages of each.
 
     What several documents tell of one and the same part of a run, as by process and by region, is
@@ -123,7 +123,7 @@ def measured(
     names = run_names([run["trace"] for run in runs])
     of_regions, of_messages = _by_trace(sensitivities), _by_trace(communications)
     return [
-        Measured(
+        ComparedMeasurement(
             name, run, next(of_regions[run["trace"]], None), next(of_messages[run["trace"]], None)
         )
         for name, run in zip(names, runs, strict=True)
@@ -138,7 +138,7 @@ def _by_trace(documents: Sequence[Document]) -> dict[str, Iterator[Document]]:
     return found
 
 
-def reference(metrics: Sequence[Document], runs: Sequence[Measured]) -> int:
+def reference(metrics: Sequence[Document], runs: Sequence[ComparedMeasurement]) -> int:
     """The run that others are compared with: that of the scaling, of several documents the
     first.
     """
@@ -147,27 +147,27 @@ def reference(metrics: Sequence[Document], runs: Sequence[Measured]) -> int:
     return [one.run["trace"] for one in runs].index(metrics[0]["scaling"]["reference"])
 
 
-def amounts(runs: Sequence[Measured]) -> list[Amount]:
+def amounts(runs: Sequence[ComparedMeasurement]) -> list[ComparedAmount]:
     """How much the runs compute, wait and send, as far as it is known of one of them at least."""
     columns = list(zip(*map(_amounts, runs), strict=True))
     return [
-        Amount(name, kind, values)
+        ComparedAmount(name, kind, values)
         for (name, kind), values in zip(_AMOUNTS, columns, strict=True)
         if any(value is not None for value in values)
     ]
 
 
 _AMOUNTS = (
-    ("Useful time of all threads", Kind.TIME),
-    ("Time in MPI of all threads", Kind.TIME),
-    ("MPI calls", Kind.NUMBER),
-    ("Messages", Kind.NUMBER),
-    ("Bytes in messages", Kind.SIZE),
-    ("Mean size of messages", Kind.SIZE),
+    ("Useful time of all threads", ComparedKind.TIME),
+    ("Time in MPI of all threads", ComparedKind.TIME),
+    ("MPI calls", ComparedKind.NUMBER),
+    ("Messages", ComparedKind.NUMBER),
+    ("Bytes in messages", ComparedKind.SIZE),
+    ("Mean size of messages", ComparedKind.SIZE),
 )
 
 
-def _amounts(one: Measured) -> tuple[float | None, ...]:
+def _amounts(one: ComparedMeasurement) -> tuple[float | None, ...]:
     observables, sent = one.run["observables"], one.communication
     messages = None if sent is None else sent["messages"]
     size = None if sent is None else sent["bytes"]
@@ -181,7 +181,7 @@ def _amounts(one: Measured) -> tuple[float | None, ...]:
     )
 
 
-def factors(runs: Sequence[Measured]) -> list[Factor]:
+def factors(runs: Sequence[ComparedMeasurement]) -> list[ComparedFactor]:
     """Factors of the runtime that all runs have, as many as there are.
 
     Their product, each to the power of its sign, is the runtime of each run. The parallel
@@ -194,12 +194,14 @@ def factors(runs: Sequence[Measured]) -> list[Factor]:
     threads = tuple(float(one.threads) for one in runs)
     return [
         *_computation(runs, useful),
-        Factor("Threads", Kind.NUMBER, -1, threads),
+        ComparedFactor("Threads", ComparedKind.NUMBER, -1, threads),
         *_efficiencies(runs, useful, threads),
     ]
 
 
-def _computation(runs: Sequence[Measured], useful: tuple[float, ...]) -> list[Factor]:
+def _computation(
+    runs: Sequence[ComparedMeasurement], useful: tuple[float, ...]
+) -> list[ComparedFactor]:
     """Useful time; where all runs have counters, what makes it."""
     sums = {
         name: tuple(math.fsum(one.run["observables"][name] or ()) for one in runs)
@@ -207,25 +209,25 @@ def _computation(runs: Sequence[Measured], useful: tuple[float, ...]) -> list[Fa
     }
     instructions, cycles = sums["instructions"], sums["cycles"]
     if not all(map(all, sums.values())):
-        return [Factor("Useful time of all threads", Kind.TIME, 1, useful)]
+        return [ComparedFactor("Useful time of all threads", ComparedKind.TIME, 1, useful)]
     ipc = tuple(a / b for a, b in zip(instructions, cycles, strict=True))
     frequency = tuple(a / b for a, b in zip(cycles, useful, strict=True))
     return [
-        Factor("Useful instructions", Kind.COUNT, 1, instructions),
-        Factor("Instructions per cycle", Kind.RATIO, -1, ipc),
-        Factor("Clock frequency", Kind.FREQUENCY, -1, frequency),
+        ComparedFactor("Useful instructions", ComparedKind.COUNT, 1, instructions),
+        ComparedFactor("Instructions per cycle", ComparedKind.RATIO, -1, ipc),
+        ComparedFactor("Clock frequency", ComparedKind.FREQUENCY, -1, frequency),
     ]
 
 
 def _efficiencies(
-    runs: Sequence[Measured], useful: tuple[float, ...], threads: tuple[float, ...]
-) -> list[Factor]:
+    runs: Sequence[ComparedMeasurement], useful: tuple[float, ...], threads: tuple[float, ...]
+) -> list[ComparedFactor]:
     """The parallel efficiency, divided as far as all runs tell."""
     whole = tuple(
         work / (number * one.runtime)
         for one, work, number in zip(runs, useful, threads, strict=True)
     )
-    plain = Factor("Parallel efficiency", Kind.EFFICIENCY, -1, whole)
+    plain = ComparedFactor("Parallel efficiency", ComparedKind.EFFICIENCY, -1, whole)
     several = any(max(one.run["observables"]["threads"]) > 1 for one in runs)
     family = load_families()[_HYBRID if several else _SERIAL]
     values = [one.run["metrics"].get(family.id, {}) for one in runs]
@@ -237,9 +239,9 @@ def _efficiencies(
     ):
         return [plain]
     return [
-        Factor(
+        ComparedFactor(
             family.metrics[part].name,
-            Kind.EFFICIENCY,
+            ComparedKind.EFFICIENCY,
             -1,
             tuple(each[part] for each in values),
         )
@@ -258,7 +260,7 @@ def _parts(family: Family, metric: str, values: Sequence[Mapping[str, float]]) -
 
 
 def effects(
-    found: Sequence[Factor], runs: Sequence[Measured], base: int, other: int
+    found: Sequence[ComparedFactor], runs: Sequence[ComparedMeasurement], base: int, other: int
 ) -> list[float]:
     """What each factor makes of the difference of two runtimes."""
     before, after = runs[base].runtime, runs[other].runtime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from popmodel.report.blocks import Check, Checks, Facts, Note, Section
+from popmodel.report.blocks import CheckBlock, Checks, Facts, NoteBlock, Section
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import plural
 
@@ -14,14 +14,14 @@ Entry = dict[str, Any]
 def blocks(document: Document) -> list[Section]:
     """The checks: what was found, and below it what to do."""
     checks = tuple(
-        Check(check["name"], check["status"], check["found"], check["todo"] or "")
+        CheckBlock(check["name"], check["status"], check["found"], check["todo"] or "")
         for check in document["checks"]
     )
     machine = (("machine", describe_machine(document["machine"])),)
     return [
         (Facts(machine, group="checks"),),
         (Checks(checks, group="checks"),),
-        (Note(verdict(document)),),
+        (NoteBlock(verdict(document)),),
     ]
 
 

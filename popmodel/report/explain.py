@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from popmodel.report.blocks import Facts, Heading, Note, Role, Section, notes
+from popmodel.report.blocks import Facts, Heading, NoteBlock, Role, Section, notes
 from popmodel.report.views import Document, Record, Views
 
 Entry: TypeAlias = Mapping[str, Any]
@@ -59,13 +59,16 @@ def _list(document: Document) -> list[Section]:
     families: list[Section] = [
         (
             Heading(f"{family['family']}: {family['title']}"),
-            Note(family["use"], Role.REMARK),
-            *(Note(one["metric"], Role.NAME, one["depth"]) for one in family["metrics"]),
+            NoteBlock(family["use"], Role.REMARK),
+            *(NoteBlock(one["metric"], Role.NAME, one["depth"]) for one in family["metrics"]),
         )
         for family in document["families"]
     ]
     terms: list[Section] = [
-        (Heading(f"terms: {topic}"), Note(", ".join(word["name"] for word in words), Role.NAME))
+        (
+            Heading(f"terms: {topic}"),
+            NoteBlock(", ".join(word["name"] for word in words), Role.NAME),
+        )
         for topic, words in _by_topic(document).items()
     ]
     more = (
@@ -83,10 +86,12 @@ def _family(family: Entry) -> list[Section]:
             Facts((("use", family["use"]), ("source", family["source"]))),
         ),
         tuple(
-            Note(f"{one['metric']}: {_first_sentence(one['meaning'])}", Role.TERM, one["depth"])
+            NoteBlock(
+                f"{one['metric']}: {_first_sentence(one['meaning'])}", Role.TERM, one["depth"]
+            )
             for one in family["metrics"]
         ),
-        (Note(f"popmodel explain {family['family']}.METRIC explains a metric"),),
+        (NoteBlock(f"popmodel explain {family['family']}.METRIC explains a metric"),),
     ]
 
 

@@ -10,8 +10,8 @@ from popmodel.report.blocks import (
     Facts,
     Listing,
     Role,
-    Row,
     Section,
+    TableRow,
     notes,
     texts,
     titled,
@@ -73,7 +73,7 @@ def _phases(document: Document) -> Section:
     total = sum(one["total"] for one in document["phases"]) or 1.0
     most = sorted(document["phases"], key=lambda one: -one["total"])[:_SHOWN]
     rows = tuple(
-        Row(
+        TableRow(
             one["label"],
             texts(
                 (

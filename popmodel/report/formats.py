@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Format:
+class OutputFormat:
     """A format."""
 
     name: str  # As ``--format`` takes it
@@ -31,18 +31,18 @@ class Format:
         return text
 
 
-TABLE = Format("table", ".txt", "terminal")
-JSON = Format("json", ".json", "json")
-SVG = Format("svg", ".svg", "svg")
+TABLE = OutputFormat("table", ".txt", "terminal")
+JSON = OutputFormat("json", ".json", "json")
+SVG = OutputFormat("svg", ".svg", "svg")
 """Only of results that are drawn."""
-HTML = Format("html", ".html", "page")
+HTML = OutputFormat("html", ".html", "page")
 """Only of results that are drawn."""
-FORMATS: Mapping[str, Format] = {
+FORMATS: Mapping[str, OutputFormat] = {
     one.name: one
     for one in (
         JSON,
-        Format("csv", ".csv", "csv"),
-        Format("markdown", ".md", "markdown"),
+        OutputFormat("csv", ".csv", "csv"),
+        OutputFormat("markdown", ".md", "markdown"),
         TABLE,
         SVG,
         HTML,

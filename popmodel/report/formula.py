@@ -7,15 +7,15 @@ from typing import Any
 
 from popmodel.machine.quantity import Quantity
 from popmodel.report.blocks import (
-    Equation,
+    EquationBlock,
     Facts,
     Heading,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Symbol,
-    Table,
+    SymbolBlock,
+    TableBlock,
+    TableRow,
     Title,
     heads,
     texts,
@@ -42,7 +42,9 @@ _HEADINGS: Mapping[str, str] = {
 def blocks(document: Document) -> list[Section]:
     """The equations from the result down to the symbols, then the elasticities."""
     sizes = (_size(document), f"{document['processes']} x {document['threads']}")
-    symbols = tuple(Symbol(one["name"], one["latex"], _given(one)) for one in document["symbols"])
+    symbols = tuple(
+        SymbolBlock(one["name"], one["latex"], _given(one)) for one in document["symbols"]
+    )
     return [
         omitted(document),
         (Title(application(document), sizes), Facts(_setting(document))),
@@ -98,7 +100,7 @@ def _equations(document: Document) -> Iterator[Section]:
     """Equations by what they are about, with a heading."""
     for kind, heading in _HEADINGS.items():
         found = [
-            Equation(one["name"], one["text"], one["latex"], _value(one))
+            EquationBlock(one["name"], one["text"], one["latex"], _value(one))
             for one in document["parts"]
             if one["kind"] == kind
         ]
@@ -138,18 +140,18 @@ def _elasticities(document: Document) -> Section:
     left = len(found) - len(shown)
     if not shown:
         nothing = f"elasticities: all {left} below {NEGLIGIBLE:g} %"
-        return (Note(nothing),) if left else ()
+        return (NoteBlock(nothing),) if left else ()
     kinks = [one for one in shown if not one["smooth"]]
     rows = []
     for one in shown:
         mark = f" [{kinks.index(one) + 1}]" if one in kinks else ""
-        rows.append(Row(_more(one) + mark, texts([_percent(one["value"])]), depth=1))
+        rows.append(TableRow(_more(one) + mark, texts([_percent(one["value"])]), depth=1))
     name = "runtime" if document["metric"] == "runtime" else "metric"
     others = f"{plural(left, 'other input')}: below {NEGLIGIBLE:g} %"
     return (
-        Table(heads((name,)), tuple(rows), first="elasticities"),
-        *(Note(_footnote(number, one), Role.REASON, 1) for number, one in enumerate(kinks, 1)),
-        *([Note(others, Role.REMARK)] if left else []),
+        TableBlock(heads((name,)), tuple(rows), first="elasticities"),
+        *(NoteBlock(_footnote(number, one), Role.REASON, 1) for number, one in enumerate(kinks, 1)),
+        *([NoteBlock(others, Role.REMARK)] if left else []),
     )
 
 

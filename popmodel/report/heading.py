@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
 
-from popmodel.report.blocks import Role, Row, Section, Table, heads, notes, texts
+from popmodel.report.blocks import Role, Section, TableBlock, TableRow, heads, notes, texts
 from popmodel.report.views import Document
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.units import format_time, plural
@@ -52,7 +52,7 @@ def learnt_runs(document: Document) -> Section:
         known = [1 + run[key] for run in runs if run[key] is not None]
         return f"{100 * (geometric_mean(known) - 1):+.1f}" if known else "-"
 
-    def row(name: str, runs: Sequence[Mapping[str, Any]]) -> Row:
+    def row(name: str, runs: Sequence[Mapping[str, Any]]) -> TableRow:
         times = [run["measured"] for run in runs if run["measured"] is not None]
         cells = (
             format_time(geometric_mean(times)) if times else "-",
@@ -60,11 +60,11 @@ def learnt_runs(document: Document) -> Section:
             off(runs, "error"),
             off(runs, "left_out_error"),
         )
-        return Row(name, texts(cells), depth=1)
+        return TableRow(name, texts(cells), depth=1)
 
     heading = heads(("measured", "predicted", "off %", "left out %"))
     rows = tuple(row(*pair) for pair in repeats.items())
-    table = Table(heading, rows, first="learnt runs")
+    table = TableBlock(heading, rows, first="learnt runs")
     shares = ", ".join(
         f"{one['name']} {100 * one['weight']:.0f} %" for one in learnt.get("candidates", ())
     )

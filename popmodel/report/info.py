@@ -6,7 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.report.blocks import Cell, Facts, Row, Section, Table, heads, notes, texts
+from popmodel.report.blocks import (
+    Facts,
+    Section,
+    TableBlock,
+    TableCell,
+    TableRow,
+    heads,
+    notes,
+    texts,
+)
 from popmodel.report.views import Document, Record, Views
 from popmodel.report.warnings import warned
 from popmodel.units import count, format_size, format_time, plural
@@ -123,9 +132,9 @@ def _tables(document: Document) -> list[tuple[str, dict[str, int]]]:
 def _marked(marked: Mapping[str, Mapping[str, Any]]) -> Section:
     """The regions that the user has marked."""
     rows = tuple(
-        Row(name, texts(_facts_of_region(facts)), depth=1) for name, facts in marked.items()
+        TableRow(name, texts(_facts_of_region(facts)), depth=1) for name, facts in marked.items()
     )
-    return (Table(_MARKED, rows, first="user regions"),) if rows else ()
+    return (TableBlock(_MARKED, rows, first="user regions"),) if rows else ()
 
 
 def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:
@@ -134,9 +143,11 @@ def _facts_of_region(facts: Mapping[str, Any]) -> list[str]:
     return [*numbers, *(format_time(time) for time in (facts["time"], each["min"], each["max"]))]
 
 
-def _numbers(title: str, numbers: Mapping[str, int]) -> Table:
-    rows = (Row(name, (Cell(count(number)),), depth=1) for name, number in numbers.items())
-    return Table(heads(["number"]), tuple(rows), first=title)
+def _numbers(title: str, numbers: Mapping[str, int]) -> TableBlock:
+    rows = (
+        TableRow(name, (TableCell(count(number)),), depth=1) for name, number in numbers.items()
+    )
+    return TableBlock(heads(["number"]), tuple(rows), first=title)
 
 
 VIEWS = Views(blocks, records)

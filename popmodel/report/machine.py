@@ -11,7 +11,7 @@ from popmodel.machine.parameter import Parameter, is_free
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
-from popmodel.report.blocks import Facts, Row, Section, Table, heads, texts, titled
+from popmodel.report.blocks import Facts, Section, TableBlock, TableRow, heads, texts, titled
 from popmodel.report.machine_values import (
     figure,
     host_text,
@@ -117,38 +117,38 @@ def _facts(document: Document, profile: Profile) -> list[tuple[str, str]]:
     return facts
 
 
-def _tables(profile: Profile) -> Iterator[Table]:
+def _tables(profile: Profile) -> Iterator[TableBlock]:
     """What the machine does; a table has no rows where nothing is known of it."""
     columns = heads(["value", "90 %"])
-    yield Table(columns, tuple(_rows(profile, "core")), first="core")
-    yield Table(columns, tuple(_rows(profile, "memory")), first="memory")
-    yield Table(columns, tuple(_messages(profile)), first="messages")
+    yield TableBlock(columns, tuple(_rows(profile, "core")), first="core")
+    yield TableBlock(columns, tuple(_rows(profile, "memory")), first="memory")
+    yield TableBlock(columns, tuple(_messages(profile)), first="messages")
     yield _message_times(profile)
     yield _collectives(profile)
     yield _overheads(profile)
-    yield Table(heads(["value"]), tuple(_noise(profile)), first="noise")
+    yield TableBlock(heads(["value"]), tuple(_noise(profile)), first="noise")
 
 
-def _row(profile: Profile, label: str, path: str) -> Iterator[Row]:
+def _row(profile: Profile, label: str, path: str) -> Iterator[TableRow]:
     """A line for a quantity, if the profile has it."""
     quantity = profile.quantities.get(path)
     unit = "" if quantity is None else unit_of(path)
     if quantity is not None and unit == "s/B":  # people know bandwidths
         quantity, unit = inverse(quantity), "B/s"
     if quantity is not None:
-        yield Row(
+        yield TableRow(
             label, texts([value_text(quantity, unit), interval_text(quantity, unit)]), depth=1
         )
 
 
-def _rows(profile: Profile, section: str) -> Iterator[Row]:
+def _rows(profile: Profile, section: str) -> Iterator[TableRow]:
     """Lines for the quantities of a section that the page names, in the order of the register."""
     for parameter in REGISTER:
         if parameter.section == section and parameter.shown and not parameter.has_tiers:
             yield from _of(profile, parameter)
 
 
-def _of(profile: Profile, parameter: Parameter) -> Iterator[Row]:
+def _of(profile: Profile, parameter: Parameter) -> Iterator[TableRow]:
     """Lines for a parameter: one for each entry of its table, for some of many core counts."""
     if parameter.stem in _COUNTED:
         what, most = _COUNTED[parameter.stem]
@@ -164,12 +164,12 @@ def _of(profile: Profile, parameter: Parameter) -> Iterator[Row]:
         yield from _row(profile, parameter.shown, parameter.stem)
 
 
-def _messages(profile: Profile) -> Iterator[Row]:
+def _messages(profile: Profile) -> Iterator[TableRow]:
     network = profile.document.get("net", {})
     for tier, where in _TIERS.items():
         if tier not in network:
             continue
-        yield Row(where)
+        yield TableRow(where)
         last = len(profile.class_bounds(tier)) - 1
         for parameter in REGISTER:
             if parameter.has_tiers and parameter.shown:
@@ -177,11 +177,11 @@ def _messages(profile: Profile) -> Iterator[Row]:
                 index = 0 if parameter.unit == "s" else last  # latency of small, bandwidth of large
                 yield from _row(profile, parameter.shown, path.replace("[]", f"[{index}]"))
     if rows := list(_rows(profile, "net")):
-        yield Row("all messages")
+        yield TableRow("all messages")
         yield from rows
 
 
-def _message_times(profile: Profile) -> Table:
+def _message_times(profile: Profile) -> TableBlock:
     """Time of a message by size and tier."""
     network = profile.document.get("net", {})
     tiers = [tier for tier in _TIERS if network.get(tier, {}).get("table")]
@@ -197,9 +197,9 @@ def _message_times(profile: Profile) -> Table:
             index = times[tier].get(size)
             path = f"net.{tier}.table[{index}].seconds"
             cells += _pair(profile.quantities.get(path))
-        rows.append(Row(format_size(size), texts(cells), depth=1))
+        rows.append(TableRow(format_size(size), texts(cells), depth=1))
     columns = heads(name for tier in tiers for name in (_TIERS[tier], "90 %"))
-    return Table(columns, tuple(rows), first="half round trip")
+    return TableBlock(columns, tuple(rows), first="half round trip")
 
 
 def _entries(network: Mapping[str, Any], tier: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -216,7 +216,7 @@ def _pair(quantity: Quantity | None) -> list[str]:
     return [value_text(quantity, "s"), interval_text(quantity, "s")]
 
 
-def _collectives(profile: Profile) -> Table:
+def _collectives(profile: Profile) -> TableBlock:
     """Time of collectives of the largest communicator, by size."""
     found: dict[str, dict[int, Quantity]] = {}
     largest = 0
@@ -232,12 +232,12 @@ def _collectives(profile: Profile) -> Table:
     for op, times in found.items():
         shown = [0] if set(times) == {0} else sizes  # a barrier has no size
         cells = (value_text(times[size], "s") if size in times else "-" for size in shown)
-        rows.append(Row(op, texts(cells), depth=1))
+        rows.append(TableRow(op, texts(cells), depth=1))
     columns = heads([format_size(size) for size in sizes] or ["time"])
-    return Table(columns, tuple(rows), first=f"{largest} ranks")
+    return TableBlock(columns, tuple(rows), first=f"{largest} ranks")
 
 
-def _overheads(profile: Profile) -> Table:
+def _overheads(profile: Profile) -> TableBlock:
     """Overhead of OpenMP constructs by threads, with the interval of the last column."""
     constructs = profile.document.get("openmp", {})
     counts = _few(sorted({count for entry in constructs.values() for count in entry["T"]}))
@@ -252,9 +252,9 @@ def _overheads(profile: Profile) -> Table:
         last = known.get(counts[-1])
         told = last is not None and (last.high is None or last.high >= cycle)
         cells.append(interval_text(last, "s") if last is not None and told else "-")
-        rows.append(Row(name, texts(cells), depth=1))
+        rows.append(TableRow(name, texts(cells), depth=1))
     columns = heads([*(plural(count, "thread") for count in counts), "90 %"])
-    return Table(columns, tuple(rows), first="OpenMP")
+    return TableBlock(columns, tuple(rows), first="OpenMP")
 
 
 def _cycle(profile: Profile) -> float:
@@ -270,14 +270,14 @@ def _overhead(quantity: Quantity, cycle: float) -> str:
     return value_text(quantity, "s")
 
 
-def _noise(profile: Profile) -> Iterator[Row]:
+def _noise(profile: Profile) -> Iterator[TableRow]:
     """How quiet the machine was: plain numbers, without intervals."""
     for name, entry in profile.document.get("noise", {}).items():
         if isinstance(entry, int | float) or (isinstance(entry, Mapping) and "value" in entry):
             number = _number(entry)
             label = _NOISE.get(name)
             text = figure(number) if label is None else percent_text(number)
-            yield Row(label or str(name), texts([text]), depth=1)
+            yield TableRow(label or str(name), texts([text]), depth=1)
 
 
 def _below(profile: Profile, table: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.machine.quantity import Quantity
-from popmodel.report.blocks import Facts, Role, Row, Section, Table, heads, texts, titled
+from popmodel.report.blocks import Facts, Role, Section, TableBlock, TableRow, heads, texts, titled
 from popmodel.report.machine_values import value_text
 from popmodel.report.views import Document, Record, Views
 
@@ -20,7 +20,7 @@ def blocks(document: Document) -> list[Section]:
     return [
         (Facts(tuple(_facts(document))),),
         titled("different hardware or software", _hosts(document)),
-        (Table(_HEADS, rows, first="differ beyond the intervals"),) if rows else (),
+        (TableBlock(_HEADS, rows, first="differ beyond the intervals"),) if rows else (),
         *(
             titled(f"only in {name}", _listed(document[f"only_{name}"]), Role.REMARK)
             for name in "ab"
@@ -70,11 +70,11 @@ def _hosts(document: Document) -> list[str]:
     ]
 
 
-def _outside(document: Document) -> Iterator[Row]:
+def _outside(document: Document) -> Iterator[TableRow]:
     for row in document["rows"]:
         if not row["within"]:
             ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-            yield Row(row["path"], texts([*_told_apart(row), ratio]), depth=1)
+            yield TableRow(row["path"], texts([*_told_apart(row), ratio]), depth=1)
 
 
 def _told_apart(row: Mapping[str, Any]) -> list[str]:

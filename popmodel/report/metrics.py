@@ -9,12 +9,12 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.advice import advised, fall_text
 from popmodel.report.blocks import (
-    Cell,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableRow,
     heads,
     notes,
     texts,
@@ -32,7 +32,7 @@ from popmodel.report.warnings import warned
 from popmodel.units import count, format_time
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.family import Family, Line
+    from popmodel.efficiency.family import Family, FamilyLine
 
 _OUTSIDE_MPI = {"outside_mpi_mean", "outside_mpi_max"}  # aggregates that have two readings
 _IN_LINE = "metrics"  # all tables of the runs stand in line
@@ -54,7 +54,7 @@ def blocks(document: Document) -> list[Section]:
         sections[-1] += _legend(family)
     if several or not families:
         rows = _scaling_rows(runs, reasons)
-        scaling = Table(columns, rows, first="Scaling, ratios", group=_IN_LINE)
+        scaling = TableBlock(columns, rows, first="Scaling, ratios", group=_IN_LINE)
         sections.append((scaling, *notes(_scaling_words(document), Role.REMARK)))
     return [*sections, reasons.section(), *_last(document, names), _other_families(runs)]
 
@@ -70,7 +70,7 @@ def beside_trees(document: Document) -> list[Section]:
 def _first(document: Document, names: Sequence[str], reasons: Reasons) -> list[Section]:
     """Caveats, and the size of each run."""
     runs = document["runs"]
-    sizes = Table(heads(names), _sizes(runs, reasons), group=_IN_LINE, is_key=True)
+    sizes = TableBlock(heads(names), _sizes(runs, reasons), group=_IN_LINE, is_key=True)
     return [notes(joint_caveats(runs, names)), (sizes, *_reading(runs))]
 
 
@@ -124,7 +124,7 @@ def _families(runs: Sequence[Run]) -> list[Family]:
     ]
 
 
-def _sizes(runs: Sequence[Run], reasons: Reasons) -> tuple[Row, ...]:
+def _sizes(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]:
     def ideal(run: Run) -> str:
         if run["ideal_runtime"] is not None:
             return format_time(run["ideal_runtime"])
@@ -133,9 +133,9 @@ def _sizes(runs: Sequence[Run], reasons: Reasons) -> tuple[Row, ...]:
 
     teams = [f"{count(run['processes'])} x {describe_team(run['threads'])}" for run in runs]
     return (
-        Row("processes x threads", texts(teams)),
-        Row("runtime", texts(format_time(run["runtime"]) for run in runs)),
-        Row("ideal runtime", texts(map(ideal, runs))),
+        TableRow("processes x threads", texts(teams)),
+        TableRow("runtime", texts(format_time(run["runtime"]) for run in runs)),
+        TableRow("ideal runtime", texts(map(ideal, runs))),
     )
 
 
@@ -151,23 +151,23 @@ def _reading(runs: Sequence[Run]) -> Section:
         )
     ]
     text = "time outside MPI: all time outside MPI calls (not-in-mpi); affects"
-    return (Note(f"{text} {', '.join(families)} only"),)
+    return (NoteBlock(f"{text} {', '.join(families)} only"),)
 
 
-def _cell(run: Run, family: str, metric: str, reasons: Reasons) -> Cell:
+def _cell(run: Run, family: str, metric: str, reasons: Reasons) -> TableCell:
     value = run["metrics"][family].get(metric)
     if value is None:
-        return Cell(reasons.mark(run["absent"][family][metric]))
+        return TableCell(reasons.mark(run["absent"][family][metric]))
     return efficiency(value, ratio=family == SCALING)
 
 
 def _trees(
     family: Family, runs: Sequence[Run], columns: tuple[tuple[str], ...], reasons: Reasons
-) -> Iterator[Table]:
+) -> Iterator[TableBlock]:
     """Each tree of a family: its own, its second readings, its views."""
     several = len(runs) > 1
 
-    def cells(line: Line) -> list[Cell] | None:
+    def cells(line: FamilyLine) -> list[TableCell] | None:
         if line.metric == "global_efficiency" and not several:
             return None  # compares with a reference run
         return [_cell(run, family.id, line.metric, reasons) for run in runs]
@@ -176,14 +176,14 @@ def _trees(
         heading = walk.heading or family.title
         title = f"{heading}, %" if several else heading
         rows = lifted(tree_rows(family, walk.rows, cells))
-        yield Table(columns, rows, title=title, group=_IN_LINE)
+        yield TableBlock(columns, rows, title=title, group=_IN_LINE)
 
 
 def _legend(family: Family) -> Section:
     if not any(metric.view_of for metric in family.metrics.values()):
         return ()
     text = "in parentheses: other views of the same loss; they overlap and do not add up"
-    return (Note(text, Role.REMARK),)
+    return (NoteBlock(text, Role.REMARK),)
 
 
 def _in_detail(document: Document, names: Sequence[str]) -> int:
@@ -198,11 +198,11 @@ def _scaling_words(document: Document) -> list[str]:
     return [f"{scaling['why']}", *([fall_text(fall)] if fall else []), *scaling["notes"]]
 
 
-def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[Row, ...]:
+def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[TableRow, ...]:
     family = load_families()[SCALING]
     shown = [line.metric for walk in family.tree() for line in walk.rows]
     return tuple(
-        Row(
+        TableRow(
             family.metrics[metric].name,
             tuple(_cell(run, SCALING, metric, reasons) for run in runs),
         )
@@ -212,7 +212,7 @@ def _scaling_rows(runs: Sequence[Run], reasons: Reasons) -> tuple[Row, ...]:
 
 def _other_families(runs: Sequence[Run]) -> Section:
     others = [name for name in load_families() if name not in runs[0]["metrics"]]
-    return (Note(f"other families: {', '.join(others)} (--family)"),) if others else ()
+    return (NoteBlock(f"other families: {', '.join(others)} (--family)"),) if others else ()
 
 
 VIEWS = Views(blocks, records, picture)

@@ -9,7 +9,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.figures import describe_team, percent
 from popmodel.report.names import run_names
-from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.pictures import Bars, Picture, PictureBar, PictureLine
 from popmodel.report.trees import label
 from popmodel.report.views import Document
 from popmodel.units import count, format_time
@@ -28,11 +28,11 @@ def picture(document: Document) -> Picture:
     runs = document["runs"]
     names = run_names([run["trace"] for run in runs])
     shown = [family for family in load_families().values() if _is_shown(family, runs)]
-    lines: list[Line] = []
+    lines: list[PictureLine] = []
     for family in shown:
         if len(shown) > 1:
             unit = ", ratios" if family.id == SCALING else ""
-            lines.append(Line(f"{family.title}{unit}"))
+            lines.append(PictureLine(f"{family.title}{unit}"))
         lines += _tree(runs, family)
     return Picture(
         "Efficiencies, %",
@@ -60,9 +60,9 @@ def _is_shown(family: Family, runs: Sequence[Run]) -> bool:
     return family.id in runs[0]["metrics"] and (family.id != SCALING or len(runs) > 1)
 
 
-def _tree(runs: Sequence[Run], family: Family) -> list[Line]:
+def _tree(runs: Sequence[Run], family: Family) -> list[PictureLine]:
     return [
-        Line(
+        PictureLine(
             label(family, row),
             tuple(_bar(run, family.id, row.metric) for run in runs),
             row.depth,
@@ -73,11 +73,11 @@ def _tree(runs: Sequence[Run], family: Family) -> list[Line]:
     ]
 
 
-def _bar(run: Run, family: str, metric: str) -> Bar | None:
+def _bar(run: Run, family: str, metric: str) -> PictureBar | None:
     value = run["metrics"][family].get(metric)
     if value is None:
         return None
     is_worst = run["lowest"].get(family, {}).get("metric") == metric
     # As on the screen: ratios to another run are no percentages.
     text = f"{value:.3f}" if family == SCALING else percent(value)
-    return Bar(max(value, 0.0), text, is_worst=is_worst)
+    return PictureBar(max(value, 0.0), text, is_worst=is_worst)

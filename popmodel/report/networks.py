@@ -112,7 +112,7 @@ def written(network: Mapping[str, Any], name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Grid:
+class NetworkGrid:
     """Replays of every combination of the values of two parameters."""
 
     names: tuple[str, str]  # The parameters; the runs of one value of the first follow one another
@@ -121,7 +121,7 @@ class Grid:
     columns: tuple[str, ...]
 
 
-def grid(runs: Sequence[Run]) -> Grid | None:
+def grid(runs: Sequence[Run]) -> NetworkGrid | None:
     """Return the grid that replays make, if they are too many for a line each."""
     varied = varying(runs)
     if len(varied) != 2 or len(runs) <= _MOST_LINES:
@@ -130,7 +130,7 @@ def grid(runs: Sequence[Run]) -> Grid | None:
     rows, columns = (tuple(dict.fromkeys(values)) for values in zip(*pairs, strict=True))
     if pairs != list(product(rows, columns)):
         return None
-    return Grid((varied[0], varied[1]), rows, columns)
+    return NetworkGrid((varied[0], varied[1]), rows, columns)
 
 
 def properties(network: Mapping[str, Any], varied: Sequence[str]) -> list[str]:

@@ -7,16 +7,16 @@ from typing import Any
 
 from popmodel.phases.phase import SEVERAL
 from popmodel.report.blocks import (
-    Bar,
+    BarBlock,
     Brief,
-    Cell,
-    Fit,
+    FitBlock,
     Listing,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableRow,
     Title,
     heads,
     notes,
@@ -57,7 +57,7 @@ def blocks(document: Document) -> list[Section]:
         _calls(document),
         *(_histogram(found[0]) if found else ()),
         titled("notes", document["notes"]),
-        (Note(_verdict(document, found), Role.VERDICT),),
+        (NoteBlock(_verdict(document, found), Role.VERDICT),),
     ]
 
 
@@ -115,20 +115,20 @@ def _title(document: Document) -> Title:
 
 def _phases(found: Sequence[Phase]) -> list[Section]:
     if not found:
-        return [(Note("no computing in the analysed part"),)]
+        return [(NoteBlock("no computing in the analysed part"),)]
     shown = [phase for phase in found if not phase["small"]][:SHOWN] or found[:1]
     rest = found[len(shown) :]
     if not rest:
-        return [(*_table(found), Note(_LEGEND))]
+        return [(*_table(found), NoteBlock(_LEGEND))]
     left = sum(phase["share"] for phase in rest)
     summed = [phase["name"] for phase in rest if phase["place"] == SEVERAL]
     number = plural(len(rest) - len(summed), "phase")
-    hidden = Note(
+    hidden = NoteBlock(
         f"and {_listed([number, *summed])} with {_percent(left)} % of the time "
         f"({'the phases' if summed else 'all'} with --format csv or json)"
     )
-    brief = (*_table(shown), hidden, Note(_LEGEND))
-    return [(Brief(((*_table(found), Note(_LEGEND)),), (brief,)),)]
+    brief = (*_table(shown), hidden, NoteBlock(_LEGEND))
+    return [(Brief(((*_table(found), NoteBlock(_LEGEND)),), (brief,)),)]
 
 
 _LEGEND = (
@@ -147,7 +147,7 @@ def _table(found: Sequence[Phase]) -> Section:
     narrow = ("%", "times", "mean")
     more = ("IPC",) if counted else ()
     return (
-        Fit(
+        FitBlock(
             (
                 (_listing(found, (*wide, *more)),),
                 (_listing(found, narrow),),
@@ -158,7 +158,7 @@ def _table(found: Sequence[Phase]) -> Section:
 
 def _listing(found: Sequence[Phase], columns: Sequence[str]) -> Section:
     rows = tuple(
-        Row(
+        TableRow(
             ("= " if phase["kind"] == "parallel" else "") + phase["name"],
             texts(_figure(phase, column) for column in columns),
         )
@@ -212,7 +212,7 @@ def _balance(document: Document, found: Sequence[Phase]) -> list[Section]:
         (Listing("why processes differ", form, tuple(_balance_row(*one, form) for one in lines)),)
         for form in forms
     ]
-    return [(Fit(tuple((each,) for each in listings)), Note(legend))]
+    return [(FitBlock(tuple((each,) for each in listings)), NoteBlock(legend))]
 
 
 _COLUMNS = {"instr. %": "instructions", "IPC %": "ipc", "freq. %": "frequency"}
@@ -220,14 +220,14 @@ _COLUMNS = {"instr. %": "instructions", "IPC %": "ipc", "freq. %": "frequency"}
 
 def _balance_row(
     name: str, balance: Mapping[str, Any], excess: float, columns: Sequence[str]
-) -> Row:
+) -> TableRow:
     cells = {
-        "balance %": Cell(f"{100 * balance['value']:.1f}", balance["value"]),
-        "busiest": Cell(count(balance["process"])),
-        "excess": Cell(format_time(excess, digits=3)),
-        **{column: Cell(_more(balance[cause])) for column, cause in _COLUMNS.items()},
+        "balance %": TableCell(f"{100 * balance['value']:.1f}", balance["value"]),
+        "busiest": TableCell(count(balance["process"])),
+        "excess": TableCell(format_time(excess, digits=3)),
+        **{column: TableCell(_more(balance[cause])) for column, cause in _COLUMNS.items()},
     }
-    return Row(name, tuple(cells[column] for column in columns))
+    return TableRow(name, tuple(cells[column] for column in columns))
 
 
 def _more(factor: float | None) -> str:
@@ -238,7 +238,7 @@ def _more(factor: float | None) -> str:
 def _teams(found: Sequence[Phase]) -> Section:
     """What threads do in parallel regions."""
     rows = tuple(
-        Row(
+        TableRow(
             phase["name"],
             texts(
                 (
@@ -254,11 +254,11 @@ def _teams(found: Sequence[Phase]) -> Section:
         if phase["team"] and not phase["small"]
     )[:SHOWN]
     columns = heads(("threads", "imbalance %", "busiest thread", "overhead"))
-    legend = Note(
+    legend = NoteBlock(
         "imbalance: useful time of the busiest thread beyond the mean; overhead: of an execution "
         "beyond the work of its busiest thread (fork, join, locks)"
     )
-    return (Table(columns, rows, first="parallel regions"), legend) if rows else ()
+    return (TableBlock(columns, rows, first="parallel regions"), legend) if rows else ()
 
 
 def _calls(document: Document) -> Section:
@@ -272,7 +272,7 @@ def _calls(document: Document) -> Section:
     left_out = {*(() if step else ("per iteration",)), *(() if timed else ("time",))}
     columns = heads(name for name in names if name not in left_out)
     rows = tuple(
-        Row(
+        TableRow(
             use["name"],
             texts(
                 (
@@ -287,14 +287,14 @@ def _calls(document: Document) -> Section:
         )
         for use in uses
     )
-    table = Table(columns, rows[:_CALLS], first="MPI calls")
-    legend = Note(
+    table = TableBlock(columns, rows[:_CALLS], first="MPI calls")
+    legend = NoteBlock(
         "computing: between a call and what was before; time: in all; bytes: sent by each"
     )
     if len(rows) <= _CALLS:
         return (table, legend)
-    hidden = Note(f"and {plural(len(rows) - _CALLS, 'call')} with less time")
-    whole = Table(columns, rows, first="MPI calls")
+    hidden = NoteBlock(f"and {plural(len(rows) - _CALLS, 'call')} with less time")
+    whole = TableBlock(columns, rows, first="MPI calls")
     return (Brief(((whole, legend),), ((table, hidden, legend),)),)
 
 
@@ -307,14 +307,14 @@ def _histogram(phase: Phase) -> list[Section]:
     bins = [sum(counts[at : at + join]) for at in range(0, len(counts), join)]
     ends = [*edges[0:-1:join], edges[-1]]
     rows = tuple(
-        Row(
+        TableRow(
             f"{format_time(low, digits=3)} to {format_time(high, digits=3)}",
-            (Cell(count(number)), Bar(number / max(bins))),
+            (TableCell(count(number)), BarBlock(number / max(bins))),
             1,
         )
         for low, high, number in zip(ends, ends[1:], bins, strict=False)
     )
-    return [(Table(heads(("executions", "")), rows, title=f"time of {phase['name']}"),)]
+    return [(TableBlock(heads(("executions", "")), rows, title=f"time of {phase['name']}"),)]
 
 
 def _verdict(document: Document, found: Sequence[Phase]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from popmodel.phases.phase import SEVERAL
 from popmodel.report.figures import ticks
-from popmodel.report.pictures import Axis, Chart, Charts, Curve, Picture
+from popmodel.report.pictures import Chart, Charts, Picture, PictureAxis, PictureCurve
 from popmodel.report.views import Document
 from popmodel.units import count, format_time, plural
 
@@ -88,14 +88,14 @@ def _histogram(phase: Phase, number: int) -> Chart:
     return Chart(
         f"phase-{number}",
         f"{phase['name']}: {100 * phase['share']:.1f} %",
-        Axis(axis, edges[0], edges[-1], tuple(labelled)),
-        Axis(
+        PictureAxis(axis, edges[0], edges[-1], tuple(labelled)),
+        PictureAxis(
             f"executions; median {median}, mean {mean}",
             0.0,
             most,
             tuple((each, count(int(each))) for each in ticks(0.0, most) if each == int(each)),
         ),
-        (Curve(tuple(points)),),
+        (PictureCurve(tuple(points)),),
     )
 
 

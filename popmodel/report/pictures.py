@@ -9,7 +9,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Bar:
+class PictureBar:
     """A value and how it is written."""
 
     value: float  # Length of the bar; at least 0
@@ -21,14 +21,14 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Line:
+class PictureLine:
     """A label, indented by its depth, and a bar for each column; None where there is no value.
 
     A label without bars is a heading.
     """
 
     label: str
-    bars: tuple[Bar | None, ...] = ()
+    bars: tuple[PictureBar | None, ...] = ()
     depth: int = 0
 
 
@@ -37,7 +37,7 @@ class Bars:
     """Lines of bars below each other, one column of bars for each of several runs."""
 
     heads: Sequence[str]  # What each column is
-    lines: Sequence[Line]  # From top to bottom
+    lines: Sequence[PictureLine]  # From top to bottom
     # The value of a bar of full length, whose room is drawn; None: the largest value.
     full: float | None = None
     exact: float | None = None  # A value at which a line is drawn across all bars
@@ -57,7 +57,7 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True)
-class Point:
+class PicturePoint:
     """A value of one category, with its interval where it has one."""
 
     category: str  # What stands below it
@@ -78,7 +78,7 @@ class Panel:
 
     name: str  # Begins the ids of its points
     title: str  # What the values are, with their unit
-    points: tuple[Point, ...]  # From left to right
+    points: tuple[PicturePoint, ...]  # From left to right
     below: tuple[str, ...] = ()  # A second line below each category; empty for none
     below_title: str = ""  # What that line is
 
@@ -94,7 +94,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Points:
+class PicturePoints:
     """Panels of points below each other, and what the marks of the points mean."""
 
     legend: Sequence[tuple[Mark, str]]
@@ -118,7 +118,7 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Curve:
+class PictureCurve:
     """A line through points; `text` stands at its end."""
 
     points: tuple[tuple[float, float], ...]  # From left to right
@@ -128,7 +128,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Axis:
+class PictureAxis:
     """A quantity along one side of a chart."""
 
     title: str  # What it is, with its unit
@@ -147,9 +147,9 @@ class Chart:
 
     name: str
     title: str
-    x: Axis
-    y: Axis
-    curves: tuple[Curve, ...]
+    x: PictureAxis
+    y: PictureAxis
+    curves: tuple[PictureCurve, ...]
     spots: tuple[Spot, ...] = ()
     band: tuple[tuple[float, float, float], ...] = ()
 
@@ -171,13 +171,13 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Lanes:
+class PictureLanes:
     """Lanes below each other over the same time."""
 
     name: str  # Begins its ids
     title: str
     lanes: tuple[Lane, ...]
-    time: Axis
+    time: PictureAxis
     # Letter to the kind of colour, `COLOURS`; other letters are not drawn.
     colours: Mapping[str, str]
     legend: tuple[tuple[str, str], ...]  # Kinds of colours, and what they mean
@@ -189,11 +189,11 @@ class Lanes:
 class Timelines:
     """Lanes of several panels below each other."""
 
-    panels: Sequence[Lanes]
+    panels: Sequence[PictureLanes]
 
 
 @dataclass(frozen=True)
-class Cell:
+class PictureCell:
     """A cell with something in it."""
 
     # Where it is.
@@ -208,7 +208,7 @@ class Cells:
     """A square table of shaded cells."""
 
     names: tuple[str, ...]  # Of the rows and of the columns alike
-    cells: tuple[Cell, ...]  # Those that are not empty
+    cells: tuple[PictureCell, ...]  # Those that are not empty
     # What they are.
     rows: str
     columns: str
@@ -249,5 +249,5 @@ class Picture:
 
     title: str  # What is shown
     facts: Sequence[str]  # Lines below the title
-    shown: Bars | Points | Charts | Timelines | Cells | HeatMap  # The drawing itself
+    shown: Bars | PicturePoints | Charts | Timelines | Cells | HeatMap  # The drawing itself
     remarks: Sequence[str] = ()  # Stand at the bottom

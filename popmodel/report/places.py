@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.efficiency.call_sites import site_name
-from popmodel.report.blocks import Brief, Cell, Listing, Note, Role, Row, Section
+from popmodel.report.blocks import Brief, Listing, NoteBlock, Role, Section, TableCell, TableRow
 from popmodel.report.figures import percent
 from popmodel.units import count, format_time
 
@@ -52,10 +52,10 @@ def _sites(title: str, sites: Sequence[Place], shown: int) -> Section:
     costly = [site for site in sites if site["share"] >= _LEAST]
     if not costly:
         least = f"{100 * _LEAST:g} % of the core time each (--format json lists all)"
-        return (Note(f"{title}: less than {least}"),)
+        return (NoteBlock(f"{title}: less than {least}"),)
     listing = _site_table(title, costly, shown)
     more = _more(len(sites) - len(listing.rows))
-    return (listing, *more, Note(_SITE_LEGEND, Role.REMARK))
+    return (listing, *more, NoteBlock(_SITE_LEGEND, Role.REMARK))
 
 
 def _region_table(title: str, regions: Sequence[Place], shown: int) -> Listing:
@@ -63,14 +63,14 @@ def _region_table(title: str, regions: Sequence[Place], shown: int) -> Listing:
     # Waiting for locks is worth a column from 1 % of what any region loses.
     locks = any(region["locks"] >= 0.01 * region["cost"] > 0 for region in regions)
     rows = [
-        Row(
+        TableRow(
             region["name"],
             (
-                Cell(count(region["count"])),
-                Cell(percent(region["parallel_efficiency"]), region["parallel_efficiency"]),
-                Cell(percent(region["load_balance"]), region["load_balance"]),
-                Cell(format_time(region["cost"])),
-                *([Cell(format_time(region["locks"]))] if locks else []),
+                TableCell(count(region["count"])),
+                TableCell(percent(region["parallel_efficiency"]), region["parallel_efficiency"]),
+                TableCell(percent(region["load_balance"]), region["load_balance"]),
+                TableCell(format_time(region["cost"])),
+                *([TableCell(format_time(region["locks"]))] if locks else []),
             ),
         )
         for region in sorted(regions, key=lambda region: -region["cost"])[:shown]
@@ -81,12 +81,12 @@ def _region_table(title: str, regions: Sequence[Place], shown: int) -> Listing:
 def _site_table(title: str, sites: Sequence[Place], shown: int) -> Listing:
     """The calls of MPI that take most time."""
     rows = [
-        Row(
+        TableRow(
             site_name(site["call"], site["function"], site["place"]),
             (
-                Cell(count(site["count"])),
-                Cell(percent(site["share"]), 1 - site["share"]),
-                Cell(_waiting(site)),
+                TableCell(count(site["count"])),
+                TableCell(percent(site["share"]), 1 - site["share"]),
+                TableCell(_waiting(site)),
             ),
         )
         for site in sorted(sites, key=lambda site: -site["time"])[:shown]
@@ -103,4 +103,4 @@ def _waiting(site: Place) -> str:
 def _more(left_out: int) -> Section:
     if not left_out:
         return ()
-    return (Note(f"and {count(left_out)} more (--format json lists all)", Role.REMARK),)
+    return (NoteBlock(f"and {count(left_out)} more (--format json lists all)", Role.REMARK),)

@@ -14,15 +14,15 @@ from popmodel.model.symbols import not_modelled
 from popmodel.model.uncertainty import group
 from popmodel.prediction.prediction import DEFAULT_REFERENCE, OUTSIDE, Validity
 from popmodel.report.blocks import (
-    Bar,
-    Cell,
-    Command,
+    BarBlock,
+    CommandBlock,
     Facts,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableRow,
     Title,
     heads,
     notes,
@@ -72,7 +72,7 @@ def blocks(document: Document, families: Sequence[str], *, brief: bool = False) 
         _remedies(document),
         _uncertainty(document),
         titled("notes", remarks(document)),
-        (Command((document["launch"], document["launch_mpirun"])),),
+        (CommandBlock((document["launch"], document["launch_mpirun"])),),
     ]
 
 
@@ -206,26 +206,31 @@ def _reference(document: Document) -> str:
     return text if reference["why"] == DEFAULT_REFERENCE else f"{text} ({reference['why']})"
 
 
-def _time(document: Document) -> Table:
+def _time(document: Document) -> TableBlock:
     """Parts of the runtime with their share, the largest first."""
     runtime = document["runtime"]["value"]
     largest = sorted(document["time"].items(), key=lambda part: -part[1]["value"])
     rows = tuple(
-        Row(name, (Cell(format_time(part["value"])), Cell(percent(share)), Bar(share)), depth=1)
+        TableRow(
+            name,
+            (TableCell(format_time(part["value"])), TableCell(percent(share)), BarBlock(share)),
+            depth=1,
+        )
         for name, part in largest
         for share in [part["value"] / runtime]
     )
-    return Table(heads(("time", "%", "")), rows, first="where the time goes")
+    return TableBlock(heads(("time", "%", "")), rows, first="where the time goes")
 
 
 def _remedies(document: Document) -> Section:
     """The remedies that bring most, and how many more there are."""
     rows = tuple(
-        Row(label, texts([change(one)]), depth=1) for label, one in document["remedies"].items()
+        TableRow(label, texts([change(one)]), depth=1)
+        for label, one in document["remedies"].items()
     )
     if not rows:
         return ()
-    table = Table(heads(("runtime",)), rows[:REMEDIES_SHOWN], first="what would help")
+    table = TableBlock(heads(("runtime",)), rows[:REMEDIES_SHOWN], first="what would help")
     more = len(rows) - REMEDIES_SHOWN
     smaller = [f"and {more} smaller (all: --format json)"] if more > 0 else []
     return (table, *notes(smaller, Role.REMARK))
@@ -242,10 +247,10 @@ def _uncertainty(document: Document) -> Section:
     if not shares:
         return ()
 
-    def told(words: str, name: str) -> Note:
+    def told(words: str, name: str) -> NoteBlock:
         inputs = document["inputs"].items()
         origins = {value["origin"] for path, value in inputs if group(path) == name} - {OF_MODEL}
-        return Note(f"{words}: {named(name, shares[name], origins)}", Role.HANGING)
+        return NoteBlock(f"{words}: {named(name, shares[name], origins)}", Role.HANGING)
 
     first, measured = main_inputs(shares)
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from popmodel.report.figures import percent
 from popmodel.report.heading import application
-from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.pictures import Bars, Picture, PictureBar, PictureLine
 from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
 from popmodel.units import format_time
@@ -16,10 +16,10 @@ def picture(document: Document) -> Picture:
     parts = sorted(document["time"].items(), key=lambda entry: -entry[1]["value"])
     machine = document["machine"]
     lines = [
-        Line(
+        PictureLine(
             label,
             (
-                Bar(
+                PictureBar(
                     max(one["value"], 0.0),
                     f"{format_time(one['value'])} ({percent(one['value'] / whole['value'])} %)",
                     one["low"],

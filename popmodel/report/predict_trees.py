@@ -7,9 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from popmodel.efficiency.family import Family, Line
+from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.report.blocks import Cell, Fit, Role, Row, Section, Table, heads, notes
+from popmodel.report.blocks import (
+    FitBlock,
+    Role,
+    Section,
+    TableBlock,
+    TableCell,
+    TableRow,
+    heads,
+    notes,
+)
 from popmodel.report.figures import loses
 from popmodel.report.reasons import Reasons
 from popmodel.report.trees import efficiency, tree_rows
@@ -42,14 +51,14 @@ def _of_family(
     worst = document["limits"]
     marked = worst if worst in metrics and loses(metrics[worst]["value"]) else None
 
-    def cells(line: Line) -> list[Cell] | None:
+    def cells(line: FamilyLine) -> list[TableCell] | None:
         estimate = metrics.get(line.metric)
         if estimate is None:
-            return [Cell(reasons.mark(absent[line.metric]))]
+            return [TableCell(reasons.mark(absent[line.metric]))]
         if brief and line.view and not loses(estimate["value"]):
             return None
         interval = _interval(estimate, reasons, ratio=ratio)
-        return [efficiency(estimate["value"], ratio=ratio), Cell(interval)]
+        return [efficiency(estimate["value"], ratio=ratio), TableCell(interval)]
 
     for walk in family.tree():
         rows = tree_rows(family, walk.rows, cells, marked)
@@ -58,11 +67,11 @@ def _of_family(
         yield (tree, *notes(causes, Role.CAUSE))
 
 
-def _tree(title: str, unit: str, rows: Sequence[Row]) -> Fit:
+def _tree(title: str, unit: str, rows: Sequence[TableRow]) -> FitBlock:
     """Values and intervals side by side; on a narrow screen the interval is below its metric."""
-    wide = Table(heads((unit, "90 %")), tuple(rows), title=title)
-    narrow = Table(heads((unit,)), tuple(_below(rows)), title=title)
-    return Fit((((wide,),), ((narrow,),)))
+    wide = TableBlock(heads((unit, "90 %")), tuple(rows), title=title)
+    narrow = TableBlock(heads((unit,)), tuple(_below(rows)), title=title)
+    return FitBlock((((wide,),), ((narrow,),)))
 
 
 def _causes(document: Document, metric: str) -> list[str]:
@@ -89,10 +98,10 @@ def _interval(estimate: Estimate, reasons: Reasons, *, ratio: bool) -> str:
     return f"{math.floor(100 * low + _FUZZ):.0f} .. {math.ceil(100 * high - _FUZZ):.0f}"
 
 
-def _below(rows: Sequence[Row]) -> Iterator[Row]:
+def _below(rows: Sequence[TableRow]) -> Iterator[TableRow]:
     """The rows with their second figure, the interval, on a line of its own."""
     for row in rows:
         yield replace(row, cells=row.cells[:1])
         for interval in row.cells[1:]:
-            if isinstance(interval, Cell):
-                yield Row(f"90 %: {interval.text}", depth=row.depth + 2)
+            if isinstance(interval, TableCell):
+                yield TableRow(f"90 %: {interval.text}", depth=row.depth + 2)

@@ -10,12 +10,12 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.projection.forms import LAWS
 from popmodel.report.blocks import (
-    Cell,
     Facts,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableRow,
     Title,
     heads,
     notes,
@@ -111,7 +111,7 @@ def _reach(line: Mapping[str, Any]) -> str:
 
 def _tables(
     document: Document, size: tuple[int, int], families: Sequence[str], reasons: Reasons
-) -> Iterator[Table]:
+) -> Iterator[TableBlock]:
     """Runtime and speed-up, then the tree of each family."""
     found: Found = {
         (row["family"], row["metric"]): row
@@ -122,7 +122,7 @@ def _tables(
     first = [_row("runtime", found["", RUNTIME], reasons, format_time)]
     if speedup := found.get((SCALING, "speedup")):
         first.append(_row("speed-up", speedup, reasons, "{:.3g}".format))
-    yield Table(columns, tuple(first), first=f"{size[0]} x {size[1]}", group="projected")
+    yield TableBlock(columns, tuple(first), first=f"{size[0]} x {size[1]}", group="projected")
     for name in dict.fromkeys((*families, SCALING)):
         family = load_families()[name]
         for walk in family.tree()[:1]:
@@ -140,7 +140,7 @@ def _tables(
             )
             unit = ", ratios" if name == SCALING else ", %"
             if rows:
-                yield Table(columns, rows, title=f"{family.title}{unit}", group="projected")
+                yield TableBlock(columns, rows, title=f"{family.title}{unit}", group="projected")
 
 
 def is_above(family: str, metric: str, families: Sequence[str]) -> bool:
@@ -156,18 +156,18 @@ def _row(
     text: Any,
     depth: int = 0,
     coloured: bool = False,
-) -> Row:
+) -> TableRow:
     value = row["value"]
     law = "" if row["law"] == "derived" else row["law"]
     if value is None:
-        return Row(name, texts((reasons.mark(row["why"]), "", law)), depth)
-    shown = efficiency(value) if coloured else Cell(text(value))
+        return TableRow(name, texts((reasons.mark(row["why"]), "", law)), depth)
+    shown = efficiency(value) if coloured else TableCell(text(value))
     interval = (
         reasons.mark(row["why"])
         if row["low"] is None
         else f"{text(row['low'])} .. {text(row['high'])}"
     )
-    return Row(name, (shown, *texts((interval, law))), depth)
+    return TableRow(name, (shown, *texts((interval, law))), depth)
 
 
 def laws(line: Mapping[str, Any], *, several: bool) -> Section:
@@ -182,8 +182,10 @@ def laws(line: Mapping[str, Any], *, several: bool) -> Section:
     for law in line["laws"]:
         errors = {one["law"]: one["error"] for one in law["tried"]}
         cells = [_off(errors.get(name)) for name in LAWS]
-        rows.append(Row(law["name"], texts((law["law"], *cells))))
-    table = Table(heads(("by law", *LAWS)), tuple(rows), title=f"{title}, error at runs left out")
+        rows.append(TableRow(law["name"], texts((law["law"], *cells))))
+    table = TableBlock(
+        heads(("by law", *LAWS)), tuple(rows), title=f"{title}, error at runs left out"
+    )
     return (table, *notes(forms, Role.REMARK))
 
 
@@ -203,7 +205,7 @@ def plain(document: Document) -> Section:
     """Runtimes by extrapolations that know nothing of the factors."""
     asked = list(dict.fromkeys((one["processes"], one["threads"]) for one in document["baselines"]))
     rows = [
-        Row(
+        TableRow(
             text,
             texts(
                 format_time(one["runtime"]) for one in document["baselines"] if one["name"] == name
@@ -212,7 +214,7 @@ def plain(document: Document) -> Section:
         for name, text in _BASELINES.items()
     ]
     return (
-        Table(
+        TableBlock(
             heads(f"{p} x {t}" for p, t in asked),
             tuple(rows),
             first="runtime alone",

@@ -9,7 +9,7 @@ from typing import Any
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.figures import percent, ticks
-from popmodel.report.pictures import Axis, Chart, Charts, Curve, Picture, Spot
+from popmodel.report.pictures import Chart, Charts, Picture, PictureAxis, PictureCurve, Spot
 from popmodel.report.views import Document
 
 Line = Mapping[str, Any]
@@ -85,12 +85,12 @@ def _chart(document: Document, line: Line, curve: Mapping[str, Any], name: str) 
         name,
         metric.name,
         _sizes(line, curve["at"]),
-        Axis(
+        PictureAxis(
             "ratio" if is_ratio else "%",
             *edges,
             tuple((each, _written(each, is_ratio=is_ratio)) for each in ticks(*edges)),
         ),
-        (Curve(tuple(points)),) if len(points) > 1 else (),
+        (PictureCurve(tuple(points)),) if len(points) > 1 else (),
         tuple(spots),
         band if len(band) > 1 else (),
     )
@@ -114,7 +114,7 @@ def _measured(document: Document, line: Line, curve: Mapping[str, Any]) -> list[
     return sorted(spots, key=lambda spot: spot.x)
 
 
-def _sizes(line: Line, at: Sequence[int]) -> Axis:
+def _sizes(line: Line, at: Sequence[int]) -> PictureAxis:
     """Processes or threads on a logarithmic scale, at powers of two."""
     low, high = math.log2(at[0]), math.log2(at[-1])
     if high - low < 0.1:
@@ -123,4 +123,4 @@ def _sizes(line: Line, at: Sequence[int]) -> Axis:
     step = max(1, math.ceil(len(powers) / _MOST_TICKS))
     marks = tuple((float(power), f"{2**power}") for power in powers[::step])
     title = "processes" if line["axis"] == "processes" else "threads per process"
-    return Axis(title, low, high, marks)
+    return PictureAxis(title, low, high, marks)

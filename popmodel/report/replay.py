@@ -5,23 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from popmodel.efficiency.family import Line
+from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import NO_REGIONS
 from popmodel.network.network import PRESETS
 from popmodel.report.blocks import (
-    Cell,
     Facts,
-    Note,
-    Row,
+    NoteBlock,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableRow,
     heads,
     notes,
     texts,
     titled,
 )
-from popmodel.report.networks import Grid, grid, parameters, properties, varying, words, written
+from popmodel.report.networks import (
+    NetworkGrid,
+    grid,
+    parameters,
+    properties,
+    varying,
+    words,
+    written,
+)
 from popmodel.report.reasons import Reasons
 from popmodel.report.replay_plot import picture
 from popmodel.report.trees import efficiency, lifted, tree_rows
@@ -35,7 +43,7 @@ _APART = 0.01  # of the runtime: ranks that end closer together are not worth a 
 
 
 @dataclass(frozen=True)
-class _Column:
+class _ReplayColumn:
     """A column of the table of replays: two lines of head, and what stands in it for a replay."""
 
     head: tuple[str, str]
@@ -138,12 +146,12 @@ def _results(document: Document, reasons: Reasons) -> Section:
         else:
             outcome = [reasons.mark(run["error"])] * len(results)
         network = [written(run["network"], name) for name in varied]
-        rows.append(Row(str(number), texts([*network, *outcome])))
+        rows.append(TableRow(str(number), texts([*network, *outcome])))
     columns = (*map(_head, varied), *(column.head for column in results))
-    return (Table(columns, tuple(rows), first="run"),)
+    return (TableBlock(columns, tuple(rows), first="run"),)
 
 
-def _grid(found: Grid, runs: Sequence[Run], reasons: Reasons) -> Section:
+def _grid(found: NetworkGrid, runs: Sequence[Run], reasons: Reasons) -> Section:
     """Runtimes over two parameters."""
     down, across = map(words, found.names)
     times = [format_time(run["runtime"]) if run["ranks"] else "" for run in runs]
@@ -153,11 +161,11 @@ def _grid(found: Grid, runs: Sequence[Run], reasons: Reasons) -> Section:
         time.removesuffix(f" {unit}") if time else reasons.mark(run["error"])
         for time, run in zip(times, runs, strict=True)
     )
-    rows = tuple(Row(name, texts([next(cells) for _ in found.columns])) for name in found.rows)
+    rows = tuple(TableRow(name, texts([next(cells) for _ in found.columns])) for name in found.rows)
     said = f"runtime, {unit}," if unit else "runtime"
     return (
-        Note(f"{said} by {down} (down) and {across} (across)"),
-        Table(tuple(map(_two_lines, found.columns)), rows, first=down),
+        NoteBlock(f"{said} by {down} (down) and {across} (across)"),
+        TableBlock(tuple(map(_two_lines, found.columns)), rows, first=down),
     )
 
 
@@ -175,19 +183,21 @@ def _head(name: str) -> tuple[str, str]:
     return (above, head) if head else ("", above)
 
 
-def _columns(document: Document, varied: Sequence[str]) -> list[_Column]:
+def _columns(document: Document, varied: Sequence[str]) -> list[_ReplayColumn]:
     """Columns of results: those that say nothing here are left out."""
     what = document["against"]["what"]
     columns = [
-        _Column(("", "runtime"), lambda run: format_time(run["runtime"])),
-        _Column(("against", "run 1" if what == "first" else what), _change),
+        _ReplayColumn(("", "runtime"), lambda run: format_time(run["runtime"])),
+        _ReplayColumn(("against", "run 1" if what == "first" else what), _change),
     ]
     if "cpu_factor" in varied:
-        columns.append(_Column(("", "compute"), _computing))
+        columns.append(_ReplayColumn(("", "compute"), _computing))
     if any(
         _first_end(run) < (1 - _APART) * run["runtime"] for run in document["runs"] if run["ranks"]
     ):
-        columns.append(_Column(("first", "rank ends"), lambda run: format_time(_first_end(run))))
+        columns.append(
+            _ReplayColumn(("first", "rank ends"), lambda run: format_time(_first_end(run)))
+        )
     return columns
 
 
@@ -199,7 +209,7 @@ def _first_end(run: Run) -> float:
     return float(min(rank["end"] for rank in run["ranks"]))
 
 
-def _efficiencies(document: Document, reasons: Reasons) -> Iterator[Table]:
+def _efficiencies(document: Document, reasons: Reasons) -> Iterator[TableBlock]:
     """For each family the tree of its metrics, of each replay, and measured where times were."""
     if _without_mpi(document):
         return
@@ -216,19 +226,21 @@ def _efficiencies(document: Document, reasons: Reasons) -> Iterator[Table]:
         measured = [known[name]] if known else []
         found = [*measured, *(run.get("metrics", {}).get(name, run) for _, run in replayed)]
 
-        def cells(line: Line, found: Sequence[Mapping[str, Any]] = found) -> list[Cell] | None:
+        def cells(
+            line: FamilyLine, found: Sequence[Mapping[str, Any]] = found
+        ) -> list[TableCell] | None:
             if line.view or not any(line.metric in values for values in found):
                 return None
             return [_efficiency(values, line.metric, reasons) for values in found]
 
         rows = lifted(tree_rows(family, family.tree()[0].rows, cells))
-        yield Table(columns, rows, first=family.title)
+        yield TableBlock(columns, rows, first=family.title)
 
 
-def _efficiency(values: Mapping[str, Any], metric: str, reasons: Reasons) -> Cell:
+def _efficiency(values: Mapping[str, Any], metric: str, reasons: Reasons) -> TableCell:
     if metric in values:
         return efficiency(values[metric])
-    return Cell(reasons.mark(values["error"]) if "error" in values else "-")
+    return TableCell(reasons.mark(values["error"]) if "error" in values else "-")
 
 
 def _notes(document: Document) -> list[str]:

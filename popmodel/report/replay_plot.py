@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from popmodel.report.networks import differences
-from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.pictures import Bars, Picture, PictureBar, PictureLine
 from popmodel.report.views import Document
 from popmodel.units import format_time
 
@@ -25,8 +25,8 @@ def picture(document: Document) -> Picture:
         Bars(
             [""],
             [
-                *(Line("measured", (Bar(one, format_time(one)),)) for one in had),
-                *(Line(name, (_bar(run),)) for name, run in zip(names, runs, strict=True)),
+                *(PictureLine("measured", (PictureBar(one, format_time(one)),)) for one in had),
+                *(PictureLine(name, (_bar(run),)) for name, run in zip(names, runs, strict=True)),
             ],
         ),
         [
@@ -44,8 +44,8 @@ _COMPARED = {
 }
 
 
-def _bar(run: Mapping[str, Any]) -> Bar | None:
+def _bar(run: Mapping[str, Any]) -> PictureBar | None:
     if run["runtime"] is None:
         return None
     change = "" if run["change"] is None else f" ({100 * run['change']:+.1f} %)"
-    return Bar(run["runtime"], format_time(run["runtime"]) + change)
+    return PictureBar(run["runtime"], format_time(run["runtime"]) + change)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from popmodel.report.blocks import Heading, Note, Role, Section
+from popmodel.report.blocks import Heading, NoteBlock, Role, Section
 from popmodel.report.registry import views_of
 from popmodel.report.views import Document, Record, Views
 
@@ -19,7 +19,7 @@ def blocks(document: Document) -> list[Section]:
 def left_out(document: Document) -> Section:
     """What could not be had of which trace, and why."""
     return tuple(
-        Note(f"{one['trace']}: no {one['what']}: {one['why']}", Role.WARNING)
+        NoteBlock(f"{one['trace']}: no {one['what']}: {one['why']}", Role.WARNING)
         for one in document.get("left_out", ())
     )
 

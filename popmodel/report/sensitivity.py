@@ -7,16 +7,16 @@ from typing import Any
 
 from popmodel.report import sensitivity_path, sensitivity_regions
 from popmodel.report.blocks import (
-    Bar,
+    BarBlock,
     Brief,
-    Cell,
     Facts,
     Heading,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableRow,
     notes,
     texts,
     titled,
@@ -39,8 +39,8 @@ def blocks(document: Document) -> list[Section]:
     return [
         notes(document["caveats"]),
         (
-            Note(conclusion(document), Role.VERDICT),
-            Note(sensitivity_regions.verdict(document), Role.VERDICT),
+            NoteBlock(conclusion(document), Role.VERDICT),
+            NoteBlock(sensitivity_regions.verdict(document), Role.VERDICT),
         ),
         (Facts(tuple(_facts(document))),),
         (_made_of(document), *_explained(document)),
@@ -107,7 +107,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
         yield "critical path", f"written to {document['written']}"
 
 
-def _made_of(document: Document) -> Table:
+def _made_of(document: Document) -> TableBlock:
     """What the runtime is made of, and what it would be without each part."""
     runtime, shares = document["runtime"], document["shares"]
     rows = []
@@ -121,18 +121,20 @@ def _made_of(document: Document) -> Table:
             _part(f"{name}{_DISTANCES[one['name']]}", one[name], runtime, None, depth=1)
             for one in tiers
         ]
-    return Table(
+    return TableBlock(
         (("", "time"), ("", "%"), ("runtime", "without"), ("", "")),
         tuple(rows),
         first="critical path",
     )
 
 
-def _part(name: str, time: float, runtime: float, without: float | None, depth: int = 0) -> Row:
+def _part(
+    name: str, time: float, runtime: float, without: float | None, depth: int = 0
+) -> TableRow:
     share = time / runtime if runtime else 0.0
     change = "" if without is None else _change(without, runtime)
     cells = texts([format_time(time), f"{100 * share:.1f}", change])
-    return Row(name, (*cells, Bar(share)), depth)
+    return TableRow(name, (*cells, BarBlock(share)), depth)
 
 
 def _change(runtime: float, now: float) -> str:
@@ -145,7 +147,7 @@ def _explained(document: Document) -> Section:
     if not any(document["shares"][name] for name in ("latency", "bandwidth")):
         return ()
     return (
-        Note(
+        NoteBlock(
             "without: with no latency, or infinite bandwidth, and all else as it is. It may be "
             "less than the part, as another path becomes the longest.",
             Role.REMARK,
@@ -153,14 +155,14 @@ def _explained(document: Document) -> Section:
     )
 
 
-def _tolerances(document: Document) -> Table:
+def _tolerances(document: Document) -> TableBlock:
     """How slow the network may be."""
-    rows = [Row("now", texts(_now(document)))]
-    rows += [Row(f"{_slowdown(one)} slower", _limits(one)) for one in document["tolerance"]]
+    rows = [TableRow("now", texts(_now(document)))]
+    rows += [TableRow(f"{_slowdown(one)} slower", _limits(one)) for one in document["tolerance"]]
     efficient = document["efficient"]
     head = f"transfer efficiency {100 * efficient['transfer_efficiency']:g} %"
-    rows.append(Row(head, _limits(efficient)))
-    return Table(
+    rows.append(TableRow(head, _limits(efficient)))
+    return TableBlock(
         (("", "runtime"), ("latency", "up to"), ("bandwidth", "from")),
         tuple(rows),
         first="tolerated",
@@ -175,7 +177,7 @@ def _now(document: Document) -> list[str]:
     ]
 
 
-def _limits(one: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _limits(one: Mapping[str, Any]) -> tuple[TableCell, ...]:
     return texts(
         [
             format_time(one["runtime"]),
@@ -207,7 +209,7 @@ def _unlimited(document: Document) -> Section:
 def _curves(document: Document) -> Section:
     """The runtime over latency and over 1/bandwidth: tables of pieces, in brief a line each."""
     whole: list[Section] = []
-    brief: list[Note] = []
+    brief: list[NoteBlock] = []
     for key, name, paid in (
         ("latency", "latency", "latencies"),
         ("inverse_bandwidth", "bandwidth", "bytes"),
@@ -216,9 +218,9 @@ def _curves(document: Document) -> Section:
         if not curve["slopes"][-1]:  # nothing depends on it
             continue
         error = f"up to {format_time(curve['error'])} more between breakpoints"
-        missing = [Note(error, Role.REMARK)] if curve["error"] else []
+        missing = [NoteBlock(error, Role.REMARK)] if curve["error"] else []
         whole.append((*_pieces(curve, name, paid, document["runtime"]), *missing))
-        brief += [Note(_in_brief(curve, name, paid), Role.HANGING), *missing]
+        brief += [NoteBlock(_in_brief(curve, name, paid), Role.HANGING), *missing]
     return (Brief(tuple(whole), (tuple(brief),)),) if whole else ()
 
 
@@ -226,7 +228,7 @@ def _pieces(curve: Mapping[str, Any], name: str, paid: str, now: float) -> Secti
     """Where pieces begin, with the runtime there and what the critical path pays from there on."""
     shown = _telling(curve["slopes"])
     rows = [
-        Row(
+        TableRow(
             str(index + 1) if index < len(curve["slopes"]) else "end",
             texts(
                 [
@@ -243,7 +245,7 @@ def _pieces(curve: Mapping[str, Any], name: str, paid: str, now: float) -> Secti
     if len(shown) <= len(curve["slopes"]):
         heading += ", the ends and the sharpest bends"
     columns = (("from", name), ("", "runtime"), ("against", "now"), ("critical path", paid))
-    return Heading(heading), Table(columns, tuple(rows), first="piece")
+    return Heading(heading), TableBlock(columns, tuple(rows), first="piece")
 
 
 def _in_brief(curve: Mapping[str, Any], name: str, paid: str) -> str:

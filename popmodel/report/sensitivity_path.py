@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from popmodel.report.blocks import Listing, Note, Role, Row, Section, texts
+from popmodel.report.blocks import Listing, NoteBlock, Role, Section, TableRow, texts
 from popmodel.report.figures import percent
 from popmodel.report.views import Document, Record
 from popmodel.units import count, format_size, format_time, plural
@@ -33,16 +33,16 @@ def path(document: Document) -> list[Section]:
     ]
     shown = [table for table in tables if table]
     if len(shown) > 1:
-        shown[-1] = (*shown[-1], Note(_LEGEND, Role.REMARK))
+        shown[-1] = (*shown[-1], NoteBlock(_LEGEND, Role.REMARK))
     return shown
 
 
-def _stays(found: Mapping[str, Any]) -> Note:
+def _stays(found: Mapping[str, Any]) -> NoteBlock:
     """How often the path changes rank, and where it stays longest."""
     stay = found["longest"]
     if not found["changes"]:
-        return Note(f"in % of the runtime; it stays on rank {stay['rank']}", Role.REMARK)
-    return Note(
+        return NoteBlock(f"in % of the runtime; it stays on rank {stay['rank']}", Role.REMARK)
+    return NoteBlock(
         f"in % of the runtime; it changes rank {plural(found['changes'], 'time')}, and stays "
         f"longest on rank {stay['rank']}: {format_time(stay['end'] - stay['begin'])}, from "
         f"{format_time(stay['begin'])} of the replay",
@@ -84,7 +84,7 @@ def _table(
     if not shown:
         return ()
     rows = tuple(
-        Row(
+        TableRow(
             entry["name"],
             texts(
                 [percent(entry["share"]), *(write(entry, runtime) for write in columns.values())]
@@ -99,7 +99,10 @@ def _table(
     listing = Listing(title, ("%", *columns), rows)
     if not others:
         return (listing,)
-    return (listing, Note(f"and {count(others)} more: {percent(time / runtime)} %", Role.REMARK))
+    return (
+        listing,
+        NoteBlock(f"and {count(others)} more: {percent(time / runtime)} %", Role.REMARK),
+    )
 
 
 def _computing(entry: Entry, runtime: float) -> str:

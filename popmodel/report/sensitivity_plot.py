@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.report.figures import ticks
-from popmodel.report.pictures import Axis, Chart, Charts, Curve, Mark, Picture, Spot
+from popmodel.report.pictures import Chart, Charts, Mark, Picture, PictureAxis, PictureCurve, Spot
 from popmodel.report.views import Document
 from popmodel.units import format_bandwidth, format_time
 
@@ -79,7 +79,7 @@ def _curve_chart(
     document: Document,
     name: str,
     title: str,
-    axis: Axis,
+    axis: PictureAxis,
     here: float,
     limits: Sequence[tuple[Mapping[str, Any], float | None]],
 ) -> Chart:
@@ -100,7 +100,7 @@ def _curve_chart(
         title,
         axis,
         _times("runtime", max(low - room, 0.0), high + room),
-        (Curve(points, dots=True),),
+        (PictureCurve(points, dots=True),),
         tuple(spots),
     )
 
@@ -135,7 +135,7 @@ def _over_both(document: Document) -> Chart:
     inside = x.low <= here[0] <= x.high and y.low <= here[1] <= y.high
     told = f"the network: {format_time(document['runtime'])}"
     lines = [
-        Curve(points, f"+{100 * slower:g} %")
+        PictureCurve(points, f"+{100 * slower:g} %")
         for slower in _SLOWER
         if len(points := tuple(_equal((1 + slower) * document["runtime"], document, x, y))) > 1
     ]
@@ -149,7 +149,9 @@ def _over_both(document: Document) -> Chart:
     )
 
 
-def _equal(runtime: float, document: Document, x: Axis, y: Axis) -> Iterator[tuple[float, float]]:
+def _equal(
+    runtime: float, document: Document, x: PictureAxis, y: PictureAxis
+) -> Iterator[tuple[float, float]]:
     """The line of equal runtime inside the chart; it falls."""
     before: tuple[float, float] | None = None
     for step in range(_STEPS + 1):
@@ -176,18 +178,18 @@ def _least_gap(runtime: float, latency: float, planes: Sequence[Mapping[str, flo
     return min(gaps)
 
 
-def _latencies(document: Document) -> Axis:
+def _latencies(document: Document) -> PictureAxis:
     points = _drawn(document, "latency")
     return _times("latency", points[0][0], points[-1][0])
 
 
-def _times(name: str, low: float, high: float) -> Axis:
+def _times(name: str, low: float, high: float) -> PictureAxis:
     unit, factor = next((one for one in _TIMES if high * one[1] >= 1), _TIMES[-1])
     marks = tuple((value / factor, f"{value:g}") for value in ticks(low * factor, high * factor))
-    return Axis(f"{name}, {unit}", low, high, marks)
+    return PictureAxis(f"{name}, {unit}", low, high, marks)
 
 
-def _gaps(document: Document) -> Axis:
+def _gaps(document: Document) -> PictureAxis:
     """Times per byte, written as the bandwidths that they are."""
     points = _drawn(document, "inverse_bandwidth")
     low, high = points[0][0], points[-1][0]
@@ -195,4 +197,4 @@ def _gaps(document: Document) -> Axis:
         (value / 1e12, format_bandwidth(1e12 / value if value else math.inf, digits=3))
         for value in ticks(low * 1e12, high * 1e12)
     )
-    return Axis("1/bandwidth, written as bandwidth", low, high, marks)
+    return PictureAxis("1/bandwidth, written as bandwidth", low, high, marks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from popmodel.report.blocks import Cell, Listing, Note, Role, Row, Section, texts
+from popmodel.report.blocks import Listing, NoteBlock, Role, Section, TableCell, TableRow, texts
 from popmodel.report.figures import percent
 from popmodel.report.views import Document, Record
 from popmodel.units import format_time, plural
@@ -58,11 +58,11 @@ def regions(document: Document) -> Section:
         return ()
     told = [one for one in found if max(one["share"], one["critical"] / runtime) >= SMALL]
     shown = told[:_SHOWN]
-    rows = tuple(Row(one["name"], texts(_figures(one, runtime))) for one in shown)
+    rows = tuple(TableRow(one["name"], texts(_figures(one, runtime))) for one in shown)
     heads = ("self %", "path %", *(f"-{100 * one:.0f} %" for one in _FASTER), "one", "even")
     listing = Listing("which region pays", heads, rows)
     hidden = [document["other_regions"], *(one for one in found if one not in shown)]
-    return (listing, *_more(hidden, runtime), Note(_LEGEND, Role.REMARK))
+    return (listing, *_more(hidden, runtime), NoteBlock(_LEGEND, Role.REMARK))
 
 
 def _more(hidden: Sequence[Region], runtime: float) -> Section:
@@ -75,7 +75,7 @@ def _more(hidden: Sequence[Region], runtime: float) -> Section:
         f"and {plural(count, 'region')} more: together {percent(share)} % of the time, "
         f"{percent(critical / runtime)} % of the critical path, which is the most they can gain"
     )
-    return (Note(text, Role.REMARK),)
+    return (NoteBlock(text, Role.REMARK),)
 
 
 def scenarios(document: Document) -> Section:
@@ -84,19 +84,21 @@ def scenarios(document: Document) -> Section:
     if not found or not runtime:
         return ()
     rows = tuple(
-        Row(
+        TableRow(
             f"{one['name']}: {one['meaning']}",
             (
-                Cell(percent(one["gain"] / runtime)),
-                Cell(format_time(one["gain"])),
-                Cell(format_time(one["runtime"])),
+                TableCell(percent(one["gain"] / runtime)),
+                TableCell(format_time(one["gain"])),
+                TableCell(format_time(one["runtime"])),
             ),
         )
         for one in found
         if abs(one["gain"]) >= SMALL * runtime
     )
     if not rows:
-        return (Note("potential gains: less than 0.1 % of the runtime in every ideal scenario"),)
+        return (
+            NoteBlock("potential gains: less than 0.1 % of the runtime in every ideal scenario"),
+        )
     return (Listing("potential gains", ("gain %", "gain", "runtime"), rows),)
 
 

@@ -7,7 +7,16 @@ from typing import Any
 
 from popmodel.model.kinds.words import Entry, equation, quantity, value_text
 from popmodel.model.signature.sentences import tree
-from popmodel.report.blocks import Facts, Finding, Heading, Note, Role, Section, notes, titled
+from popmodel.report.blocks import (
+    Facts,
+    FindingBlock,
+    Heading,
+    NoteBlock,
+    Role,
+    Section,
+    notes,
+    titled,
+)
 from popmodel.report.views import Document, Record, Views
 from popmodel.units import count, plural
 
@@ -28,7 +37,7 @@ def blocks(document: Document) -> list[Section]:
 def _explained(explained: Entry) -> Iterator[Section]:
     for title, entries in _sections(explained):
         yield titled(title, entries, Role.ENTRY)
-    program = (Note(text, Role.ENTRY, depth) for depth, text in tree(explained["program"]))
+    program = (NoteBlock(text, Role.ENTRY, depth) for depth, text in tree(explained["program"]))
     yield (Heading("program"), *program)
     yield titled(CHANGING, _dependence(explained), Role.ENTRY)
 
@@ -78,12 +87,12 @@ def _facts(document: Document) -> list[tuple[str, str]]:
 # -- mistakes and remarks
 
 
-def _findings(document: Document) -> Iterator[Finding]:
+def _findings(document: Document) -> Iterator[FindingBlock]:
     """Mistakes, then remarks, which are told apart by a word as compilers do it."""
     for begin, findings in (("", document["mistakes"]), ("remark: ", document["remarks"])):
         for one in findings:
             place = _place(document["path"], one)
-            yield Finding(place, f"{begin}{one['message']}", one["hint"] or "")
+            yield FindingBlock(place, f"{begin}{one['message']}", one["hint"] or "")
 
 
 def _place(path: str, finding: Entry) -> str:

@@ -8,16 +8,16 @@ from typing import Any
 
 from popmodel import shell
 from popmodel.report.blocks import (
-    Cell,
     Facts,
     Listing,
-    Marks,
-    Note,
+    MarksBlock,
+    NoteBlock,
     Role,
-    Row,
     Section,
     Strip,
     Strips,
+    TableCell,
+    TableRow,
     Title,
     notes,
     titled,
@@ -50,7 +50,7 @@ def blocks(document: Document) -> list[Section]:
         *(_timeline(document, one) for one in document["timelines"]),
         _nest(document["nest"]),
         titled("notes", document["notes"]),
-        (Note(_verdict(document), Role.VERDICT),),
+        (NoteBlock(_verdict(document), Role.VERDICT),),
     ]
 
 
@@ -131,7 +131,7 @@ def _timeline(document: Document, line: Mapping[str, Any]) -> Section:
         return min(max((time - begin) / (end - begin), 0.0), 1.0)
 
     iterations = document["iterations"]
-    rows: list[Strip | Marks] = [
+    rows: list[Strip | MarksBlock] = [
         Strip("in MPI", tuple(line["in_mpi"])),
         Strip("bursts", tuple(_burst_lengths(line))),
     ]
@@ -139,16 +139,16 @@ def _timeline(document: Document, line: Mapping[str, Any]) -> Section:
         inside = [time for time in iterations["begins"] if begin <= time <= end]
         step = _step(len(inside))
         name = "iterations" if step == 1 else f"every {_ordinal(step)}"
-        rows.append(Marks(name, tuple(map(place, inside[::step]))))
+        rows.append(MarksBlock(name, tuple(map(place, inside[::step]))))
         foa = document["foa"]
         stretch = place(foa["begin"]), place(foa["end"])
-        rows.append(Marks("focus", stretches=(stretch,)))
+        rows.append(MarksBlock("focus", stretches=(stretch,)))
     title = {
         "run": "MPI_Init to MPI_Finalize: processes in MPI (@ all), length of bursts (@ longest)",
         "focus": "the focus and what is around it",
     }[line["span"]]
     ends = (format_time(time, digits=5, trim=True) for time in (begin, end))
-    return (Note(title), Strips(tuple(rows), *ends))
+    return (NoteBlock(title), Strips(tuple(rows), *ends))
 
 
 def _burst_lengths(line: Mapping[str, Any]) -> list[float]:
@@ -176,7 +176,7 @@ def _nest(nest: Sequence[Node]) -> Section:
     """Loops and calls as a tree; nothing of a program that only computes."""
     if not nest:
         return ()
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     parts = _parts(nest)
     for is_small, some in groupby(parts, lambda part: part[0]["share"] < _SMALL):
         held = list(some)
@@ -187,12 +187,12 @@ def _nest(nest: Sequence[Node]) -> Section:
             rows += [_line(node) for part in held for node in part]
     more = len(rows) - _LINES
     listing = Listing("loops and calls", ("times", "time %"), tuple(rows[:_LINES]))
-    hidden = Note(f"and {plural(more, 'line')} more (--format json)")
+    hidden = NoteBlock(f"and {plural(more, 'line')} more (--format json)")
     return (listing, hidden) if more > 0 else (listing,)
 
 
-def _row(label: str, times: str, share: float, depth: int) -> Row:
-    return Row(label, (Cell(times), Cell(f"{100 * share:.1f}")), depth)
+def _row(label: str, times: str, share: float, depth: int) -> TableRow:
+    return TableRow(label, (TableCell(times), TableCell(f"{100 * share:.1f}")), depth)
 
 
 def _parts(nest: Sequence[Node]) -> Iterator[list[Node]]:
@@ -202,7 +202,7 @@ def _parts(nest: Sequence[Node]) -> Iterator[list[Node]]:
         yield list(nest[begin:end])
 
 
-def _line(node: Node) -> Row:
+def _line(node: Node) -> TableRow:
     depth = 2 * node["depth"]
     if node["kind"] == "places":
         return _row(_called(node["calls"]), "", node["share"], depth)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from popmodel.report.figures import ticks
-from popmodel.report.pictures import Axis, Lane, Lanes, Picture, Timelines
+from popmodel.report.pictures import Lane, Picture, PictureAxis, PictureLanes, Timelines
 from popmodel.report.views import Document
 from popmodel.units import count, format_time, plural
 
@@ -41,12 +41,12 @@ def picture(document: Document) -> Picture:
     return Picture("Structure of a run", facts, Timelines(panels), remarks)
 
 
-def _panels(document: Document, line: Mapping[str, Any]) -> Iterator[Lanes]:
+def _panels(document: Document, line: Mapping[str, Any]) -> Iterator[PictureLanes]:
     begin, end = line["begin"], line["end"]
     unit, factor = next((one for one in _TIMES if end * one[1] >= 1), _TIMES[-1])
     low, high = begin * factor, end * factor
     labelled = tuple((value, f"{value:g}") for value in ticks(low, high))
-    time = Axis(f"time, {unit}", low, high, labelled)
+    time = PictureAxis(f"time, {unit}", low, high, labelled)
     iterations, foa = document["iterations"], document["foa"]
     marks: Sequence[float] = ()
     band = None
@@ -60,7 +60,7 @@ def _panels(document: Document, line: Mapping[str, Any]) -> Iterator[Lanes]:
     ranks = [f"rank {count(process)}" for process in line["processes"]]
     kinds = {letter: kind for letter, kind in line["activities"].items() if kind in _MEANINGS}
     there = set("".join(line["activity"]))
-    yield Lanes(
+    yield PictureLanes(
         f"{line['span']}-activity",
         f"What processes do: {what}",
         tuple(map(Lane, ranks, line["activity"])),
@@ -81,7 +81,7 @@ def _panels(document: Document, line: Mapping[str, Any]) -> Iterator[Lanes]:
         ]  # fmt: skip
     else:
         legend = [("level1", f"about {texts[0]}")]
-    yield Lanes(
+    yield PictureLanes(
         f"{line['span']}-bursts",
         f"Useful duration, length of the burst that is computed: {what}",
         tuple(map(Lane, ranks, line["duration"])),

@@ -8,14 +8,14 @@ from typing import Any
 
 from popmodel.report import sweep
 from popmodel.report.blocks import (
-    Command,
+    CommandBlock,
     Facts,
     Heading,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableRow,
     Title,
     heads,
     notes,
@@ -91,11 +91,11 @@ def runs(told: Told) -> list[Section]:
     by_name: dict[str, list[Told]] = {}
     for run in told["runs"]:
         by_name.setdefault(_name(run), []).append(run)
-    rows = [Row(name, texts(_figures(repeats))) for name, repeats in by_name.items()]
+    rows = [TableRow(name, texts(_figures(repeats))) for name, repeats in by_name.items()]
     title = Title(f"study of {told['program']}", (plural(len(told["runs"]), "run"),))
     return [
         (title, Facts(tuple(facts))),
-        (Table(heads(_RUN_HEADS), tuple(rows), first="P x T"), *_disturbed(told)),
+        (TableBlock(heads(_RUN_HEADS), tuple(rows), first="P x T"), *_disturbed(told)),
         _notes(told["signature"]),
     ]
 
@@ -119,7 +119,7 @@ def _disturbed(told: Told) -> Section:
     if not any(run["disturbed"] for run in told["runs"]):
         return ()
     return (
-        Note(
+        NoteBlock(
             "threads waited for CPUs more than 10 % of the time that they were ready to run: such "
             "runs are left out where others of their kind had the machine for themselves, else "
             "marked (!): their times are too long; run the study again on a quiet machine "
@@ -191,7 +191,7 @@ def commands(told: Told) -> Section:
     steps: Sequence[Mapping[str, str]] = told["commands"]
     return (
         Heading("to repeat a step"),
-        *(Command((one["command"],), one["step"]) for one in steps),
+        *(CommandBlock((one["command"],), one["step"]) for one in steps),
     )
 
 
@@ -218,18 +218,18 @@ def plan_blocks(document: Document) -> list[Section]:
         ("time", "known after the first run; those that exceed the budget are left out"),
         ("repeats", "each run three times in turn, then until times stand or the budget is used"),
     ]
-    rows = [Row(_name(run), texts((run["role"],))) for run in document["runs"]]
+    rows = [TableRow(_name(run), texts((run["role"],))) for run in document["runs"]]
     return [
         (
             Title(f"plan of a study of {document['program']}", (f"{cores} cores",)),
             Facts(tuple(facts)),
         ),
-        (Table(heads(("role",)), tuple(rows), first="P x T"),),
+        (TableBlock(heads(("role",)), tuple(rows), first="P x T"),),
         (
             Heading("each run does"),
-            *(Command((run["command"],), run["name"]) for run in document["runs"]),
+            *(CommandBlock((run["command"],), run["name"]) for run in document["runs"]),
         ),
-        (Note("threads are dropped if the first run shows no OpenMP", Role.REMARK),),
+        (NoteBlock("threads are dropped if the first run shows no OpenMP", Role.REMARK),),
     ]
 
 

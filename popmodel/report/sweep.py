@@ -7,15 +7,15 @@ from itertools import groupby
 
 from popmodel.prediction.prediction import EXTRAPOLATED, OUTSIDE
 from popmodel.report.blocks import (
-    Cell,
-    Command,
+    CommandBlock,
     Facts,
-    Fit,
-    Note,
+    FitBlock,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableRow,
     Title,
     heads,
     notes,
@@ -62,7 +62,7 @@ def blocks(document: Document) -> list[Section]:
             )
             for choice in document["choices"]
         ),
-        *((Note(growth(one)),) for one in document["growth"]),
+        *((NoteBlock(growth(one)),) for one in document["growth"]),
         *((_launch(choice, document),) for choice in document["choices"]),
     ]
 
@@ -75,10 +75,10 @@ def facts(document: Document) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _launch(choice: Entry, document: Document) -> Command:
+def _launch(choice: Entry, document: Document) -> CommandBlock:
     several = len(document["choices"]) > 1
     comment = plural(choice["cores"], "core") if several else ""
-    return Command((choice["launch"], choice["launch_mpirun"]), comment)
+    return CommandBlock((choice["launch"], choice["launch_mpirun"]), comment)
 
 
 def records(document: Document) -> list[Record]:
@@ -137,7 +137,7 @@ def _what_if(document: Document) -> str:
 # -- the table
 
 
-def _table(document: Document) -> Fit:
+def _table(document: Document) -> FitBlock:
     """The table; a narrow screen leaves columns out, which are named below."""
     known = [
         name
@@ -153,28 +153,28 @@ def _table(document: Document) -> Fit:
         if left_out:
             remarks.append(f"not shown (terminal too narrow): {', '.join(left_out)}")
         forms.append(((_splits(document, columns), *notes(remarks)),))
-    return Fit(tuple(forms))
+    return FitBlock(tuple(forms))
 
 
-def _splits(document: Document, columns: Sequence[str]) -> Table:
+def _splits(document: Document, columns: Sequence[str]) -> TableBlock:
     """A line for each split; refused ones say why in place of figures."""
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     digits = [
         max(len(str(one[key])) for one in ordered(document)) for key in ("processes", "threads")
     ]
     for cores, group in groupby(ordered(document), split_cores):
         if len(document["choices"]) + len(document["impossible"]) > 1:
-            rows.append(Row(plural(cores, "core")))
+            rows.append(TableRow(plural(cores, "core")))
         for first, last in runs(list(group)):
             mark = "*" if _is_taken(first, document) else " "
             label = f"{mark} {first['processes']:>{digits[0]}} x {first['threads']:<{digits[1]}}"
             if "why" not in first:
-                rows.append(Row(label + _mark(first), _cells(first, document, columns)))
+                rows.append(TableRow(label + _mark(first), _cells(first, document, columns)))
                 continue
             if last is not first:
                 label = f"{label.rstrip()} .. {split_name(last)}"
-            rows.append(Row(label, instead=f"not possible: {first['why']}"))
-    return Table(heads(columns), tuple(rows), first="  P x T")
+            rows.append(TableRow(label, instead=f"not possible: {first['why']}"))
+    return TableBlock(heads(columns), tuple(rows), first="  P x T")
 
 
 def _mark(one: Entry) -> str:
@@ -219,7 +219,7 @@ def _is_taken(one: Entry, document: Document) -> bool:
     return [one["processes"], one["threads"]] in [c["take"] for c in document["choices"]]
 
 
-def _cells(one: Entry, document: Document, columns: Sequence[str]) -> tuple[Cell, ...]:
+def _cells(one: Entry, document: Document, columns: Sequence[str]) -> tuple[TableCell, ...]:
     """The figures of a split; the fastest of its cores is the 100 % of the runtime's colours."""
     runtime, efficiency = one["runtime"], one["parallel_efficiency"]
     fastest = min(
@@ -228,11 +228,11 @@ def _cells(one: Entry, document: Document, columns: Sequence[str]) -> tuple[Cell
     low, high = runtime["low"], runtime["high"]
     memory = one["memory_per_process"]
     cells = {
-        "runtime s": Cell(_figure(runtime["value"], 4), fastest / runtime["value"]),
-        "90 %": Cell("-" if low is None else f"{_figure(low, 3)}..{_figure(high, 3)}"),
-        "PE %": Cell(percent(efficiency["value"]), efficiency["value"]),
-        "best": Cell(percentage(if_sure(one, "probability_best", document))),
-        "mem/proc": Cell("-" if memory is None else format_size(memory, digits=3)),
+        "runtime s": TableCell(_figure(runtime["value"], 4), fastest / runtime["value"]),
+        "90 %": TableCell("-" if low is None else f"{_figure(low, 3)}..{_figure(high, 3)}"),
+        "PE %": TableCell(percent(efficiency["value"]), efficiency["value"]),
+        "best": TableCell(percentage(if_sure(one, "probability_best", document))),
+        "mem/proc": TableCell("-" if memory is None else format_size(memory, digits=3)),
     }
     return tuple(cells[name] for name in columns)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from popmodel.report.figures import percent
 from popmodel.report.heading import application
-from popmodel.report.pictures import Band, Mark, Panel, Picture, Point, Points
+from popmodel.report.pictures import Band, Mark, Panel, Picture, PicturePoint, PicturePoints
 from popmodel.report.splits import Entry, cores, name, ordered, runs
 from popmodel.report.sweep_advice import if_sure, is_sure
 from popmodel.report.uncertainty import INCLUDED
@@ -44,7 +44,7 @@ def picture(document: Document) -> Picture:
     return Picture(
         f"{application(document)}: runtime and parallel efficiency by split",
         facts,
-        Points(legend, bands),
+        PicturePoints(legend, bands),
         [
             f"Bars: 90 %, {INCLUDED}. Much of it is common to all splits, which are compared draw "
             "by draw. Axes do not start at 0."
@@ -109,7 +109,7 @@ def _probability(fraction: float | None) -> str:
 
 def _point(
     one: Entry, key: str, factor: float, unit: str, marks: Mapping[tuple[int, int], Mark]
-) -> Point:
+) -> PicturePoint:
     estimate = one[key]
     value = estimate["value"] * factor
     low, high = (
@@ -117,7 +117,7 @@ def _point(
     )
     short = f"{value:.4g} {unit}" if key == "runtime" else f"{value:.1f} {unit}"
     interval = "" if low is None or high is None else f", 90 %: {low:.3g} .. {high:.3g} {unit}"
-    return Point(
+    return PicturePoint(
         name(one),
         value,
         low,

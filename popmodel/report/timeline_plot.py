@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from popmodel.network.network import describe
 from popmodel.report.figures import ticks
-from popmodel.report.pictures import Axis, Lane, Lanes, Picture, Timelines
+from popmodel.report.pictures import Lane, Picture, PictureAxis, PictureLanes, Timelines
 from popmodel.timeline.lanes import KINDS
 from popmodel.units import format_time
 
@@ -50,19 +50,21 @@ def picture(timeline: Timeline) -> Picture:
     return Picture("A run over time", facts, Timelines(panels), remarks)
 
 
-def _panel(timeline: Timeline, name: str, title: str, shown: Shown) -> Lanes:
+def _panel(timeline: Timeline, name: str, title: str, shown: Shown) -> PictureLanes:
     axis = timeline.axis
     unit, scale = next((one for one in _UNITS if axis.end - axis.begin >= one[1]), _UNITS[-1])
     # Of the measured run in the time of the trace, as windows are given; the replay begins at 0.
     zero = timeline.begin if name == "measured" else 0
     low, high = zero / scale, (zero + axis.end - axis.begin) / scale
-    time = Axis(f"time, {unit}", low, high, tuple((at, f"{at:g}") for at in ticks(low, high)))
+    time = PictureAxis(
+        f"time, {unit}", low, high, tuple((at, f"{at:g}") for at in ticks(low, high))
+    )
     there = [number for number, spent in enumerate(shown.spent.sum(axis=0)) if number and spent]
     kinds = {str(number): _COLOURS[KINDS[number].id] for number in there}
     marks: tuple[float, ...] = ()
     if timeline.marks is not None and name == "measured":
         marks = tuple((timeline.marks.at / scale).tolist())
-    return Lanes(
+    return PictureLanes(
         name=name,
         title=title,
         lanes=tuple(

@@ -8,7 +8,7 @@ from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.figures import percent
-from popmodel.report.html.columns import Column, columns
+from popmodel.report.html.columns import PageColumn, columns
 from popmodel.report.html.contents import SCHEMA, Contents
 from popmodel.report.pictures import Figure, HeatLine, HeatMap, Picture
 from popmodel.report.trees import label
@@ -35,11 +35,11 @@ def picture(document: Document) -> Picture:
     )
 
 
-def _head(run: Column) -> tuple[str, ...]:
+def _head(run: PageColumn) -> tuple[str, ...]:
     return run.name, f"{run.split}, {run.kind}", format_time(run.runtime.value)
 
 
-def _lines(family: Family, runs: Sequence[Column], has_heading: bool) -> Iterator[HeatLine]:
+def _lines(family: Family, runs: Sequence[PageColumn], has_heading: bool) -> Iterator[HeatLine]:
     if has_heading:
         yield HeatLine(family.title if family.id != SCALING else f"{family.title}, ratios")
     for line in family.tree()[0].rows:
@@ -48,7 +48,7 @@ def _lines(family: Family, runs: Sequence[Column], has_heading: bool) -> Iterato
             yield HeatLine(label(family, line), figures, line.depth)
 
 
-def _figure(run: Column, family: str, metric: str) -> Figure:
+def _figure(run: PageColumn, family: str, metric: str) -> Figure:
     found = run.metrics.get(family, {}).get(metric)
     if found is None:
         return Figure("-")

@@ -10,7 +10,7 @@ from popmodel.machine.remeasure import file_of
 from popmodel.model.laws import LAWS
 from popmodel.model.residual import RESIDUALS
 from popmodel.model.symbols import label
-from popmodel.report.blocks import Command, Note, Role, Section
+from popmodel.report.blocks import CommandBlock, NoteBlock, Role, Section
 from popmodel.report.figures import percent
 
 INCLUDED = "intervals include the uncertainty of parameters and of the model's laws"
@@ -50,4 +50,4 @@ def measuring(command: str | None, machine: Mapping[str, Any]) -> Section:
     """The command with what stands above it, or nothing without one."""
     if command is None:
         return ()
-    return (Note(how_to(command, machine), Role.REMARK), Command((command,), depth=1))
+    return (NoteBlock(how_to(command, machine), Role.REMARK), CommandBlock((command,), depth=1))

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from popmodel.efficiency.family import Line
+from popmodel.efficiency.family import FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import (
     Brief,
-    Cell,
     Facts,
-    Fit,
-    Note,
+    FitBlock,
+    NoteBlock,
     Role,
-    Row,
     Section,
-    Table,
+    TableBlock,
+    TableCell,
+    TableRow,
     heads,
     notes,
     texts,
@@ -76,7 +76,7 @@ def blocks(document: Document, families: Sequence[str], more: Sequence[str] = ()
         tuple(beside(document)),
         tuple(terms(document)),
         *([(Brief(tuple(whole), tuple(shown)),)] if whole else []),
-        *((Note(text),) for text in remarks(document)),
+        *((NoteBlock(text),) for text in remarks(document)),
         (Facts(tuple(legend(document, families))),),
     ]
 
@@ -129,7 +129,7 @@ def subject(document: Document) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _runtimes(document: Document) -> Table:
+def _runtimes(document: Document) -> TableBlock:
     splits = document["splits"]
     differing = varied(splits)
     place = places(document)
@@ -151,9 +151,9 @@ def _runtimes(document: Document) -> Table:
         if place:  # in place of the runs, which stand beside those inside
             del cells[len(differing)]
             cells.append(place(split))
-        rows.append(Row(split_name(split), texts(cells)))
+        rows.append(TableRow(split_name(split), texts(cells)))
     names = (*_TIME_HEADS[1:], "fit") if place else _TIME_HEADS
-    return Table(heads((*differing, *names)), tuple(rows), first="P x T", keys=len(differing))
+    return TableBlock(heads((*differing, *names)), tuple(rows), first="P x T", keys=len(differing))
 
 
 def places(document: Document) -> Callable[[Split], str] | None:
@@ -167,16 +167,16 @@ def _short(name: str) -> str:
     return "nodes" if name == BOUNDARY else name
 
 
-def _side_by_side(splits: Sequence[Split], family: str) -> Fit:
+def _side_by_side(splits: Sequence[Split], family: str) -> FitBlock:
     """Splits with metrics of a family beside each other, as many as there is room for."""
     forms = []
     for number in range(len(splits), 0, -1):
         groups = (splits[first : first + number] for first in range(0, len(splits), number))
         forms.append(tuple((_metrics(family, group),) for group in groups))
-    return Fit(tuple(forms))
+    return FitBlock(tuple(forms))
 
 
-def _metrics(family: str, splits: Sequence[Split]) -> Table:
+def _metrics(family: str, splits: Sequence[Split]) -> TableBlock:
     """Efficiencies of some splits in per cent: predicted, measured, and the difference."""
     known = load_families()[family]
     names = ["predicted", "90 %", "measured", "error"]
@@ -189,14 +189,14 @@ def _metrics(family: str, splits: Sequence[Split]) -> Table:
         for name in names
     ]
 
-    def cells(line: Line) -> tuple[Cell, ...] | None:
+    def cells(line: FamilyLine) -> tuple[TableCell, ...] | None:
         found = [split["metrics"][family].get(line.metric) for split in splits]
         if not any(found) or (line.view and not any(map(_has_loss, found))):
             return None
         return texts(_share(one, name) for one in found for name in names)
 
     lines = (line for walk in known.tree() for line in walk.rows)
-    return Table(tuple(above), lifted(tree_rows(known, lines, cells)), first=known.title)
+    return TableBlock(tuple(above), lifted(tree_rows(known, lines, cells)), first=known.title)
 
 
 def _has_loss(one: Quantity | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.report.blocks import Block, Row, Table, heads, texts
+from popmodel.report.blocks import Block, TableBlock, TableRow, heads, texts
 from popmodel.report.splits import name as split_name
 from popmodel.report.splits import varied
 from popmodel.report.views import Document
@@ -52,9 +52,9 @@ def choices(document: Document) -> list[Block]:
             "-" if one["rank_correlation"] is None else f"{one['rank_correlation']:+.2f}",
             *(_loss(losses.get(name)) for name in usual),
         ]
-        rows.append(Row(" ".join([str(one["cores"]), *told]), texts(cells)))
+        rows.append(TableRow(" ".join([str(one["cores"]), *told]), texts(cells)))
     names = (*_HEADS, *(_DEFAULTS[name] for name in usual))
-    return [Table(heads(names), tuple(rows), first="cores")]
+    return [TableBlock(heads(names), tuple(rows), first="cores")]
 
 
 def _loss(value: float | None) -> str:

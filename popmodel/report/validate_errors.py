@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.report.blocks import Block, Row, Table, heads, texts
+from popmodel.report.blocks import Block, TableBlock, TableRow, heads, texts
 from popmodel.report.figures import percent
 from popmodel.report.views import Document
 from popmodel.validation.training import BOUNDARY
@@ -38,10 +38,10 @@ _NAMES = {
 def region_errors(document: Document) -> list[Block]:
     """Errors of the runtime by region; nothing where a single split says it all."""
     rows = [
-        Row(label, texts(_errors(part["runtime"], 100.0)), depth)
+        TableRow(label, texts(_errors(part["runtime"], 100.0)), depth)
         for label, depth, part in regions(document)
     ]
-    return [Table(heads(_HEADS), tuple(rows), first="runtime, %")] if rows else []
+    return [TableBlock(heads(_HEADS), tuple(rows), first="runtime, %")] if rows else []
 
 
 def regions(document: Document) -> list[tuple[str, int, Errors]]:
@@ -96,10 +96,10 @@ def beside(document: Document) -> list[Block]:
     for one in found["errors"]:
         cells = [_number(one[name], 100.0) for name in ("median_error", "largest_error")]
         cells += [f"{100 * one['bias']:+.1f}", "-" if one["mase"] is None else f"{one['mase']:.2f}"]
-        rows.append(Row(_NAMES[one["name"]], texts(cells)))
+        rows.append(TableRow(_NAMES[one["name"]], texts(cells)))
     seen = "from the runs of the fit" if found["declared"] else "each test from all others"
     return [
-        Table(
+        TableBlock(
             heads(("median", "largest", "bias", "MASE")),
             tuple(rows),
             title=f"extrapolated, %: {seen}",
@@ -115,6 +115,8 @@ def metric_errors(document: Document, families: Sequence[str]) -> list[Block]:
         if not mine:
             continue
         known = load_families()[family]
-        rows = [Row(known.metrics[one["metric"]].name, texts(_errors(one, 1.0))) for one in mine]
-        found.append(Table(heads(_HEADS), tuple(rows), title=f"{known.title}, points"))
+        rows = [
+            TableRow(known.metrics[one["metric"]].name, texts(_errors(one, 1.0))) for one in mine
+        ]
+        found.append(TableBlock(heads(_HEADS), tuple(rows), title=f"{known.title}, points"))
     return found

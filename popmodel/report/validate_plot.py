@@ -9,7 +9,7 @@ from typing import Any
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.terms import FAMILY
 from popmodel.report.figures import ticks
-from popmodel.report.pictures import Axis, Chart, Charts, Curve, Mark, Picture, Spot
+from popmodel.report.pictures import Chart, Charts, Mark, Picture, PictureAxis, PictureCurve, Spot
 from popmodel.report.splits import described, varied
 from popmodel.report.uncertainty import INCLUDED
 from popmodel.report.views import Document
@@ -75,9 +75,9 @@ def _runtimes(splits: Sequence[Split]) -> Chart:
     return Chart(
         "runtime",
         "Runtime",
-        Axis("measured, s", low, high, marks),
-        Axis("predicted, s", low, high, marks),
-        (Curve(((low, low), (high, high)), exact=True),),
+        PictureAxis("measured, s", low, high, marks),
+        PictureAxis("predicted, s", low, high, marks),
+        (PictureCurve(((low, low), (high, high)), exact=True),),
         _ordered(spots),
     )
 
@@ -99,9 +99,9 @@ def _ratios(splits: Sequence[Split]) -> Chart:
     return Chart(
         "ratio",
         "Predicted over measured runtime: above 1 the prediction is too long",
-        Axis("measured, s", left, right, _log_ticks(left, right)),
-        Axis("ratio", low, high, tuple((tick, f"{tick:g}") for tick in ticks(low, high))),
-        (Curve(((left, 1.0), (right, 1.0)), exact=True),),
+        PictureAxis("measured, s", left, right, _log_ticks(left, right)),
+        PictureAxis("ratio", low, high, tuple((tick, f"{tick:g}") for tick in ticks(low, high))),
+        (PictureCurve(((left, 1.0), (right, 1.0)), exact=True),),
         _ordered(spots),
     )
 
@@ -128,9 +128,9 @@ def _efficiencies(splits: Sequence[Split]) -> Chart:
     return Chart(
         "efficiency",
         f"Efficiencies, {load_families()[FAMILY].title}",
-        Axis("measured, %", low, high, marks),
-        Axis("predicted, %", low, high, marks),
-        (Curve(((low, low), (high, high)), exact=True),),
+        PictureAxis("measured, %", low, high, marks),
+        PictureAxis("predicted, %", low, high, marks),
+        (PictureCurve(((low, low), (high, high)), exact=True),),
         _ordered(spots),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.efficiency.terms import TERMS
-from popmodel.report.blocks import Block, Brief, Fit, Row, Table, heads, texts
+from popmodel.report.blocks import Block, Brief, FitBlock, TableBlock, TableRow, heads, texts
 from popmodel.report.splits import described, varied
 from popmodel.report.views import Document
 
@@ -25,17 +25,17 @@ def terms(document: Document) -> list[Block]:
     for number in range(len(splits), 0, -1):
         groups = (splits[first : first + number] for first in range(0, len(splits), number))
         forms.append(tuple((beside(group),) for group in groups))
-    every = Fit(tuple(forms))
+    every = FitBlock(tuple(forms))
     if len(splits) == 1 or not document["by_term"]:
         return [every]
     found = errors(document["by_term"])
     return [Brief(((every,), (found,)), ((found,),))]
 
 
-def errors(found: Sequence[Mapping[str, Any]]) -> Table:
+def errors(found: Sequence[Mapping[str, Any]]) -> TableBlock:
     """How large the errors of each term are, over all tests."""
     rows = [
-        Row(
+        TableRow(
             _LABELS[one["term"]],
             texts(
                 [
@@ -48,10 +48,10 @@ def errors(found: Sequence[Mapping[str, Any]]) -> Table:
         )
         for one in found
     ]
-    return Table(heads(("splits", "median", "largest", "bias")), tuple(rows), first="time")
+    return TableBlock(heads(("splits", "median", "largest", "bias")), tuple(rows), first="time")
 
 
-def beside(splits: Sequence[Split]) -> Table:
+def beside(splits: Sequence[Split]) -> TableBlock:
     """The terms of some splits beside each other."""
     columns = [name for name in _COLUMNS if name != "90 %" or len(splits) == 1]
     differing = varied(splits)
@@ -62,11 +62,13 @@ def beside(splits: Sequence[Split]) -> Table:
     )
     by_name = [{one["term"]: one for one in split["terms"]} for split in splits]
     rows = tuple(
-        Row(label, texts(_cell(one.get(name), column) for one in by_name for column in columns))
+        TableRow(
+            label, texts(_cell(one.get(name), column) for one in by_name for column in columns)
+        )
         for name, label in _LABELS.items()
         if any(name in one for one in by_name)
     )
-    return Table(heads, rows, first="time, s")
+    return TableBlock(heads, rows, first="time, s")
 
 
 def _cell(one: Mapping[str, Any] | None, column: str) -> str:

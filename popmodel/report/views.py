@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from popmodel.report.blocks import Command, Note, Section
+from popmodel.report.blocks import CommandBlock, NoteBlock, Section
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class Views:
 def footer(document: Document) -> list[Section]:
     """Version, host and time, and the command as it can be pasted."""
     stamp = document["provenance"]
-    by = Note(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}")
-    return [(by, Command((pasteable(stamp["command"]),)))]
+    by = NoteBlock(f"popmodel {stamp['popmodel']} on {stamp['host']}, {stamp['time']}")
+    return [(by, CommandBlock((pasteable(stamp["command"]),)))]
 
 
 def pasteable(command: str) -> str:

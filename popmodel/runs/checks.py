@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from statistics import median
 
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.units import format_time, plural
 
 _DIGITS = 6
@@ -19,18 +19,18 @@ _OTHER_SIZE = 2.5
 
 
 def checked(
-    runs: Sequence[Measurement], settled: Collection[str] = ()
-) -> tuple[tuple[Measurement, ...], tuple[str, ...]]:
+    runs: Sequence[MeasuredRow], settled: Collection[str] = ()
+) -> tuple[tuple[MeasuredRow, ...], tuple[str, ...]]:
     """Take every run once, and say what is doubtful about them as a whole, a sentence each.
 
     A run whose runtime has so many digits that no second measurement would give the same is a copy.
     Equal rows of one table with fewer are repeats: a clock that is read in tenths of a second gives
     the same for many.
     """
-    kept: list[Measurement] = []
-    first: dict[str, Measurement] = {}
-    copies: list[Measurement] = []
-    equal: list[Measurement] = []
+    kept: list[MeasuredRow] = []
+    first: dict[str, MeasuredRow] = {}
+    copies: list[MeasuredRow] = []
+    equal: list[MeasuredRow] = []
     for run in runs:
         before = first.setdefault(run.digest, run)
         traced = before.window is not None and run.window is not None
@@ -65,7 +65,7 @@ def _digits(value: float) -> int:
     return len(re.sub(r"e.*|\.", "", repr(value)).strip("0"))
 
 
-def _disturbed(runs: Sequence[Measurement]) -> Iterable[str]:
+def _disturbed(runs: Sequence[MeasuredRow]) -> Iterable[str]:
     disturbed = [run for run in runs if run.disturbed]
     if disturbed:
         most = max((run.waited or 0.0) for run in disturbed)
@@ -76,9 +76,9 @@ def _disturbed(runs: Sequence[Measurement]) -> Iterable[str]:
         )
 
 
-def _units(runs: Sequence[Measurement]) -> list[str]:
+def _units(runs: Sequence[MeasuredRow]) -> list[str]:
     """Runs of one configuration that take times of another unit in another file."""
-    by_file: dict[tuple[object, ...], dict[str, list[Measurement]]] = defaultdict(dict)
+    by_file: dict[tuple[object, ...], dict[str, list[MeasuredRow]]] = defaultdict(dict)
     for run in runs:
         by_file[run.configuration].setdefault(run.source, []).append(run)
     for files in by_file.values():
@@ -94,9 +94,9 @@ def _units(runs: Sequence[Measurement]) -> list[str]:
     return []
 
 
-def _sizes(runs: Sequence[Measurement]) -> list[str]:
+def _sizes(runs: Sequence[MeasuredRow]) -> list[str]:
     """Runs of one configuration, as far as is said, that did not do the same."""
-    by_configuration: dict[tuple[object, ...], list[Measurement]] = defaultdict(list)
+    by_configuration: dict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
     for run in runs:
         by_configuration[run.configuration].append(run)
     ordered = [sorted(same, key=lambda run: run.runtime) for same in by_configuration.values()]
@@ -113,7 +113,7 @@ def _sizes(runs: Sequence[Measurement]) -> list[str]:
     ]
 
 
-def _gaps(runs: Sequence[Measurement], settled: Collection[str]) -> Iterable[str]:
+def _gaps(runs: Sequence[MeasuredRow], settled: Collection[str]) -> Iterable[str]:
     """Parameters that files know of some runs and others leave open."""
     files = list(dict.fromkeys(run.source for run in runs))
     for name in dict.fromkeys(name for run in runs for name in run.parameters):

@@ -25,7 +25,7 @@ from popmodel.runs.table import (
 if TYPE_CHECKING:
     from _csv import Reader
 
-    from popmodel.runs.measurement import Measurement
+    from popmodel.runs.measurement import MeasuredRow
 
 
 def read_csv(
@@ -71,7 +71,7 @@ def _rows(lines: Reader, heads: Sequence[str], path: str) -> Iterator[Row]:
 
 
 def write_csv(
-    runs: Sequence[Measurement],
+    runs: Sequence[MeasuredRow],
     provenance: Mapping[str, Any],  # noqa: ARG001 (a table has no place for it)
 ) -> tuple[str, tuple[str, ...]]:
     """Runs as CSV: sizes and runtime, parameters, how they were made, metrics, quantities."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from popmodel.documents import read_shape, read_text
 from popmodel.errors import UsageError
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import (
     COLUMNS,
     Place,
@@ -28,7 +28,17 @@ from popmodel.runs.table import (
     values_of,
     whole,
 )
-from popmodel.shapes import Items, Named, OneOf, Plain, Real, Table, Text, Whole, record
+from popmodel.shapes import (
+    Items,
+    NamedShape,
+    OneOf,
+    Plain,
+    Real,
+    TableShape,
+    Text,
+    WholeShape,
+    record,
+)
 from popmodel.values import cut
 
 ROOT = "<root>"
@@ -59,14 +69,14 @@ _TEXT_HINT = "its sections are PARAMETER, POINTS, REGION, METRIC and DATA, one l
 _LINE_HINT = 'a line is {"params": {"p": 4}, "metric": "runtime", "value": 1.5}'
 
 
-def _open(**keys: Any) -> Table:
+def _open(**keys: Any) -> TableShape:
     """Shape of an object that has some keys, whatever else is in it."""
-    return Table(keys, tuple(keys), others=Plain())
+    return TableShape(keys, tuple(keys), others=Plain())
 
 
-_LINE = Table(
+_LINE = TableShape(
     {
-        "params": Named(OneOf("a number or text", Real(), Text())),
+        "params": NamedShape(OneOf("a number or text", Real(), Text())),
         "value": OneOf("a number, or a list of numbers", Items(Real(), 1), Real()),
         "callpath": Text(),
         "metric": Text(),
@@ -74,17 +84,24 @@ _LINE = Table(
     ("params", "value"),
     others=Plain(),
 )
-_AT_POINT = Table({"point": Items(Real(), 1), "values": Items(Real(), 1)}, ("point", "values"))
-_DOCUMENT = _open(parameters=Items(Text(), 1), measurements=Named(Named(Items(_AT_POINT))))
-_NUMBERED = Items(_open(id=Whole(), name=Text()))
-_PAIRS = Items(record({"parameter_id": Whole(), "parameter_value": Real()}))
+_AT_POINT = TableShape({"point": Items(Real(), 1), "values": Items(Real(), 1)}, ("point", "values"))
+_DOCUMENT = _open(
+    parameters=Items(Text(), 1), measurements=NamedShape(NamedShape(Items(_AT_POINT)))
+)
+_NUMBERED = Items(_open(id=WholeShape(), name=Text()))
+_PAIRS = Items(record({"parameter_id": WholeShape(), "parameter_value": Real()}))
 _BY_NUMBERS = _open(
     parameters=_NUMBERED,
     metrics=_NUMBERED,
     callpaths=_NUMBERED,
-    coordinates=Items(_open(id=Whole(), parameter_value_pairs=_PAIRS)),
+    coordinates=Items(_open(id=WholeShape(), parameter_value_pairs=_PAIRS)),
     measurements=Items(
-        _open(callpath_id=Whole(), coordinate_id=Whole(), metric_id=Whole(), value=Real())
+        _open(
+            callpath_id=WholeShape(),
+            coordinate_id=WholeShape(),
+            metric_id=WholeShape(),
+            value=Real(),
+        )
     ),
 )
 
@@ -348,7 +365,7 @@ def _rows(values: Sequence[Value], runtime: str) -> tuple[list[Row], list[str]]:
     return rows, list(unfit)
 
 
-def write_lines(runs: Sequence[Measurement], _: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+def write_lines(runs: Sequence[MeasuredRow], _: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """Runs as JSON lines, a value each."""
     names = _parameters(runs)
     lines = (
@@ -367,7 +384,7 @@ def write_lines(runs: Sequence[Measurement], _: Mapping[str, Any]) -> tuple[str,
 
 
 def write_extrap_json(
-    runs: Sequence[Measurement], _: Mapping[str, Any]
+    runs: Sequence[MeasuredRow], _: Mapping[str, Any]
 ) -> tuple[str, tuple[str, ...]]:
     """Runs as a document of the present kind."""
     names = _parameters(runs)
@@ -380,7 +397,7 @@ def write_extrap_json(
     return f"{json.dumps(document, indent=2, allow_nan=False)}\n", notes
 
 
-def write_text(runs: Sequence[Measurement], _: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+def write_text(runs: Sequence[MeasuredRow], _: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """Runs as text."""
     names = _parameters(runs)
     for name in names:
@@ -404,12 +421,12 @@ def write_text(runs: Sequence[Measurement], _: Mapping[str, Any]) -> tuple[str, 
     return "\n".join([*lines, ""]), notes
 
 
-def _measured(run: Measurement) -> dict[str, float]:
+def _measured(run: MeasuredRow) -> dict[str, float]:
     """What was measured of a run: the runtime, then all else."""
     return {"runtime": run.runtime, **values_of(run)}
 
 
-def _parameters(runs: Sequence[Measurement]) -> tuple[str, ...]:
+def _parameters(runs: Sequence[MeasuredRow]) -> tuple[str, ...]:
     """Parameters of points in Extra-P, which are the same at all points."""
     names = tuple(dict.fromkeys(name for run in runs for name in run.parameters))
     for name in names:
@@ -422,13 +439,13 @@ def _parameters(runs: Sequence[Measurement]) -> tuple[str, ...]:
     return (*COLUMNS[:2], *names)
 
 
-def _point(run: Measurement, names: Sequence[str]) -> tuple[float, ...]:
+def _point(run: MeasuredRow, names: Sequence[str]) -> tuple[float, ...]:
     known = {"processes": run.processes, "threads": run.threads, **run.parameters}
     return tuple(whole(known[name]) for name in names)
 
 
 def _by_metric(
-    runs: Sequence[Measurement], names: Sequence[str]
+    runs: Sequence[MeasuredRow], names: Sequence[str]
 ) -> tuple[dict[str, dict[tuple[float, ...], list[float]]], tuple[str, ...]]:
     """Values by metric and point, of metrics that all runs have, and a note on the others."""
     measured = [_measured(run) for run in runs]

@@ -15,7 +15,7 @@ from popmodel.runs.extrap_files import (
     write_text,
 )
 from popmodel.runs.json_files import SCHEMA, read_json, read_json_lines, write_json
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.sacct_files import is_sacct, read_sacct
 from popmodel.runs.table import RunTimes, TableError
 
@@ -44,20 +44,20 @@ SUFFIXES = tuple(_READERS)
 """Of the files that hold tables of runs."""
 
 
-class Form(NamedTuple):
+class FileForm(NamedTuple):
     """A format in which tables of runs are written."""
 
     name: str  # For people
     # From runs and the provenance of the file to its text, and notes on what it does not hold.
-    write: Callable[[Sequence[Measurement], Mapping[str, Any]], tuple[str, tuple[str, ...]]]
+    write: Callable[[Sequence[MeasuredRow], Mapping[str, Any]], tuple[str, tuple[str, ...]]]
 
 
-FORMATS: Mapping[str, Form] = {
-    ".csv": Form("CSV", write_csv),
-    ".extrap.json": Form("Extra-P JSON", write_extrap_json),
-    ".json": Form(SCHEMA, write_json),
-    ".jsonl": Form("Extra-P JSON lines", write_lines),
-    ".txt": Form("Extra-P text", write_text),
+FORMATS: Mapping[str, FileForm] = {
+    ".csv": FileForm("CSV", write_csv),
+    ".extrap.json": FileForm("Extra-P JSON", write_extrap_json),
+    ".json": FileForm(SCHEMA, write_json),
+    ".jsonl": FileForm("Extra-P JSON lines", write_lines),
+    ".txt": FileForm("Extra-P text", write_text),
 }
 """By the suffix of the file; the first that fits."""
 
@@ -78,7 +78,7 @@ def read_file(
     return _READERS[suffix](path, parameters, said)
 
 
-def form_of(path: str | os.PathLike[str]) -> Form | None:
+def form_of(path: str | os.PathLike[str]) -> FileForm | None:
     """The format of tables of runs that the name of a file asks for; None if it asks for none."""
     name = os.fspath(path).lower()
     if name.endswith(_TRACES):

@@ -9,12 +9,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from popmodel.documents import Kind, parse_json, read_text
-from popmodel.efficiency.observables import Observables, Region
+from popmodel.documents import DocumentKind, parse_json, read_text
+from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.errors import PopmodelError
 from popmodel.plain import document
 from popmodel.runs.extrap_files import from_document, from_lines, is_extrap, runs_of
-from popmodel.runs.measurement import Measurement, from_observables, require_plausible
+from popmodel.runs.measurement import MeasuredRow, from_observables, require_plausible
 from popmodel.runs.table import (
     AGGREGATE,
     COLUMNS,
@@ -30,30 +30,30 @@ from popmodel.runs.table import (
 from popmodel.shapes import (
     Flag,
     Items,
-    Named,
+    NamedShape,
     Optional,
     Plain,
     Real,
     Shape,
     ShapeError,
-    Table,
+    TableShape,
     Text,
-    Whole,
+    WholeShape,
 )
-from popmodel.trace.focus import Focus
+from popmodel.trace.focus import TraceFocus
 from popmodel.trace.foreign import HEAD, foreign_file
 
 SCHEMA = "popmodel/runs/1"
 """Schema of the documents of runs that popmodel writes."""
 _NS = 1e9
 _TIME = Real(least=0)
-_WINDOW = Table(
+_WINDOW = TableShape(
     {
         "begin": Real(),
         "end": Real(),
-        "left_out": Table(dict.fromkeys(("before", "between", "after"), _TIME)),
+        "left_out": TableShape(dict.fromkeys(("before", "between", "after"), _TIME)),
         "region": Optional(Text()),
-        "occurrences": Whole(0),
+        "occurrences": WholeShape(0),
         "why": Text(),
     },
     ("begin", "end", "left_out", "region", "occurrences", "why"),
@@ -64,19 +64,22 @@ _OF_TRACES: dict[str, Shape] = {
     "window": Optional(_WINDOW),
     "disturbed": Flag(),
 }
-_ROW = Table(
+_ROW = TableShape(
     {
-        "parameters": Named(Plain()),
-        "metrics": Named(Plain()),
-        AGGREGATE: Named(Plain()),
+        "parameters": NamedShape(Plain()),
+        "metrics": NamedShape(Plain()),
+        AGGREGATE: NamedShape(Plain()),
         "source": Text(),
         **_OF_TRACES,
     },
     others=Plain(),
 )
 _HINT = 'a list of runs: [{"processes": 4, "threads": 2, "runtime": 1.5}, ...]'
-RUNS = Kind(
-    SCHEMA, "document of runs", Table({"runs": Items(Plain(), 1)}, ("runs",), others=Plain()), _HINT
+RUNS = DocumentKind(
+    SCHEMA,
+    "document of runs",
+    TableShape({"runs": Items(Plain(), 1)}, ("runs",), others=Plain()),
+    _HINT,
 )
 """Documents of runs, as ``popmodel convert`` writes them."""
 _ALWAYS = ("useful", "omp_useful", "in_mpi", "serial_useful", "in_openmp", "serial_mpi")
@@ -85,15 +88,19 @@ _SCALARS = (
     *("idle_serial", "idle_imbalance", "idle_scheduling"),
     *("openmp_imbalance", "openmp_synchronisation", "openmp_scheduling", "openmp_mpi"),
 )
-_REGION = Table(
-    {**{each.name: Real() for each in fields(Region)}, "name": Text(), "count": Whole(0)},
+_REGION = TableShape(
+    {
+        **{each.name: Real() for each in fields(RegionObservables)},
+        "name": Text(),
+        "count": WholeShape(0),
+    },
     ("name", "count", "wall", "parallel_efficiency", "load_balance", "cost"),
 )
-_OBSERVABLES = Table(
+_OBSERVABLES = TableShape(
     {
         "runtime": Real(above=0),
-        "threads": Items(Whole(1), 1),
-        "node": Items(Whole(0), 1),
+        "threads": Items(WholeShape(1), 1),
+        "node": Items(WholeShape(0), 1),
         **dict.fromkeys(_ALWAYS, Items(_TIME)),
         **dict.fromkeys(_OFTEN, Optional(Items(_TIME))),
         **dict.fromkeys(_SCALARS, Optional(_TIME)),
@@ -101,19 +108,19 @@ _OBSERVABLES = Table(
         "has_mpi": Flag(),
         "has_openmp": Flag(),
         "regions": Items(_REGION),
-        "absent": Named(Text()),
+        "absent": NamedShape(Text()),
     },
     ("runtime", "threads", "node", *_ALWAYS, "has_mpi", "has_openmp"),
 )
-_RUN = Table(
+_RUN = TableShape(
     {"trace": Text(), **_OF_TRACES, "waited": Real(least=0), "observables": _OBSERVABLES},
     ("trace", "observables"),
     others=Plain(),
 )
-METRICS = Kind(
+METRICS = DocumentKind(
     "popmodel/metrics/1",
     "document of metrics",
-    Table({"runs": Items(_RUN, 1)}, ("runs",), others=Plain()),
+    TableShape({"runs": Items(_RUN, 1)}, ("runs",), others=Plain()),
     "popmodel metrics TRACE... -o metrics.json writes one",
 )
 """What ``popmodel metrics --format json`` writes."""
@@ -219,7 +226,7 @@ def _facts(read: Mapping[str, Any]) -> dict[str, Any]:
     return facts | ({"disturbed": True} if read.get("disturbed") else {})
 
 
-def _window(table: Mapping[str, Any] | None) -> Focus | None:
+def _window(table: Mapping[str, Any] | None) -> TraceFocus | None:
     """The part of a trace that a document names, in nanoseconds."""
     if table is None:
         return None
@@ -231,7 +238,7 @@ def _window(table: Mapping[str, Any] | None) -> Focus | None:
             *(left["before"], left["after"], left["between"]),
         )
     )
-    return Focus(
+    return TraceFocus(
         begin,
         end,
         before,
@@ -260,9 +267,9 @@ def _of_metrics(
     return RunTimes(place.path, runs, tuple(values), ())
 
 
-def _analysed(run: Mapping[str, Any], place: Place, values: Mapping[str, float]) -> Measurement:
+def _analysed(run: Mapping[str, Any], place: Place, values: Mapping[str, float]) -> MeasuredRow:
     seen = dict(run["observables"])
-    seen["regions"] = tuple(Region(**each) for each in seen.get("regions", ()))
+    seen["regions"] = tuple(RegionObservables(**each) for each in seen.get("regions", ()))
     facts = _facts(run)
     try:
         measured = from_observables(
@@ -282,7 +289,7 @@ def _analysed(run: Mapping[str, Any], place: Place, values: Mapping[str, float])
 
 
 def write_json(
-    runs: Sequence[Measurement], provenance: Mapping[str, Any]
+    runs: Sequence[MeasuredRow], provenance: Mapping[str, Any]
 ) -> tuple[str, tuple[str, ...]]:
     """Runs as a document, schema `SCHEMA`."""
     rows = [

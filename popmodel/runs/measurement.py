@@ -8,16 +8,16 @@ from dataclasses import field
 from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.measure import Run
+from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables
 from popmodel.errors import FileError, PopmodelError
 from popmodel.shapes import MOST_EFFICIENCY
-from popmodel.trace.focus import Focus
+from popmodel.trace.focus import TraceFocus
 from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Measurement:
+class MeasuredRow:
     """One run as measured."""
 
     source: str  # File that it comes from
@@ -27,7 +27,9 @@ class Measurement:
     runtime: float  # Seconds
     # By family and metric id; empty if only the runtime is known.
     metrics: Mapping[str, Mapping[str, float]]
-    window: Focus | None = None  # What of a trace was measured; None of a run time from a table
+    window: TraceFocus | None = (
+        None  # What of a trace was measured; None of a run time from a table
+    )
     caveats: tuple[str, ...] = ()  # What has to be known before the numbers are read
     # Whether threads had no CPU of their own: more of them than CPUs, or `waited` above
     # `popmodel.efficiency.evidence.WAITED`.
@@ -77,7 +79,7 @@ class Measurement:
         return {"source": self.source, "caveats": self.caveats, "window": self.window}
 
 
-def from_run(run: Run, parameters: Mapping[str, float] | None = None) -> Measurement:
+def from_run(run: MeasuredRun, parameters: Mapping[str, float] | None = None) -> MeasuredRow:
     """Evaluate all families for a traced run."""
     return from_observables(
         run.trace,
@@ -101,12 +103,12 @@ def require_plausible(metrics: Mapping[str, Mapping[str, float]]) -> None:
 def from_observables(
     source: str,
     observed: Observables,
-    window: Focus | None,
+    window: TraceFocus | None,
     caveats: tuple[str, ...],
     disturbed: bool,
     parameters: Mapping[str, float],
     waited: float | None = None,
-) -> Measurement:
+) -> MeasuredRow:
     """Evaluate all families for what was observed of a run; raises as `from_run`."""
     threads = sorted(set(observed.threads.tolist()))
     if len(threads) > 1:
@@ -120,7 +122,7 @@ def from_observables(
         name: family.evaluate(aggregates, observed.absent).values
         for name, family in load_families().items()
     }
-    return Measurement(
+    return MeasuredRow(
         source,
         len(observed.threads),
         int(threads[0]),

@@ -28,7 +28,7 @@ from popmodel.trace.focus import focused
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.locks import WithoutWaits
-from popmodel.trace.part import PROGRAM, Part
+from popmodel.trace.part import PROGRAM, TracePart
 from popmodel.trace.pieces import spread
 from popmodel.trace.tables import part_of
 
@@ -94,7 +94,7 @@ _SHOWN = 3
 _KEY = ["kind", "where", "position"]
 
 
-def sites_of(trace: Trace, part: Part = PROGRAM) -> pandas.DataFrame:
+def sites_of(trace: Trace, part: TracePart = PROGRAM) -> pandas.DataFrame:
     """Return the table of sites of a traced run, a row for each site and group of processes.
 
     Processes that pass the same sites (of 1 % of the time or more) are a group. Sites are in the

@@ -14,7 +14,7 @@ from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.evidence import WAITED
 from popmodel.efficiency.hierarchy import IdentityError, load_families
 from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
-from popmodel.runs.measurement import Measurement, require_plausible
+from popmodel.runs.measurement import MeasuredRow, require_plausible
 from popmodel.shapes import Real, shown
 from popmodel.units import TIME_UNITS
 from popmodel.values import dataclass
@@ -83,7 +83,7 @@ class Row:
     place: Place  # Where it stands
     # Its cells by what stands above them: text, or numbers. An empty text or None is nothing.
     values: Mapping[str, Any]
-    facts: Mapping[str, Any] = field(default_factory=dict)  # Other fields of the `Measurement`
+    facts: Mapping[str, Any] = field(default_factory=dict)  # Other fields of the `MeasuredRow`
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class RunTimes:
 
     path: str  # The file
     # One per row; rows of the same size and parameters are repeats of a run.
-    runs: tuple[Measurement, ...]
+    runs: tuple[MeasuredRow, ...]
     parameters: tuple[str, ...]  # Columns that set parameters of the application
     ignored: tuple[str, ...]  # Columns that have no meaning here
     notes: tuple[str, ...] = ()  # What had to be assumed or was left out, one line each
@@ -365,7 +365,7 @@ def _check_units(column: Column, cells: Sequence[tuple[Place, Any]]) -> None:
             )
 
 
-def _measurement(columns: Sequence[Column], row: Row) -> Measurement:
+def _measurement(columns: Sequence[Column], row: Row) -> MeasuredRow:
     numbers: dict[str, dict[str, float]] = {}
     metrics: dict[str, dict[str, float]] = {}
     binding = ""
@@ -395,7 +395,7 @@ def _measurement(columns: Sequence[Column], row: Row) -> Measurement:
         **amounts,
     }
     nodes, waited = numbers.get("nodes", {}).get("nodes"), numbers.get("waited", {}).get("waited")
-    run = Measurement(
+    run = MeasuredRow(
         row.place.path,
         processes,
         threads,
@@ -456,7 +456,7 @@ def _with_computed(
     return {name: values for name, values in every.items() if values}
 
 
-def row_of(run: Measurement) -> dict[str, Any]:
+def row_of(run: MeasuredRow) -> dict[str, Any]:
     """What is known of a run by what stands above the columns of a table."""
     return {
         "processes": run.processes,
@@ -468,7 +468,7 @@ def row_of(run: Measurement) -> dict[str, Any]:
     }
 
 
-def runs_frame(runs: Sequence[Measurement]) -> pandas.DataFrame:
+def runs_frame(runs: Sequence[MeasuredRow]) -> pandas.DataFrame:
     """Return runs as a table, a row each, with the columns of CSV (``popmodel docs runs``).
 
     Besides these ``place`` (file and line), ``digest`` (equal of copies), ``repeat`` (0 for the
@@ -485,12 +485,12 @@ def runs_frame(runs: Sequence[Measurement]) -> pandas.DataFrame:
     return pandas.DataFrame(rows)
 
 
-def facts_of(run: Measurement) -> dict[str, Any]:
+def facts_of(run: MeasuredRow) -> dict[str, Any]:
     """How a run was made, as far as that is known."""
     return {name: fact for name in FACTS if (fact := getattr(run, name)) not in (None, "")}
 
 
-def values_of(run: Measurement) -> dict[str, float]:
+def values_of(run: MeasuredRow) -> dict[str, float]:
     """Metrics of the main family, those that do not follow from quantities, and the quantities."""
     amounts = {name: value for name, value in run.aggregates.items() if name not in COLUMNS}
     follow = computed(run.aggregates) if amounts else {}

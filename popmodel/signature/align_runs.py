@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from popmodel.signature.block_distribution import Dealt
     from popmodel.signature.computing import Timing
-    from popmodel.signature.outline import Calls, Outline, Team
+    from popmodel.signature.outline import Outline, OutlineCalls, OutlineTeam
     from popmodel.signature.recorded_times import Fidelity
-    from popmodel.structure.nest import Loop
+    from popmodel.structure.nest import FoundLoop
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
@@ -217,7 +217,7 @@ class Run:
         spent = before[:-1] + inside[:-1]
         depth = np.zeros(len(self.sites))
 
-        def walk(nodes: Sequence[Loop | Leaf], level: int) -> None:
+        def walk(nodes: Sequence[FoundLoop | Leaf], level: int) -> None:
             for node in nodes:
                 if isinstance(node, Leaf):
                     depth[list(node.places)] = level
@@ -312,7 +312,7 @@ class AlignedRun:
     # Bytes of a process in its collectives, by place of the reference run and kind.
     received: Mapping[tuple[int, str], float]
     # By point that is a parallel region of the reference run, what threads do in it.
-    teams: Mapping[int, Team]
+    teams: Mapping[int, OutlineTeam]
     unequal: Sample | None  # How much its processes differ for good
     dealt: Dealt | None  # How its work is dealt out to them
     active: int  # Threads on the node that has the most of them
@@ -379,7 +379,7 @@ class RunTable:
         wanted = np.unique(self.site[list(places)])
         return row.sent.chosen(np.isin(self.site[row.sent.place], wanted))
 
-    def messages(self, row: AlignedRun, node: Calls) -> tuple[float, Whole]:
+    def messages(self, row: AlignedRun, node: OutlineCalls) -> tuple[float, Whole]:
         """How many messages are sent in an execution of a list, and sizes of all, B."""
         sizes = self.at(row, node.places).size
         base = len(self.at(self.rows[0], node.places).size) * row.turns(node.places, self.rows[0])

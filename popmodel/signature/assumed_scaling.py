@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.signature.names import TIME
-from popmodel.signature.outline import Calls, Meeting, Repeat, Work
+from popmodel.signature.outline import OutlineCalls, OutlineMeeting, OutlineRepeat, OutlineWork
 from popmodel.signature.toml import Noted, number
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from popmodel.signature.computing import Computing
     from popmodel.signature.outline import Node, Outline
     from popmodel.signature.recorded_times import Description
-    from popmodel.signature.scaling_lists import Grid
+    from popmodel.signature.scaling_lists import ScalingGrid
 
 
 Key = tuple[Any, ...]
@@ -27,7 +27,7 @@ Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Constant:
+class SignatureConstant:
     """A number that was found."""
 
     name: str  # In formulas
@@ -56,11 +56,11 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Amount:
+class SignatureAmount:
     """What a key of a signature says."""
 
     formula: str | int | float  # Its value
-    constants: tuple[Constant, ...] = field(default=())  # Those that it needs
+    constants: tuple[SignatureConstant, ...] = field(default=())  # Those that it needs
     note: str = ""  # Comment behind it: its origin
 
     @property
@@ -69,7 +69,7 @@ class Amount:
         return Noted(self.formula, self.note) if self.note else self.formula
 
 
-def table_of(amounts: Iterable[Amount]) -> dict[str, dict[str, Any]]:
+def table_of(amounts: Iterable[SignatureAmount]) -> dict[str, dict[str, Any]]:
     """The table ``[constants]`` of some amounts."""
     return {one.name: one.entry() for amount in amounts for one in amount.constants}
 
@@ -123,7 +123,7 @@ def let(outline: Outline, processes: int, threads: int, scaling: str) -> dict[st
     return found
 
 
-def exponents(outline: Outline) -> dict[Key, Amount]:
+def exponents(outline: Outline) -> dict[Key, SignatureAmount]:
     """Return how sure it is that work divides: exponents that what is assumed is raised to."""
     known = {"grows": "assumed: the work of a process goes with 1/P to this power"}
     if any(team is not None for team in outline.teams):
@@ -131,10 +131,10 @@ def exponents(outline: Outline) -> dict[Key, Amount]:
     if once(outline):
         known["begins"] = "assumed: what a process does once goes with 1/P to this power"
     return {
-        (name,): Amount(
+        (name,): SignatureAmount(
             name,
             (
-                Constant(
+                SignatureConstant(
                     name, 1.0, *(_ONCE if name == "begins" else _DRIFT), "1", "assumed", source
                 ),
             ),
@@ -165,25 +165,27 @@ def _is_once(point: Computing) -> bool:
 
 def amounts(
     outline: Outline, descriptions: Sequence[Description], processes: int, scaling: str
-) -> dict[Key, Amount]:
+) -> dict[Key, SignatureAmount]:
     """Return the amounts of a signature that rests on one run."""
-    found: dict[Key, Amount] = {}
+    found: dict[Key, SignatureAmount] = {}
     setup = once(outline)
     for point, one in enumerate(descriptions):
         factor = "setup" if point in setup else "work"
         found["seconds", point] = _seconds(outline, point, one, processes, factor)
     for path, node in paths(outline.body):
         match node:
-            case Repeat():
-                found["count", path] = Amount(node.count, note="trace")
-            case Meeting():
+            case OutlineRepeat():
+                found["count", path] = SignatureAmount(node.count, note="trace")
+            case OutlineMeeting():
                 found["bytes", path] = _size(node, processes, scaling)
-            case Calls() if node.moves is None:
-                found["processes", path] = Amount(processes, note="as traced; for another P scaled")
+            case OutlineCalls() if node.moves is None:
+                found["processes", path] = SignatureAmount(
+                    processes, note="as traced; for another P scaled"
+                )
                 found |= _scaled(node, path, processes, scaling)
-            case Calls():
+            case OutlineCalls():
                 found |= _sizes(node, path, outline.grid, scaling)
-            case Work():
+            case OutlineWork():
                 pass
     return found
 
@@ -194,11 +196,13 @@ def paths(
     """All nodes with where they stand."""
     for index, node in enumerate(body):
         yield (*before, index), node
-        if isinstance(node, Repeat):
+        if isinstance(node, OutlineRepeat):
             yield from paths(node.body, (*before, index))
 
 
-def _seconds(outline: Outline, point: int, one: Description, processes: int, factor: str) -> Amount:
+def _seconds(
+    outline: Outline, point: int, one: Description, processes: int, factor: str
+) -> SignatureAmount:
     team = outline.teams[point]
     label = outline.labels[point]
     rests = plural(one.executions, "execution")
@@ -210,18 +214,18 @@ def _seconds(outline: Outline, point: int, one: Description, processes: int, fac
         ends = [None if end is None else end * value / one.mean for end in (one.low, one.high)]
         low, high = ends
     if not value > 0:
-        return Amount(0)
-    constant = Constant(
+        return SignatureAmount(0)
+    constant = SignatureConstant(
         TIME + outline.names[point], value, low, high, "s", "trace", f"{source}, {rests}"
     )
-    return Amount(f"{constant.name}*{factor}", (constant,))
+    return SignatureAmount(f"{constant.name}*{factor}", (constant,))
 
 
 def _sizes(
-    node: Calls, path: tuple[int, ...], grid: Grid | None, scaling: str
-) -> dict[Key, Amount]:
+    node: OutlineCalls, path: tuple[int, ...], grid: ScalingGrid | None, scaling: str
+) -> dict[Key, SignatureAmount]:
     """Bytes of rows that hold on a grid: a side goes with the extents of the other dimensions."""
-    found: dict[Key, Amount] = {}
+    found: dict[Key, SignatureAmount] = {}
     assert node.moves is not None and grid is not None
     if scaling == "weak":
         return found
@@ -230,7 +234,9 @@ def _sizes(
         sides = [axis for axis, step in enumerate(move) if not step and grid.dims[axis] > 1]
         if isinstance(size, int) and size and sides:
             over = "".join(f"*{grid.dims[axis]}/P{axis}" for axis in sides)
-            found["bytes", (*path, *row)] = Amount(f"{size}{over}", note="assumed: surface")
+            found["bytes", (*path, *row)] = SignatureAmount(
+                f"{size}{over}", note="assumed: surface"
+            )
     return found
 
 
@@ -240,7 +246,9 @@ def row_at(rows: Sequence[dict[str, Any]], where: tuple[int, ...]) -> dict[str, 
     return row if len(where) == 1 else row_at(row["calls"], where[1:])
 
 
-def _scaled(node: Calls, path: tuple[int, ...], processes: int, scaling: str) -> dict[Key, Amount]:
+def _scaled(
+    node: OutlineCalls, path: tuple[int, ...], processes: int, scaling: str
+) -> dict[Key, SignatureAmount]:
     """What stands for a list at another number of processes: as many messages, of a surface."""
     if not node.offsets:
         return {}
@@ -248,17 +256,19 @@ def _scaled(node: Calls, path: tuple[int, ...], processes: int, scaling: str) ->
     size = number(node.bytes / node.messages)
     formula = f"{size:.12g}*({processes}/P)**(1/2)" if scaling == "strong" and size else size
     return {
-        ("scaled messages", path): Amount(messages, note="assumed: as many messages"),
-        ("scaled size", path): Amount(formula, note="assumed: surface of a plane"),
+        ("scaled messages", path): SignatureAmount(messages, note="assumed: as many messages"),
+        ("scaled size", path): SignatureAmount(formula, note="assumed: surface of a plane"),
     }
 
 
-def _size(node: Meeting, processes: int, scaling: str) -> Amount:
+def _size(node: OutlineMeeting, processes: int, scaling: str) -> SignatureAmount:
     size = number(node.bytes, 15)
     part = PARTS.get(node.op)
     if part is None or size <= SCALARS:
-        return Amount(size, note="trace")
+        return SignatureAmount(size, note="trace")
     if scaling == "weak":
-        return Amount(size, note="trace; assumed to stay with P")
+        return SignatureAmount(size, note="trace; assumed to stay with P")
     power = part.removeprefix("1/P")
-    return Amount(f"{size:.15g}*({processes}/P){power}", note=f"trace; assumed to go with {part}")
+    return SignatureAmount(
+        f"{size:.15g}*({processes}/P){power}", note=f"trace; assumed to go with {part}"
+    )

@@ -66,7 +66,7 @@ _FEWEST = 2  # processes: of two the slowest is in the middle, too
 
 
 @dataclass(frozen=True)
-class Largest:
+class LargestBlock:
     """The largest part of the work that cannot be divided."""
 
     entry: Mapping[str, Any]  # As a signature has it
@@ -98,7 +98,7 @@ def dealt(structure: Structure, parameters: Mapping[str, float]) -> Dealt | None
     return Dealt(processes, dict(parameters), spent / spent.sum(), unequal)
 
 
-def largest(runs: Sequence[Dealt | None], *, has_grid: bool) -> Largest | None:
+def largest(runs: Sequence[Dealt | None], *, has_grid: bool) -> LargestBlock | None:
     """Find the largest part of the work that cannot be divided; None if nothing speaks for one."""
     first = runs[0]
     if first is None or first.processes == 1:
@@ -133,7 +133,7 @@ def _divides(before: Dealt, now: Dealt) -> float:
     return from_block / (from_block + from_divided)
 
 
-def _told(first: Dealt, divides: float | None) -> Largest:
+def _told(first: Dealt, divides: float | None) -> LargestBlock:
     part, holder = first.most, int(np.argmax(first.parts))
     # of two blocks of a size the larger number of processes has one
     low = part * min(2 ** -(1.0 if divides is None else divides), 1 - _NOISE)
@@ -143,10 +143,12 @@ def _told(first: Dealt, divides: float | None) -> Largest:
         f"process {holder} has {100 * part:.3g} % of the work and most have less than half of "
         "that: taken for a block that more processes do not divide"
     )
-    return Largest(_entry(part, low, min(part * (1 + _NOISE), 1.0), origin, source), holder, note)
+    return LargestBlock(
+        _entry(part, low, min(part * (1 + _NOISE), 1.0), origin, source), holder, note
+    )
 
 
-def _possible(first: Dealt) -> Largest:
+def _possible(first: Dealt) -> LargestBlock:
     """Nothing is known of blocks that are smaller than the shares, but that there are some.
 
     One that is in the way comes with the next j doublings of P, after k without one, by Laplace's
@@ -160,7 +162,7 @@ def _possible(first: Dealt) -> Largest:
         "processes without a grid send unequal numbers of bytes: the largest of some blocks may be "
         "all that more processes wait for; a run on more of them would tell"
     )
-    return Largest(_entry(0.0, 0.0, high, ASSUMED, source), None, note)
+    return LargestBlock(_entry(0.0, 0.0, high, ASSUMED, source), None, note)
 
 
 def _entry(value: float, low: float, high: float, origin: str, source: str) -> dict[str, Any]:

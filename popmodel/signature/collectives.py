@@ -11,14 +11,14 @@ import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.patterns.formulas import colour
-from popmodel.signature.outline import Meeting
+from popmodel.signature.outline import OutlineMeeting
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.units import format_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.patterns.table import Table
+    from popmodel.patterns.table import PatternTable
     from popmodel.simulator import Program
     from popmodel.structure.structure import Structure
 
@@ -27,8 +27,8 @@ _ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
 def meetings(
-    structure: Structure, table: Table, place: int, which: NDArray[np.int64], name: str
-) -> tuple[tuple[Meeting, ...], tuple[str, ...]]:
+    structure: Structure, table: PatternTable, place: int, which: NDArray[np.int64], name: str
+) -> tuple[tuple[OutlineMeeting, ...], tuple[str, ...]]:
     """Return the collectives that processes call at a place, and what they do not say."""
     program = structure.program
     event = table.event[place][:, which]
@@ -36,7 +36,7 @@ def meetings(
     notes: list[str] = []
     if (program.kind[_operations(structure, event)] == Op.ARRIVE).any():
         notes.append(f"{name} does not wait: written as if it did")
-    found: list[Meeting] = []
+    found: list[OutlineMeeting] = []
     kinds = program.collectives.kind[rows]
     for kind in np.unique(kinds).tolist():
         parts = _partitions(program, rows[kinds == kind])
@@ -111,7 +111,7 @@ def _meeting(
     name: str,
     notes: list[str],
     place: int,
-) -> Meeting:
+) -> OutlineMeeting:
     """One item for collectives of one kind, in teams without a process in common."""
     many = program.collectives
     op = COLLECTIVES[int(many.kind[rows[0]])]
@@ -131,7 +131,7 @@ def _meeting(
     comm = _communicator(teams, program.processes)
     op = "barrier" if op == "init" else op
     times = -(-len(rows) // len(teams))  # every team as often
-    return Meeting(name, op, float(sizes.mean()), comm, root, times, place)
+    return OutlineMeeting(name, op, float(sizes.mean()), comm, root, times, place)
 
 
 def _members(program: Program, rows: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -223,7 +223,7 @@ def all_meet(rows: Sequence[Mapping[str, Any]], dims: Sequence[int]) -> bool:
     """Whether every message has both ends, of the same size, and every request one."""
     processes = int(np.prod(dims))
     names = _names(dims)
-    sides = _Side({}, {}), _Side({}, {})
+    sides = _CollectiveSide({}, {}), _CollectiveSide({}, {})
     opened = np.zeros(processes, dtype=np.int64)
     for row in _flat(rows):
         on = _on(row, names)
@@ -261,7 +261,7 @@ def _names(dims: Sequence[int]) -> dict[str, Any]:
     return names | {"rank": np.arange(processes, dtype=np.float64), "P": float(processes)}
 
 
-class _Side(NamedTuple):
+class _CollectiveSide(NamedTuple):
     """Ends of messages by tag: pairs of ranks, and sizes as they are written, in order."""
 
     pairs: dict[str, list[NDArray[np.int64]]]
@@ -272,7 +272,7 @@ class _Side(NamedTuple):
         self.pairs.setdefault(tag, []).append(pairs)
         self.sizes.setdefault(tag, []).append(str(row["bytes"]) if "bytes" in row else "")
 
-    def meets(self, other: _Side) -> bool:
+    def meets(self, other: _CollectiveSide) -> bool:
         """Whether the k-th message of a pair is sent and received, and as large where both say."""
         if self.pairs.keys() != other.pairs.keys():
             return False

@@ -21,7 +21,7 @@ from popmodel.model.whole import whole
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import COLLECTIVES, Op, unmodelled_calls
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class Exchanged:
+class ExchangedBytes:
     """What processes exchange by one kind of operation."""
 
     name: str  # ``messages``, or the collective
@@ -58,7 +58,7 @@ class Exchanged:
 
 
 @dataclass(frozen=True)
-class Difference:
+class OperationDifference:
     """The first operation of a process that differs."""
 
     rank: int  # The process
@@ -68,18 +68,18 @@ class Difference:
     other: str
 
 
-def exchanged(program: Program) -> tuple[Exchanged, ...]:
+def exchanged(program: Program) -> tuple[ExchangedBytes, ...]:
     """Sum up what is exchanged: messages, then collectives by name; those in use only."""
     messages, collectives = _used(program)
     found = []
     if len(messages):
         size = int(program.messages.size[messages].sum())
-        found.append(Exchanged("messages", len(messages), size))
+        found.append(ExchangedBytes("messages", len(messages), size))
     kinds = program.collectives.kind[collectives]
     volume = (program.collectives.sent + program.collectives.received)[collectives]
     for kind in np.unique(kinds).tolist():
         mine = kinds == kind
-        found.append(Exchanged(COLLECTIVES[kind], int(mine.sum()), int(volume[mine].sum())))
+        found.append(ExchangedBytes(COLLECTIVES[kind], int(mine.sum()), int(volume[mine].sum())))
     return tuple(found)
 
 
@@ -119,7 +119,7 @@ def steps(program: Program) -> NDArray[np.int64]:
     return found[np.lexsort((found[:, 2], found[:, 1], found[:, 0], row))]
 
 
-def differences(mine: Program, other: Program) -> tuple[Difference, ...]:
+def differences(mine: Program, other: Program) -> tuple[OperationDifference, ...]:
     """Return the first operation of each process that differs; empty if all are the same."""
     one, two = steps(mine), steps(other)
     found = []
@@ -130,7 +130,9 @@ def differences(mine: Program, other: Program) -> tuple[Difference, ...]:
         unlike = np.flatnonzero((a[:both] != b[:both]).any(axis=1))
         if len(unlike) or len(a) != len(b):
             at = int(unlike[0]) if len(unlike) else both
-            found.append(Difference(rank, at + 1, _said(a[at : at + 1]), _said(b[at : at + 1])))
+            found.append(
+                OperationDifference(rank, at + 1, _said(a[at : at + 1]), _said(b[at : at + 1]))
+            )
     return tuple(found)
 
 
@@ -154,7 +156,7 @@ _NS = 1e9
 
 
 @dataclass(frozen=True)
-class Pair:
+class ComparedPair:
     """A quantity of both."""
 
     name: str  # What it is
@@ -168,17 +170,17 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ProgramAgreement:
     """What a signature and a trace have in common."""
 
-    runtime: Pair  # Of the replays on the ideal network, s
-    metrics: Mapping[str, tuple[Pair, ...]]  # Efficiencies of these replays by family
-    phases: tuple[Pair, ...]  # Computing of all processes before each call, by its name, s
+    runtime: ComparedPair  # Of the replays on the ideal network, s
+    metrics: Mapping[str, tuple[ComparedPair, ...]]  # Efficiencies of these replays by family
+    phases: tuple[ComparedPair, ...]  # Computing of all processes before each call, by its name, s
     # Messages and collectives by kind, and their bytes.
-    counts: tuple[Pair, ...]
-    bytes: tuple[Pair, ...]
+    counts: tuple[ComparedPair, ...]
+    bytes: tuple[ComparedPair, ...]
     # The first operation of each process that differs; empty where all are the same.
-    differences: tuple[Difference, ...]
+    differences: tuple[OperationDifference, ...]
     notes: tuple[str, ...]  # What the replays do not say
     caveats: tuple[str, ...]  # What of the trace neither replay contains
 
@@ -213,13 +215,13 @@ def against(
     settings: Mapping[str, float] | None = None,
     machine: Profile | None = None,
     seed: int = 0,
-) -> Agreement:
+) -> ProgramAgreement:
     """Compare a signature with a trace."""
     processes, threads = trace.processes, int(max(trace.threads))
     made = _made(signature, processes, threads, settings, machine, seed)
     traced = from_trace(trace)
     measured = (
-        analyse(trace, part=Part(from_start=True)).observables
+        analyse(trace, part=TracePart(from_start=True)).observables
         if trace.timed
         else before_replay(trace)
     )
@@ -228,8 +230,8 @@ def against(
     # where regions are, the family of MPI knows masters only, and a signature no single thread
     both = [name for name in FAMILIES[::-1] if name not in unknown][:1]
     found = differences(made.program, traced)
-    return Agreement(
-        Pair("runtime", mine.runtime, theirs.runtime),
+    return ProgramAgreement(
+        ComparedPair("runtime", mine.runtime, theirs.runtime),
         {name: _metrics(name, mine, theirs) for name in both},
         _phases(made.program, traced, same=not found),
         _pairs(made.program, traced, "count"),
@@ -282,23 +284,25 @@ def _replayed(program: Program, observed: Observables) -> Observables:
     return of_execution(observed, execution, execution)
 
 
-def _metrics(family: str, mine: Observables, theirs: Observables) -> tuple[Pair, ...]:
+def _metrics(family: str, mine: Observables, theirs: Observables) -> tuple[ComparedPair, ...]:
     one = load_families()[family]
     values = [one.evaluate(run.aggregates(), run.absent).values for run in (mine, theirs)]
     return tuple(
-        Pair(name, float(values[0][name]), float(values[1][name]))
+        ComparedPair(name, float(values[0][name]), float(values[1][name]))
         for name in values[0]
         if name in values[1]
     )
 
 
-def _pairs(mine: Program, theirs: Program, what: str) -> tuple[Pair, ...]:
+def _pairs(mine: Program, theirs: Program, what: str) -> tuple[ComparedPair, ...]:
     one = {each.name: float(getattr(each, what)) for each in exchanged(mine)}
     two = {each.name: float(getattr(each, what)) for each in exchanged(theirs)}
-    return tuple(Pair(name, one.get(name, 0.0), two.get(name, 0.0)) for name in {**two, **one})
+    return tuple(
+        ComparedPair(name, one.get(name, 0.0), two.get(name, 0.0)) for name in {**two, **one}
+    )
 
 
-def _phases(mine: Program, theirs: Program, *, same: bool) -> tuple[Pair, ...]:
+def _phases(mine: Program, theirs: Program, *, same: bool) -> tuple[ComparedPair, ...]:
     """Computing of all processes before each kind of call, and behind the last one.
 
     Where all operations are the same calls are told apart by name, else by what they do.
@@ -315,11 +319,11 @@ def _phases(mine: Program, theirs: Program, *, same: bool) -> tuple[Pair, ...]:
     ]
     rows = np.flatnonzero((before[0] > 0) | (before[1] > 0))
     found = [
-        Pair(f"before {names[row]}", float(before[0][row]), float(before[1][row]))
+        ComparedPair(f"before {names[row]}", float(before[0][row]), float(before[1][row]))
         for row in rows.tolist()
     ]
     ends = [float(program.tail.sum()) / _NS for program in (mine, theirs)]
-    return (*found, Pair("behind the last call", *ends))
+    return (*found, ComparedPair("behind the last call", *ends))
 
 
 def _kinds(program: Program) -> NDArray[np.int64]:

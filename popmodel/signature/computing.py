@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.patterns.table import Table
+    from popmodel.patterns.table import PatternTable
     from popmodel.simulator import Program
-    from popmodel.structure.events import Events
+    from popmodel.structure.events import ProgramEvents
 
 _NS = 1e9
 
@@ -104,20 +104,20 @@ class Timing:
         return cls(before, inside, after)
 
 
-def timing(events: Events) -> Timing:
+def timing(events: ProgramEvents) -> Timing:
     """Return the program's own times; calls of MPI and waiting for CPUs are no part of regions."""
     length = (events.end - events.begin).astype(np.float64) - events.in_calls - events.delayed
     inside = np.where(events.is_region, np.maximum(length, 0.0), 0.0)
     return Timing(events.before, inside, events.after)
 
 
-def own_times(program: Program, events: Events) -> Program:
+def own_times(program: Program, events: ProgramEvents) -> Program:
     """Return a program without what its threads waited for CPUs."""
     return retimed(program, events, timing(events)) if events.waited else program
 
 
 def at_place(
-    table: Table,
+    table: PatternTable,
     times: Timing,
     place: int,
     which: NDArray[np.int64],
@@ -174,7 +174,7 @@ def led(lead: Computing, here: Computing, begun: NDArray[np.bool_]) -> tuple[Com
     )
 
 
-def retimed(program: Program, events: Events, times: Timing) -> Program:
+def retimed(program: Program, events: ProgramEvents, times: Timing) -> Program:
     """Return a program whose processes compute as long as they are said to."""
     burst = np.zeros(program.operations)
     tail = np.zeros(program.sequences)

@@ -9,15 +9,15 @@ import numpy as np
 from popmodel.model.recorded import encode
 from popmodel.signature.assumed_scaling import table_of
 from popmodel.signature.names import RECORDED
-from popmodel.signature.outline import Calls, Meeting, Repeat, Work
-from popmodel.signature.toml import Item, Noted, Table, number, text_of
+from popmodel.signature.outline import OutlineCalls, OutlineMeeting, OutlineRepeat, OutlineWork
+from popmodel.signature.toml import Noted, TomlItem, TomlTable, number, text_of
 from popmodel.units import count, format_size
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from popmodel.signature.assumed_scaling import Amount, Key
+    from popmodel.signature.assumed_scaling import Key, SignatureAmount
     from popmodel.signature.outline import Node, Outline
     from popmodel.signature.recorded_times import Fidelity
 
@@ -45,25 +45,25 @@ class Draft:
     # ``(what, point)`` of ``seconds``, ``instructions``, ``persistent_cv``, ``overhead`` and
     # ``thread_imbalance``, ``("count", path)``, ``("bytes", path)`` and those of rows of calls,
     # ``("bytes", path, row)``; paths are those of nodes in the outline.
-    amounts: Mapping[Key, Amount]
+    amounts: Mapping[Key, SignatureAmount]
     processes: int  # Of the run whose spreads are kept
 
 
 def rendered(draft: Draft, outline: Outline, fidelity: Fidelity) -> str:
     """Write a signature."""
-    writer = _Writer(draft, outline, fidelity)
+    writer = _SignatureWriter(draft, outline, fidelity)
     before = [
-        Table("", {"schema": "popmodel/signature/1"}),
-        Table("app", {"name": draft.name, **draft.omitted}),
-        Table("params", draft.params),
-        Table("constants", table_of(draft.amounts.values())),
-        Table("let", draft.let),
-        Table("limits", draft.limits),
-        Table("decomp", draft.decomp),
-        Table("imbalance", draft.imbalance),
+        TomlTable("", {"schema": "popmodel/signature/1"}),
+        TomlTable("app", {"name": draft.name, **draft.omitted}),
+        TomlTable("params", draft.params),
+        TomlTable("constants", table_of(draft.amounts.values())),
+        TomlTable("let", draft.let),
+        TomlTable("limits", draft.limits),
+        TomlTable("decomp", draft.decomp),
+        TomlTable("imbalance", draft.imbalance),
     ]
     program = list(writer.items(outline.body, ()))
-    recorded = Table("recorded", writer.recorded, (_RECORDED,))
+    recorded = TomlTable("recorded", writer.recorded, (_RECORDED,))
     return text_of(draft.head, before, program, (recorded,))
 
 
@@ -73,25 +73,25 @@ _RECORDED = (
 )
 
 
-class _Writer:
+class _SignatureWriter:
     def __init__(self, draft: Draft, outline: Outline, fidelity: Fidelity) -> None:
         self.draft, self.outline, self.fidelity = draft, outline, fidelity
         self.recorded: dict[str, str] = {}
 
-    def items(self, body: Sequence[Node], path: tuple[int, ...]) -> Iterator[Item]:
+    def items(self, body: Sequence[Node], path: tuple[int, ...]) -> Iterator[TomlItem]:
         for number_, node in enumerate(body):
             yield self.item(node, (*path, number_))
 
-    def item(self, node: Node, path: tuple[int, ...]) -> Item:
+    def item(self, node: Node, path: tuple[int, ...]) -> TomlItem:
         amounts = self.draft.amounts
         match node:
-            case Repeat():
+            case OutlineRepeat():
                 entries = {"name": node.name, "count": amounts["count", path].noted}
                 entries |= _every(node)
-                return Item("loop", entries, tuple(self.items(node.body, path)))
-            case Work():
+                return TomlItem("loop", entries, tuple(self.items(node.body, path)))
+            case OutlineWork():
                 return self.work(node)
-            case Meeting():
+            case OutlineMeeting():
                 entries = {"name": node.name, "op": node.op}
                 if node.op != "barrier":
                     entries["bytes"] = amounts["bytes", path].noted
@@ -99,8 +99,8 @@ class _Writer:
                 if node.root > 0:  # also where there are fewer processes
                     is_world = node.comm == "world"
                     entries["root"] = f"min({node.root}, P - 1)" if is_world else node.root
-                return Item("collective", entries | _every(node))
-            case Calls():
+                return TomlItem("collective", entries | _every(node))
+            case OutlineCalls():
                 said = f"{count(round(node.messages))} messages, {format_size(node.bytes)} in all"
                 said += "".join(f"; bytes: {note}" for note in self.origins(path))
                 rows = [self.row(row, (*path, i)) for i, row in enumerate(node.rows)]
@@ -108,7 +108,7 @@ class _Writer:
                 limit = amounts.get(("processes", path))
                 entries |= {"processes": limit.noted} if limit else {}
                 entries |= self.scaled(node, path)
-                return Item("messages", entries | _every(node), notes=(said,))
+                return TomlItem("messages", entries | _every(node), notes=(said,))
 
     def origins(self, path: tuple[int, ...]) -> list[str]:
         """Where the sizes of the rows of a list come from."""
@@ -120,7 +120,7 @@ class _Writer:
         ]
         return [note for note in dict.fromkeys(notes) if note]
 
-    def scaled(self, node: Calls, path: tuple[int, ...]) -> dict[str, Any]:
+    def scaled(self, node: OutlineCalls, path: tuple[int, ...]) -> dict[str, Any]:
         """What stands for a list at another number of processes."""
         messages, size = (
             self.draft.amounts.get((f"scaled {what}", path)) for what in ("messages", "size")
@@ -140,11 +140,11 @@ class _Writer:
         size = self.draft.amounts.get(("bytes", path))
         return {**row, "bytes": size.formula} if size else dict(row)
 
-    def work(self, node: Work) -> Item:
+    def work(self, node: OutlineWork) -> TomlItem:
         threads = self.outline.teams[node.point]
         if threads is None:
             entries = {"name": node.name, "trip": 1, **self.times(node.point)}
-            return Item("serial", entries | self.elsewhere(node.point) | _every(node))
+            return TomlItem("serial", entries | self.elsewhere(node.point) | _every(node))
         entries = {"name": node.name, "trip": "T", **self.times(node.point)}
         entries |= self.elsewhere(node.point)
         for key, value in (
@@ -156,7 +156,7 @@ class _Writer:
                 entries[key] = number(value, _DIGITS) if law is None else law.noted
         if threads.synchronisation > 0:
             entries["synchronisation"] = number(threads.synchronisation, _DIGITS)
-        return Item("parallel", entries | _every(node))
+        return TomlItem("parallel", entries | _every(node))
 
     def elsewhere(self, point: int) -> dict[str, Any]:
         """How processes differ where there are others than those of ``by_rank``."""

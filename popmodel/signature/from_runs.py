@@ -20,10 +20,10 @@ from popmodel.signature.cross_validation import learnt_from
 from popmodel.signature.document import Draft, rendered
 from popmodel.signature.imbalance import grown, imbalance, unequal
 from popmodel.signature.laws import fitted
-from popmodel.signature.outline import Repeat, walk
+from popmodel.signature.outline import OutlineRepeat, walk
 from popmodel.signature.phase_times import instructed
 from popmodel.signature.recorded_times import Fidelity, figures
-from popmodel.signature.toml import Noted, Table, number, text_of
+from popmodel.signature.toml import Noted, TomlTable, number, text_of
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.caveats import devices
 from popmodel.trace.formats import FORMATS
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from popmodel.model.signature.program import Signature
-    from popmodel.signature.assumed_scaling import Amount, Key
+    from popmodel.signature.assumed_scaling import Key, SignatureAmount
     from popmodel.signature.outline import Outline
     from popmodel.trace import Trace
 
@@ -112,7 +112,7 @@ _NOTEWORTHY = 0.02
 
 
 @dataclass(frozen=True)
-class Extracted:
+class LearntSignature:
     """A signature, and what it rests on."""
 
     name: str  # Of the application
@@ -121,7 +121,7 @@ class Extracted:
     runs: tuple[Run, ...]
     outline: Outline  # Its program
     fidelity: Fidelity  # What of its times is kept, and what its replay gives
-    amounts: Mapping[Key, Amount]  # What was found, with where it comes from
+    amounts: Mapping[Key, SignatureAmount]  # What was found, with where it comes from
     notes: tuple[str, ...]  # What could not be known or is not as it was traced, one line each
     # Laws of several runs: what they are of, form, origin and error.
     laws: tuple[dict[str, Any], ...] = ()
@@ -134,7 +134,7 @@ class Extracted:
             "application": self.name,
             "caveats": list(self.caveats),
             "runs": [run.to_dict() for run in self.runs],
-            "loops": sum(isinstance(node, Repeat) for node in walk(self.outline.body)),
+            "loops": sum(isinstance(node, OutlineRepeat) for node in walk(self.outline.body)),
             "phases": [self._phase(point) for point in range(len(self.outline.points))],
             "constants": [
                 one.to_dict() for amount in self.amounts.values() for one in amount.constants
@@ -181,7 +181,7 @@ def signature_from(
     scaling: str = "strong",
     made: Sequence[Mapping[str, float]] = (),
     refused: Sequence[Mapping[str, float]] = (),
-) -> Extracted:
+) -> LearntSignature:
     """Find the signature of a program that was traced, and test it on runs that are left out."""
     found = _signature_of(runs, name=name, scaling=scaling, made=made, refused=refused)
 
@@ -192,7 +192,7 @@ def signature_from(
     learnt = learnt_from(found.runs, signature, found.fidelity.written.runtime, without)
     if not learnt.runs:
         return found
-    table = text_of((), (Table("learnt", learnt.entries(), (_LEARNT,)),), ())
+    table = text_of((), (TomlTable("learnt", learnt.entries(), (_LEARNT,)),), ())
     return replace(found, text=f"{found.text}\n{table}")
 
 
@@ -204,7 +204,7 @@ def _signature_of(
     made: Sequence[Mapping[str, float]] = (),
     refused: Sequence[Mapping[str, float]] = (),
     replayed: bool = True,
-) -> Extracted:
+) -> LearntSignature:
     """Find a signature; one that is not replayed may take more lines to be as its trace."""
     every, doubts = _distinct(
         _in_order([run if isinstance(run, Run) else Run(run) for run in runs])
@@ -258,7 +258,9 @@ def _signature_of(
     )
     if not replayed:
         text = rendered(draft, outline, fidelity)
-        return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws, caveats)
+        return LearntSignature(
+            called, text, every, outline, fidelity, found, tuple(notes), laws, caveats
+        )
     # what the file says is replayed, not what it was made of: lists may differ from the trace
     signature = from_text(rendered(draft, outline, fidelity))
     fidelity = replace(fidelity, written=figures(carried_out(signature, processes, threads)))
@@ -272,10 +274,14 @@ def _signature_of(
         notes.append(_beside_the_trace(fidelity))
     draft = replace(draft, head=_head(called, every, fidelity, (*caveats, *notes)))
     text = rendered(draft, outline, fidelity)
-    return Extracted(called, text, every, outline, fidelity, found, tuple(notes), laws, caveats)
+    return LearntSignature(
+        called, text, every, outline, fidelity, found, tuple(notes), laws, caveats
+    )
 
 
-def _values(let: Mapping[str, Any], found: Mapping[Key, Amount], run: Run) -> dict[str, float]:
+def _values(
+    let: Mapping[str, Any], found: Mapping[Key, SignatureAmount], run: Run
+) -> dict[str, float]:
     """Values of what ``let`` defines, with the P, T and parameters of a run."""
     values = {one.name: one.value for amount in found.values() for one in amount.constants}
     values |= run.configuration

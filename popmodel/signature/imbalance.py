@@ -16,17 +16,17 @@ import numpy as np
 from popmodel.fit.growth import growth
 from popmodel.fit.law import ASSUMED
 from popmodel.fit.samples import Sample
-from popmodel.signature.assumed_scaling import Amount, Constant
+from popmodel.signature.assumed_scaling import SignatureAmount, SignatureConstant
 from popmodel.signature.computing import timing
-from popmodel.signature.law_notes import Fitted, of_growth
+from popmodel.signature.law_notes import FittedLaws, of_growth
 from popmodel.signature.toml import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from popmodel.fit.growth import Growth
+    from popmodel.fit.growth import LawGrowth
     from popmodel.signature.assumed_scaling import Key
-    from popmodel.signature.block_distribution import Largest
+    from popmodel.signature.block_distribution import LargestBlock
     from popmodel.signature.recorded_times import Description
     from popmodel.structure.structure import Structure
 
@@ -71,7 +71,7 @@ def unequal(
 
 def grown(
     descriptions: Sequence[Description], runs: Sequence[Sample | None]
-) -> tuple[Fitted, Growth | None]:
+) -> tuple[FittedLaws, LawGrowth | None]:
     """Find how imbalance grows with the number of processes."""
     cvs = {
         point: one.persistent_cv * math.sqrt(len(one.by_rank) / (len(one.by_rank) - 1))
@@ -79,16 +79,20 @@ def grown(
         if one.by_rank and 0 < one.persistent_cv <= _MOST
     }
     if not cvs:
-        return Fitted({}, {}, (), ()), None
+        return FittedLaws({}, {}, (), ()), None
     base, known = runs[0], [one for one in runs if one is not None and one.value > 0]
     if len(known) > 1 and base in known and _is_told(base):
         return _of_several(descriptions, cvs, known, growth(known))
-    amounts: dict[Key, Amount] = {
-        ("persistent_cv", point): Amount(number(cv, _DIGITS), note="trace; its growth assumed")
+    amounts: dict[Key, SignatureAmount] = {
+        ("persistent_cv", point): SignatureAmount(
+            number(cv, _DIGITS), note="trace; its growth assumed"
+        )
         for point, cv in cvs.items()
     }
     point, cv = next(iter(cvs.items()))
-    return Fitted(amounts, {}, (), ()), growth([Sample(len(descriptions[point].by_rank), 1, cv)])
+    return FittedLaws(amounts, {}, (), ()), growth(
+        [Sample(len(descriptions[point].by_rank), 1, cv)]
+    )
 
 
 def _is_told(run: Sample | None) -> bool:
@@ -99,31 +103,31 @@ def _of_several(
     descriptions: Sequence[Description],
     cvs: Mapping[int, float],
     runs: Sequence[Sample],
-    found: Growth,
-) -> tuple[Fitted, Growth]:
+    found: LawGrowth,
+) -> tuple[FittedLaws, LawGrowth]:
     """Phases that are executed often enough follow the law of all work, as it was in the first run.
 
     What is executed once differs by chance as well, which nobody can tell from what lasts.
     """
     source = f"{found.cv.meaning} for good, all work"
-    constant = Constant(
+    constant = SignatureConstant(
         _NAME, found.cv.value, found.cv.low, found.cv.high, "1", found.cv.origin, source
     )
     base = runs[0].value
-    amounts: dict[Key, Amount] = {
-        ("persistent_cv", point): Amount(
+    amounts: dict[Key, SignatureAmount] = {
+        ("persistent_cv", point): SignatureAmount(
             f"{cv / base:.{_DIGITS}g}*{_NAME}", (constant,), f"{found.exponent.origin}: of other P"
         )
         if descriptions[point].executions > 1
-        else Amount(number(cv, _DIGITS), note="trace; executed once")
+        else SignatureAmount(number(cv, _DIGITS), note="trace; executed once")
         for point, cv in cvs.items()
     }
     notes = tuple(f"imbalance between processes: {note}" for note in found.notes)
     law = of_growth("imbalance between processes", found, len(runs))
-    return Fitted(amounts, {}, (law,), notes), found
+    return FittedLaws(amounts, {}, (law,), notes), found
 
 
-def imbalance(found: Growth | None, largest: Largest | None = None) -> dict[str, Any]:
+def imbalance(found: LawGrowth | None, largest: LargestBlock | None = None) -> dict[str, Any]:
     """Return the table ``[imbalance]`` of a signature."""
     whole = {} if largest is None else {"largest": dict(largest.entry)}
     if found is None:

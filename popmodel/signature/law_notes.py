@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.fit.samples import END, UNKNOWN_ERROR
-from popmodel.signature.assumed_scaling import Constant
+from popmodel.signature.assumed_scaling import SignatureConstant
 from popmodel.signature.toml import Noted
 from popmodel.values import dataclass
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from popmodel.fit.counts import Count
-    from popmodel.fit.growth import Growth
+    from popmodel.fit.growth import LawGrowth
     from popmodel.fit.law import Constant as Number
     from popmodel.fit.law import Law
     from popmodel.fit.threads import Saturation
-    from popmodel.signature.assumed_scaling import Amount, Key
+    from popmodel.signature.assumed_scaling import Key, SignatureAmount
 
 
 @dataclass(frozen=True)
-class Factor:
+class LawFactor:
     """A factor on the time of phases that grow alike."""
 
     let: Mapping[str, Any]  # Its name, and those that it needs
-    constants: tuple[Constant, ...]  # Those in them
+    constants: tuple[SignatureConstant, ...]  # Those in them
     values: tuple[float, ...]  # What it is in the runs
     meaning: str  # What the time of a phase is where the factor is 1
     laws: tuple[dict[str, Any], ...]  # What is told of it
@@ -51,10 +51,10 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedLaws:
     """Laws of several runs."""
 
-    amounts: Mapping[Key, Amount]  # As in a signature
+    amounts: Mapping[Key, SignatureAmount]  # As in a signature
     # Names of the factors by which phases grow that grow alike: ``work``, ``share``.
     let: Mapping[str, Any]
     laws: tuple[dict[str, Any], ...]  # What each law is of, its form, origin and error
@@ -93,7 +93,7 @@ def told(label: str, unit: str, found: Law, share: float | None) -> dict[str, An
     }
 
 
-def of_growth(what: str, found: Growth, samples: int) -> dict[str, Any]:
+def of_growth(what: str, found: LawGrowth, samples: int) -> dict[str, Any]:
     """Return what is told of how an imbalance grows."""
     return {
         "of": what,
@@ -132,7 +132,7 @@ def of_saturation(what: str, found: Saturation, split: str, samples: int) -> dic
     }
 
 
-def factor_of(name: str, found: Law) -> tuple[dict[str, Any], tuple[Constant, ...]]:
+def factor_of(name: str, found: Law) -> tuple[dict[str, Any], tuple[SignatureConstant, ...]]:
     """Return the factor by which phases grow, 1 at the reference, and its constants."""
     text = found.formula.removeprefix("{a}").removeprefix("*") or "1"
     constants = []
@@ -140,7 +140,7 @@ def factor_of(name: str, found: Law) -> tuple[dict[str, Any], tuple[Constant, ..
         if key != "a":
             text = text.replace(f"{{{key}}}", f"{name}_{key}")
             constants.append(
-                Constant(
+                SignatureConstant(
                     f"{name}_{key}", one.value, one.low, one.high, "1", one.origin, one.meaning
                 )
             )

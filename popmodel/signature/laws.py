@@ -10,8 +10,8 @@ import numpy as np
 from popmodel.expressions import parse
 from popmodel.fit.common_law import pooled
 from popmodel.fit.law import FIT, TRACE
-from popmodel.signature.assumed_scaling import Amount, Constant
-from popmodel.signature.law_notes import Factor, Fitted, factor_of, told
+from popmodel.signature.assumed_scaling import SignatureAmount, SignatureConstant
+from popmodel.signature.law_notes import FittedLaws, LawFactor, factor_of, told
 from popmodel.signature.loops import counted
 from popmodel.signature.message_sizes import likely_forms, sized
 from popmodel.signature.names import TIME
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def fitted(
     table: RunTable,
     descriptions: Sequence[Description],
-    assumed: Mapping[Key, Amount],
+    assumed: Mapping[Key, SignatureAmount],
     scaling: str,
-) -> Fitted:
+) -> FittedLaws:
     """Find the laws by which the amounts of a program grow."""
     outline, runs = table.outline, table.rows
     counts_of_loops = counted(outline, runs, assumed)
@@ -70,7 +70,7 @@ def fitted(
     for part in (often, moved, beside):
         laws += part.laws
         notes += part.notes
-    return Fitted(amounts, let, tuple(laws), tuple(dict.fromkeys(notes)))
+    return FittedLaws(amounts, let, tuple(laws), tuple(dict.fromkeys(notes)))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Group:
     """Parts that grow alike."""
 
     name: str  # Of their factor
-    factor: Factor  # How they grow
+    factor: LawFactor  # How they grow
     # Time of each where the factor is 1, and its interval, s.
     sizes: Mapping[int, tuple[float, float, float]]
 
@@ -91,7 +91,7 @@ def _computing(
     runs: Sequence[AlignedRun],
     scaling: str,
     in_steps: bool,
-) -> Fitted:
+) -> FittedLaws:
     """Laws of phases, all serial or all parallel regions: one for those that grow alike.
 
     Where instructions were counted in all runs, those have laws as well, and times are these times
@@ -109,8 +109,8 @@ def _computing(
     time = sum(point.total for point in outline.points) or 1.0
     shares = [outline.points[point].total / time for point in points]
     groups = _by_time(prefix, labels, parts, runs, scaling, likely, shares)
-    amounts: dict[Key, Amount] = {
-        ("seconds", point): Amount(0, note="0 in all runs") for point in points
+    amounts: dict[Key, SignatureAmount] = {
+        ("seconds", point): SignatureAmount(0, note="0 in all runs") for point in points
     }
     let: dict[str, Any] = {}
     laws: list[dict[str, Any]] = []
@@ -135,13 +135,15 @@ def _computing(
         for index, (value, low, high) in group.sizes.items():
             point, turn = points[index], turns[index]
             origin = FIT if sum(one.value > 0 for one in parts[index]) > 1 else TRACE
-            constant = Constant(
+            constant = SignatureConstant(
                 TIME + outline.names[point], value / turn, low / turn, high / turn, "s", origin,
                 f"{labels[index]}, {group.factor.meaning}",
             )  # fmt: skip
-            amounts["seconds", point] = Amount(f"{constant.name}*{group.name}", (constant, *shape))
+            amounts["seconds", point] = SignatureAmount(
+                f"{constant.name}*{group.name}", (constant, *shape)
+            )
             shape = ()
-    return Fitted(amounts, let, tuple(laws), tuple(notes))
+    return FittedLaws(amounts, let, tuple(laws), tuple(notes))
 
 
 def _times_turns(parts: Sequence[Sequence[Sample]], turns: Sequence[int]) -> list[list[Sample]]:
@@ -168,7 +170,7 @@ def _by_time(
         values = {index: [one.value for one in parts[index]] for index in pool.sizes}
         sums = np.array([*values.values()]).sum(axis=0).tolist()
         full = saturated(name, what, sums, runs, scaling) if prefix == "share" else None
-        if isinstance(full, Factor):
+        if isinstance(full, LawFactor):
             sizes = {index: full.size(each) for index, each in values.items()}
             found.append(_Group(name, full, sizes))
             continue
@@ -176,7 +178,7 @@ def _by_time(
         law = told(what, "s", pool.law, sum(shares[index] for index in pool.sizes))
         notes = [f"{what}: {note}" for note in pool.law.notes]
         meaning = pool.law.constants["a"].meaning
-        factor = Factor(let, constants, (), meaning, (law,), (*([full] if full else []), *notes))
+        factor = LawFactor(let, constants, (), meaning, (law,), (*([full] if full else []), *notes))
         sizes = {index: (one.value, one.low, one.high) for index, one in pool.sizes.items()}
         found.append(_Group(name, factor, sizes))
     return found

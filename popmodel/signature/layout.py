@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.errors import PopmodelError
 from popmodel.patterns.rows import CallLists
-from popmodel.patterns.table import Table, iterations
+from popmodel.patterns.table import PatternTable, iterations
 from popmodel.signature.call_lists import (
     messages_at,
     open_before,
@@ -20,9 +20,17 @@ from popmodel.signature.call_lists import (
 from popmodel.signature.collectives import meetings
 from popmodel.signature.computing import Computing, Timing, at_place, led, merged, timing
 from popmodel.signature.names import short, told_apart
-from popmodel.signature.outline import Calls, Node, Outline, Repeat, Team, Work, walk
+from popmodel.signature.outline import (
+    Node,
+    Outline,
+    OutlineCalls,
+    OutlineRepeat,
+    OutlineTeam,
+    OutlineWork,
+    walk,
+)
 from popmodel.signature.phase_times import instructions
-from popmodel.signature.scaling_lists import Grid, general, grid_of, tidy
+from popmodel.signature.scaling_lists import ScalingGrid, general, grid_of, tidy
 from popmodel.signature.summary import (
     LINES,
     Parts,
@@ -33,7 +41,7 @@ from popmodel.signature.summary import (
     shortened,
 )
 from popmodel.signature.threads import team
-from popmodel.structure.nest import Leaf, Loop
+from popmodel.structure.nest import FoundLoop, Leaf
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -106,24 +114,26 @@ def _first_of_each(notes: Sequence[str]) -> list[str]:
     return found
 
 
-def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], Grid | None]:
+def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], ScalingGrid | None]:
     """Write lists of calls for any number of processes, where they hold on a grid."""
-    lists = [(one.rows, one.bytes + one.messages) for one in walk(body) if isinstance(one, Calls)]
+    lists = [
+        (one.rows, one.bytes + one.messages) for one in walk(body) if isinstance(one, OutlineCalls)
+    ]
     if not lists or processes == 1:
         return body, None
     grid = grid_of(lists, processes)
 
     def changed(node: Node) -> Node:
-        if isinstance(node, Repeat):
+        if isinstance(node, OutlineRepeat):
             return replace(node, body=tuple(map(changed, node.body)))
-        if isinstance(node, Calls) and node.exact:
+        if isinstance(node, OutlineCalls) and node.exact:
             found = general(node.rows, grid)
             if found is not None:
                 return replace(node, rows=found.rows, moves=found.moves)
         return node
 
     made = tuple(map(changed, body))
-    used = any(isinstance(one, Calls) and one.moves is not None for one in walk(made))
+    used = any(isinstance(one, OutlineCalls) and one.moves is not None for one in walk(made))
     return made, grid if used else None
 
 
@@ -158,7 +168,7 @@ class _Builder:
     points: list[Computing] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
-    teams: list[Team | None] = field(default_factory=list)
+    teams: list[OutlineTeam | None] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     loops: int = 0
 
@@ -169,10 +179,10 @@ class _Builder:
         self.all = max(float(spent) / 1e9, 1e-12)
 
     @property
-    def table(self) -> Table:
+    def table(self) -> PatternTable:
         return self.lists.table
 
-    def nodes(self, nodes: Sequence[Loop | Leaf], body: _LoopBody) -> list[Node]:
+    def nodes(self, nodes: Sequence[FoundLoop | Leaf], body: _LoopBody) -> list[Node]:
         """Lay out what follows one another."""
         found: list[Node] = []
         for node in nodes:
@@ -181,7 +191,7 @@ class _Builder:
 
     # -- loops
 
-    def loop(self, loop: Loop, body: _LoopBody) -> list[Node]:
+    def loop(self, loop: FoundLoop, body: _LoopBody) -> list[Node]:
         """Lay out a loop; what some of its iterations do is executed every so many turns."""
         self.loops += 1
         name = f"loop {self.loops}"
@@ -202,7 +212,7 @@ class _Builder:
             return self.nodes(loop.body, body._replace(executions=int(first[-1]), which=inner))
         every, times = body.frequency(len(entered))
         inside = _LoopBody(int(first[-1]), inner, len(inner), times * length, length)
-        return [Repeat(name, length, tuple(self.nodes(loop.body, inside)), every)]
+        return [OutlineRepeat(name, length, tuple(self.nodes(loop.body, inside)), every)]
 
     # -- what is in them
 
@@ -267,20 +277,20 @@ class _Builder:
             self.table, self.times, place, which, in_region=in_region, counts=self.counts
         )
 
-    def work(self, computing: Computing, body: _LoopBody) -> Work:
+    def work(self, computing: Computing, body: _LoopBody) -> OutlineWork:
         """Note what is computed before a place."""
         name = f"before {self._named(computing.place)}"
         every, times = body.frequency(computing.executions)
-        return Work(name, self._point(replace(computing, turns=times), name, None), every)
+        return OutlineWork(name, self._point(replace(computing, turns=times), name, None), every)
 
-    def region(self, place: int, body: _LoopBody) -> Work:
+    def region(self, place: int, body: _LoopBody) -> OutlineWork:
         """Note a parallel region."""
         computing = self.computing(place, body.which, in_region=True)
         name = self._named(place)
         every, times = body.frequency(computing.executions)
         computing = replace(computing, turns=times)
         threads = team(self.trace, self.structure, computing)
-        return Work(name, self._point(computing, name, threads), every)
+        return OutlineWork(name, self._point(computing, name, threads), every)
 
     def meetings(self, place: int, body: _LoopBody) -> list[Node]:
         """Note the collectives of a place."""
@@ -294,7 +304,7 @@ class _Builder:
                 found.append(replace(one, times=times, every=every))
             else:
                 inner = replace(one, times=times * count)
-                found.append(Repeat(f"{one.name}, {count} times", count, (inner,)))
+                found.append(OutlineRepeat(f"{one.name}, {count} times", count, (inner,)))
         return found
 
     def calls(
@@ -339,11 +349,11 @@ class _Builder:
         times: int,
         places: tuple[int, ...],
         every: str,
-    ) -> Calls:
+    ) -> OutlineCalls:
         """Note what is exchanged in a stretch of calls."""
         size = float(self.structure.program.messages.size[sent].sum())
         offsets = offsets_of(self.structure.program, sent)
-        return Calls(
+        return OutlineCalls(
             name, tuple(rows), len(sent) / times, size / times, sent, times, exact, places, every,
             offsets,
         )  # fmt: skip
@@ -384,7 +394,7 @@ class _Builder:
         event = np.full((len(after), 1), -1, dtype=np.int64)
         counts = None if self.counts is None else self.counts.after[:, None]
         computing = Computing(-1, False, event, after[:, None], instructions=counts)
-        return [Work("at the end", self._point(computing, "behind the last call", None))]
+        return [OutlineWork("at the end", self._point(computing, "behind the last call", None))]
 
     def _computes(self, event: NDArray[np.int64]) -> bool:
         before = np.where(event >= 0, self.structure.events.before[event], 0.0)
@@ -402,7 +412,7 @@ class _Builder:
             return short(f"before {one.name}")
         return short(one.name, "" if one.is_region else one.inside)
 
-    def _point(self, computing: Computing, label: str, threads: Team | None) -> int:
+    def _point(self, computing: Computing, label: str, threads: OutlineTeam | None) -> int:
         self.points.append(computing)
         self.labels.append(label)
         self.words.append(self._word(computing))

@@ -10,9 +10,9 @@ import numpy as np
 from popmodel.expressions import parse
 from popmodel.fit.counts import Count, exact_law
 from popmodel.fit.law import FIT, law
-from popmodel.signature.assumed_scaling import Amount, Constant, paths
-from popmodel.signature.law_notes import Fitted, exactly, told
-from popmodel.signature.outline import Calls, Meeting, Repeat, Work
+from popmodel.signature.assumed_scaling import SignatureAmount, SignatureConstant, paths
+from popmodel.signature.law_notes import FittedLaws, exactly, told
+from popmodel.signature.outline import OutlineCalls, OutlineMeeting, OutlineRepeat, OutlineWork
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -40,21 +40,23 @@ _DIGITS = 9
 class Counts:
     """How often loops are executed in several runs."""
 
-    laws: Fitted
+    laws: FittedLaws
     # By path of each loop, and () for the program: how often its body is executed in each run
     # for each time that it is in the first one.
     executions: Mapping[tuple[int, ...], NDArray[np.float64]]
 
 
-def counted(outline: Outline, runs: Sequence[AlignedRun], assumed: Mapping[Key, Amount]) -> Counts:
+def counted(
+    outline: Outline, runs: Sequence[AlignedRun], assumed: Mapping[Key, SignatureAmount]
+) -> Counts:
     """Find formulas that give the counts of the loops of all runs, or laws that come near."""
-    amounts: dict[Key, Amount] = {}
+    amounts: dict[Key, SignatureAmount] = {}
     laws: list[dict[str, Any]] = []
     notes: list[str] = []
     executions: dict[tuple[int, ...], NDArray[np.float64]] = {(): np.ones(len(runs))}
     by_data: dict[tuple[float, ...], list[tuple[Key, float]]] = {}
     for path, node in paths(outline.body):
-        if not isinstance(node, Repeat):
+        if not isinstance(node, OutlineRepeat):
             continue
         around = executions[path[:-1]]
         inside, below = _places(outline, node.body), _places(outline, node.body, below=True)
@@ -66,13 +68,15 @@ def counted(outline: Outline, runs: Sequence[AlignedRun], assumed: Mapping[Key, 
         has = (often > 0) & (around > 0)
         if np.ptp(ratio[has]) <= _SAME * ratio[has].max(initial=0.0):
             in_all = "the same in all runs" + ("" if has.all() else " that have it")
-            amounts["count", path] = Amount(assumed["count", path].formula, note=in_all)
+            amounts["count", path] = SignatureAmount(assumed["count", path].formula, note=in_all)
             continue
         samples = _samples(runs, np.where(has, ratio, 0.0), node.count)
         exact = exact_law(samples, ("1", *runs[0].parameters))
         if exact is not None and exact.origin == FIT and _is_sure(exact, samples):
             what = f"iterations of {node.name}"
-            amounts["count", path] = Amount(exact.text, note=f"{exact.origin}: exact in all runs")
+            amounts["count", path] = SignatureAmount(
+                exact.text, note=f"{exact.origin}: exact in all runs"
+            )
             laws.append(exactly(what, exact, len(samples)))
             notes += [f"{what}: {note}" for note in exact.notes]
             continue
@@ -86,7 +90,7 @@ def counted(outline: Outline, runs: Sequence[AlignedRun], assumed: Mapping[Key, 
         what = f"iterations of {plural(len(members), 'loop')} whose number data may decide"
         found = law(samples, hints=("1",))
         constants = tuple(
-            Constant(
+            SignatureConstant(
                 f"n{number}_{key}", one.value, one.low, one.high, "1", one.origin,
                 f"{what}, {one.meaning}",
             )
@@ -96,10 +100,12 @@ def counted(outline: Outline, runs: Sequence[AlignedRun], assumed: Mapping[Key, 
         for key, times in members:
             part = text if times == named else f"{times / named:.12g}*({text})"
             formula = f"max(floor({part} + 1/2), 1)"
-            amounts[key] = Amount(formula, constants, note=f"{found.origin}: near {found.form}")
+            amounts[key] = SignatureAmount(
+                formula, constants, note=f"{found.origin}: near {found.form}"
+            )
         laws.append(told(what, "1", found, None))
         notes += [f"{what}: {note}" for note in found.notes]
-    return Counts(Fitted(amounts, {}, tuple(laws), tuple(notes)), executions)
+    return Counts(FittedLaws(amounts, {}, tuple(laws), tuple(notes)), executions)
 
 
 def _samples(runs: Sequence[AlignedRun], ratio: NDArray[np.float64], count: float) -> list[Sample]:
@@ -119,16 +125,16 @@ def _places(outline: Outline, body: Sequence[Node], *, below: bool = False) -> l
     found: list[int] = []
     for node in body:
         match node:
-            case Work():
+            case OutlineWork():
                 found += outline.points[node.point].places
-            case Calls():
+            case OutlineCalls():
                 found += node.places
-            case Meeting():
+            case OutlineMeeting():
                 found.append(node.place)
-            case Repeat():
+            case OutlineRepeat():
                 pass
     if below or not found:
         for node in body:
-            if isinstance(node, Repeat):
+            if isinstance(node, OutlineRepeat):
                 found += _places(outline, node.body, below=below)
     return [place for place in found if place >= 0]

@@ -16,10 +16,17 @@ from popmodel.fit.law import FIT, law
 from popmodel.fit.samples import Sample
 from popmodel.fit.terms import product
 from popmodel.model.run.grid import best_grid, divisors
-from popmodel.signature.assumed_scaling import PARTS, SCALARS, Amount, Constant, paths, row_at
+from popmodel.signature.assumed_scaling import (
+    PARTS,
+    SCALARS,
+    SignatureAmount,
+    SignatureConstant,
+    paths,
+    row_at,
+)
 from popmodel.signature.collectives import messages_of
-from popmodel.signature.law_notes import Fitted, exactly, told
-from popmodel.signature.outline import Calls, Meeting
+from popmodel.signature.law_notes import FittedLaws, exactly, told
+from popmodel.signature.outline import OutlineCalls, OutlineMeeting
 from popmodel.signature.toml import number
 from popmodel.values import dataclass
 
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
 
     from popmodel.signature.align_runs import AlignedRun, RunTable, Sent
     from popmodel.signature.assumed_scaling import Key
-    from popmodel.signature.scaling_lists import Grid
+    from popmodel.signature.scaling_lists import ScalingGrid
 
 
 # Whether runs divide a matrix into rows and columns of blocks, as their messages show.
@@ -87,7 +94,7 @@ _MOST = 0.5
 
 
 def extents_like(
-    grid: Grid, sent: Sent, processes: int, kinds: Collection[Axes]
+    grid: ScalingGrid, sent: Sent, processes: int, kinds: Collection[Axes]
 ) -> tuple[int, ...] | None:
     """Return the extents at which the messages of a run go as those of another one do."""
     taken = best_grid(processes, grid.cells, grid.periodic)
@@ -138,15 +145,15 @@ _OF_RUN = re.compile(r"P\d*|T")
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FoundSize:
     """An amount, what is told of it, and what it leaves open."""
 
-    amount: Amount
+    amount: SignatureAmount
     law: dict[str, Any] | None = None
     notes: tuple[str, ...] = field(default=())
 
 
-def sized(table: RunTable) -> Fitted:
+def sized(table: RunTable) -> FittedLaws:
     """Find how sizes and numbers of messages go with P, T and parameters, and those of
     collectives.
     """
@@ -155,7 +162,7 @@ def sized(table: RunTable) -> Fitted:
     for one in every:
         known = [(*each.configuration.items(), each.value) for each in one.samples]
         groups.setdefault((tuple(known), one.likely), []).append(one)
-    amounts: dict[Key, Amount] = {}
+    amounts: dict[Key, SignatureAmount] = {}
     laws: list[dict[str, Any]] = []
     for members in groups.values():
         first = members[0]
@@ -166,19 +173,19 @@ def sized(table: RunTable) -> Fitted:
         notes += [f"{what}: {note}" for note in found.notes]
         for one in members:
             amounts[one.key] = found.amount
-    return Fitted(amounts, {}, tuple(laws), tuple(notes))
+    return FittedLaws(amounts, {}, tuple(laws), tuple(notes))
 
 
-def _found(one: Moved, what: str, name: str) -> _Found:
+def _found(one: Moved, what: str, name: str) -> _FoundSize:
     values = [sample.value for sample in one.samples]
     if max(values) - min(values) <= _SAME * max(values):
-        return _Found(Amount(_plain(values[0]), note="the same in all runs"))
+        return _FoundSize(SignatureAmount(_plain(values[0]), note="the same in all runs"))
     exact = exact_law(one.samples, likely=one.likely, rounded=one.unit == "B")
     if exact is not None:
         sure = exact.is_likely or not _is_of_run(exact.text) or exact.checks > 1
         if exact.origin == FIT and sure and _stays_above_0(exact.text, one.samples):
-            return _Found(
-                Amount(exact.text, note="fit: exact in all runs"),
+            return _FoundSize(
+                SignatureAmount(exact.text, note="fit: exact in all runs"),
                 {**exactly(what, exact, len(one.samples)), "unit": one.unit},
                 exact.notes,
             )
@@ -188,16 +195,18 @@ def _found(one: Moved, what: str, name: str) -> _Found:
     ]
     found = law(samples, hints=one.likely[:1] if one.unit == "B" else ())
     if not found.constants:
-        return _Found(Amount(0, note="0 in all runs"))
+        return _FoundSize(SignatureAmount(0, note="0 in all runs"))
     constants = tuple(
-        Constant(
+        SignatureConstant(
             f"{name}_{key}", of.value, of.low, of.high, one.unit if key == "a" else "1",
             of.origin, f"{what}, {of.meaning}",
         )
         for key, of in found.constants.items()
     )  # fmt: skip
-    amount = Amount(found.text(f"{name}_"), constants, note=f"{found.origin}: {found.form}")
-    return _Found(amount, told(what, one.unit, found, None), found.notes)
+    amount = SignatureAmount(
+        found.text(f"{name}_"), constants, note=f"{found.origin}: {found.form}"
+    )
+    return _FoundSize(amount, told(what, one.unit, found, None), found.notes)
 
 
 def _is_of_run(formula: str) -> bool:
@@ -252,7 +261,7 @@ def _of_neighbours(table: RunTable) -> tuple[list[Moved], list[str]]:
     """Sizes of the rows that hold on a grid."""
     outline, runs = table.outline, table.rows
     grid = outline.grid
-    lists = [(path, one) for path, one in paths(outline.body) if isinstance(one, Calls)]
+    lists = [(path, one) for path, one in paths(outline.body) if isinstance(one, OutlineCalls)]
     on_grid = [(path, one) for path, one in lists if one.moves is not None]
     if grid is None or not on_grid:
         return [], []
@@ -286,9 +295,9 @@ def _axes(move: Sequence[int]) -> Axes:
 
 
 def _rows(
-    node: Calls,
+    node: OutlineCalls,
     path: tuple[int, ...],
-    grid: Grid,
+    grid: ScalingGrid,
     runs: Sequence[tuple[AlignedRun, tuple[int, ...], Sent]],
 ) -> list[Moved]:
     """Sizes of the rows of a list, in the order of sizes along the same dimensions."""
@@ -317,7 +326,7 @@ def _rows(
     return found
 
 
-def _rows_alike(node: Calls, path: tuple[int, ...], table: RunTable) -> list[Moved]:
+def _rows_alike(node: OutlineCalls, path: tuple[int, ...], table: RunTable) -> list[Moved]:
     """Sizes of the rows of a list whatever way they go, where every run has a single one."""
     runs = table.rows
     sizes = [(run, np.unique(table.at(run, node.places).size)) for run in runs]
@@ -348,7 +357,7 @@ def _like(
 
 
 def _contradictions(
-    node: Calls, table: RunTable, runs: Sequence[tuple[AlignedRun, tuple[int, ...]]]
+    node: OutlineCalls, table: RunTable, runs: Sequence[tuple[AlignedRun, tuple[int, ...]]]
 ) -> list[str]:
     """Say where the rows of a list give other numbers of messages than runs have."""
     notes = []
@@ -371,7 +380,7 @@ def _of_meetings(table: RunTable) -> list[Moved]:
     outline, runs = table.outline, table.rows
     found = []
     for path, node in paths(outline.body):
-        if not isinstance(node, Meeting) or node.op == "barrier":
+        if not isinstance(node, OutlineMeeting) or node.op == "barrier":
             continue
         base = runs[0].received.get((node.place, node.op), 0.0)
         there = [(run, run.received.get((node.place, node.op))) for run in runs]
@@ -394,7 +403,7 @@ def _of_lists(table: RunTable) -> list[Moved]:
     outline, runs = table.outline, table.rows
     found = []
     for path, node in paths(outline.body):
-        if not isinstance(node, Calls) or node.moves is not None or not node.offsets:
+        if not isinstance(node, OutlineCalls) or node.moves is not None or not node.offsets:
             continue
         some = [(run, *table.messages(run, node)) for run in runs]
         each = [

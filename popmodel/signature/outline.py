@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.signature.computing import Computing
-    from popmodel.signature.scaling_lists import Grid
+    from popmodel.signature.scaling_lists import ScalingGrid
 
 
 @dataclass(frozen=True)
-class Repeat:
+class OutlineRepeat:
     """A loop."""
 
     name: str  # In the signature
@@ -32,16 +32,16 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class Work:
+class OutlineWork:
     """Something computed."""
 
     name: str  # In the signature
     point: int  # Which of the outline's points
-    every: str = ""  # As of `Repeat`
+    every: str = ""  # As of `OutlineRepeat`
 
 
 @dataclass(frozen=True)
-class Calls:
+class OutlineCalls:
     """Point-to-point calls."""
 
     name: str  # In the signature
@@ -54,7 +54,7 @@ class Calls:
     times: int  # Executions in the signature
     exact: bool = True  # Whether most executions do exactly this; else a summary of them
     places: tuple[int, ...] = ()  # Where
-    every: str = ""  # As of `Repeat`
+    every: str = ""  # As of `OutlineRepeat`
     # By how much ranks of receivers are above those of senders, modulo P, most bytes first.
     offsets: tuple[int, ...] = ()
     # For each row with partners, by where it stands, the step in the grid to its partner; None
@@ -63,7 +63,7 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class OutlineMeeting:
     """A collective."""
 
     # In the signature.
@@ -74,14 +74,14 @@ class Meeting:
     root: int  # Rank in its communicator, or -1
     times: int = 1  # Executions in the signature
     place: int = -1  # Where
-    every: str = ""  # As of `Repeat`
+    every: str = ""  # As of `OutlineRepeat`
 
 
-Node: TypeAlias = "Repeat | Work | Calls | Meeting"
+Node: TypeAlias = "OutlineRepeat | OutlineWork | OutlineCalls | OutlineMeeting"
 
 
 @dataclass(frozen=True)
-class Team:
+class OutlineTeam:
     """What the threads of a process do in a parallel region."""
 
     useful: float  # Time of the average thread in user code in one execution, s
@@ -97,12 +97,14 @@ class Outline:
     """The program of a run."""
 
     body: tuple[Node, ...]  # In order
-    points: tuple[Computing, ...]  # What was measured of each `Work` and each row that computes
+    points: tuple[
+        Computing, ...
+    ]  # What was measured of each `OutlineWork` and each row that computes
     labels: tuple[str, ...]  # What each of them is, in words
     names: tuple[str, ...]  # What each of them is called in formulas
-    teams: tuple[Team | None, ...]  # For each of them, if it is a parallel region
+    teams: tuple[OutlineTeam | None, ...]  # For each of them, if it is a parallel region
     notes: tuple[str, ...] = ()  # What is not as it was traced
-    grid: Grid | None = None  # Of the processes, if lists of calls hold on one
+    grid: ScalingGrid | None = None  # Of the processes, if lists of calls hold on one
     summed: float = 0.0  # Share of the time in summaries of what is small
 
 
@@ -110,5 +112,5 @@ def walk(body: tuple[Node, ...]) -> Iterator[Node]:
     """All nodes, loops before what is in them."""
     for node in body:
         yield node
-        if isinstance(node, Repeat):
+        if isinstance(node, OutlineRepeat):
             yield from walk(node.body)

@@ -13,10 +13,10 @@ from popmodel.fit.law import law
 from popmodel.fit.samples import Sample
 from popmodel.phases.bursts import bursts, regions
 from popmodel.phases.counters import counted, measured
-from popmodel.signature.assumed_scaling import Amount, paths
+from popmodel.signature.assumed_scaling import SignatureAmount, paths
 from popmodel.signature.computing import Timing
-from popmodel.signature.law_notes import Factor, factor_of, told
-from popmodel.signature.outline import Calls, Work
+from popmodel.signature.law_notes import LawFactor, factor_of, told
+from popmodel.signature.outline import OutlineCalls, OutlineWork
 from popmodel.signature.toml import Noted, number
 from popmodel.signature.toml import number as rounded
 from popmodel.values import dataclass
@@ -86,12 +86,12 @@ def _events(structure: Structure, rows: Stretches, which: NDArray[np.bool_]) -> 
 def instructed(
     outline: Outline,
     descriptions: Sequence[Description],
-    amounts: Mapping[Key, Amount],
+    amounts: Mapping[Key, SignatureAmount],
     threads: int,
     factors: Mapping[str, float],
-) -> dict[Key, Amount]:
+) -> dict[Key, SignatureAmount]:
     """Return the instructions of phases that have no law of them: they grow as their times do."""
-    found: dict[Key, Amount] = {}
+    found: dict[Key, SignatureAmount] = {}
     for point, (one, computing) in enumerate(zip(descriptions, outline.points, strict=True)):
         if computing.instructions is None or ("instructions", point) in amounts:
             continue
@@ -100,7 +100,9 @@ def instructed(
         factor = str(amounts["seconds", point].formula).partition("*")[2]
         each = number(float(computing.instructions.sum()) / parts / factors.get(factor, 1.0))
         formula = f"{each:g}*{factor}" if factor and each else each
-        found["instructions", point] = Amount(formula, note="trace; as its time with P and T")
+        found["instructions", point] = SignatureAmount(
+            formula, note="trace; as its time with P and T"
+        )
     return found
 
 
@@ -120,14 +122,14 @@ class Executed:
     """Instructions of phases that grow alike, by a law."""
 
     pool: Pool  # The law, and the size of each part
-    factor: Factor  # By which they grow
+    factor: LawFactor  # By which they grow
     name: str  # Of the factor
 
-    def amount(self, part: int, turns: int) -> Amount:
+    def amount(self, part: int, turns: int) -> SignatureAmount:
         """Instructions of an execution of a part."""
         size = rounded(self.pool.sizes[part].value / turns, _DIGITS)
         note = f"{self.pool.law.origin}: {self.pool.law.form}"
-        return Amount(f"{size:.12g}*{self.name}", self.factor.constants, note)
+        return SignatureAmount(f"{size:.12g}*{self.name}", self.factor.constants, note)
 
 
 def executed_by(
@@ -150,7 +152,7 @@ def executed_by(
         notes = tuple(f"{label}: {note}" for note in pool.law.notes)
         laws = (told(label, "1", pool.law, None),)
         meaning = pool.law.constants["a"].meaning
-        found.append(Executed(pool, Factor(let, constants, values, meaning, laws, notes), name))
+        found.append(Executed(pool, LawFactor(let, constants, values, meaning, laws, notes), name))
     return found
 
 
@@ -164,7 +166,7 @@ def paced(
     one: Executed,
     times: Mapping[int, Sequence[Sample]],
     parts: Sequence[Sequence[Sample]],
-) -> Factor:
+) -> LawFactor:
     """Find the factor on times from that on instructions."""
     first = next(iter(times.values()))
     spent = np.array([[each.value for each in samples] for samples in times.values()]).sum(axis=0)
@@ -186,7 +188,7 @@ def paced(
     whole: dict[str, Any] = {
         name: Noted(f"{one.name}*{pace}", "instructions times seconds per instruction")
     }
-    return Factor(
+    return LawFactor(
         {**one.factor.let, **let, **whole},
         (*one.factor.constants, *constants),
         values,
@@ -301,9 +303,9 @@ def _points(node: Node) -> Iterator[int]:
                 yield row["point"]
             yield from of_rows(row.get("calls", ()))
 
-    if isinstance(node, Work):
+    if isinstance(node, OutlineWork):
         yield node.point
-    elif isinstance(node, Calls):
+    elif isinstance(node, OutlineCalls):
         yield from of_rows(node.rows)
 
 

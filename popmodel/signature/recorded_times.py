@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from popmodel.signature.computing import Computing
     from popmodel.simulator import Program
-    from popmodel.structure.events import Events
+    from popmodel.structure.events import ProgramEvents
 
 
 PARTS = (2, 3, 5, 9, 17, 33, 65)
@@ -203,7 +203,7 @@ _SEEDS = (1, 2)
 
 
 @dataclass(frozen=True)
-class Figures:
+class ReplayFigures:
     """Of a replay on the ideal network."""
 
     runtime: float  # Seconds
@@ -225,7 +225,7 @@ class Figures:
             "communication_efficiency": self.communication,
         }
 
-    def off(self, other: Figures) -> float:
+    def off(self, other: ReplayFigures) -> float:
         """By how much they are off what another replay found, the most of all."""
         relative = abs(self.runtime / other.runtime - 1) if other.runtime else 0.0
         return max(
@@ -243,21 +243,21 @@ class Fidelity:
     descriptions: tuple[Description, ...]  # Of each point
     recorded: frozenset[int]  # Points whose recorded times are kept
     # Of the program as traced, and as it is written.
-    traced: Figures
-    written: Figures
+    traced: ReplayFigures
+    written: ReplayFigures
 
 
-def figures(program: Program) -> Figures:
+def figures(program: Program) -> ReplayFigures:
     """Replay a program on the ideal network."""
     execution = replay(program, PRESETS["ideal"])
     compute, runtime = execution.compute, execution.runtime
     longest = float(compute.max(initial=0.0))
     if not longest or not runtime:
-        return Figures(runtime, 1.0, 1.0)
-    return Figures(runtime, float(compute.mean()) / longest, longest / runtime)
+        return ReplayFigures(runtime, 1.0, 1.0)
+    return ReplayFigures(runtime, float(compute.mean()) / longest, longest / runtime)
 
 
-def kept(program: Program, events: Events, points: Sequence[Computing]) -> Fidelity:
+def kept(program: Program, events: ProgramEvents, points: Sequence[Computing]) -> Fidelity:
     """Choose what to keep of the times of a program."""
     all_of_them = sum(point.total for point in points) or 1.0
     descriptions = tuple(
@@ -265,7 +265,7 @@ def kept(program: Program, events: Events, points: Sequence[Computing]) -> Fidel
     )
     goal = figures(own_times(program, events))
 
-    def found(recorded: Collection[int], seed: int) -> Figures:
+    def found(recorded: Collection[int], seed: int) -> ReplayFigures:
         rng = np.random.default_rng(seed)
         chosen = [
             (

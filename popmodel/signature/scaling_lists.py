@@ -33,7 +33,7 @@ _FREE = ("compute", *_WAITS)
 
 
 @dataclass(frozen=True)
-class Grid:
+class ScalingGrid:
     """A grid of processes."""
 
     # Extents at the traced number of processes; the last dimension varies fastest.
@@ -125,7 +125,7 @@ def _listed(text: str) -> list[int]:
     return ranks
 
 
-def general(rows: Sequence[dict[str, Any]], grid: Grid) -> General | None:
+def general(rows: Sequence[dict[str, Any]], grid: ScalingGrid) -> General | None:
     """Write rows for any number of processes; None if one says more than neighbours of a grid."""
     waiting = at_once(rows, grid.processes)
     larger = [1 + extent for extent in grid.dims], [2 * extent for extent in grid.dims]
@@ -142,7 +142,7 @@ def general(rows: Sequence[dict[str, Any]], grid: Grid) -> General | None:
 
 def _all(
     rows: Sequence[dict[str, Any]],
-    grid: Grid,
+    grid: ScalingGrid,
     path: tuple[int, ...],
     moves: dict[tuple[int, ...], tuple[int, ...]],
     *,
@@ -181,7 +181,7 @@ def _all(
 
 def _one(
     row: dict[str, Any],
-    grid: Grid,
+    grid: ScalingGrid,
     here: tuple[int, ...],
     moves: dict[tuple[int, ...], tuple[int, ...]],
 ) -> dict[str, Any] | None:
@@ -209,7 +209,7 @@ def _one(
 _WAYS = (-1, 1)
 
 
-def _across(row: dict[str, Any], grid: Grid) -> int | None:
+def _across(row: dict[str, Any], grid: ScalingGrid) -> int | None:
     """Dimension of two processes along which a send or a receive of all goes to the other one.
 
     The other one is the neighbour on both sides. One such call is taken for an exchange with
@@ -225,7 +225,7 @@ def _across(row: dict[str, Any], grid: Grid) -> int | None:
     return None
 
 
-def _written(row: Mapping[str, Any], known: Sequence[_Step]) -> dict[str, Any]:
+def _written(row: Mapping[str, Any], known: Sequence[_ListStep]) -> dict[str, Any]:
     """A row with formulas of its partners."""
     rest = {key: value for key, value in row.items() if key not in ("on", "to", "from")}
     keys = [key for key in ("to", "from") if key in row]
@@ -239,7 +239,7 @@ def _written(row: Mapping[str, Any], known: Sequence[_Step]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Step:
+class _ListStep:
     """A step in a grid: to whom, by which formulas, and where there is somebody."""
 
     move: tuple[int, ...]
@@ -255,7 +255,7 @@ class _Step:
 
 
 @dataclass(frozen=True)
-class _Steps:
+class _ListSteps:
     """Steps of a grid by the partners of all ranks, and conditions by the ranks that they hold on.
 
     Of several that are the same at this number of processes the simplest counts: along one
@@ -264,21 +264,21 @@ class _Steps:
     longer ring.
     """
 
-    by_partner: Mapping[bytes, _Step]
-    by_source: Mapping[bytes, _Step]
+    by_partner: Mapping[bytes, _ListStep]
+    by_source: Mapping[bytes, _ListStep]
     on: Mapping[bytes, str]
-    open_: Mapping[tuple[int, int], _Step]
-    closed: Mapping[tuple[int, int], _Step]
+    open_: Mapping[tuple[int, int], _ListStep]
+    closed: Mapping[tuple[int, int], _ListStep]
     """By dimension and way: to the neighbour where there is one, and around the ring."""
 
 
 @lru_cache(maxsize=64)
-def _steps(grid: Grid) -> _Steps:
-    by_partner: dict[bytes, _Step] = {}
-    by_source: dict[bytes, _Step] = {}
+def _steps(grid: ScalingGrid) -> _ListSteps:
+    by_partner: dict[bytes, _ListStep] = {}
+    by_source: dict[bytes, _ListStep] = {}
     on: dict[bytes, str] = {}
-    open_: dict[tuple[int, int], _Step] = {}
-    closed: dict[tuple[int, int], _Step] = {}
+    open_: dict[tuple[int, int], _ListStep] = {}
+    closed: dict[tuple[int, int], _ListStep] = {}
     made = list(_made(grid))
     opposite = {(step.closed, step.move): step for step in made}
     for step in made:
@@ -293,10 +293,10 @@ def _steps(grid: Grid) -> _Steps:
             by_source.setdefault(other.partner.tobytes(), other)
         if step.on:
             on.setdefault((step.partner >= 0).tobytes(), step.on)
-    return _Steps(by_partner, by_source, on, open_, closed)
+    return _ListSteps(by_partner, by_source, on, open_, closed)
 
 
-def _made(grid: Grid) -> Iterator[_Step]:
+def _made(grid: ScalingGrid) -> Iterator[_ListStep]:
     ranks = np.arange(grid.processes)
     axes = range(len(grid.dims))
     moves = sorted(product((-1, 0, 1), repeat=len(grid.dims)), key=lambda move: sum(map(abs, move)))
@@ -321,7 +321,7 @@ def _made(grid: Grid) -> Iterator[_Step]:
                     formula += f" {ahead}"
                     on.append(f"{name} < {size} - 1" if step > 0 else f"{name} > 0")
             partners = np.where(inside, partner, -1)
-            yield _Step(move, partners, formula, " and ".join(on), periodic)
+            yield _ListStep(move, partners, formula, " and ".join(on), periodic)
 
 
 def _around(formula: str, ahead: str, axis: int, dimensions: int) -> str:
@@ -343,13 +343,13 @@ def _stride(axis: int, dimensions: int) -> str:
     return "*".join(names) or "1"
 
 
-def grid_of(lists: Sequence[tuple[Sequence[dict[str, Any]], float]], processes: int) -> Grid:
+def grid_of(lists: Sequence[tuple[Sequence[dict[str, Any]], float]], processes: int) -> ScalingGrid:
     """Return the grid on which most bytes of some lists of calls go between neighbours."""
-    best, most = Grid((processes,), (False,)), 0.0
+    best, most = ScalingGrid((processes,), (False,)), 0.0
     grids = sorted(extents_of(processes), key=lambda dims: (len(dims), max(dims) - min(dims)))
     for dims in grids:
         for is_periodic in (False, True):
-            grid = Grid(dims, (is_periodic,) * len(dims))
+            grid = ScalingGrid(dims, (is_periodic,) * len(dims))
             if best_grid(processes, grid.cells, grid.periodic) != dims:
                 continue  # signatures choose another one
             moved = sum(size for rows, size in lists if general(rows, grid) is not None)

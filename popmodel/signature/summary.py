@@ -17,8 +17,14 @@ import numpy as np
 
 from popmodel.errors import PopmodelError
 from popmodel.patterns.formulas import NOBODY, split
-from popmodel.signature.outline import Calls, Meeting, Repeat, Team, Work
-from popmodel.signature.toml import Item, text_of
+from popmodel.signature.outline import (
+    OutlineCalls,
+    OutlineMeeting,
+    OutlineRepeat,
+    OutlineTeam,
+    OutlineWork,
+)
+from popmodel.signature.toml import TomlItem, text_of
 from popmodel.units import plural
 
 if TYPE_CHECKING:
@@ -118,7 +124,7 @@ def offsets_of(program: Program, sent: NDArray[np.int64]) -> tuple[int, ...]:
 def is_read(rows: Sequence[dict[str, Any]], processes: int) -> bool:
     """Whether a signature with a list of calls is read, and comes to its end."""
     timed = [_timed(row) for row in rows]
-    item = Item("messages", {"name": "calls", "calls": timed})
+    item = TomlItem("messages", {"name": "calls", "calls": timed})
     return _is_read(text_of((), (), (item,)), processes)
 
 
@@ -150,7 +156,7 @@ class Parts(NamedTuple):
     points: list[Computing]
     labels: list[str]
     words: list[str]
-    teams: list[Team | None]
+    teams: list[OutlineTeam | None]
 
 
 class Shortened(NamedTuple):
@@ -203,13 +209,13 @@ class _Summaries:
     def time(self, node: Node) -> float:
         """Seconds of all processes in a node, calls of MPI included."""
         match node:
-            case Repeat():
+            case OutlineRepeat():
                 return sum(map(self.time, node.body))
-            case Work():
+            case OutlineWork():
                 return self.parts.points[node.point].total
-            case Meeting():
+            case OutlineMeeting():
                 return float(self.called[node.place])
-            case Calls():
+            case OutlineCalls():
                 inside = sum(self.parts.points[point].total for point in points_of(node.rows))
                 return inside + float(self.called[list(node.places)].sum())
 
@@ -218,13 +224,13 @@ class _Summaries:
         total = 0
         for node in nodes:
             match node:
-                case Repeat():
+                case OutlineRepeat():
                     total += 3 + self.lines(node.body)
-                case Work():
+                case OutlineWork():
                     total += self._of_point(node.point)
-                case Meeting():
+                case OutlineMeeting():
                     total += 4
-                case Calls():
+                case OutlineCalls():
                     total += 5 + sum(1 + str(row).count("\n") for row in node.rows)
                     total += sum(3 for _ in points_of(node.rows))
         return total
@@ -243,7 +249,7 @@ class _Summaries:
                 continue
             yield from self._summary(small, times, length)
             small = []
-            if isinstance(node, Repeat):
+            if isinstance(node, OutlineRepeat):
                 inside = times * node.count
                 if node.every:
                     turns, often = map(int, node.every.split("/"))
@@ -270,17 +276,17 @@ class _Summaries:
         pending: list[int] = []
         for node in _flat(nodes):
             match node:
-                case Work() if self.parts.teams[node.point] is None:
+                case OutlineWork() if self.parts.teams[node.point] is None:
                     pending.append(node.point)
                     continue
-                case Work():
+                case OutlineWork():
                     key: tuple[Any, ...] = ("region",)
-                case Meeting():
+                case OutlineMeeting():
                     key = (node.op, node.comm, node.root)
-                case Calls():
+                case OutlineCalls():
                     key = ("messages",)
                     pending += points_of(node.rows)
-                case Repeat():
+                case OutlineRepeat():
                     continue
             site = sites.setdefault(key, _Site([], []))
             site.nodes.append(node)
@@ -310,17 +316,17 @@ class _Summaries:
                 done = times * turns * count
             made = self._site(site, done, every)
             name = f"in summary {self.count + 1}"
-            inside += made if count == 1 else [Repeat(name, count, tuple(made))]
+            inside += made if count == 1 else [OutlineRepeat(name, count, tuple(made))]
         if turns == 1:
             return [*inside, *found]
-        return [Repeat(f"summary {self.count + 1}", turns, tuple(inside)), *found]
+        return [OutlineRepeat(f"summary {self.count + 1}", turns, tuple(inside)), *found]
 
     def _often(self, site: _Site, times: int) -> float:
         """How often something is done in one execution of the body around."""
         if not site.nodes:
             return 1.0
         executions = sum(self._executions(node) for node in site.nodes)
-        if isinstance(site.nodes[0], Calls):  # no more than a pair of processes has messages
+        if isinstance(site.nodes[0], OutlineCalls):  # no more than a pair of processes has messages
             messages = self.structure.program.messages
             sent = np.concatenate([node.sent for node in site.nodes])
             pairs = np.stack([messages.sender[sent], messages.receiver[sent]])
@@ -328,9 +334,9 @@ class _Summaries:
         return executions / times
 
     def _executions(self, node: Node) -> int:
-        if isinstance(node, Work):
+        if isinstance(node, OutlineWork):
             return self.parts.points[node.point].turns or 1
-        assert not isinstance(node, Repeat)
+        assert not isinstance(node, OutlineRepeat)
         return node.times
 
     def _site(self, site: _Site, times: int, every: str) -> list[Node]:
@@ -338,12 +344,12 @@ class _Summaries:
             return [self._computed(site.before, "the rest of a summary", times, every)]
         first, many = site.nodes[0], len(site.nodes)
         name = first.name if many == 1 else f"{first.name} and {many - 1} others"
-        if isinstance(first, Work):
+        if isinstance(first, OutlineWork):
             return [self._computed([node.point for node in site.nodes], name, times, every)]
         found: list[Node] = []
         if site.before:
             found.append(self._computed(site.before, f"before {name}", times, every))
-        if isinstance(first, Meeting):
+        if isinstance(first, OutlineMeeting):
             done = [node.times for node in site.nodes]
             size = float(np.average([node.bytes for node in site.nodes], weights=done))
             return [*found, replace(first, name=name, bytes=size, times=times, every=every)]
@@ -352,7 +358,7 @@ class _Summaries:
         sizes = self.structure.program.messages.size[sent].astype(np.float64)
         places = tuple(place for node in site.nodes for place in node.places)
         offsets = offsets_of(self.structure.program, sent)
-        return [*found, Calls(
+        return [*found, OutlineCalls(
             name, tuple(rows), len(sent) / times, float(sizes.sum()) / times, sent, times, exact,
             places, every, offsets,
         )]  # fmt: skip
@@ -365,7 +371,7 @@ class _Summaries:
         mean = np.divide(passed, count, out=np.full(len(count), np.inf), where=count > 0)
         return np.argsort(mean, kind="stable")
 
-    def _computed(self, numbers: Sequence[int], name: str, times: int, every: str) -> Work:
+    def _computed(self, numbers: Sequence[int], name: str, times: int, every: str) -> OutlineWork:
         """What is computed at several points, as one."""
         points = [self.parts.points[number] for number in numbers]
         teams = [team for number in numbers if (team := self.parts.teams[number]) is not None]
@@ -391,7 +397,7 @@ class _Summaries:
         self.parts.words.append(self.parts.words[numbers[0]])
         done = [point.turns or 1 for point in points]
         self.parts.teams.append(_together(teams, done, times) if teams else None)
-        return Work(name, len(self.parts.points) - 1, every)
+        return OutlineWork(name, len(self.parts.points) - 1, every)
 
 
 def _every(length: int, often: float) -> str:
@@ -409,7 +415,7 @@ class _Site(NamedTuple):
 
 def _flat(nodes: Sequence[Node]) -> Iterator[Node]:
     for node in nodes:
-        if isinstance(node, Repeat):
+        if isinstance(node, OutlineRepeat):
             yield from _flat(node.body)
         else:
             yield node
@@ -424,7 +430,7 @@ def points_of(rows: Sequence[dict[str, Any]]) -> Iterator[int]:
             yield row["point"]
 
 
-def _together(teams: Sequence[Team], done: Sequence[int], times: int) -> Team:
+def _together(teams: Sequence[OutlineTeam], done: Sequence[int], times: int) -> OutlineTeam:
     """What threads do in several regions, as one that is executed so many times."""
     table = np.array([(one.useful, one.useful * one.imbalance, one.overhead) for one in teams])
     idle = table[:, 1] + table[:, 2]
@@ -432,7 +438,9 @@ def _together(teams: Sequence[Team], done: Sequence[int], times: int) -> Team:
     weights = np.array(done)
     useful, uneven, overhead = weights @ table / times
     share = float(weights * idle @ waits / (weights @ idle)) if idle.any() else 0.0
-    return Team(float(useful), float(uneven / useful) if useful else 0.0, float(overhead), share)
+    return OutlineTeam(
+        float(useful), float(uneven / useful) if useful else 0.0, float(overhead), share
+    )
 
 
 def _renumbered(body: tuple[Node, ...], parts: Parts) -> tuple[Node, ...]:
@@ -449,13 +457,13 @@ def _renumbered(body: tuple[Node, ...], parts: Parts) -> tuple[Node, ...]:
 
     def node_of(node: Node) -> Node:
         match node:
-            case Repeat():
+            case OutlineRepeat():
                 return replace(node, body=tuple(map(node_of, node.body)))
-            case Work():
+            case OutlineWork():
                 return replace(node, point=of(node.point))
-            case Calls():
+            case OutlineCalls():
                 return replace(node, rows=tuple(map(row_of, node.rows)))
-            case Meeting():
+            case OutlineMeeting():
                 return node
 
     found = tuple(map(node_of, body))

@@ -11,9 +11,9 @@ from popmodel.efficiency.regions import waiting_in
 from popmodel.fit.law import law
 from popmodel.fit.samples import Sample, student
 from popmodel.fit.threads import overhead, saturation
-from popmodel.signature.assumed_scaling import Amount, Constant
-from popmodel.signature.law_notes import Factor, Fitted, factor_of, of_saturation, told
-from popmodel.signature.outline import Team
+from popmodel.signature.assumed_scaling import SignatureAmount, SignatureConstant
+from popmodel.signature.law_notes import FittedLaws, LawFactor, factor_of, of_saturation, told
+from popmodel.signature.outline import OutlineTeam
 from popmodel.signature.toml import Noted
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.pieces import spread
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 _NS = 1e9
 
 
-def team(trace: Trace, structure: Structure, region: Computing) -> Team:
+def team(trace: Trace, structure: Structure, region: Computing) -> OutlineTeam:
     """Return how the executions of a region spend their time, on average."""
     rows = np.flatnonzero(structure.events.is_region)
     every = trace.derived("times of regions", lambda trace: _times(trace, structure, rows))
     mine = np.searchsorted(rows, region.event[region.event >= 0])
-    times = _Times(*(column[mine] for column in every))
+    times = _ThreadTimes(*(column[mine] for column in every))
     all_useful = float(times.mean.sum())
     idle = float(times.idle.sum())
     # a process that does not execute it has no time in it: of all of them is the mean
     executions = len(region.event) * (region.turns or region.most)
-    return Team(
+    return OutlineTeam(
         all_useful / executions,
         float((times.busiest - times.mean).sum()) / all_useful if all_useful else 0.0,
         float(np.maximum(times.wall - times.busiest, 0.0).sum()) / executions,
@@ -57,7 +57,7 @@ def team(trace: Trace, structure: Structure, region: Computing) -> Team:
     )
 
 
-class _Times(NamedTuple):
+class _ThreadTimes(NamedTuple):
     """Of executions of regions, s."""
 
     # float64[N]: Useful time of the average and of the busiest thread.
@@ -87,7 +87,7 @@ class _Threads:
         return cls(useful, alone([in_calls], [useful.running]), waiting)
 
 
-def _times(trace: Trace, structure: Structure, event: NDArray[np.int64]) -> _Times:
+def _times(trace: Trace, structure: Structure, event: NDArray[np.int64]) -> _ThreadTimes:
     """Measure executions of regions as metrics are (`popmodel.efficiency.regions`)."""
     found = trace.derived("threads in regions", _Threads.of)
     running = found.useful.running
@@ -110,7 +110,7 @@ def _times(trace: Trace, structure: Structure, event: NDArray[np.int64]) -> _Tim
         mean: NDArray[np.float64] = np.add.reduceat(times, starts) / (threads * _NS)
         return mean
 
-    return _Times(
+    return _ThreadTimes(
         average(useful),
         np.maximum.reduceat(useful, starts) / _NS,
         (last - first - in_calls[starts] - delayed) / _NS,
@@ -142,7 +142,7 @@ ACTIVE, _CORES = "active_cores", "node_cores"
 
 def beside_work(
     outline: Outline, descriptions: Sequence[Description], runs: Sequence[AlignedRun]
-) -> Fitted:
+) -> FittedLaws:
     """Find how overheads of regions, and the imbalance of their threads, go with T."""
     regions = [
         point
@@ -150,7 +150,7 @@ def beside_work(
         if one is not None and all(point in run.teams for run in runs)
     ]
     if not regions or len({run.threads for run in runs}) < 2:
-        return Fitted({}, {}, (), ())
+        return FittedLaws({}, {}, (), ())
     turns = [descriptions[point].executions for point in regions]
     useful = [runs[0].teams[point].useful for point in regions]
     names = [outline.names[point] for point in regions]
@@ -173,11 +173,11 @@ def beside_work(
         names,
         _unevenness,
     )
-    amounts: dict[Key, Amount] = {}
+    amounts: dict[Key, SignatureAmount] = {}
     for key, found in (("overhead", overheads), ("thread_imbalance", uneven)):
         for index, amount in found.amounts.items():
             amounts[key, regions[index[0]]] = amount
-    return Fitted(
+    return FittedLaws(
         amounts,
         {**overheads.let, **uneven.let},
         (*overheads.laws, *uneven.laws),
@@ -193,12 +193,12 @@ def _shared(
     weights: Sequence[float],
     names: Sequence[str],
     fit: Callable[[Sequence[Sample]], Law],
-) -> Fitted:
+) -> FittedLaws:
     """One law for some parts, by their weighted sum, and amounts by their numbers."""
     values = np.array([[one.value for one in part] for part in parts])
     sums = np.array(weights) @ values
     if not sums.any():
-        return Fitted({}, {}, (), ())
+        return FittedLaws({}, {}, (), ())
     samples = [
         Sample(one.processes, one.threads, float(value), one.parameters)
         for one, value in zip(parts[0], sums, strict=True)
@@ -208,15 +208,15 @@ def _shared(
     over = found.at(first.processes, first.threads, first.parameters).value / (first.value or 1.0)
     if first.value and not 1 / _FAR < over < _FAR:
         note = f"{what}: runs contradict each other by {100 * (found.error or 0):.0f} %: no law"
-        return Fitted({}, {}, (), (note,))
+        return FittedLaws({}, {}, (), (note,))
     let, constants = factor_of(name, found)
     at = np.array([found.at(one.processes, one.threads, one.parameters).value for one in samples])
-    amounts: dict[Key, Amount] = {}
+    amounts: dict[Key, SignatureAmount] = {}
     for index, (each, called) in enumerate(zip(values, names, strict=True)):
         size = _size(f"{name}_{called}", called, each, at / found.constants["a"].value, unit, found)
         if size is not None:
-            amounts[index,] = Amount(f"{size.name}*{name}", (size, *constants))
-    return Fitted(
+            amounts[index,] = SignatureAmount(f"{size.name}*{name}", (size, *constants))
+    return FittedLaws(
         amounts,
         let,
         (told(what, unit, found, None),),
@@ -239,7 +239,7 @@ def _size(
     factor: np.typing.NDArray[np.float64],
     unit: str,
     found: Law,
-) -> Constant | None:
+) -> SignatureConstant | None:
     """The size of a part where the factor is 1: what gives its values, the large ones first."""
     if not (values @ factor) > 0:
         return None
@@ -248,14 +248,14 @@ def _size(
     off = float(np.sqrt(((values - size * factor) ** 2).sum() / freedom / (factor @ factor)))
     half = student(freedom) * off
     meaning = found.constants["a"].meaning
-    return Constant(
+    return SignatureConstant(
         name, size, max(size - half, 0.0), size + half, unit, found.origin, f"{called}, {meaning}"
     )
 
 
 def saturated(
     name: str, what: str, values: Sequence[float], runs: Sequence[AlignedRun], scaling: str
-) -> Factor | str | None:
+) -> LawFactor | str | None:
     """Find whether the time of parallel regions is that of a memory that saturates."""
     if any(run.parameters != runs[0].parameters for run in runs) or not min(values) > 0:
         return None
@@ -276,12 +276,12 @@ def saturated(
     if not found.told:
         matters = demand.high * max(most, on_node) > 1
         return f"{what}: {found.notes[0]}" if found.notes and matters else None
-    cores = Constant(
+    cores = SignatureConstant(
         _CORES, max(most, on_node), unit="1",
         origin="trace" if most >= on_node else "assumed",
         source="cores of a node, which share its memory",
     )  # fmt: skip
-    share = Constant(
+    share = SignatureConstant(
         f"{name}_d", demand.value, demand.low, demand.high, "1", demand.origin, demand.meaning
     )
     split = f"{parts(first)}/(P*T)" if scaling == "strong" else f"{parts(first)}/T"
@@ -290,7 +290,7 @@ def saturated(
         parts(first) / parts(run) * found.at(run.active) * run.active / found.alone.value
         for run in runs
     )
-    return Factor(
+    return LawFactor(
         {
             ACTIVE: Noted(f"min(P*T, {_CORES})", "active cores of a node"),
             name: Noted(f"{split}*{slower}", "fit: memory that saturates"),

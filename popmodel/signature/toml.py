@@ -32,7 +32,7 @@ class Noted:
 
 
 @dataclass(frozen=True)
-class Table:
+class TomlTable:
     """A table of the document."""
 
     name: str  # Its header; empty for what stands before the first one
@@ -41,12 +41,12 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Item:
+class TomlItem:
     """An item of the program."""
 
     kind: str  # Such as ``serial``
     entries: Mapping[str, Any]  # Its keys
-    body: tuple[Item, ...] = ()  # What a loop repeats
+    body: tuple[TomlItem, ...] = ()  # What a loop repeats
     notes: tuple[str, ...] = ()  # Comments above it, a paragraph each
 
 
@@ -55,9 +55,9 @@ Rows: TypeAlias = "Iterator[str]"
 
 def text_of(
     head: Sequence[str],
-    before: Iterable[Table],
-    program: Sequence[Item],
-    after: Iterable[Table] = (),
+    before: Iterable[TomlTable],
+    program: Sequence[TomlItem],
+    after: Iterable[TomlTable] = (),
 ) -> str:
     """Write a document."""
     lines = [*_comments(head)]
@@ -84,7 +84,7 @@ def _comments(paragraphs: Sequence[str], indent: str = "") -> Rows:
             yield f"{indent}# {line}"
 
 
-def _table(table: Table) -> Rows:
+def _table(table: TomlTable) -> Rows:
     if not table.entries:
         return
     if table.name:
@@ -97,7 +97,7 @@ def _table(table: Table) -> Rows:
         yield from _entry(key, value, "")
 
 
-def _item(item: Item, path: tuple[str, ...]) -> Rows:
+def _item(item: TomlItem, path: tuple[str, ...]) -> Rows:
     indent = "  " * (len(path) - 1)
     yield from _comments(item.notes, indent)
     yield f"{indent}[[{'.'.join(path)}]]"

@@ -3,7 +3,7 @@
 from popmodel.simulator.engine import replay
 from popmodel.simulator.execution import Execution
 from popmodel.simulator.from_trace import from_trace
-from popmodel.simulator.path import CriticalPath, Part
+from popmodel.simulator.path import CriticalPath, PathPart
 from popmodel.simulator.program import Program
 from popmodel.simulator.replayer import Moments, Replayer
 
@@ -11,7 +11,7 @@ __all__ = [
     "CriticalPath",
     "Execution",
     "Moments",
-    "Part",
+    "PathPart",
     "Program",
     "Replayer",
     "from_trace",

@@ -37,7 +37,7 @@ PatternSizes: TypeAlias = "Callable[[int, float], NDArray[np.float64]]"
 """From the number of members and the bytes m of a collective to the sizes of its messages."""
 
 
-class Pattern(IntEnum):
+class AlgorithmPattern(IntEnum):
     """Who sends to whom; the compiled engine uses the same numbers and explains them."""
 
     DISSEMINATION = 0
@@ -68,7 +68,7 @@ def _one(_members: int, _size: float) -> int:
 class Piece:
     """A pattern and the sizes of its messages."""
 
-    pattern: Pattern  # Who sends to whom
+    pattern: AlgorithmPattern  # Who sends to whom
     # From members and bytes to the sizes of messages, bytes: one for each that the pattern knows.
     sizes: PatternSizes
     # From members and bytes to the segments of a chain.
@@ -157,7 +157,7 @@ def _segment(members: int, size: float) -> NDArray[np.float64]:
     return np.array([size / _segments(members, size)])
 
 
-_P = Pattern
+_P = AlgorithmPattern
 _FOLDED_DOUBLING = (
     Piece(_P.FOLD_IN, _whole),
     Piece(_P.DOUBLING, _whole),
@@ -248,7 +248,7 @@ ALGORITHMS: Mapping[str, Mapping[str, tuple[Piece, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Carried:
+class CarriedData:
     """Collectives as messages; the compiled engine takes the columns by these names."""
 
     # int32[C]: How each collective is carried out; those that are alike share one.
@@ -284,7 +284,7 @@ class Sizes:
 
 def carry_out(
     program: Program, first: int, selections: Iterable[Selection] = (), *, tiers: bool = False
-) -> tuple[Carried, Sizes]:
+) -> tuple[CarriedData, Sizes]:
     """Prepare the collectives of a program to be carried out as messages."""
     collectives = program.collectives
     members, group = _members(program)
@@ -296,7 +296,7 @@ def carry_out(
     flat = [part for algorithm in parts for part in algorithm]
     sizes = [np.rint(sizes).astype(np.int64) for _, _, sizes in flat]
     rows = first + np.cumsum([0, *map(len, sizes)])[:-1]
-    carried = Carried(
+    carried = CarriedData(
         which,
         np.cumsum([0, *map(len, parts)]).astype(np.int64),
         np.array([part.pattern for part, _, _ in flat], dtype=np.uint8),
@@ -361,7 +361,7 @@ def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int3
     found: list[NDArray[np.int32]] = []
     known: dict[tuple[int, int], int] = {}
     group = np.empty(len(collectives), dtype=np.int32)
-    callers: _Callers | None = None
+    callers: _AlgorithmCallers | None = None
     for c, (communicator, count) in enumerate(
         zip(collectives.communicator.tolist(), collectives.members.tolist(), strict=True)
     ):
@@ -371,7 +371,7 @@ def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int3
             if listed is None or len(listed) != count:
                 listed = everyone if count == program.processes else None
             if listed is None:
-                callers = callers or _Callers(program)
+                callers = callers or _AlgorithmCallers(program)
                 group[c] = len(found)
                 found.append(callers.of(c))
                 continue
@@ -381,7 +381,7 @@ def _members(program: Program) -> tuple[list[NDArray[np.int32]], NDArray[np.int3
     return found, group
 
 
-class _Callers:
+class _AlgorithmCallers:
     """The processes that take part in each collective."""
 
     def __init__(self, program: Program) -> None:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.trace import Trace
-    from popmodel.trace.calls import Calls
+    from popmodel.trace.calls import CallTable
     from popmodel.trace.intervals import Intervals
 
-    class Columns(TypedDict):
+    class CallColumns(TypedDict):
         """Calls as the compiled core takes them."""
 
         offsets: NDArray[np.int64]
@@ -55,7 +55,7 @@ ADDED = {
 _NAMES = tuple(ADDED)
 
 
-class _Call(NamedTuple):
+class _SimulatedCall(NamedTuple):
     """A call that is added."""
 
     location: int
@@ -65,12 +65,12 @@ class _Call(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Threads:
+class CallThreads:
     """Sequences of a run whose threads call MPI, those of the masters first."""
 
     location: NDArray[np.int64]  # int64[S]: Of each sequence
     owner: NDArray[np.int32]  # int32[S]: Its process
-    calls: Calls  # The calls of the run and those added, by sequence
+    calls: CallTable  # The calls of the run and those added, by sequence
     offsets: NDArray[np.int64]  # int64[S + 1]: Calls of each sequence
     # int64[n]: Of each call among those of the run; added ones have rows behind these.
     row: NDArray[np.int64]
@@ -82,7 +82,7 @@ class Threads:
     unmatched: int  # Parallel regions with barriers that not all threads have
 
 
-def find_threads(trace: Trace) -> Threads | None:
+def find_threads(trace: Trace) -> CallThreads | None:
     """Find the sequences of a run; None where only masters call MPI."""
     masters = np.asarray(trace.process_offsets[:-1], np.int64)
     calls = trace.calls()
@@ -94,7 +94,7 @@ def find_threads(trace: Trace) -> Threads | None:
     owner = trace.process_of_location()
     threaded = np.unique(owner[np.flatnonzero(others)]).tolist()
     ends = trace.records.ends()
-    team = Team(trace)
+    team = CallTeam(trace)
     for process in threaded:
         team.add(process, count)
     extra = np.array(sorted(team.sequences), np.int64)
@@ -105,7 +105,7 @@ def find_threads(trace: Trace) -> Threads | None:
     return _merged(calls, location, owner[location], team, ends_of)
 
 
-class Team:
+class CallTeam:
     """The calls that are added for the teams of some processes, and the messages between them.
 
     Attributes
@@ -129,7 +129,7 @@ class Team:
         openmp = trace.records.openmp()
         self._constructs, self._functions = openmp.constructs, openmp.functions
         self._barriers = trace.records.synchronisation().barriers
-        self.calls: list[_Call] = []
+        self.calls: list[_SimulatedCall] = []
         self.messages: list[tuple[int, int]] = []
         self.sequences: set[int] = set()
         self.ends: dict[int, int] = {}
@@ -185,7 +185,7 @@ class Team:
             if thread in forks:  # from its work in one region to that in the next
                 earlier = forks[thread]
                 since = self.calls[earlier].entry
-                self.calls[earlier] = _Call(thread, "OpenMP next fork", since, begin)
+                self.calls[earlier] = _SimulatedCall(thread, "OpenMP next fork", since, begin)
                 waits = earlier
             else:
                 waits = self._call(thread, "OpenMP first fork", self._trace.begin, begin)
@@ -218,7 +218,7 @@ class Team:
         return max((spans[-1][1] for spans in told if spans), default=end)
 
     def _call(self, location: int, name: str, entry: int, exit_: int) -> int:
-        self.calls.append(_Call(location, name, entry, exit_))
+        self.calls.append(_SimulatedCall(location, name, entry, exit_))
         return len(self.calls) - 1
 
 
@@ -238,12 +238,12 @@ def _within(spans: Intervals, location: int, begin: int, end: int) -> list[tuple
 
 
 def _merged(
-    calls: Calls,
+    calls: CallTable,
     location: NDArray[np.int64],
     owner: NDArray[np.int32],
-    team: Team,
+    team: CallTeam,
     ends: NDArray[np.int64],
-) -> Threads:
+) -> CallThreads:
     """The calls of the run and those added, in order of their entry by sequence."""
     known, added = len(calls), team.calls
     counts = np.diff(calls.offsets)
@@ -278,7 +278,7 @@ def _merged(
         request=_in_order(calls.request, order),
     )
     messages = np.array(team.messages, np.int64).reshape(-1, 2) + known
-    return Threads(
+    return CallThreads(
         location,
         owner.astype(np.int32),
         merged,
@@ -309,7 +309,7 @@ class SequenceCalls:
     """
 
     # Of the trace, those of a sequence one after the other; with threads, what holds these too.
-    calls: Calls
+    calls: CallTable
     # int64[S + 1]: Calls of sequence s are ``offsets[s] .. offsets[s + 1]``.
     offsets: NDArray[np.int64]
     action: NDArray[np.uint8]  # uint8[names]: `Action` of the calls of each name
@@ -317,10 +317,10 @@ class SequenceCalls:
     by_peer: NDArray[np.bool_]  # bool[names]: As in `popmodel.simulator.program.Collectives`
     location: NDArray[np.int64]  # int64[S]: Thread of each sequence
     owner: NDArray[np.int32]  # int32[S]: Process of each sequence
-    threads: Threads | None = None  # Where other threads than masters call MPI
+    threads: CallThreads | None = None  # Where other threads than masters call MPI
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> CallColumns:
         """The calls as the compiled core takes them."""
         return {
             "offsets": self.offsets,

@@ -10,7 +10,7 @@ import numpy as np
 from popmodel.arrays import distinct
 from popmodel.kernel import _kernel
 from popmodel.network.point_to_point import NO_ROUTES, Routes, over_links, within_nodes
-from popmodel.simulator.costs import BETWEEN, SELF, Price, Quantity, Rule, costs
+from popmodel.simulator.costs import BETWEEN, SELF, CostQuantity, Price, Rule, costs
 from popmodel.simulator.execution import stopped
 from popmodel.values import dataclass
 
@@ -35,7 +35,7 @@ class Times(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class TransferPlan:
     """What is carried out, and which charges it has."""
 
     program: Program  # What every process does
@@ -47,7 +47,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Load:
+class LinkLoad:
     """What messages put on links; rows as those of the charges of messages."""
 
     # float64[M]: How long a message holds links if nothing is in its way, ns.
@@ -56,7 +56,7 @@ class Load:
 
 
 def carry_on(
-    plan: Plan,
+    plan: TransferPlan,
     network: Network,
     charges: Charges,
     messages: MessageClasses,
@@ -82,16 +82,18 @@ def carry_on(
             if network.topology is None
             else replace(network.topology.routes(*pairs), within=within_nodes(network))
         )
-    by_bytes = Price(network, Quantity.BYTES_TIME).of(messages.size, messages.distance == BETWEEN)
+    by_bytes = Price(network, CostQuantity.BYTES_TIME).of(
+        messages.size, messages.distance == BETWEEN
+    )
     busy = np.where(messages.distance == SELF, 0.0, by_bytes)
-    load = Load(busy, messages.size.astype(np.float64))
+    load = LinkLoad(busy, messages.size.astype(np.float64))
     return carry(plan, charges, load, node, routes or network, cpu, moments=moments)
 
 
 def carry(
-    plan: Plan,
+    plan: TransferPlan,
     charges: Charges,
-    load: Load,
+    load: LinkLoad,
     node: NDArray[np.int32],
     shared: Routes | Network,
     cpu: NDArray[np.float64],

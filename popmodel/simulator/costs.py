@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _NS = 1e9
 
 
-class Quantity(Enum):
+class CostQuantity(Enum):
     """What is counted of messages."""
 
     TIME = "time"  #: ns
@@ -57,7 +57,7 @@ class Price:
     """One quantity of the messages of a network."""
 
     network: Network  # What communication costs
-    quantity: Quantity = Quantity.TIME  # What is counted
+    quantity: CostQuantity = CostQuantity.TIME  # What is counted
 
     def of(
         self, size: NDArray[Any], far: NDArray[np.bool_], *, bare: bool = False
@@ -69,35 +69,35 @@ class Price:
         network, quantity = self.network, self.quantity
         if network.rules == "smpi":
             size = size + HEADER
-        if quantity is Quantity.TIME:
+        if quantity is CostQuantity.TIME:
             if bare and network.tiers is not None:
                 return _time(network, size, far, 0.0) * _NS - self.latency(far)
             return _time(network, size, far, 0.0 if bare else network.latency) * _NS
-        if quantity is Quantity.LATENCY:
+        if quantity is CostQuantity.LATENCY:
             return np.full(np.shape(size), 0.0 if bare else 1.0)
         pieces = _pieces(network, size, far)
-        if quantity is Quantity.BYTES:
+        if quantity is CostQuantity.BYTES:
             return pieces.bytes
-        if quantity is Quantity.LATENCY_TIME:
+        if quantity is CostQuantity.LATENCY_TIME:
             return pieces.alpha * (0.0 if bare else _NS)
         return pieces.beta * pieces.bytes * _NS
 
     def overheads(self, far: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What sender and receiver of each message pay beside: time, and no latency or bytes."""
-        factor = _NS if self.quantity is Quantity.TIME else 0.0
+        factor = _NS if self.quantity is CostQuantity.TIME else 0.0
         send, receive = self.network.overheads(far)
         return send * factor, receive * factor
 
     def to_itself(self, size: NDArray[Any]) -> NDArray[np.float64]:
         """Price of messages of a process to itself, which depend on no parameter of a network."""
-        if self.network.rules != "smpi" or self.quantity is not Quantity.TIME:
+        if self.network.rules != "smpi" or self.quantity is not CostQuantity.TIME:
             return np.zeros(np.shape(size))
         return (size + HEADER) / TO_ITSELF * _NS
 
     def latency(self, far: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Price of the latency alone."""
-        if self.quantity not in (Quantity.TIME, Quantity.LATENCY_TIME):
-            return np.full(far.shape, float(self.quantity is Quantity.LATENCY))
+        if self.quantity not in (CostQuantity.TIME, CostQuantity.LATENCY_TIME):
+            return np.full(far.shape, float(self.quantity is CostQuantity.LATENCY))
         return _time(self.network, np.zeros(far.shape), far, self.network.latency) * _NS
 
 
@@ -175,7 +175,7 @@ class MessageClasses:
         return len(self.size)
 
 
-class Group(NamedTuple):
+class CostGroup(NamedTuple):
     """Collectives of one kind that all leave a node, or none."""
 
     kind: int
@@ -183,10 +183,10 @@ class Group(NamedTuple):
     rows: NDArray[np.int64]
 
 
-def groups_of(kind: NDArray[np.int8], apart: NDArray[np.bool_]) -> tuple[Group, ...]:
+def groups_of(kind: NDArray[np.int8], apart: NDArray[np.bool_]) -> tuple[CostGroup, ...]:
     """Return the groups of some collectives."""
     return tuple(
-        Group(code, far, rows)
+        CostGroup(code, far, rows)
         for code in distinct(kind).tolist()
         for far in (False, True)
         if len(rows := np.flatnonzero((kind == code) & (apart == far)))
@@ -213,7 +213,7 @@ class CollectiveClasses:
         return len(self.kind)
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[CostGroup, ...]:
         """Those of one kind and distance."""
         return groups_of(self.kind, self.apart)
 
@@ -333,7 +333,7 @@ def charge(
     classes: Classes,
     network: Network,
     sizes: Sizes | None = None,
-    quantity: Quantity = Quantity.TIME,
+    quantity: CostQuantity = CostQuantity.TIME,
 ) -> Charges:
     """Return the costs of messages and collectives on a network without shared resources."""
     by = Price(network, quantity)
@@ -434,7 +434,7 @@ def _recorded(
 
 
 def _times(
-    groups: Sequence[Group],
+    groups: Sequence[CostGroup],
     members: NDArray[np.int32],
     sent: NDArray[np.float64],
     received: NDArray[np.int64],

@@ -23,9 +23,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from popmodel.simulator.algorithms import Carried, carry_out
-from popmodel.simulator.path import CriticalPath, Part
-from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program, Uneven
+from popmodel.simulator.algorithms import CarriedData, carry_out
+from popmodel.simulator.path import CriticalPath, PathPart
+from popmodel.simulator.program import (
+    COLLECTIVES,
+    Collectives,
+    Op,
+    Program,
+    ProgramMessages,
+    UnevenBytes,
+)
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -276,7 +283,7 @@ class Amounts(NamedTuple):
         return found
 
 
-def uneven_amounts(program: Program, carried: Carried) -> dict[int, Amounts]:
+def uneven_amounts(program: Program, carried: CarriedData) -> dict[int, Amounts]:
     """Amounts of the members of each collective where they differ and messages carry them."""
     uneven, found = program.uneven, dict[int, Amounts]()
     if not len(uneven.operation):
@@ -449,13 +456,13 @@ def lay_out(
 
 
 def _messages(
-    own: Messages,
-    carried: Carried,
+    own: ProgramMessages,
+    carried: CarriedData,
     sizes: NDArray[np.int64],
     templates: list[_Template],
     which: NDArray[np.int64],
     meant: NDArray[np.bool_],
-) -> tuple[Messages, NDArray[np.int64]]:
+) -> tuple[ProgramMessages, NDArray[np.int64]]:
     """A program's own messages and those of its collectives, and the first row of each of these."""
     count = np.array([len(template.part) for template in templates], np.int64)[which] * meant
     first = len(own) + np.cumsum(count) - count
@@ -477,10 +484,10 @@ def _messages(
     added = total - len(own)
     tag = np.concatenate([own.tag, np.full(added, -1, np.int64)])
     mode = np.concatenate([own.mode, np.zeros(added, np.int8)])
-    return Messages(sender, receiver, size, tag, mode), first
+    return ProgramMessages(sender, receiver, size, tag, mode), first
 
 
-def _members_by_rank(carried: Carried) -> NDArray[np.int32]:
+def _members_by_rank(carried: CarriedData) -> NDArray[np.int32]:
     """Process of each rank of each group; the engine has them by process."""
     group = np.repeat(np.arange(len(carried.group_offsets) - 1), np.diff(carried.group_offsets))
     member = np.empty_like(carried.group_process)
@@ -489,7 +496,7 @@ def _members_by_rank(carried: Carried) -> NDArray[np.int32]:
 
 
 def _ranks(
-    carried: Carried, collective: NDArray[np.int32], process: NDArray[np.int64]
+    carried: CarriedData, collective: NDArray[np.int32], process: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Rank of a process in a collective."""
     group = np.repeat(np.arange(len(carried.group_offsets) - 1), np.diff(carried.group_offsets))
@@ -532,15 +539,15 @@ def _bursts(
 
 
 def _uneven(
-    uneven: Uneven,
+    uneven: UnevenBytes,
     stays: NDArray[np.bool_],
     row: NDArray[np.int32],
     begins: NDArray[np.int64],
-) -> Uneven:
+) -> UnevenBytes:
     """Arrivals at the collectives that stay."""
     kept = stays[uneven.collective]
     place = (np.cumsum(kept) - 1).tolist()
-    return Uneven(
+    return UnevenBytes(
         begins[uneven.operation[kept]],
         row[uneven.collective[kept]],
         uneven.sent[kept],
@@ -553,9 +560,9 @@ def _uneven(
 
 
 _OF_COLLECTIVES = {
-    Part.SEND: Part.MESSAGE_SEND,
-    Part.RECEIVE: Part.MESSAGE_RECEIVE,
-    Part.TRANSFER: Part.MESSAGE,
+    PathPart.SEND: PathPart.MESSAGE_SEND,
+    PathPart.RECEIVE: PathPart.MESSAGE_RECEIVE,
+    PathPart.TRANSFER: PathPart.MESSAGE,
 }
 
 
@@ -590,6 +597,6 @@ def path_of(laid: LaidOut, path: CriticalPath) -> CriticalPath:
         mine = np.flatnonzero(path.part == own)
         mine = mine[laid.sent_for[path.row[mine]] >= 0]
         part[mine], row[mine] = of_collective, laid.sent_for[path.row[mine]]
-    stays = np.isin(path.part, [Part.COLLECTIVE, Part.REQUEST, *_OF_COLLECTIVES.values()])
+    stays = np.isin(path.part, [PathPart.COLLECTIVE, PathPart.REQUEST, *_OF_COLLECTIVES.values()])
     row[stays] = laid.stay[path.row[stays]]
     return replace(path, operation=operation, part=part, row=row)

@@ -45,7 +45,7 @@ from popmodel.simulator.program import Op, Program
 from popmodel.trace.blocks import give_back
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.losses import describe, losses
-from popmodel.trace.pieces import Pieces, spread
+from popmodel.trace.pieces import TracePieces, spread
 from popmodel.trace.records import Exact
 from popmodel.trace.runtime import state_times
 from popmodel.trace.states import TRACING_DISABLED
@@ -55,7 +55,7 @@ from popmodel.units import count, plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.simulator.calls import Threads
+    from popmodel.simulator.calls import CallThreads
     from popmodel.trace import Trace
 
 _WORTH_SAYING = 0.01
@@ -67,7 +67,7 @@ _EXCHANGES = (Action.EXCHANGE, Action.IEXCHANGE)
 def from_trace(trace: Trace) -> Program:
     """Program of a traced run."""
     whole = trace.whole or trace
-    pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
+    pieces = trace.pieces or TracePieces.window(trace.begin, trace.end)
     calls = sequence_calls(whole)
     matched = match_messages(whole, calls, pieces)
     members = match_collectives(whole, calls)
@@ -144,7 +144,7 @@ def _disabled(trace: Trace, location: NDArray[np.int64]) -> Intervals:
     )
 
 
-def _in_terms_of_the_run(program: Program, whole: Trace, threads: Threads) -> Program:
+def _in_terms_of_the_run(program: Program, whole: Trace, threads: CallThreads) -> Program:
     """Calls by their numbers in the run, and collectives of the threads that call them."""
     communicators, number = communicators_of_callers(whole.communicators, program)
     order = np.argsort(threads.row)  # rows of the run, and behind them those of added calls
@@ -212,7 +212,7 @@ def _order_exchanges(
 
 
 def _unmodelled(
-    trace: Trace, calls: SequenceCalls, acting: NDArray[np.int32], pieces: Pieces
+    trace: Trace, calls: SequenceCalls, acting: NDArray[np.int32], pieces: TracePieces
 ) -> str:
     """Name calls without any operation in the program that others notice, or that take a while."""
     names, action = calls.calls.names, calls.action

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
-from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN, Collectives, Op, Uneven
+from popmodel.simulator.program import COLLECTIVES, NONE_UNEVEN, Collectives, Op, UnevenBytes
 from popmodel.units import count, plural
 from popmodel.values import dataclass
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.simulator.calls import Columns, SequenceCalls
+    from popmodel.simulator.calls import CallColumns, SequenceCalls
     from popmodel.simulator.program import Program
     from popmodel.trace import Trace
     from popmodel.trace.calls import CollectiveArguments
@@ -200,7 +200,7 @@ def _note_free(kind: NDArray[np.int8]) -> list[str]:
     return [f"collectives without bytes that wait for nobody, as in the run: {', '.join(calls)}"]
 
 
-def _by_process(calls: SequenceCalls) -> tuple[Columns, NDArray[np.int64]]:
+def _by_process(calls: SequenceCalls) -> tuple[CallColumns, NDArray[np.int64]]:
     """The calls of all threads of each process in order of time, and the row of each in `calls`.
 
     Threads of a process may take turns at the collectives of a communicator.
@@ -235,7 +235,7 @@ def uneven_arrivals(
     collectives: Collectives,
     differ: NDArray[np.uint8],
     told: CollectiveArguments,
-) -> Uneven:
+) -> UnevenBytes:
     """Operations that arrive at collectives whose members have different amounts.
 
     Of Gather that is what they send, of Scatter what they receive; of others with a root, who has
@@ -256,7 +256,7 @@ def uneven_arrivals(
     amounts[:, known] = told.sent[row[known]], told.received[row[known]]
     calls = enumerate(call[operation].tolist()) if told.parts else ()
     parts = {place: told.parts[of] for place, of in calls if of in told.parts}
-    return Uneven(operation, target[operation], amounts[0], amounts[1], parts)
+    return UnevenBytes(operation, target[operation], amounts[0], amounts[1], parts)
 
 
 def _note_apart(

@@ -11,7 +11,7 @@ from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.simulator.calls import SequenceCalls
 from popmodel.simulator.mpi_calls import BUFFERED
-from popmodel.simulator.program import Messages
+from popmodel.simulator.program import ProgramMessages
 from popmodel.trace.blocks import give_back
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.simulator.calls import Threads
+    from popmodel.simulator.calls import CallThreads
     from popmodel.trace import Trace
-    from popmodel.trace.pieces import Pieces
+    from popmodel.trace.pieces import TracePieces
 
 
 @dataclass(frozen=True)
 class MatchedMessages:
     """Messages of a trace, and the calls of each."""
 
-    messages: Messages  # One row each
+    messages: ProgramMessages  # One row each
     # int64[M]: When each leaves its sender, ns; where that is not known, the order of the receives.
     left: NDArray[np.int64]
     # int32[M]: Calls that send it, post its receive and complete that.
@@ -42,7 +42,7 @@ class MatchedMessages:
     request: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
-def match_messages(trace: Trace, calls: SequenceCalls, pieces: Pieces) -> MatchedMessages:
+def match_messages(trace: Trace, calls: SequenceCalls, pieces: TracePieces) -> MatchedMessages:
     """Find the calls of every message.
 
     A communication record names its calls by their times: the entry of the send, the entry of the
@@ -85,7 +85,7 @@ def match_messages(trace: Trace, calls: SequenceCalls, pieces: Pieces) -> Matche
     if trace.locations > trace.processes:
         sender, receiver = (calls.owner[process_of[each]] for each in (sender, receiver))
     size, tag, left = records.size[rows], records.tag[rows], records.physical_send[rows]
-    messages = Messages(sender, receiver, size, tag, _modes(calls, send))
+    messages = ProgramMessages(sender, receiver, size, tag, _modes(calls, send))
     if calls.threads is None:
         return MatchedMessages(messages, left, send, post, wait)
     return _with_threads(calls, calls.threads, messages, left, (send, post, wait))
@@ -93,15 +93,15 @@ def match_messages(trace: Trace, calls: SequenceCalls, pieces: Pieces) -> Matche
 
 def _with_threads(
     calls: SequenceCalls,
-    threads: Threads,
-    own: Messages,
+    threads: CallThreads,
+    own: ProgramMessages,
     left: NDArray[np.int64],
     found: Sequence[NDArray[np.int32]],
 ) -> MatchedMessages:
     """Messages of a run, and those that fork, join and hold its threads."""
     inside = calls.owner[np.searchsorted(calls.offsets, threads.send, side="right") - 1]
     nothing = np.zeros(len(inside), np.int64)
-    messages = Messages(
+    messages = ProgramMessages(
         np.concatenate([own.sender, inside]),
         np.concatenate([own.receiver, inside]),
         np.concatenate([own.size, nothing]),
@@ -131,12 +131,12 @@ def _of_partners(calls: SequenceCalls, process_of: NDArray[np.int32]) -> Matched
     )
     size, tag = told.bytes[send], told.tag[send]
     ends = calls.owner[sender], calls.owner[receiver]
-    messages = Messages(*ends, size, tag, _modes(calls, send))
+    messages = ProgramMessages(*ends, size, tag, _modes(calls, send))
     return MatchedMessages(messages, post.astype(np.int64), send, post, wait, told.request)
 
 
 def _modes(calls: SequenceCalls, send: NDArray[np.int32]) -> NDArray[np.int8]:
-    """`Messages.mode` of messages by the calls that send them."""
+    """`ProgramMessages.mode` of messages by the calls that send them."""
     mode = np.zeros(len(send), dtype=np.int8)
     never_waits = np.array([name in BUFFERED for name in calls.calls.names])
     if never_waits.any():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Part(IntEnum):
+class PathPart(IntEnum):
     """What the time of a step is spent on; the compiled walk uses the same numbers."""
 
     COMPUTE = 0  #: burst before `operation`, or the tail of the process where that is -1
@@ -48,7 +48,7 @@ class CriticalPath:
     source: NDArray[np.int32]
     # int64[K]: Operation of `process`; -1 for what it computes after its last one.
     operation: NDArray[np.int64]
-    part: NDArray[np.uint8]  # uint8[K]: `Part`
+    part: NDArray[np.uint8]  # uint8[K]: `PathPart`
     row: NDArray[np.int32]  # int32[K]: Message or collective; -1 for computing
     time: NDArray[np.float64]  # float64[K]: Duration, ns
     # float64[K]: Derivative by the latency of its tier: how often it is paid.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.arrays import Rows
+from popmodel.arrays import ArrayRows
 from popmodel.kernel import _kernel
 from popmodel.units import count, plural
 from popmodel.values import dataclass
@@ -64,7 +64,7 @@ COLLECTIVES = (
 
 
 @dataclass(frozen=True)
-class Messages:
+class ProgramMessages:
     """Point-to-point messages of a program, one row each."""
 
     # int32[M]: Process indices.
@@ -135,7 +135,7 @@ def amounts(kind: str, members: int, part: int) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True)
-class Uneven:
+class UnevenBytes:
     """Arrivals at collectives whose members have different amounts (Alltoallv)."""
 
     operation: NDArray[np.int64]  # int64[U]: Operations of the program that arrive there, ascending
@@ -147,7 +147,7 @@ class Uneven:
     parts: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
 
 
-NONE_UNEVEN = Uneven(
+NONE_UNEVEN = UnevenBytes(
     np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
 )
 """Of a program whose collectives have equal members."""
@@ -172,7 +172,7 @@ class Program:
     burst: NDArray[np.uint32] | NDArray[np.float64]
     # float64[P]: Compute time after the last operation of each process, ns.
     tail: NDArray[np.float64]
-    messages: Messages
+    messages: ProgramMessages
     collectives: Collectives
     # int32[N]: Row of `call_name` and `call_time` that the operation stems from, for messages to
     # people.
@@ -191,7 +191,7 @@ class Program:
     unmodelled: str = ""
     lost: str = ""  # Which records the run lost, where it did: why operations may be missing
     # Arrivals at collectives with members of different amounts.
-    uneven: Uneven = field(default=NONE_UNEVEN)
+    uneven: UnevenBytes = field(default=NONE_UNEVEN)
     # int32[T]: Process of each further sequence; `offsets`, `tail` and `nodes` hold these behind
     # the processes, and members of communicators and roots can be such.
     threads: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
@@ -323,9 +323,9 @@ class ProgramBuilder:
     """Collects what every process does; `build` gives the program."""
 
     def __init__(self, processes: int, nodes: Sequence[int] | None = None) -> None:
-        self._ops = [Rows(3) for _ in range(processes)]  # what, on what, seconds before
+        self._ops = [ArrayRows(3) for _ in range(processes)]  # what, on what, seconds before
         self._pending = [0.0] * processes
-        self._messages = Rows(5)
+        self._messages = ArrayRows(5)
         self._collectives: list[tuple[int, ...]] = []
         self._communicators: dict[int, np.ndarray] = {0: np.arange(processes, dtype=np.int32)}
         self._nodes = np.zeros(processes, np.int32) if nodes is None else np.array(nodes, np.int32)
@@ -401,7 +401,7 @@ class ProgramBuilder:
             target=ops[1].astype(np.int32),
             burst=ops[2],
             tail=np.array(self._pending, dtype=np.float64),
-            messages=Messages(
+            messages=ProgramMessages(
                 messages[0].astype(np.int32),
                 messages[1].astype(np.int32),
                 messages[2],

@@ -13,15 +13,15 @@ from popmodel.errors import UsageError
 from popmodel.kernel import _kernel
 from popmodel.network.network import AT_ONCE
 from popmodel.simulator.algorithms import carry_out
-from popmodel.simulator.contended import Plan, carry_on, spent_in_calls
+from popmodel.simulator.contended import TransferPlan, carry_on, spent_in_calls
 from popmodel.simulator.costs import (
     BETWEEN,
     SELF,
     TABLES,
     Charges,
     Classes,
+    CostQuantity,
     MessageClasses,
-    Quantity,
     charge,
     classes,
     core,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from popmodel.network.mapping import RankMapping
     from popmodel.network.network import Network
     from popmodel.network.selection import Selection
-    from popmodel.simulator.algorithms import Carried, Sizes
+    from popmodel.simulator.algorithms import CarriedData, Sizes
     from popmodel.simulator.program import Program
 
 _NS = 1e9
@@ -85,7 +85,7 @@ class Replayer:
         self._classes: Classes = classes(program)
         self._core = core(program, self._classes.message, self._classes.collective)
         self._carried: dict[
-            tuple[tuple[Selection, ...], bool], tuple[_kernel.Carried, Sizes, Carried]
+            tuple[tuple[Selection, ...], bool], tuple[_kernel.Carried, Sizes, CarriedData]
         ] = {}
         self._placed: dict[RankMapping, Replayer] = {}
 
@@ -162,12 +162,12 @@ class Replayer:
         for alike in self._alike([networks[k] for k in others]):
             for first in range(0, len(alike), _kernel.LANES):
                 some = [others[k] for k in alike[first : first + _kernel.LANES]]
-                at_once = self._slopes([networks[k] for k in some], sign, Quantity(along))
+                at_once = self._slopes([networks[k] for k in some], sign, CostQuantity(along))
                 found |= zip(some, at_once, strict=True)
         return [found[k] for k in range(len(networks))]
 
     def _slopes(
-        self, networks: Sequence[Network], sign: float, by: Quantity
+        self, networks: Sequence[Network], sign: float, by: CostQuantity
     ) -> list[tuple[float, float]]:
         cpu = filled([self._cpu(n) for n in networks])
         times = filled([self._charges(n) for n in networks])
@@ -263,10 +263,10 @@ class Replayer:
             return path_of(other.laid, other.replayer.path(network, side, along))
         sign = 1.0 if side == "right" else -1.0
         times = self._charges(network)
-        by_quantity: dict[Quantity, Charges] = {
-            q: self._charges(network, q) for q in Quantity if q is not Quantity.TIME
+        by_quantity: dict[CostQuantity, Charges] = {
+            q: self._charges(network, q) for q in CostQuantity if q is not CostQuantity.TIME
         }
-        slopes = by_quantity[Quantity(along)]
+        slopes = by_quantity[CostQuantity(along)]
         cpu = self._cpu(network)
         given = costs([times, slopes], [cpu, np.zeros_like(cpu)], signs=(1.0, sign))
         end, stuck_at, process, source, operation, part, row, table, index = self._core.path(
@@ -288,10 +288,10 @@ class Replayer:
         latency, count, latency_time, bytes_time = (
             column(by_quantity[q])
             for q in (
-                Quantity.LATENCY,
-                Quantity.BYTES,
-                Quantity.LATENCY_TIME,
-                Quantity.BYTES_TIME,
+                CostQuantity.LATENCY,
+                CostQuantity.BYTES,
+                CostQuantity.LATENCY_TIME,
+                CostQuantity.BYTES_TIME,
             )
         )
         overhead = np.where(charged, time - latency_time - bytes_time, 0.0)
@@ -324,7 +324,7 @@ class Replayer:
     def _shared(self, network: Network, *, moments: bool) -> Moments:
         """When things happen on a network whose links messages share."""
         carried, messages = self._carried_on(network), self._classes_on(network)
-        plan = Plan(self.program, self._core, None if carried is None else carried[0])
+        plan = TransferPlan(self.program, self._core, None if carried is None else carried[0])
         charges = self._charges(network)
         last, begin, end = carry_on(
             plan, network, charges, messages, self._cpu(network), moments=moments
@@ -362,7 +362,7 @@ class Replayer:
         found = np.concatenate([*[of_messages] * 4, *[of_collectives] * 3, of_collectives[row]])
         return found if network.tiers is not None else np.where(found < 0, found, np.int8(1))
 
-    def _charges(self, network: Network, quantity: Quantity = Quantity.TIME) -> Charges:
+    def _charges(self, network: Network, quantity: CostQuantity = CostQuantity.TIME) -> Charges:
         carried = self._carried_on(network)
         sizes = None if carried is None else carried[1]
         return charge(self.program, self._classes, network, sizes, quantity)
@@ -372,7 +372,7 @@ class Replayer:
         of_processes = 1 / network.cpu(self.program.processes)
         return of_processes[self.program.owner] if len(self.program.threads) else of_processes
 
-    def _carried_on(self, network: Network) -> tuple[_kernel.Carried, Sizes, Carried] | None:
+    def _carried_on(self, network: Network) -> tuple[_kernel.Carried, Sizes, CarriedData] | None:
         """How collectives are carried out as messages, if they are."""
         if network.collectives != "algorithm":
             return None

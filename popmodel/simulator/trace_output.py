@@ -16,11 +16,11 @@ from popmodel.simulator.match_collectives import communicators_of_callers
 from popmodel.simulator.mpi_calls import Action, action_of, state_of
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.trace import Trace
-from popmodel.trace.calls import Calls, CollectiveArguments
-from popmodel.trace.pieces import Pieces, spread
-from popmodel.trace.records import Columns, Others
+from popmodel.trace.calls import CallTable, CollectiveArguments
+from popmodel.trace.pieces import TracePieces, spread
+from popmodel.trace.records import Others, RecordColumns
 from popmodel.trace.states import IDLE, TRACING_DISABLED
-from popmodel.trace.tables import Events, Messages, States, location_of_row, offsets_of
+from popmodel.trace.tables import EventTable, MessageTable, States, location_of_row, offsets_of
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Course:
+class OutputCourse:
     """How the time of a process in the trace becomes its time in the replay."""
 
     # int64[2 K + 2]: Its begin, the entry and the exit of each of its K calls, and its end, ns: in
@@ -72,7 +72,7 @@ class MovedCalls:
     # int64[n]: ns.
     entry: NDArray[np.int64]
     exit: NDArray[np.int64]
-    courses: list[Course]  # Of each process
+    courses: list[OutputCourse]  # Of each process
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -85,14 +85,14 @@ def move_calls(trace: Trace, program: Program, end: NDArray[np.float64], cpu: fl
     whole = trace.whole or trace
     masters = np.asarray(whole.process_offsets[:-1], np.int64)
     calls = whole.calls()
-    pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
+    pieces = trace.pieces or TracePieces.window(trace.begin, trace.end)
     kept = np.ones(len(calls), np.bool_)
     if whole is not trace:
         kept = pieces.overlap(calls.entry, calls.exit)[1] > 0
         kept[program.call] = True
     row = np.flatnonzero(kept)
     offsets = np.searchsorted(row, np.append(calls.offsets[masters], len(calls)))
-    clock = _Clock(trace, pieces)
+    clock = _OutputClock(trace, pieces)
     until = np.full(len(calls), np.iinfo(np.int64).min)  # the last operation of each call
     last = np.flatnonzero(np.append(np.diff(program.call) != 0, True)[: len(program.call)])
     until[program.call[last]] = _rounded(end[last])
@@ -114,7 +114,7 @@ def move_calls(trace: Trace, program: Program, end: NDArray[np.float64], cpu: fl
         finish = int(_scaled(np.array([over]), cpu)[0]) + int(waited[-1] if len(rows) else 0)
         measured = int(clock(whole.ends()[process : process + 1], master)[0])
         courses.append(
-            Course(
+            OutputCourse(
                 _bounds(trace.begin, before[0], before[1], measured),
                 _bounds(0, entry[mine], exit_[mine], finish),
             )
@@ -142,10 +142,10 @@ def _scaled(time: NDArray[np.int64] | NDArray[np.float64], cpu: float) -> NDArra
     return _rounded(np.asarray(time * cpu, np.float64))
 
 
-class _Clock:
+class _OutputClock:
     """Times of the whole run in its analysed part, without tracing-disabled time."""
 
-    def __init__(self, trace: Trace, pieces: Pieces) -> None:
+    def __init__(self, trace: Trace, pieces: TracePieces) -> None:
         self._pieces = pieces
         self._disabled = trace.records.in_state(TRACING_DISABLED)
 
@@ -191,7 +191,7 @@ def replayed(
         begin=0,
         end=int(ends.max(initial=0)),
         communicators=communicators,
-        records=Columns(
+        records=RecordColumns(
             _states(trace, moved, calls),
             calls,
             _messages(whole, program, moved, begin, end),
@@ -206,7 +206,9 @@ def replayed(
     )
 
 
-def _calls(whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np.int64]) -> Calls:
+def _calls(
+    whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np.int64]
+) -> CallTable:
     """The calls in the time of the replay, with the communicators that their collectives have."""
     calls = whole.calls()
     masters = np.asarray(whole.process_offsets[:-1], np.int64)
@@ -244,7 +246,7 @@ def _calls(whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np
         communicator[call][order],
         np.concatenate([told.is_root[kept], nothing != 0])[order],
     )
-    return Calls(
+    return CallTable(
         offsets_of(counts),
         moved.entry,
         moved.exit,
@@ -255,7 +257,7 @@ def _calls(whole: Trace, program: Program, moved: MovedCalls, number: NDArray[np
     )
 
 
-def _states(trace: Trace, moved: MovedCalls, calls: Calls) -> States:
+def _states(trace: Trace, moved: MovedCalls, calls: CallTable) -> States:
     """States outside MPI, moved, and those in calls."""
     states = trace.states
     disabled = trace.records.in_state(TRACING_DISABLED)
@@ -289,7 +291,7 @@ def _around_calls(
     begin: NDArray[np.int64],
     end: NDArray[np.int64],
     state: NDArray[np.int64],
-    calls: Calls,
+    calls: CallTable,
     location: int,
     in_call: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -315,7 +317,7 @@ def _messages(
     moved: MovedCalls,
     begin: NDArray[np.float64],
     end: NDArray[np.float64],
-) -> Messages:
+) -> MessageTable:
     """Messages between the calls that send, post and complete them.
 
     A message leaves when its sender is done with it, or, where that waits for its receive, when
@@ -345,7 +347,7 @@ def _messages(
     sender, receiver = masters[process]
     order = np.lexsort((send, physical_send, sender))
     counts = np.bincount(sender, minlength=whole.locations)
-    return Messages(
+    return MessageTable(
         offsets_of(counts),
         sender[order].astype(np.int32),
         receiver[order].astype(np.int32),
@@ -373,7 +375,7 @@ def _others(trace: Trace, moved: MovedCalls) -> Others:
     others = whole.records.others()
     events = others.events
     location = location_of_row(events.offsets).astype(np.int64)
-    pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
+    pieces = trace.pieces or TracePieces.window(trace.begin, trace.end)
     inside = pieces.holding(events.time) >= 0
     rows = np.flatnonzero(inside | _open_before(others, location, int(pieces.begin[0])))
     calls = whole.calls()
@@ -399,7 +401,9 @@ def _others(trace: Trace, moved: MovedCalls) -> Others:
             course.ends(time[mine]),
         )
     return Others(
-        Events(np.searchsorted(rows, events.offsets), time, events.type[rows], events.value[rows]),
+        EventTable(
+            np.searchsorted(rows, events.offsets), time, events.type[rows], events.value[rows]
+        ),
         turn,
         others.lasting[rows],
     )

@@ -16,7 +16,7 @@ from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run.launch import launch_line, mpirun_line
 from popmodel.model.uncertainty import Estimate, shares
 from popmodel.plain import fields_of
-from popmodel.splits.splits import WITHIN, Array, Candidate, Evaluated, compared_draws, ratio
+from popmodel.splits.splits import WITHIN, Array, Evaluated, SplitCandidate, compared_draws, ratio
 from popmodel.values import dataclass
 
 # Which split to take: expected loss, usual defaults, what decides, what to measure next.
@@ -61,15 +61,15 @@ class Doubt:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SplitChoice:
     """What to take for a number of cores."""
 
     cores: int  # Cores to be used
     # The recommended split: the one with the least expected loss or, if all are equally good, the
     # simplest.
-    taken: Candidate
+    taken: SplitCandidate
     # Splits that are likely as good as the best, by expected loss; `taken` comes first.
-    tied: tuple[Candidate, ...]
+    tied: tuple[SplitCandidate, ...]
     # Whether none of several splits stands out: whichever is taken costs at most `WITHIN` more than
     # another, at the best estimate and on average over the draws.
     indifferent: bool
@@ -94,12 +94,12 @@ class Choice:
 
 
 def choose(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[SplitCandidate],
     topology: Topology,
     scores: Mapping[str, Array],
     *,
     trusted: bool = True,
-) -> Choice:
+) -> SplitChoice:
     """Recommend a split; where predictions are not trusted, all that may be the best are tied."""
     compared = [
         (one.regret, one.placement.threads, one) for one in candidates if one.regret is not None
@@ -115,7 +115,7 @@ def choose(
     ]
     tied = (taken, *others)
     cores = taken.placement.cores
-    return Choice(
+    return SplitChoice(
         cores,
         taken,
         tied,
@@ -125,24 +125,24 @@ def choose(
     )
 
 
-def _overlap(one: Candidate, other: Candidate) -> bool:
+def _overlap(one: SplitCandidate, other: SplitCandidate) -> bool:
     """Whether a split may be as fast as another one, as far as their intervals tell."""
     low, high = one.runtime.low, other.runtime.high
     return low is None or high is None or low <= high
 
 
-def _are_equal(candidates: Sequence[Candidate]) -> bool:
+def _are_equal(candidates: Sequence[SplitCandidate]) -> bool:
     """Whether all are equally good, as far as the model can tell."""
     times = [one.runtime.value for one in candidates]
     losses = [one.regret or 0.0 for one in candidates]
     return max(times) <= min(times) * (1 + WITHIN) and max(losses) <= min(losses) + WITHIN
 
 
-def _simplest(candidates: Sequence[Candidate], topology: Topology) -> Candidate:
+def _simplest(candidates: Sequence[SplitCandidate], topology: Topology) -> SplitCandidate:
     """The one that surprises least: a usual default within what was measured of the machine."""
     usual = list(_usual(topology).values())
 
-    def surprise(one: Candidate) -> tuple[bool, int, int]:
+    def surprise(one: SplitCandidate) -> tuple[bool, int, int]:
         threads = one.placement.threads
         rank = usual.index(threads) if threads in usual else len(usual)
         return not one.validity.has_interval, rank, threads
@@ -160,7 +160,7 @@ def _usual(topology: Topology) -> dict[str, int]:
 
 
 def _defaults(
-    cores: int, taken: Candidate, candidates: Sequence[Candidate], topology: Topology
+    cores: int, taken: SplitCandidate, candidates: Sequence[SplitCandidate], topology: Topology
 ) -> list[Default]:
     """The usual defaults; one that coincides with another comes once."""
     known = {one.placement.threads: one for one in candidates}
@@ -177,9 +177,9 @@ def _defaults(
 
 
 def _doubt(
-    taken: Candidate,
-    ranked: Sequence[Candidate],
-    tied: Sequence[Candidate],
+    taken: SplitCandidate,
+    ranked: Sequence[SplitCandidate],
+    tied: Sequence[SplitCandidate],
     scores: Mapping[str, Array],
     *,
     trusted: bool,
@@ -196,7 +196,7 @@ def _doubt(
     return Doubt(shares(inputs, second.draws / taken.draws), measure.split)
 
 
-def _value_of_measuring(one: Candidate, candidates: Sequence[Candidate]) -> float:
+def _value_of_measuring(one: SplitCandidate, candidates: Sequence[SplitCandidate]) -> float:
     """By how much knowing the runtime of a split lessens the expected loss.
 
     The draws are sorted by that runtime into `_BINS` classes, in each of which the split with the
@@ -216,7 +216,7 @@ def _value_of_measuring(one: Candidate, candidates: Sequence[Candidate]) -> floa
 
 
 @dataclass(frozen=True)
-class Growth:
+class SplitGrowth:
     """What more cores bring, each number of cores with the split to take."""
 
     cores: tuple[int, int]  # The smaller and the larger number
@@ -232,11 +232,11 @@ class Growth:
         }
 
 
-def growth(choices: Sequence[Choice]) -> list[Growth]:
+def growth(choices: Sequence[SplitChoice]) -> list[SplitGrowth]:
     """Compare every number of cores with the next larger one."""
     rising = sorted(choices, key=lambda choice: choice.cores)
     return [
-        Growth(
+        SplitGrowth(
             (one.cores, more.cores),
             ratio(one.taken, more.taken),
             (one.taken.parallel_efficiency.value, more.taken.parallel_efficiency.value),
@@ -252,7 +252,7 @@ Split = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Check:
+class SplitCheck:
     """Which splits of one number of cores were replayed, and by how much that changed them."""
 
     # Parallel efficiency of the replay less that of the closed form, by split.
@@ -279,9 +279,9 @@ class Check:
         }
 
 
-def check(found: Sequence[Evaluated]) -> Check:
+def check(found: Sequence[Evaluated]) -> SplitCheck:
     """Say which of the splits of one number of cores were replayed."""
-    return Check(
+    return SplitCheck(
         {one.split: one.gap for one in found if one.gap is not None},
         {one.split: one.not_replayed or "" for one in found if one.gap is None},
     )

@@ -26,7 +26,7 @@ _FARTHEST = 8  # steps between a count that is not possible and one taken instea
 
 
 @dataclass(frozen=True)
-class Largest:
+class LargestSplit:
     """The largest number of cores that keeps a parallel efficiency."""
 
     target: float  # The parallel efficiency to be kept by the fastest split
@@ -46,7 +46,7 @@ class Largest:
         }
 
 
-def largest_cores(study: Study, target: float, max_memory: float | None = None) -> Largest:
+def largest_cores(study: Study, target: float, max_memory: float | None = None) -> LargestSplit:
     """Find the largest number of cores whose fastest split keeps a parallel efficiency.
 
     Beyond one node only whole nodes are looked at, from the whole machine down: each number of up
@@ -63,7 +63,7 @@ def largest_cores(study: Study, target: float, max_memory: float | None = None) 
         if counts.efficiency(rung) >= target:
             last, beyond = _last_between(counts, target, rung, beyond)
             above = None if beyond is None else (beyond, counts.efficiency(beyond))
-            return Largest(target, last, counts.efficiency(last), above)
+            return LargestSplit(target, last, counts.efficiency(last), above)
         beyond = rung
     best = max(counts.known(), key=counts.efficiency, default=None)
     hint = None

@@ -15,7 +15,7 @@ from popmodel.errors import UsageError
 from popmodel.expressions import ExpressionError
 from popmodel.expressions.elementary import Value, numbers
 from popmodel.machine.profile import MissingQuantity
-from popmodel.model.evaluation import Outcome
+from popmodel.model.evaluation import EvaluationOutcome
 from popmodel.model.replayed.agreement import CLOSED_FORM, REPLAY
 from popmodel.model.run import grid
 from popmodel.model.run.nearest import on_nodes
@@ -45,7 +45,7 @@ WITHIN = 0.02
 
 
 @dataclass(frozen=True)
-class Breakdown:
+class SplitBreakdown:
     """Where the time of a split goes, at the best estimate."""
 
     # Parts of the runtime, s; they add up to it.
@@ -70,7 +70,7 @@ class Evaluated:
     not_replayed: str | None = None  # Why there is no replay
     # Standard normal scores of the laws, `Form.scores`.
     laws: Mapping[str, Array] = field(default_factory=dict)
-    breakdown: Breakdown = field(default_factory=Breakdown)  # Where the time goes
+    breakdown: SplitBreakdown = field(default_factory=SplitBreakdown)  # Where the time goes
     assumptions: tuple[str, ...] = ()  # What is assumed of the machine, for the profile lacks it
 
     @property
@@ -85,7 +85,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SplitCandidate:
     """One split, compared with the others of the same number of cores."""
 
     # As in `Evaluated`.
@@ -102,7 +102,7 @@ class Candidate:
     regret: float | None  # Expected loss: expected time above the best of each draw, relative
     validity: Validity
     source: str
-    breakdown: Breakdown
+    breakdown: SplitBreakdown
     # Runtime in every draw, s; entry 0 is the best estimate.
     draws: Array = field(repr=False, compare=False)
     laws: Mapping[str, Array] = field(repr=False, compare=False)  # As in `Evaluated`
@@ -125,7 +125,7 @@ class Candidate:
         }
 
 
-def judge(found: Sequence[Evaluated], surest: float = 1.0) -> list[Candidate]:
+def judge(found: Sequence[Evaluated], surest: float = 1.0) -> list[SplitCandidate]:
     """Compare the splits of one number of cores draw by draw; none is surer to be best.
 
     Replays and closed forms are not compared with each other: for waves that follow each other the
@@ -147,7 +147,7 @@ def judge(found: Sequence[Evaluated], surest: float = 1.0) -> list[Candidate]:
         return float(shares[compared.index(index)]) if index in compared else None
 
     return [
-        Candidate(
+        SplitCandidate(
             one.placement,
             one.extent,
             estimated(one.runtime, one.validity),
@@ -180,7 +180,7 @@ def estimated(value: Value, validity: Validity) -> Estimate:
     return found if validity.has_interval else Estimate(found.value, why=validity.text)
 
 
-def ratio(one: Candidate, other: Candidate, *, less: float = 0) -> Estimate:
+def ratio(one: SplitCandidate, other: SplitCandidate, *, less: float = 0) -> Estimate:
     """The runtime of one split over that of another, less a number."""
     beyond = other.validity if one.validity.has_interval else one.validity
     return estimated(one.draws / other.draws - less, beyond)
@@ -263,7 +263,7 @@ def evaluate(
     if replayed:
         outcome = study.outcome(placement, drawn)
     else:
-        outcome = Outcome(study.run(placement, drawn), None, None)
+        outcome = EvaluationOutcome(study.run(placement, drawn), None, None)
     run, agreement = outcome.run, outcome.agreement
     metrics = load_families()[MAIN_FAMILY].evaluate_samples(
         run.modelled.aggregates, run.modelled.absent
@@ -278,7 +278,7 @@ def evaluate(
         None if agreement is None else agreement.gap,
         outcome.why_not,
         run.form.scores,
-        Breakdown(
+        SplitBreakdown(
             {part: nominal(value) for part, value in run.modelled.time.items()},
             {metric: nominal(value) for metric, value in metrics.values.items()},
         ),

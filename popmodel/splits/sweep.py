@@ -19,12 +19,12 @@ from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL
 from popmodel.plain import document
 from popmodel.prediction.prediction import study_of, subject
 from popmodel.splits import tuning
-from popmodel.splits.choice import Check, Choice, check, choose, growth
-from popmodel.splits.largest import Largest, largest_cores
+from popmodel.splits.choice import SplitCheck, SplitChoice, check, choose, growth
+from popmodel.splits.largest import LargestSplit, largest_cores
 from popmodel.splits.splits import (
-    Candidate,
     Impossible,
     Refused,
+    SplitCandidate,
     divisors,
     evaluate_all,
     impossible,
@@ -40,7 +40,7 @@ Step = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SplitSweep:
     """All splits of some numbers of cores; made by `sweep`."""
 
     # Program and machine.
@@ -49,12 +49,12 @@ class Sweep:
     settings: Mapping[str, float]  # Value of every parameter of the application
     bind: str  # Where the threads of a process are
     what_if: Mapping[str, float]  # Factors that were applied
-    candidates: tuple[Candidate, ...]  # By cores, then by rising threads
+    candidates: tuple[SplitCandidate, ...]  # By cores, then by rising threads
     refused: tuple[Refused, ...]  # Splits that are not possible, with the reason
     impossible: tuple[Impossible, ...]  # Numbers of cores of which none is
-    choices: tuple[Choice, ...]  # One per other number of cores
-    checks: tuple[Check, ...]  # What replays say, one per number of cores
-    largest: Largest | None  # Why this number of cores, if it was searched
+    choices: tuple[SplitChoice, ...]  # One per other number of cores
+    checks: tuple[SplitCheck, ...]  # What replays say, one per number of cores
+    largest: LargestSplit | None  # Why this number of cores, if it was searched
     # Best value of a parameter for each of the choices; empty if none was asked for.
     tuned: tuple[Tuned, ...]
     # The runs that the signature was learnt from, `Study.learnt`; None without any.
@@ -64,7 +64,7 @@ class Sweep:
     draws: int
     seed: int
 
-    def _started(self, split: Candidate) -> str:
+    def _started(self, split: SplitCandidate) -> str:
         """The program with its arguments, for a split."""
         at = split.placement
         return self.signature.started(at.processes, at.threads, self.settings)
@@ -119,7 +119,7 @@ def sweep(
     seed: int = 0,
     step: Step | None = None,
     trusted: bool = True,
-) -> Sweep:
+) -> SplitSweep:
     """Evaluate every split of some cores into P processes with T threads, P T = cores."""
     changes = dict(what_if or {})
     known = dict(settings or {})
@@ -131,7 +131,7 @@ def sweep(
     study = study_with({})
     if tune is not None:
         tuning.parameter(study, tune)  # a wrong name is told before the work
-    largest: Largest | None = None
+    largest: LargestSplit | None = None
     if cores is None:
         if efficiency is None:
             raise UsageError("cores and efficiency are both missing", "give one of them")
@@ -147,8 +147,8 @@ def sweep(
         if step is not None:
             step(done, total)
 
-    candidates: list[list[Candidate]] = []
-    checks: list[Check] = []
+    candidates: list[list[SplitCandidate]] = []
+    checks: list[SplitCheck] = []
     refused: list[Refused] = []
     without: list[Impossible] = []
     for count in counts:
@@ -171,7 +171,7 @@ def sweep(
         for choice in choices
         if tune is not None
     )
-    return Sweep(
+    return SplitSweep(
         signature,
         profile,
         study.values,

@@ -8,9 +8,18 @@ sequences beside one another, `cut_iterations` puts what a window cuts into its 
 repeats exactly; `iterations` times them.
 """
 
-from popmodel.structure.events import Events
+from popmodel.structure.events import ProgramEvents
 from popmodel.structure.find import find
-from popmodel.structure.nest import Leaf, Loop, Place
-from popmodel.structure.structure import Focus, Part, Structure
+from popmodel.structure.nest import FoundLoop, Leaf, LoopPlace
+from popmodel.structure.structure import Structure, StructureFocus, StructurePart
 
-__all__ = ["Events", "Focus", "Leaf", "Loop", "Part", "Place", "Structure", "find"]
+__all__ = [
+    "FoundLoop",
+    "Leaf",
+    "LoopPlace",
+    "ProgramEvents",
+    "Structure",
+    "StructureFocus",
+    "StructurePart",
+    "find",
+]

@@ -9,16 +9,16 @@ import numpy as np
 from popmodel.simulator.program import Op
 from popmodel.structure.cut_iterations import with_cut_iterations
 from popmodel.structure.flows import ends_of, flows_of
-from popmodel.structure.merge import Node, merged, tree_of
-from popmodel.structure.nest import Leaf, Loop, Place
+from popmodel.structure.merge import MergeNode, merged, tree_of
+from popmodel.structure.nest import FoundLoop, Leaf, LoopPlace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
-    from popmodel.structure.events import Events
+    from popmodel.structure.events import ProgramEvents
     from popmodel.structure.nest import Nest
-    from popmodel.structure.repetition import Repeated, Repetition
+    from popmodel.structure.repetition import RepeatedCalls, Repetition
 
 
 _MOST = 3_000
@@ -29,13 +29,13 @@ class Common(NamedTuple):
     """A nest common to all sequences."""
 
     nest: Nest
-    places: tuple[Place, ...]
+    places: tuple[LoopPlace, ...]
     # int32[E]: Place of each event, and how many times it was passed before.
     place: NDArray[np.int32]
     execution: NDArray[np.int32]
 
 
-def common_nest(program: Program, events: Events, repeats: Repeated) -> Common | None:
+def common_nest(program: Program, events: ProgramEvents, repeats: RepeatedCalls) -> Common | None:
     """What of the loops of each sequence is the same; None where they have too much of their own.
 
     Bodies are compared pair by pair: it takes too long where calls hardly ever repeat.
@@ -69,7 +69,7 @@ def _firsts(found: Repetition, begin: int) -> NDArray[np.int64]:
 
 
 def _tokens(
-    events: Events, receives: NDArray[np.bool_], event: NDArray[np.int64]
+    events: ProgramEvents, receives: NDArray[np.bool_], event: NDArray[np.int64]
 ) -> tuple[list[int], list[int], list[int], list[bool]]:
     """Tokens of each node, and whether it is a blocking receive: those of its first event."""
     if not len(events):
@@ -83,16 +83,18 @@ def _tokens(
 class _Numbering:
     """Numbers places, and counts their executions."""
 
-    def __init__(self, events: Events, repeats: Repeated, firsts: list[NDArray[np.int64]]) -> None:
+    def __init__(
+        self, events: ProgramEvents, repeats: RepeatedCalls, firsts: list[NDArray[np.int64]]
+    ) -> None:
         self._events, self._found, self._first = events, repeats.nests, firsts
         self._of_sequence = repeats.group
-        self._places: list[Place] = []
+        self._places: list[LoopPlace] = []
         self._leaf = 0
         self._place = [np.zeros(len(each.token), np.int32) for each in repeats.nests]
         # Iterations of the loop around each node, in terms of the common nest.
         self._turns: list[dict[int, NDArray[np.int64]]] = [{} for _ in repeats.nests]
 
-    def of(self, root: Node) -> Common:
+    def of(self, root: MergeNode) -> Common:
         """The numbered nest."""
         turns = {group: np.zeros(1, np.int64) for group in root.local}
         nest = self._body(root, turns, 1)
@@ -116,9 +118,9 @@ class _Numbering:
             execution[rows] = turns[each.iteration[rows]]
         return execution
 
-    def _body(self, node: Node, turns: dict[int, NDArray[np.int64]], executions: int) -> Nest:
+    def _body(self, node: MergeNode, turns: dict[int, NDArray[np.int64]], executions: int) -> Nest:
         """The body of a node, executed so many times; `turns` are those of each group."""
-        body: list[Loop | Leaf] = []
+        body: list[FoundLoop | Leaf] = []
         places: list[int] = []
         for child in node.children:
             if child.is_loop:
@@ -129,13 +131,13 @@ class _Numbering:
         self._close(places, body)
         return tuple(body)
 
-    def _close(self, places: list[int], body: list[Loop | Leaf]) -> None:
+    def _close(self, places: list[int], body: list[FoundLoop | Leaf]) -> None:
         if places:
             body.append(Leaf(tuple(places)))
             places.clear()
             self._leaf += 1
 
-    def _add(self, node: Node, turns: dict[int, NDArray[np.int64]]) -> int:
+    def _add(self, node: MergeNode, turns: dict[int, NDArray[np.int64]]) -> int:
         number = len(self._places)
         for group, mine in node.local.items():
             self._place[group][mine] = number
@@ -144,7 +146,7 @@ class _Numbering:
         event = int(self._first[group][mine])
         events = self._events
         self._places.append(
-            Place(
+            LoopPlace(
                 number,
                 events.names[events.name[event]],
                 self._leaf,
@@ -154,7 +156,9 @@ class _Numbering:
         )
         return number
 
-    def _loop(self, node: Node, turns: dict[int, NDArray[np.int64]], executions: int) -> Loop:
+    def _loop(
+        self, node: MergeNode, turns: dict[int, NDArray[np.int64]], executions: int
+    ) -> FoundLoop:
         counts = np.zeros(executions, np.int64)
         mine = {
             group: self._found[group].counts_of(local).astype(np.int64)
@@ -169,4 +173,4 @@ class _Numbering:
             for group, times in mine.items()
         }
         body = self._body(node, inner, int(counts.sum()))
-        return Loop(float(counts.mean()), tuple(counts.tolist()), body)
+        return FoundLoop(float(counts.mean()), tuple(counts.tolist()), body)

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from popmodel.structure.nest import Leaf, Loop, Place, leaves, loops
+from popmodel.structure.nest import FoundLoop, Leaf, LoopPlace, leaves, loops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.structure.common import Common
-    from popmodel.structure.events import Events
+    from popmodel.structure.events import ProgramEvents
     from popmodel.structure.flows import Ends
     from popmodel.structure.nest import Nest
 
 
-def with_cut_iterations(events: Events, ends: Ends, common: Common) -> Common:
+def with_cut_iterations(events: ProgramEvents, ends: Ends, common: Common) -> Common:
     """The same nest with cut iterations where they belong."""
     number, known, sorted_events = 0, list(loops(common.nest)), _by_place(common)
     while number < len(known):
@@ -42,8 +42,8 @@ def _by_place(common: Common) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 
 
 def _with_those_of(
-    loop: Loop,
-    events: Events,
+    loop: FoundLoop,
+    events: ProgramEvents,
     ends: Ends,
     common: Common,
     order: NDArray[np.int64],
@@ -86,7 +86,10 @@ def _firsts(body: Nest, begins: NDArray[np.int64], found: dict[int, NDArray[np.i
 
 
 def _tails(
-    until: NDArray[np.int64], events: Events, rows: NDArray[np.int64], turn: NDArray[np.int64]
+    until: NDArray[np.int64],
+    events: ProgramEvents,
+    rows: NDArray[np.int64],
+    turn: NDArray[np.int64],
 ) -> dict[int, NDArray[np.int64]]:
     """What ends a sequence like the begin of its last iteration, though others have another one.
 
@@ -163,17 +166,17 @@ def _moved(
 
 def _without_empty(common: Common, left: NDArray[np.bool_]) -> Common:
     """The nest with those places only that are left."""
-    places: list[Place] = []
+    places: list[LoopPlace] = []
     number = (np.cumsum(left) - 1).astype(np.int32)
     leaf = -1
 
     def of(nest: Nest) -> Nest:
         nonlocal leaf
-        body: list[Loop | Leaf] = []
+        body: list[FoundLoop | Leaf] = []
         for each in nest:
-            if isinstance(each, Loop):
+            if isinstance(each, FoundLoop):
                 inside = of(each.body)
-                body += [Loop(each.count, each.counts, inside)] if inside else []
+                body += [FoundLoop(each.count, each.counts, inside)] if inside else []
                 continue
             mine = [common.places[place] for place in each.places if left[place]]
             if not mine:
@@ -184,7 +187,7 @@ def _without_empty(common: Common, left: NDArray[np.bool_]) -> Common:
                 leaf += 1
                 body.append(Leaf(tuple(number[[p.number for p in mine]].tolist())))
             places.extend(
-                Place(len(places) + i, p.name, leaf, p.is_region, p.inside)
+                LoopPlace(len(places) + i, p.name, leaf, p.is_region, p.inside)
                 for i, p in enumerate(mine)
             )
         return tuple(body)

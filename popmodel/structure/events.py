@@ -7,10 +7,10 @@ nothing) are no events: they stand between them as part of what is neither compu
 Tokens make events comparable, the finer ones for what repeats on one sequence, the coarser ones for
 what is alike on several:
 
-- `Events.coarse`: the name of the call or region, and the call site or user region where known;
-- `Events.tagged`: also what the operations are, their tags, and the shape of the communicator;
-- `Events.sized`: also sizes, by powers of two;
-- `Events.exact`: also partners and roots relative to the own number.
+- `coarse`: the name of the call or region, and the call site or user region where known;
+- `tagged`: also what the operations are, their tags, and the shape of the communicator;
+- `sized`: also sizes, by powers of two;
+- `exact`: also partners and roots relative to the own number.
 
 Waits count with the number of their operations only: in which order messages come is chance.
 """
@@ -48,7 +48,7 @@ _ROWS = 1 << 18  # events that are put into user regions at once
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
+class ProgramEvents:
     """Events of the sequences of a program, those of one sequence after the other."""
 
     # int64[S + 1]: Events of sequence s are ``offsets[s] .. offsets[s + 1]``; sequences as in the
@@ -90,7 +90,7 @@ class Events:
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
 
-def events_of(program: Program, trace: Trace | None = None) -> Events:
+def events_of(program: Program, trace: Trace | None = None) -> ProgramEvents:
     """Events of a program."""
     operations = _operations(program)
     sequence = np.searchsorted(program.offsets, offsets_of(operations)[:-1], side="right") - 1
@@ -134,7 +134,7 @@ def events_of(program: Program, trace: Trace | None = None) -> Events:
         insides, inside = _insides(trace, sequence, begin, call)
     coarse = _mix(name, inside)
     tagged, sized, exact = _finer(program, offsets_of(operations), sequence, coarse)
-    return Events(
+    return ProgramEvents(
         offsets=np.searchsorted(sequence, np.arange(program.sequences + 1)),
         begin=begin,
         end=end,

@@ -11,17 +11,17 @@ from popmodel.simulator import from_trace
 from popmodel.structure.common import common_nest
 from popmodel.structure.events import events_of
 from popmodel.structure.iterations import focus_of, iterations_of
-from popmodel.structure.nest import Leaf, Loop, leaves
+from popmodel.structure.nest import FoundLoop, Leaf, leaves
 from popmodel.structure.repetition import repeated
 from popmodel.structure.steps import steps_of
-from popmodel.structure.structure import Focus, Part, Structure
+from popmodel.structure.structure import Structure, StructureFocus, StructurePart
 from popmodel.structure.time_steps import by_site, time_steps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
-    from popmodel.structure.events import Events
+    from popmodel.structure.events import ProgramEvents
     from popmodel.structure.iterations import Iterations
     from popmodel.structure.steps import Steps
     from popmodel.trace import Trace
@@ -63,9 +63,9 @@ def structure_of(program: Program, trace: Trace | None = None) -> Structure:
     count = len(steps.kinds)
     notes = _uneven(events, found) + _alone(events, steps)
     parts = (
-        Part("initialisation", begin, since),
-        Part("iterations", since, until, count),
-        Part("finalisation", until, end),
+        StructurePart("initialisation", begin, since),
+        StructurePart("iterations", since, until, count),
+        StructurePart("finalisation", until, end),
     )
     return Structure(
         program=program,
@@ -89,14 +89,14 @@ class _Rated(NamedTuple):
     """A nest, the iterations of its steps if they matter, and how sure they are."""
 
     steps: Steps
-    loop: Loop | None
+    loop: FoundLoop | None
     iterations: Iterations | None
     share: float  # of the time that they hold
     confidence: float
     why: str  # why there are none
 
 
-def _best(program: Program, events: Events, times: tuple[int, int, int]) -> _Rated:
+def _best(program: Program, events: ProgramEvents, times: tuple[int, int, int]) -> _Rated:
     """The nest by what repeats exactly, unless time steps explain clearly more of the run.
 
     That is seen where sites are known: calls of one name from anywhere look alike.
@@ -113,7 +113,7 @@ def _best(program: Program, events: Events, times: tuple[int, int, int]) -> _Rat
     return exact
 
 
-def _rated(events: Events, steps: Steps, begin: int, start: int, done: int) -> _Rated:
+def _rated(events: ProgramEvents, steps: Steps, begin: int, start: int, done: int) -> _Rated:
     """Iterations of a nest, and how much of the run they explain."""
     loop = None if steps.loop is None else steps.common.nest[steps.loop]
     if loop is None or isinstance(loop, Leaf):
@@ -128,19 +128,19 @@ def _rated(events: Events, steps: Steps, begin: int, start: int, done: int) -> _
     return _Rated(steps, loop, found, share, confidence, "")
 
 
-def _holds_steps(events: Events, steps: Steps, loop: Loop, found: Iterations) -> bool:
+def _holds_steps(events: ProgramEvents, steps: Steps, loop: FoundLoop, found: Iterations) -> bool:
     """Whether a loop inside takes nearly all the time: either may be what is meant."""
     time = events.before + np.where(events.is_region, events.end - events.begin, 0)
     of_place = np.bincount(steps.common.place, time * (found.of >= 0), len(steps.common.places))
     inner = [
         sum(float(of_place[list(leaf.places)].sum()) for leaf in leaves(each.body))
         for each in loop.body
-        if isinstance(each, Loop) and each.count >= 2
+        if isinstance(each, FoundLoop) and each.count >= 2
     ]
     return max(inner, default=0.0) > _NEARLY_ALL * float(of_place.sum())
 
 
-def _started(events: Events, begin: int) -> int:
+def _started(events: ProgramEvents, begin: int) -> int:
     """When MPI is initialised on all sequences, ns: what comes before is no work of the program."""
     named = [number for number, name in enumerate(events.names) if name.startswith("MPI_Init")]
     ends = events.end[np.isin(events.name, named)]
@@ -148,7 +148,7 @@ def _started(events: Events, begin: int) -> int:
 
 
 def _without(
-    program: Program, events: Events, steps: Steps, times: tuple[int, int], why: str
+    program: Program, events: ProgramEvents, steps: Steps, times: tuple[int, int], why: str
 ) -> Structure:
     """Structure of a run without iterations."""
     begin, end = times
@@ -160,13 +160,13 @@ def _without(
         places=steps.common.places,
         place=steps.common.place,
         execution=steps.common.execution,
-        parts=(Part("initialisation", begin, end),),
+        parts=(StructurePart("initialisation", begin, end),),
         loop=None,
         iterations=np.full((1, program.sequences), end, np.int64),
         kinds=np.empty(0, np.int64),
         period=None,
         confidence=0.0,
-        focus=Focus(begin, end, 0, -1, f"the whole run, as {why}"),
+        focus=StructureFocus(begin, end, 0, -1, f"the whole run, as {why}"),
         notes=tuple(notes),
     )
 
@@ -183,7 +183,7 @@ def _regularity(found: Iterations, kinds: NDArray[np.int64]) -> float:
     return 1.0 / (1.0 + float(high - low) / _NORMAL)
 
 
-def _uneven(events: Events, found: Iterations) -> list[str]:
+def _uneven(events: ProgramEvents, found: Iterations) -> list[str]:
     """Say which sequences take no part in the iterations."""
     sequences = len(events.offsets) - 1
     inside = np.bincount(events.sequence[found.of >= 0], minlength=sequences)
@@ -193,7 +193,7 @@ def _uneven(events: Events, found: Iterations) -> list[str]:
     return [f"{none} of {sequences} processes and threads have no call in the iterations"]
 
 
-def _alone(events: Events, steps: Steps) -> list[str]:
+def _alone(events: ProgramEvents, steps: Steps) -> list[str]:
     """Say if most sequences do what no other one does: a root, or a pair of two, may well do so."""
     sequences = len(events.offsets) - 1
     if sequences < 3 or not len(events):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
-    from popmodel.structure.events import Events
-    from popmodel.structure.repetition import Repeated, Repetition
+    from popmodel.structure.events import ProgramEvents
+    from popmodel.structure.repetition import RepeatedCalls, Repetition
 
 _MOST = 0.5
 """Share of the messages of a loop with a group of sequences, above which they are one loop's."""
@@ -37,7 +37,7 @@ class Ends(NamedTuple):
     received: NDArray[np.int64]
 
 
-def ends_of(program: Program, events: Events) -> Ends:
+def ends_of(program: Program, events: ProgramEvents) -> Ends:
     """Find the events of each message."""
     event = np.repeat(np.arange(len(events)), np.diff(events.first))
     ends = np.full((2, len(program.messages)), -1, np.int64)
@@ -47,7 +47,7 @@ def ends_of(program: Program, events: Events) -> Ends:
     return Ends(*ends[:, (ends >= 0).all(axis=0)])
 
 
-def flows_of(events: Events, repeats: Repeated, ends: Ends) -> list[NDArray[np.int64]]:
+def flows_of(events: ProgramEvents, repeats: RepeatedCalls, ends: Ends) -> list[NDArray[np.int64]]:
     """Of each node of each nest a number that loops share which exchange their messages.
 
     Loops are compared with those at the same depth. Two are linked if each of them has most of the

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.arrays import distinct
 from popmodel.structure.common import Common
-from popmodel.structure.nest import Leaf, Loop, Place
+from popmodel.structure.nest import FoundLoop, Leaf, LoopPlace
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.structure.events import Events
+    from popmodel.structure.events import ProgramEvents
     from popmodel.structure.nest import Nest
 
 Number = TypeVar("Number", np.float64, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class StructureItem:
     """A place or a loop of a nest."""
 
     number: int  # Among all items, depth first
@@ -37,7 +37,7 @@ class Item:
     events: NDArray[np.int64]  # int64[n]: Events in it at each of them, of all sequences
     # int64[n]: How often a loop is repeated at each of them; empty of a place.
     counts: NDArray[np.int64]
-    body: tuple[Item, ...]
+    body: tuple[StructureItem, ...]
 
     @property
     def is_loop(self) -> bool:
@@ -55,7 +55,7 @@ class Item:
         return len(self.places)
 
 
-def items_of(events: Events, common: Common) -> tuple[Item, ...]:
+def items_of(events: ProgramEvents, common: Common) -> tuple[StructureItem, ...]:
     """Items of a nest, those at the top."""
     return _Items(events, common).of(common.nest, np.ones(1, np.int64))
 
@@ -67,7 +67,7 @@ def ranges(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class _Items:
-    def __init__(self, events: Events, common: Common) -> None:
+    def __init__(self, events: ProgramEvents, common: Common) -> None:
         sequences = max(len(events.offsets) - 1, 1)
         time = events.before + np.where(events.is_region, events.end - events.begin, 0)
         order = np.argsort(common.place, kind="stable")
@@ -78,7 +78,7 @@ class _Items:
         self._numbers: dict[object, int] = {}
         self._passed = 0
 
-    def of(self, nest: Nest, turns: NDArray[np.int64]) -> tuple[Item, ...]:
+    def of(self, nest: Nest, turns: NDArray[np.int64]) -> tuple[StructureItem, ...]:
         """Items of a body that is executed so often at each execution of what is around it."""
         executions = int(turns.sum())
         found = []
@@ -89,13 +89,13 @@ class _Items:
                 found.append(self._loop(each.body, np.array(each.counts, np.int64)))
         return tuple(found)
 
-    def _place(self, place: int, executions: int) -> Item:
+    def _place(self, place: int, executions: int) -> StructureItem:
         rows = self._rows[place]
         turn = self._common.execution[rows]
         time = np.bincount(turn, self._time[rows], executions).astype(np.float64)
         events = np.bincount(turn, minlength=executions)
         likeness = self._number("place", *self._alike(rows))
-        return Item(self._next(), place, likeness, time, events, np.empty(0, np.int64), ())
+        return StructureItem(self._next(), place, likeness, time, events, np.empty(0, np.int64), ())
 
     def _alike(self, rows: NDArray[np.int64]) -> tuple[object, ...]:
         """What the calls at a place are: with partners, where each sequence has always the same."""
@@ -104,14 +104,14 @@ class _Items:
             return tuple(exact.tolist())
         return "varies", int(self._events.sized[rows].min())
 
-    def _loop(self, nest: Nest, counts: NDArray[np.int64]) -> Item:
+    def _loop(self, nest: Nest, counts: NDArray[np.int64]) -> StructureItem:
         number = self._next()
         body = self.of(nest, counts)
         none = np.zeros(int(counts.sum()), np.int64)
         time = _sums(sum((each.time for each in body), none.astype(np.float64)), counts)
         events = _sums(sum((each.events for each in body), none), counts)
         likeness = self._number("loop", *(each.likeness for each in body))
-        return Item(number, -1, likeness, time, events, counts, body)
+        return StructureItem(number, -1, likeness, time, events, counts, body)
 
     def _next(self) -> int:
         self._passed += 1
@@ -135,7 +135,7 @@ def _sums(values: NDArray[Number], counts: NDArray[np.int64]) -> NDArray[Number]
 class Source(NamedTuple):
     """Executions of an item, and which those of the slot are that it comes into."""
 
-    item: Item
+    item: StructureItem
     old: NDArray[np.int64]
     new: NDArray[np.int64]
 
@@ -182,7 +182,7 @@ class _Writer:
         self._place = np.zeros(int(executions.sum()), np.int32)
         self._execution = np.zeros(int(executions.sum()), np.int32)
         self._executions = executions
-        self._places: list[Place] = []
+        self._places: list[LoopPlace] = []
         self._leaf = 0
 
     def of(self, slots: Sequence[Slot | Around]) -> Common:
@@ -192,7 +192,7 @@ class _Writer:
         return Common(nest, tuple(self._places), self._place[row], self._execution[row])
 
     def _body(self, slots: Sequence[Slot | Around], executions: int) -> Nest:
-        body: list[Loop | Leaf] = []
+        body: list[FoundLoop | Leaf] = []
         places: list[int] = []
         for slot in slots:
             if isinstance(slot, Slot) and not slot.sources[0].item.is_loop:
@@ -203,7 +203,7 @@ class _Writer:
         self._close(places, body)
         return tuple(body)
 
-    def _close(self, places: list[int], body: list[Loop | Leaf]) -> None:
+    def _close(self, places: list[int], body: list[FoundLoop | Leaf]) -> None:
         if places:
             body.append(Leaf(tuple(places)))
             places.clear()
@@ -217,10 +217,10 @@ class _Writer:
             self._place[rows] = number
             self._execution[rows] = new[known]
         like = self._common.places[slot.sources[0].item.place]
-        self._places.append(Place(number, like.name, self._leaf, like.is_region, like.inside))
+        self._places.append(LoopPlace(number, like.name, self._leaf, like.is_region, like.inside))
         return number
 
-    def _loop(self, slot: Slot | Around, executions: int) -> Loop:
+    def _loop(self, slot: Slot | Around, executions: int) -> FoundLoop:
         if isinstance(slot, Around):
             counts = np.array([slot.count], np.int64)
             return _loop(counts, self._body(slot.body, slot.count))
@@ -236,5 +236,5 @@ class _Writer:
         return _loop(counts, self._body(inner, int(counts.sum())))
 
 
-def _loop(counts: NDArray[np.int64], body: Nest) -> Loop:
-    return Loop(float(counts.mean()), tuple(counts.tolist()), body)
+def _loop(counts: NDArray[np.int64], body: Nest) -> FoundLoop:
+    return FoundLoop(float(counts.mean()), tuple(counts.tolist()), body)

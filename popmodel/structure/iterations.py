@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.structure.nest import Leaf
-from popmodel.structure.structure import Focus
+from popmodel.structure.structure import StructureFocus
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.structure.common import Common
-    from popmodel.structure.events import Events
-    from popmodel.structure.nest import Loop, Nest
+    from popmodel.structure.events import ProgramEvents
+    from popmodel.structure.nest import FoundLoop, Nest
 
 _LONG = 2.0
 """How many times the usual computing at its begin the first iteration may have; what is more
@@ -41,7 +41,7 @@ class Iterations:
         return mean
 
 
-def iterations_of(events: Events, common: Common, loop: Loop, begin: int) -> Iterations:
+def iterations_of(events: ProgramEvents, common: Common, loop: FoundLoop, begin: int) -> Iterations:
     """Iterations of a loop at the top of a nest."""
     of = iteration_of_events(common, loop)
     sequences, count = len(events.offsets) - 1, sum(loop.counts)
@@ -65,7 +65,7 @@ def iterations_of(events: Events, common: Common, loop: Loop, begin: int) -> Ite
     return Iterations(filled, of, compute)
 
 
-def _ends_before(events: Events, begin: int) -> NDArray[np.int64]:
+def _ends_before(events: ProgramEvents, begin: int) -> NDArray[np.int64]:
     """When all events before each one on its sequence have ended, ns."""
     shift = events.sequence * (int(events.end.max(initial=begin)) - begin + 1)
     ends = np.maximum.accumulate(np.append(begin, events.end + shift)[: len(events)])
@@ -73,7 +73,7 @@ def _ends_before(events: Events, begin: int) -> NDArray[np.int64]:
 
 
 def _cut_the_first(
-    events: Events,
+    events: ProgramEvents,
     common: Common,
     since: NDArray[np.int64],
     compute: NDArray[np.float64],
@@ -102,7 +102,7 @@ def _cut_the_first(
             compute[0, sequence[mine]] -= surplus
 
 
-def iteration_of_events(common: Common, loop: Loop) -> NDArray[np.int64]:
+def iteration_of_events(common: Common, loop: FoundLoop) -> NDArray[np.int64]:
     """Iteration of a loop that each event is in, or -1: int64[E]."""
     turns = [np.empty(0, np.int64)] * len(common.places)
 
@@ -135,7 +135,7 @@ _WARM = 1.1
 _NS = 1e9
 
 
-def focus_of(found: Iterations, kinds: NDArray[np.int64]) -> Focus:
+def focus_of(found: Iterations, kinds: NDArray[np.int64]) -> StructureFocus:
     """Choose the iterations that are nearest to the median.
 
     Windows of a few iterations that follow one another, with as many as it takes until the kinds
@@ -168,7 +168,7 @@ def focus_of(found: Iterations, kinds: NDArray[np.int64]) -> Focus:
         why += "; the first is a warm-up"
     if cycle > 1:
         why += f"; kinds of iterations come round every {plural(cycle, 'iteration')}"
-    return Focus(begin, end, first, last, f"{why}; {shared}")
+    return StructureFocus(begin, end, first, last, f"{why}; {shared}")
 
 
 def _cycle(kinds: NDArray[np.int64]) -> int:

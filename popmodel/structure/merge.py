@@ -21,7 +21,7 @@ _WORTH = np.array([3.0, 2.0, 0.5, 0.3])
 """What speaks for two nodes being one, by the labels that they share."""
 
 
-class Node:
+class MergeNode:
     """A loop or a place of the common nest while it grows.
 
     Attributes
@@ -61,7 +61,7 @@ class Node:
         self.exact: set[int] = set()
         self.flows: set[int] = set()
         self.leaves: set[int] = set()
-        self.children: list[Node] = []
+        self.children: list[MergeNode] = []
         self.counts: set[bytes] = set()
         self.local: dict[int, int] = {}
 
@@ -76,9 +76,9 @@ def tree_of(
     flows: Sequence[int],
     group: int,
     mine: int = 0,
-) -> Node:
+) -> MergeNode:
     """The nest of a group of sequences."""
-    node = Node(bool(found.token[mine] < 0), tokens[3][mine])
+    node = MergeNode(bool(found.token[mine] < 0), tokens[3][mine])
     node.local[group] = mine
     if node.is_loop:
         node.counts.add(found.counts_of(mine).tobytes())
@@ -94,7 +94,7 @@ def tree_of(
     return node
 
 
-def merged(one: Node, other: Node) -> Node:
+def merged(one: MergeNode, other: MergeNode) -> MergeNode:
     """Put a nest into another one."""
     one.coarse |= other.coarse
     one.tagged |= other.tagged
@@ -113,7 +113,9 @@ def merged(one: Node, other: Node) -> Node:
     return one
 
 
-def _aligned(one: list[Node], other: list[Node]) -> Iterator[tuple[Node | None, Node | None]]:
+def _aligned(
+    one: list[MergeNode], other: list[MergeNode]
+) -> Iterator[tuple[MergeNode | None, MergeNode | None]]:
     """Nodes of two bodies side by side, in the order of both."""
     begin, end = 0, 0
     most = min(len(one), len(other))
@@ -132,11 +134,13 @@ def _aligned(one: list[Node], other: list[Node]) -> Iterator[tuple[Node | None, 
     yield from zip(one[len(one) - end :], other[len(other) - end :], strict=True)
 
 
-def _same(one: Node, other: Node) -> bool:
+def _same(one: MergeNode, other: MergeNode) -> bool:
     return not one.is_loop and not other.is_loop and bool(one.exact & other.exact)
 
 
-def _between(left: list[Node], right: list[Node]) -> Iterator[tuple[Node | None, Node | None]]:
+def _between(
+    left: list[MergeNode], right: list[MergeNode]
+) -> Iterator[tuple[MergeNode | None, MergeNode | None]]:
     """Nodes that have no counterpart: receives of both first, as in pipelines and exchanges."""
     i = j = 0
     while i < len(left) or j < len(right):
@@ -149,7 +153,7 @@ def _between(left: list[Node], right: list[Node]) -> Iterator[tuple[Node | None,
             j += 1
 
 
-def _compared(left: list[Node], right: list[Node]) -> list[tuple[int, int]]:
+def _compared(left: list[MergeNode], right: list[MergeNode]) -> list[tuple[int, int]]:
     """Which nodes of two bodies are the same."""
     if not left or not right:
         return []
@@ -166,7 +170,7 @@ class _Labels:
     them, else their places and counts; their places; some of their places; their counts alone.
     """
 
-    def __init__(self, one: list[Node], other: list[Node]) -> None:
+    def __init__(self, one: list[MergeNode], other: list[MergeNode]) -> None:
         self._numbers: dict[tuple[object, ...], int] = {}
         none: set[int] = set()
         self._exact = none.union(*(each.exact for each in one)) & none.union(
@@ -183,11 +187,11 @@ class _Labels:
                 theirs = loops.pop(shared.index(max(shared)))
                 self._pairs[id(mine)] = self._pairs[id(theirs)] = number
 
-    def of(self, body: list[Node]) -> NDArray[np.int64]:
+    def of(self, body: list[MergeNode]) -> NDArray[np.int64]:
         rows = [self._loop(each) if each.is_loop else self._place(each) for each in body]
         return np.array(rows, np.int64).reshape(-1, len(_WORTH))
 
-    def _place(self, node: Node) -> list[int]:
+    def _place(self, node: MergeNode) -> list[int]:
         exact = node.exact & self._exact or node.exact
         return [
             self._number("exact", min(exact)),
@@ -196,7 +200,7 @@ class _Labels:
             -1,
         ]
 
-    def _loop(self, node: Node) -> list[int]:
+    def _loop(self, node: MergeNode) -> list[int]:
         leaves, counts = frozenset(node.leaves), min(node.counts)
         flows = node.flows & self._flows
         return [

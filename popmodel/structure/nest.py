@@ -8,7 +8,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Place:
+class LoopPlace:
     """A place of the program, the same on all sequences that pass it."""
 
     number: int  # Its index in `Structure.places`, in the order of the program
@@ -26,17 +26,17 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Loop:
+class FoundLoop:
     """A body that is repeated."""
 
     count: float  # How often, on average over its executions
     # How often at each execution (all enclosing loops flattened); equal unless it drifts, 0 where
     # the loop was left out. Where sequences differ, the largest of them.
     counts: tuple[int, ...]
-    body: tuple[Loop | Leaf, ...]
+    body: tuple[FoundLoop | Leaf, ...]
 
 
-Nest = tuple[Loop | Leaf, ...]
+Nest = tuple[FoundLoop | Leaf, ...]
 
 
 def leaves(nest: Nest) -> Iterator[Leaf]:
@@ -48,9 +48,9 @@ def leaves(nest: Nest) -> Iterator[Leaf]:
             yield from leaves(each.body)
 
 
-def loops(nest: Nest) -> Iterator[Loop]:
+def loops(nest: Nest) -> Iterator[FoundLoop]:
     """All loops, outer ones before those inside."""
     for each in nest:
-        if isinstance(each, Loop):
+        if isinstance(each, FoundLoop):
             yield each
             yield from loops(each.body)

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from popmodel.structure.events import Events
+    from popmodel.structure.events import ProgramEvents
 
 
-class Way(IntEnum):
+class RepetitionWay(IntEnum):
     """Which of the repetitions that overlap are loops; the compiled core has the same numbers."""
 
     CONSTANT = 0  #: the longest, then those in their bodies: best where counts are constant
@@ -67,14 +67,16 @@ class Repetition:
         return found
 
 
-def repetition(tokens: NDArray[np.int32], way: Way = Way.CONSTANT) -> Repetition:
+def repetition(
+    tokens: NDArray[np.int32], way: RepetitionWay = RepetitionWay.CONSTANT
+) -> Repetition:
     """Find the loops of a sequence."""
     return Repetition(*_kernel.repetition(tokens, int(way)))
 
 
 def repetitions(sequences: Sequence[NDArray[np.int32]]) -> list[Repetition]:
     """Find the loops of some sequences, all in that way in which they need the fewest nodes."""
-    found = [[repetition(each, way) for each in sequences] for way in Way]
+    found = [[repetition(each, way) for each in sequences] for way in RepetitionWay]
     return min(found, key=lambda nests: sum(len(each.token) for each in nests))
 
 
@@ -98,7 +100,7 @@ three directions of a sweep, one after the other, are one iteration."""
 
 
 @dataclass(frozen=True, eq=False)
-class Repeated:
+class RepeatedCalls:
     """What repeats on the sequences of a program."""
 
     nests: list[Repetition]  # Of each group of sequences that do exactly the same
@@ -106,7 +108,7 @@ class Repeated:
     group: list[int]  # Of each sequence
 
 
-def repeated(events: Events) -> Repeated:
+def repeated(events: ProgramEvents) -> RepeatedCalls:
     """Find what repeats on each sequence."""
     groups: dict[bytes, int] = {}
     group: list[int] = []
@@ -136,7 +138,7 @@ def repeated(events: Events) -> Repeated:
     if chosen and most > 0:
         tokens = _as_fine_as_stable(events, best[chosen], stretches)
         nests = repetitions([tokens[each] for each in stretches])
-    return Repeated(nests, first, group)
+    return RepeatedCalls(nests, first, group)
 
 
 class _Trial:
@@ -192,7 +194,9 @@ def _largest(nest: Repetition, weight: NDArray[np.float64]) -> tuple[int, slice,
     return int(outer[best]), slice(begin, end), int(in_loop.sum())
 
 
-def _as_fine_as_stable(events: Events, trial: _Trial, stretches: list[slice]) -> NDArray[np.int32]:
+def _as_fine_as_stable(
+    events: ProgramEvents, trial: _Trial, stretches: list[slice]
+) -> NDArray[np.int32]:
     """For each call the finest token that is the same at most iterations of the largest loop."""
     inside, turns = [], []
     passed = 0

@@ -15,7 +15,16 @@ import numpy as np
 
 from popmodel.arrays import among
 from popmodel.kernel import _kernel
-from popmodel.structure.items import Around, Item, Number, Slot, Source, items_of, ranges, rewritten
+from popmodel.structure.items import (
+    Around,
+    Number,
+    Slot,
+    Source,
+    StructureItem,
+    items_of,
+    ranges,
+    rewritten,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.structure.common import Common
-    from popmodel.structure.events import Events
+    from popmodel.structure.events import ProgramEvents
 
 _HEAVY = 0.5
 """Share of the time of the longest burst of its kind from which on one begins a step, too."""
@@ -53,7 +62,7 @@ class Steps(NamedTuple):
     alike: float = 1.0  # How alike they are in what takes their time, 0 to 1
 
 
-def steps_of(events: Events, common: Common) -> Steps:
+def steps_of(events: ProgramEvents, common: Common) -> Steps:
     """Find the steps of a run."""
     items = items_of(events, common)
     loops = [at for at, each in enumerate(items) if each.is_loop]
@@ -69,7 +78,7 @@ def steps_of(events: Events, common: Common) -> Steps:
     return _put_together(common, _with_the_ends(whole, body))
 
 
-def _elapsed(loops: Sequence[Item], events: Events, common: Common) -> list[float]:
+def _elapsed(loops: Sequence[StructureItem], events: ProgramEvents, common: Common) -> list[float]:
     """Time from the first event to the last of each loop at the top, mean of all sequences, ns.
 
     Not computing alone: a warm-up may compute more than iterations that wait for each other.
@@ -89,10 +98,10 @@ def _elapsed(loops: Sequence[Item], events: Events, common: Common) -> list[floa
     return elapsed
 
 
-class _Run(NamedTuple):
+class _StepRun(NamedTuple):
     """Executions of items, one after the other."""
 
-    items: dict[int, Item]  # By their numbers; others are None
+    items: dict[int, StructureItem]  # By their numbers; others are None
     # int64[n]: Number of each item, and its execution.
     item: NDArray[np.int64]
     turn: NDArray[np.int64]
@@ -108,7 +117,7 @@ class _Run(NamedTuple):
         """Computing in each item, ns."""
         return self.of_each(lambda item: item.time)
 
-    def of_each(self, values: Callable[[Item], NDArray[Number]]) -> NDArray[Number]:
+    def of_each(self, values: Callable[[StructureItem], NDArray[Number]]) -> NDArray[Number]:
         """What items have at these executions."""
         found = np.zeros(len(self.item), values(next(iter(self.items.values()))).dtype)
         order = np.argsort(self.item, kind="stable")
@@ -117,39 +126,39 @@ class _Run(NamedTuple):
             found[rows] = values(self.items[number])[self.turn[rows]]
         return found
 
-    def backwards(self) -> _Run:
+    def backwards(self) -> _StepRun:
         """The same from its end."""
-        return _Run(self.items, self.item[::-1], self.turn[::-1])
+        return _StepRun(self.items, self.item[::-1], self.turn[::-1])
 
 
-class _Steps(NamedTuple):
+class _TimeSteps(NamedTuple):
     """A run of items, in it steps: step k is rows ``starts[k] .. starts[k + 1]``."""
 
-    run: _Run
+    run: _StepRun
     starts: NDArray[np.int64]
 
 
-def _as_they_are(loop: Item) -> _Steps:
+def _as_they_are(loop: StructureItem) -> _TimeSteps:
     """The iterations of a loop as steps."""
     count = int(loop.counts.sum())
     numbers = np.array([each.number for each in loop.body], np.int64)
-    run = _Run(
+    run = _StepRun(
         {each.number: each for each in loop.body},
         np.tile(numbers, count),
         np.repeat(np.arange(count), len(numbers)),
     )
-    return _present(_Steps(run, np.arange(count + 1) * len(numbers)))
+    return _present(_TimeSteps(run, np.arange(count + 1) * len(numbers)))
 
 
-def _present(steps: _Steps) -> _Steps:
+def _present(steps: _TimeSteps) -> _TimeSteps:
     """Steps without those executions of places that no sequence has an event at."""
     run, starts = steps
     there = run.of_each(lambda item: item.events) > 0
     passed = np.concatenate([[0], np.cumsum(there)])
-    return _Steps(_Run(run.items, run.item[there], run.turn[there]), passed[starts])
+    return _TimeSteps(_StepRun(run.items, run.item[there], run.turn[there]), passed[starts])
 
 
-def _unrolled(loop: Item, inner: Item) -> _Run:
+def _unrolled(loop: StructureItem, inner: StructureItem) -> _StepRun:
     """The iterations of a loop, and in them those of a loop inside."""
     count = int(loop.counts.sum())
     at = loop.body.index(inner)
@@ -164,11 +173,13 @@ def _unrolled(loop: Item, inner: Item) -> _Run:
     late = within - (inner.counts * len(body))[of] + len(ahead) + len(body)
     column = np.where(within < 0, place, np.where(in_body, len(ahead) + within % len(body), late))
     turn = np.where(in_body, first[of] + within // len(body), of)
-    run = _Run({each.number: each for each in (*ahead, *body, *behind)}, numbers[column], turn)
-    return _present(_Steps(run, np.zeros(1, np.int64))).run
+    run = _StepRun({each.number: each for each in (*ahead, *body, *behind)}, numbers[column], turn)
+    return _present(_TimeSteps(run, np.zeros(1, np.int64))).run
 
 
-def _cut(loop: Item, ahead: Sequence[Item], behind: Sequence[Item]) -> _Steps | None:
+def _cut(
+    loop: StructureItem, ahead: Sequence[StructureItem], behind: Sequence[StructureItem]
+) -> _TimeSteps | None:
     """Cut a loop anew into steps that are alike; None where its iterations are all there is."""
     for inner in loop.body:
         goes_on = _goes_on(loop, inner, ahead, behind)
@@ -179,7 +190,12 @@ def _cut(loop: Item, ahead: Sequence[Item], behind: Sequence[Item]) -> _Steps | 
     return _alike(_as_they_are(loop).run, int(loop.counts.sum()))
 
 
-def _goes_on(loop: Item, inner: Item, ahead: Sequence[Item], behind: Sequence[Item]) -> bool:
+def _goes_on(
+    loop: StructureItem,
+    inner: StructureItem,
+    ahead: Sequence[StructureItem],
+    behind: Sequence[StructureItem],
+) -> bool:
     """Whether what a loop inside repeats stands beside the loop around it, too."""
     wanted = [each.likeness for each in inner.body]
     for beside, edge in ((behind, loop.body[0]), (ahead[::-1], loop.body[-1])):
@@ -190,7 +206,7 @@ def _goes_on(loop: Item, inner: Item, ahead: Sequence[Item], behind: Sequence[It
     return False
 
 
-def _is_a_step(loop: Item, inner: Item, goes_on: bool) -> bool:
+def _is_a_step(loop: StructureItem, inner: StructureItem, goes_on: bool) -> bool:
     """Whether the iterations of a loop inside may be the steps, and what is around them extras.
 
     A solver in a time step is repeated as often as it takes. What comes every so many steps is seen
@@ -209,7 +225,7 @@ def _is_a_step(loop: Item, inner: Item, goes_on: bool) -> bool:
     return light or (len(counts) > 2 and np.ptp(counts[1:-1]) == 0)
 
 
-def _alike(run: _Run, fewest: int) -> _Steps | None:
+def _alike(run: _StepRun, fewest: int) -> _TimeSteps | None:
     """Cut a run of items where its heaviest bursts are; None if the steps are not alike."""
     like, time = run.likeness(), run.time()
     if not time.any():
@@ -222,7 +238,7 @@ def _alike(run: _Run, fewest: int) -> _Steps | None:
     if len(starts) <= fewest:
         return None
     starts = _from_the_first(like, starts)
-    steps = _Steps(run, np.append(starts, len(run.item)))
+    steps = _TimeSteps(run, np.append(starts, len(run.item)))
     forms = _forms(steps, like)
     if len(forms.of) > _FORMS:
         return None
@@ -236,7 +252,7 @@ def _alike(run: _Run, fewest: int) -> _Steps | None:
 
 
 def _typical(
-    steps: _Steps, forms: _Forms, form: int, time: NDArray[np.float64]
+    steps: _TimeSteps, forms: _Forms, form: int, time: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Median time of each item in the steps of a form, ns."""
     begins = steps.starts[:-1][forms.step == form]
@@ -264,7 +280,7 @@ class _Forms(NamedTuple):
     usual: int
 
 
-def _forms(steps: _Steps, like: NDArray[np.int64]) -> _Forms:
+def _forms(steps: _TimeSteps, like: NDArray[np.int64]) -> _Forms:
     known: dict[bytes, int] = {}
     forms: list[tuple[int, ...]] = []
     form = np.empty(len(steps.starts) - 1, np.int64)
@@ -310,7 +326,7 @@ class _Body(NamedTuple):
     usual: NDArray[np.bool_]  # bool[n]: Whether a usual step has it
 
     @classmethod
-    def of(cls, steps: _Steps) -> _Body:
+    def of(cls, steps: _TimeSteps) -> _Body:
         """The body of some steps."""
         like, time = steps.run.likeness(), steps.run.time()
         forms = _forms(steps, like)
@@ -345,7 +361,7 @@ class _Body(NamedTuple):
         return end if alike else 0
 
 
-def _unrolled_last(items: Sequence[Item], body: _Body) -> _Run:
+def _unrolled_last(items: Sequence[StructureItem], body: _Body) -> _StepRun:
     """What is executed once, beside the steps: the items from there on, loops of steps unrolled."""
     known = {each.number: each for each in items}
     numbers, turns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -360,21 +376,21 @@ def _unrolled_last(items: Sequence[Item], body: _Body) -> _Run:
                 continue
         numbers.append(np.array([each.number]))
         turns.append(np.zeros(1, np.int64))
-    return _Run(known, np.concatenate(numbers), np.concatenate(turns))
+    return _StepRun(known, np.concatenate(numbers), np.concatenate(turns))
 
 
-def _between(ahead: _Run, steps: _Steps, behind: _Run) -> _Steps:
+def _between(ahead: _StepRun, steps: _TimeSteps, behind: _StepRun) -> _TimeSteps:
     """Put steps between what is executed once, ahead of them and behind."""
     parts = (ahead, steps.run, behind)
-    run = _Run(
+    run = _StepRun(
         ahead.items | steps.run.items | behind.items,
         np.concatenate([each.item for each in parts]),
         np.concatenate([each.turn for each in parts]),
     )
-    return _Steps(run, steps.starts + len(ahead.item))
+    return _TimeSteps(run, steps.starts + len(ahead.item))
 
 
-def _with_the_ends(steps: _Steps, body: _Body) -> _Steps:
+def _with_the_ends(steps: _TimeSteps, body: _Body) -> _TimeSteps:
     """Let steps join that are beside the others; leave out a last one that is none."""
     like, time = steps.run.likeness(), steps.run.time()
     starts = steps.starts.tolist()
@@ -386,10 +402,10 @@ def _with_the_ends(steps: _Steps, body: _Body) -> _Steps:
     body, like, time = body.backwards(), like[::-1], time[::-1]
     while length := body.begins(like[len(like) - starts[0] :], time[len(time) - starts[0] :]):
         starts.insert(0, starts[0] - length)
-    return _Steps(steps.run, np.array(starts))
+    return _TimeSteps(steps.run, np.array(starts))
 
 
-def _put_together(common: Common, steps: _Steps) -> Steps:
+def _put_together(common: Common, steps: _TimeSteps) -> Steps:
     """The nest in which the steps are the iterations of a loop."""
     run, starts = steps
     forms = _forms(steps, run.likeness())
@@ -415,7 +431,7 @@ def _put_together(common: Common, steps: _Steps) -> Steps:
     return Steps(made, sum(loops) + leaves, kind[forms.step])
 
 
-def _slot(run: _Run, rows: NDArray[np.int64], new: NDArray[np.int64]) -> Slot:
+def _slot(run: _StepRun, rows: NDArray[np.int64], new: NDArray[np.int64]) -> Slot:
     """What some rows of a run are together, at these executions."""
     item, old = run.item[rows], run.turn[rows]
     numbers = dict.fromkeys(item.tolist())

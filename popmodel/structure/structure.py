@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
-    from popmodel.structure.events import Events
-    from popmodel.structure.nest import Loop, Nest, Place
+    from popmodel.structure.events import ProgramEvents
+    from popmodel.structure.nest import FoundLoop, LoopPlace, Nest
 
 LIKELY = 0.5
 """Confidence below which iterations are doubtful."""
@@ -31,7 +31,7 @@ def certainty(confidence: float) -> str:
 
 
 @dataclass(frozen=True)
-class Part:
+class StructurePart:
     """A part of a run."""
 
     kind: str  # ``"initialisation"``, ``"iterations"`` or ``"finalisation"``
@@ -42,7 +42,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Focus:
+class StructureFocus:
     """A few representative iterations, or what else of the run is worth a look."""
 
     # What all sequences share of it, ns.
@@ -59,15 +59,19 @@ class Structure:
     """The structure of a run."""
 
     program: Program
-    events: Events
+    events: ProgramEvents
     nest: Nest  # Common to all sequences
-    places: tuple[Place, ...]
+    places: tuple[LoopPlace, ...]
     place: NDArray[np.int32]  # int32[E]: Of each event
     # int32[E]: How many times its place was passed before, all enclosing loops flattened: the same
     # number for all sequences at the same iteration, whether each has an event there or not.
     execution: NDArray[np.int32]
-    parts: tuple[Part, ...]  # Initialisation, iterations, finalisation; those that there are
-    loop: Loop | None  # The iterative part: the outermost loop that holds most of the elapsed time
+    parts: tuple[
+        StructurePart, ...
+    ]  # Initialisation, iterations, finalisation; those that there are
+    loop: (
+        FoundLoop | None
+    )  # The iterative part: the outermost loop that holds most of the elapsed time
     # int64[n + 1, S]: When each iteration begins on each sequence, and when the last ends, ns.
     iterations: NDArray[np.int64]
     # int64[n]: Kind of each iteration where steps alternate; 0 is the most frequent one.
@@ -76,5 +80,5 @@ class Structure:
     # Share of the time that the iterative part explains, times how regular it is, 0 to 1; less
     # where a loop inside takes nearly all its time.
     confidence: float
-    focus: Focus
+    focus: StructureFocus
     notes: tuple[str, ...]  # What could not be told, a sentence each

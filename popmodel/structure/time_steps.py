@@ -20,7 +20,7 @@ import numpy as np
 
 from popmodel.arrays import numbered
 from popmodel.structure.common import Common
-from popmodel.structure.nest import Leaf, Loop, Place
+from popmodel.structure.nest import FoundLoop, Leaf, LoopPlace
 from popmodel.structure.steps import Steps
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.structure.events import Events
+    from popmodel.structure.events import ProgramEvents
 
 _HEAVY = 24
 """Sites that steps are compared by: those that take most of the time."""
@@ -79,7 +79,7 @@ class _Period(NamedTuple):
     per_step: int
 
 
-def time_steps(events: Events) -> TimeSteps | None:
+def time_steps(events: ProgramEvents) -> TimeSteps | None:
     """Find the time steps; None where no site comes in steps that are alike."""
     busy = np.flatnonzero(np.diff(events.offsets) > 0)
     if not len(busy):
@@ -126,7 +126,7 @@ def _periods(compared: _Compared, at: NDArray[np.int64], token: int) -> Iterator
 
 
 def _candidates(
-    events: Events, tokens: NDArray[np.int32], weights: NDArray[np.float64], sequence: int
+    events: ProgramEvents, tokens: NDArray[np.int32], weights: NDArray[np.float64], sequence: int
 ) -> list[int]:
     """Sites of a sequence that come equally often on all that have them: on most sequences."""
     sequences = len(events.offsets) - 1
@@ -229,7 +229,7 @@ def _rank(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _steps_of(
-    events: Events, tokens: NDArray[np.int32], token: int, per_step: int
+    events: ProgramEvents, tokens: NDArray[np.int32], token: int, per_step: int
 ) -> NDArray[np.int64]:
     """Step of each event, on all sequences."""
     step = np.empty(len(events), np.int64)
@@ -254,7 +254,7 @@ def _steps_of(
     return step
 
 
-def by_site(events: Events, steps: TimeSteps | None) -> Steps:
+def by_site(events: ProgramEvents, steps: TimeSteps | None) -> Steps:
     """The nest of a run by its sites: inside of steps, ahead of them and behind."""
     count = 0 if steps is None else steps.steps
     step = np.full(len(events), -1) if steps is None else steps.step
@@ -290,7 +290,7 @@ class _Sites:
 
     def __init__(
         self,
-        events: Events,
+        events: ProgramEvents,
         place: NDArray[np.int64],
         turn: NDArray[np.int64],
         passed: NDArray[np.int64],
@@ -299,8 +299,8 @@ class _Sites:
     ) -> None:
         self.execution = np.empty(len(events), np.int32)
         self._events, self._leaf = events, 0
-        made: list[Place] = []
-        items: list[list[Loop | Leaf]] = [[], [], []]
+        made: list[LoopPlace] = []
+        items: list[list[FoundLoop | Leaf]] = [[], [], []]
         order = np.argsort(place, kind="stable")
         bounds = np.searchsorted(place[order], np.arange(len(part) + 1)).tolist()
         single: list[int] = []
@@ -315,7 +315,7 @@ class _Sites:
             self.execution[rows] = turn[rows] if alone else before[turn[rows]] + passed[rows]
             event = int(rows[0])
             made.append(
-                Place(
+                LoopPlace(
                     number,
                     events.names[events.name[event]],
                     self._leaf,
@@ -326,17 +326,17 @@ class _Sites:
             if alone:
                 single.append(number)
             else:
-                loop = Loop(float(counts.mean()), tuple(counts.tolist()), (Leaf((number,)),))
+                loop = FoundLoop(float(counts.mean()), tuple(counts.tolist()), (Leaf((number,)),))
                 items[of_part].append(loop)
                 self._leaf += 1
         if single:
             self._close(items[part[-1]], single)
         self.places = tuple(made)
-        steps = [Loop(float(count), (count,), tuple(items[1]))] if count else []
+        steps = [FoundLoop(float(count), (count,), tuple(items[1]))] if count else []
         self.nest = (*items[0], *steps, *items[2])
         self.loop = len(items[0]) if count else None
 
-    def _close(self, items: list[Loop | Leaf], single: list[int]) -> None:
+    def _close(self, items: list[FoundLoop | Leaf], single: list[int]) -> None:
         items.append(Leaf(tuple(single)))
         single.clear()
         self._leaf += 1

@@ -13,8 +13,8 @@ from typing import Any
 
 from popmodel.host import conditions, hardware
 from popmodel.study.executor import DISTURBED, by_configuration, own_time, undisturbed
-from popmodel.study.manifest import Step
-from popmodel.study.plan import REPEATS, Run, half_width
+from popmodel.study.manifest import StudyStep
+from popmodel.study.plan import REPEATS, PlannedRun, half_width
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
@@ -85,7 +85,9 @@ def look(patience: float | None, tell: Callable[[str], None]) -> MachineLoad:
 
 
 def doubts(
-    runs: Mapping[Run, Step], out: Run | None, check: Mapping[str, Any] | str | None
+    runs: Mapping[PlannedRun, StudyStep],
+    out: PlannedRun | None,
+    check: Mapping[str, Any] | str | None,
 ) -> list[str]:
     """Say why the answer of a study is not to be trusted yet, the heaviest reason first.
 
@@ -138,7 +140,7 @@ def doubts(
     return found
 
 
-def label(run: Run) -> str:
+def label(run: PlannedRun) -> str:
     """A configuration as screens name it: ``2 x 1 N=96``."""
     return " ".join([run.split, *(f"{name}={value:g}" for name, value in run.settings)])
 

@@ -20,12 +20,20 @@ from popmodel.errors import PopmodelError
 from popmodel.host.launch import start
 from popmodel.host.probe import LaunchError, meaningful, quote
 from popmodel.shell import filled
-from popmodel.study.manifest import DONE, FAILED, Manifest, Step, carried_out, is_done, unwritable
+from popmodel.study.manifest import (
+    DONE,
+    FAILED,
+    Manifest,
+    StudyStep,
+    carried_out,
+    is_done,
+    unwritable,
+)
 from popmodel.study.plan import (
     LEAST,
     MOST_REPEATS,
     THREADS,
-    Run,
+    PlannedRun,
     expected,
     in_turn,
     next_configuration,
@@ -35,7 +43,7 @@ from popmodel.trace import read
 from popmodel.trace.focus import focused
 from popmodel.trace.processors import waiting
 from popmodel.tracer import raw_directory
-from popmodel.tracer.commands import Command, understand
+from popmodel.tracer.commands import TracedCommand, understand
 from popmodel.tracer.environment import Settings, place, variables
 from popmodel.tracer.library import Library
 from popmodel.tracer.merge import merge_runs
@@ -58,29 +66,31 @@ class RunFailed(PopmodelError):
     """A run ended with an error of its own: others may not."""
 
 
-def step_of(run: Run) -> str:
+def step_of(run: PlannedRun) -> str:
     """Name of the step that makes a run."""
     return f"run {run.name}"
 
 
-def trace_of(folder: Path, run: Run) -> Path:
+def trace_of(folder: Path, run: PlannedRun) -> Path:
     """The trace of a run in the directory of a study."""
     return folder / "runs" / f"{run.name}{SUFFIX}"
 
 
-def log_of(folder: Path, run: Run) -> Path:
+def log_of(folder: Path, run: PlannedRun) -> Path:
     """What the program of a run wrote."""
     return folder / "runs" / f"{run.name}.log"
 
 
-def done_runs(manifest: Manifest, planned: Sequence[Run]) -> dict[Run, Step]:
+def done_runs(manifest: Manifest, planned: Sequence[PlannedRun]) -> dict[PlannedRun, StudyStep]:
     """Return the runs that are there, with what was noted of them, by configuration."""
     return {
         run: step for run, step in _made_once(manifest, planned) if is_done(manifest, step.name)
     }
 
 
-def _made_once(manifest: Manifest, planned: Sequence[Run]) -> list[tuple[Run, Step]]:
+def _made_once(
+    manifest: Manifest, planned: Sequence[PlannedRun]
+) -> list[tuple[PlannedRun, StudyStep]]:
     """The runs that were made, be their files there or not."""
     most = max([MOST_REPEATS, *(run.repeat for run in planned)])
     runs = (
@@ -92,21 +102,21 @@ def _made_once(manifest: Manifest, planned: Sequence[Run]) -> list[tuple[Run, St
     return [(run, step) for run, step in steps if step is not None and step.state == DONE]
 
 
-def failure(manifest: Manifest, run: Run) -> str | None:
+def failure(manifest: Manifest, run: PlannedRun) -> str | None:
     """Return why a run failed; None if it did not."""
     step = manifest.steps.get(step_of(run))
     return step.error if step is not None and step.state == FAILED else None
 
 
-def by_configuration(runs: Mapping[Run, Step]) -> dict[Run, list[Step]]:
+def by_configuration(runs: Mapping[PlannedRun, StudyStep]) -> dict[PlannedRun, list[StudyStep]]:
     """Return what was noted of the repeats of each configuration."""
-    found: dict[Run, list[Step]] = {}
+    found: dict[PlannedRun, list[StudyStep]] = {}
     for run, step in runs.items():
         found.setdefault(run.configuration, []).append(step)
     return found
 
 
-def without_threads(words: Sequence[str], done: Mapping[Run, Step]) -> str | None:
+def without_threads(words: Sequence[str], done: Mapping[PlannedRun, StudyStep]) -> str | None:
     """Return why several threads are no use for a program, as far as its runs tell; else None."""
     if uses(words, THREADS):
         return None
@@ -118,33 +128,35 @@ def without_threads(words: Sequence[str], done: Mapping[Run, Step]) -> str | Non
     return None
 
 
-def suited(words: Sequence[str], done: Mapping[Run, Step]) -> dict[Run, Step]:
+def suited(
+    words: Sequence[str], done: Mapping[PlannedRun, StudyStep]
+) -> dict[PlannedRun, StudyStep]:
     """Return the runs that make sense for a program: of one thread where more are no use."""
     single = without_threads(words, done) is not None
     return {run: step for run, step in done.items() if run.threads == 1 or not single}
 
 
 def tried(
-    manifest: Manifest, planned: Sequence[Run], cores: int
+    manifest: Manifest, planned: Sequence[PlannedRun], cores: int
 ) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
     """Return P, T and parameters of the configurations that the program made, and refused.
 
     Runs on more cores than there are may have failed for want of them.
     """
 
-    def of(runs: Iterable[Run]) -> list[dict[str, float]]:
+    def of(runs: Iterable[PlannedRun]) -> list[dict[str, float]]:
         return [dict(run.values) for run in dict.fromkeys(run.configuration for run in runs)]
 
     failed = (run for run in planned if run.cores <= cores and failure(manifest, run) is not None)
     return of(done_runs(manifest, planned)), of(failed)
 
 
-def own_time(step: Step) -> float:
+def own_time(step: StudyStep) -> float:
     """How long a run would have taken if its threads had not waited for CPUs, about, s."""
     return float(step.facts["runtime"] * (1 - step.facts["waited"]))
 
 
-def undisturbed(runs: Mapping[Run, Step]) -> dict[Run, Step]:
+def undisturbed(runs: Mapping[PlannedRun, StudyStep]) -> dict[PlannedRun, StudyStep]:
     """Return the repeats that had their CPUs; all of a configuration of which none had."""
     quiet = {run for run, step in runs.items() if step.facts["waited"] <= DISTURBED}
     known = {run.configuration for run in quiet}
@@ -168,7 +180,7 @@ def make(
     """
     done = done_runs(manifest, about.runs)
     lost = [run for run, _ in _made_once(manifest, about.runs) if run not in done]
-    ended: set[Run] = set()
+    ended: set[PlannedRun] = set()
     is_told, has_looked = bool(done), False
     while True:
         if without_threads(about.words, done) is not None:
@@ -224,7 +236,7 @@ def make(
     return manifest
 
 
-def require_some(manifest: Manifest, planned: Sequence[Run], tell: Tell) -> None:
+def require_some(manifest: Manifest, planned: Sequence[PlannedRun], tell: Tell) -> None:
     """Go on without the runs that failed, or stop with the first of them if there is no other."""
     failed = [run for run in in_turn(planned) if failure(manifest, run) is not None]
     if failed and not done_runs(manifest, planned):
@@ -238,7 +250,9 @@ def require_some(manifest: Manifest, planned: Sequence[Run], tell: Tell) -> None
         tell(f"warning: {plural(len(failed), 'run')} failed ({names}): the study goes on without")
 
 
-def _outlook(planned: Sequence[Run], ended: set[Run], timed: Mapping[Run, float]) -> str:
+def _outlook(
+    planned: Sequence[PlannedRun], ended: set[PlannedRun], timed: Mapping[PlannedRun, float]
+) -> str:
     """What the other runs are and how long they will take, from the first one."""
     known = {*timed, *ended}
     left = [run for run in dict.fromkeys(r.configuration for r in planned) if run not in known]
@@ -251,7 +265,7 @@ def _outlook(planned: Sequence[Run], ended: set[Run], timed: Mapping[Run, float]
     )
 
 
-def tell_of_loss(manifest: Manifest, run: Run, tell: Tell) -> None:
+def tell_of_loss(manifest: Manifest, run: PlannedRun, tell: Tell) -> None:
     """Tell that a run was done and its files are no longer what it left."""
     step = manifest.steps.get(step_of(run))
     if step is not None and step.state == DONE:
@@ -266,7 +280,7 @@ def _time(seconds: float) -> str:
 
 
 def _made(
-    manifest: Manifest, about: Prepared, run: Run, library: Library, limit: float, tell: Tell
+    manifest: Manifest, about: Prepared, run: PlannedRun, library: Library, limit: float, tell: Tell
 ) -> Manifest:
     own = words_of(about.words, run, about.command)
 
@@ -289,7 +303,7 @@ def _made(
 def noted(
     manifest: Manifest,
     about: Prepared,
-    run: Run,
+    run: PlannedRun,
     work: Callable[[], tuple[Sequence[Path], Mapping[str, Any]]],
 ) -> Manifest:
     """Make a run a step of the study, whether it fails or not."""
@@ -297,7 +311,7 @@ def noted(
     return carried_out(manifest, step_of(run), does, work, may_fail=(RunFailed,))
 
 
-def words_of(words: Sequence[str], run: Run, command: Command) -> tuple[str, ...]:
+def words_of(words: Sequence[str], run: PlannedRun, command: TracedCommand) -> tuple[str, ...]:
     """Return the words of a run.
 
     Open MPI binds each of one or two ranks to one core, with all of its threads, unless it is told
@@ -311,7 +325,7 @@ def words_of(words: Sequence[str], run: Run, command: Command) -> tuple[str, ...
     return made
 
 
-def command_of(folder: Path, about: Prepared, run: Run) -> str:
+def command_of(folder: Path, about: Prepared, run: PlannedRun) -> str:
     """Return the command that traces a run by itself."""
     words = words_of(about.words, run, about.command)
     call = ["popmodel", "trace", "-o", str(trace_of(folder, run)), "--force", "--", *words]
@@ -319,7 +333,7 @@ def command_of(folder: Path, about: Prepared, run: Run) -> str:
 
 
 def traced(
-    folder: Path, words: Sequence[str], run: Run, library: Library, limit: float
+    folder: Path, words: Sequence[str], run: PlannedRun, library: Library, limit: float
 ) -> tuple[tuple[Path, ...], dict[str, Any]]:
     """Run a program traced; give the files that it left, and what later steps need to know."""
     target = trace_of(folder, run)
@@ -354,7 +368,7 @@ def traced(
 
 
 def merged(
-    raw: Path, run: Run, target: Path, seconds: float | None = None
+    raw: Path, run: PlannedRun, target: Path, seconds: float | None = None
 ) -> tuple[tuple[Path, ...], dict[str, Any]]:
     """Make a trace of the records of a run; results as of `traced`."""
     if not raw_directory.files(raw):
@@ -388,7 +402,7 @@ def merged(
 
 
 def _failed(
-    run: Run, command: Command, words: Sequence[str], log: Path, error: LaunchError
+    run: PlannedRun, command: TracedCommand, words: Sequence[str], log: Path, error: LaunchError
 ) -> RunFailed:
     if error.is_hang:
         return RunFailed(

@@ -25,10 +25,10 @@ from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
 from popmodel.signature import Run as TracedRun
 from popmodel.signature import signature_from
 from popmodel.signature.from_runs import Required, required
-from popmodel.signature.toml import Item, Table, number, text_of
+from popmodel.signature.toml import TomlItem, TomlTable, number, text_of
 from popmodel.study.executor import own_time, trace_of, undisturbed
-from popmodel.study.manifest import Step, unwritable
-from popmodel.study.plan import REPEATS, Run
+from popmodel.study.manifest import StudyStep, unwritable
+from popmodel.study.plan import REPEATS, PlannedRun
 from popmodel.trace import read
 from popmodel.trace.focus import focused
 
@@ -40,13 +40,13 @@ WITHOUT = "no structure was found in the traces"
 _NAME = re.compile(r"^\[app\][^\[]*?^name\s*=[^\n]*\n", re.MULTILINE)
 
 
-def learnt_from(runs: Mapping[Run, Step]) -> dict[Run, Step]:
+def learnt_from(runs: Mapping[PlannedRun, StudyStep]) -> dict[PlannedRun, StudyStep]:
     """Return the runs to learn from: some repeats of each configuration, about its usual time."""
     known = undisturbed(runs)
-    by_configuration: dict[Run, list[Run]] = {}
+    by_configuration: dict[PlannedRun, list[PlannedRun]] = {}
     for run in known:
         by_configuration.setdefault(run.configuration, []).append(run)
-    chosen: list[Run] = []
+    chosen: list[PlannedRun] = []
     for repeats in by_configuration.values():
         ranked = sorted(repeats, key=lambda run: known[run].facts["runtime"])
         begin = max(0, (len(ranked) - REPEATS) // 2)
@@ -56,7 +56,7 @@ def learnt_from(runs: Mapping[Run, Step]) -> dict[Run, Step]:
 
 def signature_of_runs(
     folder: Path,
-    runs: Mapping[Run, Step],
+    runs: Mapping[PlannedRun, StudyStep],
     name: str,
     made: Sequence[Mapping[str, float]],
     refused: Sequence[Mapping[str, float]],
@@ -75,7 +75,9 @@ def signature_of_runs(
     return found.text, tuple(found.notes)
 
 
-def signature_of_times(runs: Mapping[Run, Step], name: str, asked: Required | None) -> str:
+def signature_of_times(
+    runs: Mapping[PlannedRun, StudyStep], name: str, asked: Required | None
+) -> str:
     """Return a signature that knows the times of runs and nothing of the program."""
     powers = size_powers(runs)
     home = max(runs, key=lambda run: (run.size, run.cores))
@@ -104,18 +106,18 @@ def signature_of_times(runs: Mapping[Run, Step], name: str, asked: Required | No
     return text_of(
         [f"Times of {name} without its structure."],
         [
-            Table("", {"schema": "popmodel/signature/1"}),
-            Table("app", {"name": name}),
-            Table("params", dict(home.settings)),
-            Table("constants", constants),
-            Table("limits", {"require": list(asked.conditions)} if asked else {}),
+            TomlTable("", {"schema": "popmodel/signature/1"}),
+            TomlTable("app", {"name": name}),
+            TomlTable("params", dict(home.settings)),
+            TomlTable("constants", constants),
+            TomlTable("limits", {"require": list(asked.conditions)} if asked else {}),
         ],
-        [Item("serial", {"name": "all", "trip": 1, "seconds": f"t_whole{ratios}/(P*T)"})],
-        [Table("learnt", learnt.entries())],
+        [TomlItem("serial", {"name": "all", "trip": 1, "seconds": f"t_whole{ratios}/(P*T)"})],
+        [TomlTable("learnt", learnt.entries())],
     )
 
 
-def size_powers(runs: Mapping[Run, Step]) -> list[float]:
+def size_powers(runs: Mapping[PlannedRun, StudyStep]) -> list[float]:
     """Powers of the parameters by which times go, from splits that were run at several sizes."""
     names = len(next(iter(runs)).settings)
     splits = list(dict.fromkeys((run.processes, run.threads) for run in runs))
@@ -136,13 +138,13 @@ def _fit(value: float, low: float, high: float, unit: str) -> dict[str, Any]:
     return {**numbers, "unit": unit, "origin": "fit", "source": "times of the runs"}
 
 
-def _ratio(run: Run, home: Run, powers: Sequence[float]) -> float:
+def _ratio(run: PlannedRun, home: PlannedRun, powers: Sequence[float]) -> float:
     sizes = zip(run.settings, home.settings, powers, strict=True)
     logs = [power * math.log(a / b) for (_, a), (_, b), power in sizes if a > 0 and b > 0]
     return math.exp(sum(logs))
 
 
-def command(path: Path, folder: Path, runs: Iterable[Run]) -> str:
+def command(path: Path, folder: Path, runs: Iterable[PlannedRun]) -> str:
     """Return the command that finds the signature in some runs by itself."""
     words = [f"{trace_of(folder, run)}{_parameters(run)}" for run in runs]
     return shell.join(["popmodel", "signature", "from", *words, "-o", str(path), "--force"])
@@ -164,6 +166,6 @@ def _with_command(text: str, command: str) -> str:
     return re.sub(_NAME, lambda found: found[0] + line, text, count=1)
 
 
-def _parameters(run: Run) -> str:
+def _parameters(run: PlannedRun) -> str:
     values = [f"{name}={value:.15g}" for name, value in run.settings]
     return f":{','.join(values)}" if values else ""

@@ -12,7 +12,7 @@ from typing import Any
 
 from popmodel import provenance
 from popmodel.bench import collect, measurement, run_directory, suite
-from popmodel.bench.measurement import Request
+from popmodel.bench.measurement import MeasurementRequest
 from popmodel.files import write_text
 from popmodel.host import hardware
 from popmodel.machine import profile as profiles
@@ -28,7 +28,7 @@ _NETWORK = ("inter", "nic_G")
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetMachine:
     """The machine that the splits are for."""
 
     # What is known of it. Its path is that of the profile that a measurement would improve.
@@ -60,7 +60,7 @@ def measure(
     path: Path, progress: Callable[[suite.Progress], None] = lambda _: None
 ) -> tuple[str, ...]:
     """Measure this machine in the quick mode, or go on with that, and write its profile."""
-    request = Request("quick", PARTS)
+    request = MeasurementRequest("quick", PARTS)
     machine = hardware.here()
     made = measurement.make_plan(request, machine)
     using = measurement.tools(request, machine.usable_cores)
@@ -89,7 +89,7 @@ def of_samples(path: Path, failures: Sequence[suite.Failure] = ()) -> None:
     _write(path, document)
 
 
-def target(here: Profile, cores: Sequence[int], path: Path) -> Target:
+def target(here: Profile, cores: Sequence[int], path: Path) -> TargetMachine:
     """Return a machine of nodes like this one, as many as some cores need.
 
     A single node tells nothing of a network between nodes, which is then that of the default
@@ -98,7 +98,7 @@ def target(here: Profile, cores: Sequence[int], path: Path) -> Target:
     topology = here.topology
     nodes = math.ceil(max(cores) / topology.cores_per_node)
     if nodes <= topology.nodes:
-        return Target(here, word(here))
+        return TargetMachine(here, word(here))
     document: dict[str, Any] = copy.deepcopy(dict(here.document))
     document["name"] = f"{nodes} nodes like {here.name}"
     document["topology"]["nodes"] = nodes
@@ -118,7 +118,7 @@ def target(here: Profile, cores: Sequence[int], path: Path) -> Target:
         )
     found = profiles.from_document(document, here.path)
     _write(path, document)
-    return Target(found, str(path), assumed)
+    return TargetMachine(found, str(path), assumed)
 
 
 def _write(path: Path, document: Any) -> None:

@@ -31,22 +31,22 @@ from typing import Any
 
 from popmodel import folder_lock, shell
 from popmodel._version import __version__
-from popmodel.documents import Kind, parse_json, read_text
+from popmodel.documents import DocumentKind, parse_json, read_text
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.files import refuse_planted, write_text
 from popmodel.plain import document, plain
-from popmodel.provenance import Input, describe_input
+from popmodel.provenance import ProvenanceInput, describe_input
 from popmodel.shapes import (
     Flag,
     Items,
-    Named,
+    NamedShape,
     Optional,
     Plain,
     Real,
     Shape,
-    Table,
+    TableShape,
     Text,
-    Whole,
+    WholeShape,
     record,
 )
 from popmodel.values import dataclass
@@ -56,27 +56,27 @@ MANIFEST = "manifest.json"
 DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
 
 _OTHER = "choose another directory with -o"
-_FILE = record({"path": Text(), "size": Whole(0), "head_sha256": Text()})
-_LEARNT = Table(
+_FILE = record({"path": Text(), "size": WholeShape(0), "head_sha256": Text()})
+_LEARNT = TableShape(
     {
         "runs": Items(Text(), 1),
-        "contents": Named(Items(Text())),
+        "contents": NamedShape(Items(Text())),
         "given": Optional(Text()),
         "notes": Items(Text()),
     },
     ("runs", "given", "notes"),
 )
 _FACTS = {
-    "run": Table(
+    "run": TableShape(
         {
-            "processes": Whole(1),
-            "threads": Whole(1),
-            "settings": Named(Real()),
-            "repeat": Whole(1),
+            "processes": WholeShape(1),
+            "threads": WholeShape(1),
+            "settings": NamedShape(Real()),
+            "repeat": WholeShape(1),
             "seconds": Real(least=0),
             "runtime": Real(above=0),
             "waited": Real(least=0, most=1),
-            "used_threads": Whole(1),
+            "used_threads": WholeShape(1),
             "has_openmp": Flag(),
             "has_mpi": Flag(),
         },
@@ -86,7 +86,7 @@ _FACTS = {
     "check": _LEARNT,
     "load": record(
         {
-            "cpus": Whole(1),
+            "cpus": WholeShape(1),
             "foreign": Real(least=0),
             "stolen": Real(least=0),
             "limit": Optional(Real(above=0)),
@@ -102,7 +102,7 @@ _STEP: dict[str, Shape] = {
     "began": Text(),
     "seconds": Real(least=0),
     "files": Items(_FILE),
-    "facts": Named(Plain()),
+    "facts": NamedShape(Plain()),
     "error": Optional(Text()),
 }
 
@@ -117,7 +117,7 @@ class _StepShape:
         return step if facts is None else record({**_STEP, "facts": facts}).read(value)
 
 
-KIND = Kind(
+KIND = DocumentKind(
     SCHEMA,
     "manifest of a study",
     record(
@@ -126,7 +126,7 @@ KIND = Kind(
             "popmodel": Text(),
             "host": Text(),
             "began": Text(),
-            "request": Named(Plain()),
+            "request": NamedShape(Plain()),
             "inputs": Items(_FILE),
             "steps": Items(_StepShape()),
         }
@@ -136,7 +136,7 @@ KIND = Kind(
 
 
 @dataclass(frozen=True)
-class Step:
+class StudyStep:
     """A step of a study."""
 
     name: str  # Such as ``run 2x1``, ``signature``, ``machine``
@@ -144,7 +144,9 @@ class Step:
     command: str  # What does the same by itself
     began: str  # When, UTC
     seconds: float  # How long it took
-    files: tuple[Input, ...] = ()  # What it made; paths are relative to the directory of the study
+    files: tuple[
+        ProvenanceInput, ...
+    ] = ()  # What it made; paths are relative to the directory of the study
     facts: Mapping[str, Any] = field(default_factory=dict)  # What the next steps need to know of it
     error: str | None = None  # Why it failed
 
@@ -156,11 +158,11 @@ class Manifest:
     folder: Path  # The directory of the study
     # What was asked for, as JSON types: a study goes on only with the same.
     request: Mapping[str, Any]
-    inputs: tuple[Input, ...]  # The program and other files that the study rests on
+    inputs: tuple[ProvenanceInput, ...]  # The program and other files that the study rests on
     began: str  # When, UTC
     host: str  # The machine that the runs are made on
     # By name, in the order in which they were done.
-    steps: Mapping[str, Step] = field(default_factory=dict)
+    steps: Mapping[str, StudyStep] = field(default_factory=dict)
     version: str = __version__  # The popmodel that began it
 
 
@@ -197,7 +199,7 @@ def opened(
     return _written(replace(found, request=asked))
 
 
-def note(manifest: Manifest, step: Step, files: Sequence[Path] = ()) -> Manifest:
+def note(manifest: Manifest, step: StudyStep, files: Sequence[Path] = ()) -> Manifest:
     """Note a step, with the files that it made in the directory."""
     made = tuple(
         replace(describe_input(path), path=str(path.relative_to(manifest.folder))) for path in files
@@ -235,10 +237,10 @@ def carried_out(
     may_fail: tuple[type[PopmodelError], ...] = (),
 ) -> Manifest:
     """Do a step and note how it went, also if it fails or is interrupted."""
-    step = Step(name, DONE, command, now(), 0.0)
+    step = StudyStep(name, DONE, command, now(), 0.0)
     begin = time.monotonic()
 
-    def ended(state: str, error: str | None = None) -> Step:
+    def ended(state: str, error: str | None = None) -> StudyStep:
         seconds = round(time.monotonic() - begin, 3)
         return replace(step, state=state, seconds=seconds, error=error)
 
@@ -299,13 +301,13 @@ def _read(folder: Path) -> Manifest | None:
         error.hint = "begin anew with --force"
         raise
     steps = [
-        Step(**{**one, "files": tuple(Input(**each) for each in one["files"])})
+        StudyStep(**{**one, "files": tuple(ProvenanceInput(**each) for each in one["files"])})
         for one in table["steps"]
     ]
     return Manifest(
         folder,
         table["request"],
-        tuple(Input(**one) for one in table["inputs"]),
+        tuple(ProvenanceInput(**one) for one in table["inputs"]),
         table["began"],
         table["host"],
         {one.name: one for one in steps},

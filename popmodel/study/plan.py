@@ -34,11 +34,11 @@ SETTLED = 0.03
 _MOST_OF_AXIS = 4
 """Numbers of processes, or of threads, that are tried."""
 
-Admits = Callable[["Run"], bool]
+Admits = Callable[["PlannedRun"], bool]
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """A small run; without its number among the repeats it is a configuration."""
 
     processes: int
@@ -58,7 +58,7 @@ class Run:
         return math.prod(value for _, value in self.settings if value > 0)
 
     @property
-    def configuration(self) -> Run:
+    def configuration(self) -> PlannedRun:
         """The first of its repeats."""
         return replace(self, repeat=1)
 
@@ -91,7 +91,7 @@ class Run:
 
 def plan(
     cores: int, parameters: Mapping[str, Sequence[float]], *, admits: Admits = lambda _: True
-) -> tuple[Run, ...]:
+) -> tuple[PlannedRun, ...]:
     """Plan the configurations, the most telling first: a smaller budget drops those at the end."""
     largest = tuple((name, max(values)) for name, values in parameters.items())
     smaller = [
@@ -99,12 +99,14 @@ def plan(
         for changed, values in parameters.items()
         for value in sorted(set(values))[:-1]
     ]
-    smaller.sort(key=lambda settings: Run(1, 1, settings).size)
-    few = next((p for p in range(1, cores + 1) if admits(Run(p, 1, largest))), None)
+    smaller.sort(key=lambda settings: PlannedRun(1, 1, settings).size)
+    few = next((p for p in range(1, cores + 1) if admits(PlannedRun(p, 1, largest))), None)
     if few is None:
         return ()
-    of_processes = _axis([p for p in range(few, cores + 1) if admits(Run(p, 1, largest))])
-    of_threads = _axis([t for t in range(1, cores // few + 1) if admits(Run(few, t, largest))])
+    of_processes = _axis([p for p in range(few, cores + 1) if admits(PlannedRun(p, 1, largest))])
+    of_threads = _axis(
+        [t for t in range(1, cores // few + 1) if admits(PlannedRun(few, t, largest))]
+    )
     ends = [(few, 1), (of_processes[-1], 1), (few, of_threads[-1])]
     # of values that are tried apart as well, so that it can be left out and predicted
     combined = max(
@@ -114,15 +116,15 @@ def plan(
     )
     between = [*((p, 1) for p in of_processes[1:-1]), *((few, t) for t in of_threads[1:-1])]
     runs = [
-        *(Run(*split, settings) for settings in smaller[:1] for split in ends),
-        *(Run(*split, largest) for split in (*ends, combined)),
-        *(Run(*split, settings) for settings in smaller[1:] for split in ends),
-        *(Run(*split, largest) for split in between),
+        *(PlannedRun(*split, settings) for settings in smaller[:1] for split in ends),
+        *(PlannedRun(*split, largest) for split in (*ends, combined)),
+        *(PlannedRun(*split, settings) for settings in smaller[1:] for split in ends),
+        *(PlannedRun(*split, largest) for split in between),
     ]
     return tuple(run for run in dict.fromkeys(runs) if admits(run))
 
 
-def named_runs(text: str, parameters: Mapping[str, Sequence[float]]) -> tuple[Run, ...]:
+def named_runs(text: str, parameters: Mapping[str, Sequence[float]]) -> tuple[PlannedRun, ...]:
     """Return the runs that a user names, each with all values of the parameters.
 
     ``1x1,2x1,2x1`` names the last one twice: so often it is run at least.
@@ -139,9 +141,9 @@ def named_runs(text: str, parameters: Mapping[str, Sequence[float]]) -> tuple[Ru
     settings = itertools.product(
         *([(name, value) for value in values] for name, values in parameters.items())
     )
-    often: Counter[Run] = Counter()
+    often: Counter[PlannedRun] = Counter()
     runs = []
-    for run in (Run(*split, values) for values in settings for split in splits):
+    for run in (PlannedRun(*split, values) for values in settings for split in splits):
         often[run] += 1
         runs.append(replace(run, repeat=often[run]))
     if len(often) < LEAST:
@@ -152,7 +154,7 @@ def named_runs(text: str, parameters: Mapping[str, Sequence[float]]) -> tuple[Ru
     return tuple(runs)
 
 
-def left_out(configurations: Sequence[Run]) -> Run | None:
+def left_out(configurations: Sequence[PlannedRun]) -> PlannedRun | None:
     """Return the configuration to be predicted from the others; None if there is but one.
 
     That nearest to what the study is for: the largest problem on the most cores, of several cores
@@ -163,7 +165,7 @@ def left_out(configurations: Sequence[Run]) -> Run | None:
     if len(configurations) < LEAST:
         return None
 
-    def merit(run: Run) -> tuple[Any, ...]:
+    def merit(run: PlannedRun) -> tuple[Any, ...]:
         others = [other for other in configurations if other != run]
         messages = any(other.processes > 1 for other in others)
         return (run.cores > 1, _is_shown(run, others), messages, run.size, run.cores, run.processes)
@@ -171,7 +173,7 @@ def left_out(configurations: Sequence[Run]) -> Run | None:
     return max(configurations, key=merit)
 
 
-def _is_shown(run: Run, others: Sequence[Run]) -> bool:
+def _is_shown(run: PlannedRun, others: Sequence[PlannedRun]) -> bool:
     """Whether others show what a run does, as far as it matters for large runs."""
     seen = [
         {value for _, value in column} for column in zip(*(o.settings for o in others), strict=True)
@@ -187,11 +189,11 @@ def _is_shown(run: Run, others: Sequence[Run]) -> bool:
 
 
 def next_configuration(
-    planned: Sequence[Run],
-    runtimes: Mapping[Run, Sequence[float]],
-    counts: Mapping[Run, int],
-    ended: Collection[Run],
-) -> Run | None:
+    planned: Sequence[PlannedRun],
+    runtimes: Mapping[PlannedRun, Sequence[float]],
+    counts: Mapping[PlannedRun, int],
+    ended: Collection[PlannedRun],
+) -> PlannedRun | None:
     """Return the configuration to run next, round robin; None when nothing more is to be learnt.
 
     Parameters
@@ -207,7 +209,7 @@ def next_configuration(
     """
     wanted = Counter(run.configuration for run in planned)
 
-    def is_open(run: Run) -> bool:
+    def is_open(run: PlannedRun) -> bool:
         count = counts.get(run, 0)
         if run in ended:
             return False
@@ -218,7 +220,7 @@ def next_configuration(
     return min(filter(is_open, wanted), key=lambda run: counts.get(run, 0), default=None)
 
 
-def in_turn(planned: Sequence[Run]) -> list[Run]:
+def in_turn(planned: Sequence[PlannedRun]) -> list[PlannedRun]:
     """Return all repeats of a plan that are wanted in any case, round robin."""
     wanted = Counter(run.configuration for run in planned)
     return [
@@ -237,7 +239,7 @@ def half_width(times: Sequence[float]) -> float:
     return float(stdtrit(len(times) - 1, 0.95)) * spread / math.sqrt(len(times))
 
 
-def expected(run: Run, timed: Mapping[Run, float]) -> float | None:
+def expected(run: PlannedRun, timed: Mapping[PlannedRun, float]) -> float | None:
     """Return the seconds that a run will take at most; None if no run has been timed.
 
     A run of a configuration that was timed takes as long again; one with as large a problem as
@@ -251,7 +253,7 @@ def expected(run: Run, timed: Mapping[Run, float]) -> float | None:
     slowest = {one.settings: timed[one] for one in sorted(timed, key=lambda one: -one.cores)}
     if run.settings in slowest:
         return slowest[run.settings]
-    known = sorted((Run(1, 1, settings).size, time) for settings, time in slowest.items())
+    known = sorted((PlannedRun(1, 1, settings).size, time) for settings, time in slowest.items())
     (small, least), (large, most) = known[0], known[-1]
     power = math.log(most / least) / math.log(large / small) if large > small and least > 0 else 1.0
     return float(most * (run.size / large) ** max(power, 0.0))

@@ -22,8 +22,8 @@ from popmodel.model.run.placement import ImpossibleSplit
 from popmodel.model.signature.names import check_requirements, names
 from popmodel.model.signature.program import Signature
 from popmodel.shell import PLACEHOLDER, filled, plain
-from popmodel.study.plan import LEAST, PROCESSES, THREADS, Run, named_runs, plan
-from popmodel.tracer.commands import Command, refuse_as_rank, refuse_untraceable, understand
+from popmodel.study.plan import LEAST, PROCESSES, THREADS, PlannedRun, named_runs, plan
+from popmodel.tracer.commands import TracedCommand, refuse_as_rank, refuse_untraceable, understand
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -36,7 +36,7 @@ _IN_A_JOB = ("srun", "-n", "{P}", "-c", "{T}")
 
 
 @dataclass(frozen=True)
-class Request:
+class StudyRequest:
     """What is asked for."""
 
     command: tuple[str, ...]  # Words with placeholders
@@ -79,11 +79,11 @@ class Prepared:
     """What follows from a request."""
 
     words: tuple[str, ...]  # The command with placeholders, with what starts ranks in a job
-    command: Command  # What it starts
+    command: TracedCommand  # What it starts
     program: Path  # The file of the program
     cores: int  # Cores that a run may use
     # Configurations, as long as nothing is known of the program, and repeats that the user names.
-    runs: tuple[Run, ...]
+    runs: tuple[PlannedRun, ...]
 
     @property
     def name(self) -> str:
@@ -101,7 +101,7 @@ class Prepared:
         return self.words[next(found) :]
 
 
-def prepared(request: Request) -> Prepared:
+def prepared(request: StudyRequest) -> Prepared:
     """Check a request, and plan its runs."""
     refuse_as_rank()
     if not request.command:
@@ -157,7 +157,7 @@ def _cores(machine: str | None) -> int:
     return min(here, topology.nodes * topology.cores_per_node)
 
 
-def refusal(signature: Signature | None, run: Run) -> str | None:
+def refusal(signature: Signature | None, run: PlannedRun) -> str | None:
     """Why a program does not take a run, as far as a signature says so; None if it does."""
     if signature is None:
         return None
@@ -174,7 +174,7 @@ def refusal(signature: Signature | None, run: Run) -> str | None:
     return None
 
 
-def _any(words: Sequence[str], request: Request) -> dict[str, float]:
+def _any(words: Sequence[str], request: StudyRequest) -> dict[str, float]:
     """Values that make the words a command that can be looked at, for all that have any."""
     given = {name: values[0] for name, values in request.settings.items()}
     names = dict.fromkeys(("P", "T"), 1.0)

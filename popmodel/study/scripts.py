@@ -16,7 +16,7 @@ from typing import Any
 
 from popmodel import files, shell
 from popmodel.bench import job_script, measurement, run_directory
-from popmodel.bench.measurement import Request as Benchmarks
+from popmodel.bench.measurement import MeasurementRequest as Benchmarks
 from popmodel.errors import PopmodelError
 from popmodel.host import hardware
 from popmodel.machine.parameter import PARTS
@@ -35,7 +35,7 @@ from popmodel.study.executor import (
 )
 from popmodel.study.machine import PROFILE
 from popmodel.study.manifest import Manifest, is_done, unwritable
-from popmodel.study.plan import Run, in_turn
+from popmodel.study.plan import PlannedRun, in_turn
 from popmodel.study.request import Prepared
 from popmodel.tracer import raw_directory
 from popmodel.tracer import run as script
@@ -108,7 +108,7 @@ def write(folder: Path, about: Prepared, library: Library, budget: float, *, mea
         raise unwritable(folder, error) from error
     for run in in_turn(about.runs):
         command = understand(words_of(about.words, run, about.command), os.environ)
-        job = script.Job(command, nodes=1, ranks=run.processes, threads=run.threads)
+        job = script.TracedJob(command, nodes=1, ranks=run.processes, threads=run.threads)
         made_for = None if library.mpi is None else library.mpi.name
         script.write(job, library.path, trace_of(folder, run), mpi=made_for, force=True)
         lines.append(f"run {shell.quote(run.name)} {run.threads}\n")
@@ -165,7 +165,7 @@ def collected(state: Manifest, about: Prepared, tell: Tell) -> Manifest:
 
 
 def _merged(
-    folder: Path, about: Prepared, run: Run, status: int
+    folder: Path, about: Prepared, run: PlannedRun, status: int
 ) -> tuple[Sequence[Path], Mapping[str, Any]]:
     """Make a trace of what the job recorded last of a run."""
     if status != 0:
@@ -179,7 +179,7 @@ def _merged(
     return merged(newest, run, target)
 
 
-def _status(folder: Path, run: Run) -> int | None:
+def _status(folder: Path, run: PlannedRun) -> int | None:
     """Exit status of a run in the job; None if it has not ended."""
     try:
         return int((folder / "runs" / f"{run.name}.status").read_text())

@@ -10,7 +10,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace.blocks import walk
 from popmodel.trace.calls import CallGroup
 from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.pieces import Pieces
+from popmodel.trace.pieces import TracePieces
 from popmodel.trace.states import TRACING_DISABLED
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from popmodel.simulator.replayer import Moments
     from popmodel.timeline.sums import Activity
     from popmodel.trace import Trace
-    from popmodel.trace.calls import Calls
+    from popmodel.trace.calls import CallTable
 
 
 @dataclass(frozen=True)
-class Kind:
+class LaneKind:
     """A colour of a timeline."""
 
     # For programs and for people.
@@ -36,15 +36,15 @@ class Kind:
 
 
 KINDS = (
-    Kind("none", "nothing recorded", ""),
-    Kind("computing", "computing", "useful"),
-    Kind("parallel", "computing in a parallel region", "useful"),
-    Kind("point-to-point", "MPI point to point", "mpi"),
-    Kind("wait", "MPI wait or test", "mpi"),
-    Kind("collective", "MPI collective", "mpi"),
-    Kind("other-mpi", "other MPI", "mpi"),
-    Kind("openmp", "OpenMP runtime, or idle in a region", "openmp"),
-    Kind("idle", "idle outside regions, I/O, other", "other"),
+    LaneKind("none", "nothing recorded", ""),
+    LaneKind("computing", "computing", "useful"),
+    LaneKind("parallel", "computing in a parallel region", "useful"),
+    LaneKind("point-to-point", "MPI point to point", "mpi"),
+    LaneKind("wait", "MPI wait or test", "mpi"),
+    LaneKind("collective", "MPI collective", "mpi"),
+    LaneKind("other-mpi", "other MPI", "mpi"),
+    LaneKind("openmp", "OpenMP runtime, or idle in a region", "openmp"),
+    LaneKind("idle", "idle outside regions, I/O, other", "other"),
 )
 """Every kind; its number is its place here. Where several take equally long, the first counts."""
 
@@ -55,7 +55,7 @@ _WAITS = ("MPI_Wait", "MPI_Test", "MPI_Probe", "MPI_Iprobe", "MPI_Mprobe", "MPI_
 _GROUPS = {CallGroup.POINT_TO_POINT: POINT_TO_POINT, CallGroup.COLLECTIVE: COLLECTIVE}
 
 
-def kind_of_call(calls: Calls) -> NDArray[np.int64]:
+def kind_of_call(calls: CallTable) -> NDArray[np.int64]:
     """Kind of the calls of each name: int64[names]."""
     kinds = [
         WAIT if name.startswith(_WAITS) else _GROUPS.get(group, OTHER_MPI)
@@ -68,7 +68,7 @@ def kind_of_call(calls: Calls) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Axis:
+class TimeAxis:
     """Columns of equal length, one after the other."""
 
     begin: int  # When the first begins, ns
@@ -77,7 +77,7 @@ class Axis:
     end: int  # Where the last one ends, ns; it may be shorter than the others
 
     @classmethod
-    def over(cls, begin: int, length: int, most: int) -> Axis:
+    def over(cls, begin: int, length: int, most: int) -> TimeAxis:
         """Up to `most` equal columns that cover a length, ns; none is shorter than a nanosecond."""
         step = max(1, -(-length // most))
         columns = max(1, -(-length // step))
@@ -119,7 +119,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LaneRows:
     """Which threads are in which lane, process-major."""
 
     # int64[R + 1]: First location of each lane, and the number of locations.
@@ -143,7 +143,7 @@ class Rows:
         return np.repeat(np.arange(len(self)), self.threads)
 
 
-def rows_of(trace: Trace, most: int) -> Rows:
+def rows_of(trace: Trace, most: int) -> LaneRows:
     """Arrange the threads of a run in at most so many lanes.
 
     Threads of a process share lanes first; only where there are more processes than lanes do
@@ -158,7 +158,7 @@ def rows_of(trace: Trace, most: int) -> Rows:
             (begin, min(begin + together, processes) - 1) for begin in range(0, processes, together)
         ]
         labels = tuple(_span("rank", *pair) for pair in ranks)
-        return Rows(first, labels, f"up to {plural(together, 'neighbouring rank')} to a row")
+        return LaneRows(first, labels, f"up to {plural(together, 'neighbouring rank')} to a row")
     together = 1 if bounds[-1] <= most else -(-int(threads.max()) // (most // processes))
     starts, labels_of = [], []
     for rank, (begin, count) in enumerate(zip(bounds.tolist(), threads.tolist(), strict=False)):
@@ -170,7 +170,7 @@ def rows_of(trace: Trace, most: int) -> Rows:
                 f"rank {rank}" if alone else f"rank {rank}, {_span('thread', thread, last)}"
             )
     shared = "" if together == 1 else f"up to {plural(together, 'thread')} of a rank to a row"
-    return Rows(np.array([*starts, bounds[-1]], np.int64), tuple(labels_of), shared)
+    return LaneRows(np.array([*starts, bounds[-1]], np.int64), tuple(labels_of), shared)
 
 
 def _span(noun: str, first: int, last: int) -> str:
@@ -181,7 +181,7 @@ def _span(noun: str, first: int, last: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Modelled:
+class ModelledLane:
     """The calls of a run that its program has operations of, by process and in order."""
 
     offsets: NDArray[np.int64]  # int64[P + 1]
@@ -195,7 +195,7 @@ class Modelled:
 
 
 @dataclass(frozen=True, eq=False)
-class Clock:
+class LaneClock:
     """From times of the measured run to those of a replay.
 
     Between modelled calls a replay repeats what a process computed: its clock runs as fast as the
@@ -204,7 +204,7 @@ class Clock:
     """
 
     begin: int  # Measured time at which the replay is at 0, ns
-    calls: Modelled
+    calls: ModelledLane
     outside: Intervals  # Of each process, by its number: when it does not compute, measured
     last: NDArray[np.float64]  # float64[P]: When the replay of each process ends, ns
 
@@ -239,7 +239,7 @@ class Clock:
         return time - self.begin - self.outside.before(process, time)
 
 
-def clock_of(trace: Trace, program: Program, moments: Moments) -> Clock:
+def clock_of(trace: Trace, program: Program, moments: Moments) -> LaneClock:
     """Return the clock of a replay."""
     masters = np.asarray(trace.process_offsets[:-1], np.int64)
     calls = trace.calls()
@@ -251,10 +251,10 @@ def clock_of(trace: Trace, program: Program, moments: Moments) -> Clock:
     by_process = Intervals(
         np.append(outside.offsets[masters], outside.offsets[-1]), outside.begin, outside.end
     )
-    return Clock(trace.begin, _modelled(trace, program, moments), by_process, moments.last)
+    return LaneClock(trace.begin, _modelled(trace, program, moments), by_process, moments.last)
 
 
-def _modelled(trace: Trace, program: Program, moments: Moments) -> Modelled:
+def _modelled(trace: Trace, program: Program, moments: Moments) -> ModelledLane:
     new = np.ones(program.operations, bool)
     new[1:] = program.call[1:] != program.call[:-1]
     new[program.offsets[:-1][np.diff(program.offsets) > 0]] = True
@@ -262,8 +262,8 @@ def _modelled(trace: Trace, program: Program, moments: Moments) -> Modelled:
     last = np.append(first[1:], program.operations)[: len(first)] - 1
     call = program.call[first].astype(np.int64)
     whole = (trace.whole or trace).calls()
-    pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
-    return Modelled(
+    pieces = trace.pieces or TracePieces.window(trace.begin, trace.end)
+    return ModelledLane(
         np.searchsorted(first, program.offsets),
         call,
         pieces.moved(whole.entry[call]),
@@ -285,7 +285,7 @@ class Lanes:
     spent: NDArray[np.int64]
 
 
-def measured(trace: Trace, found: Activity, axis: Axis, rows: Rows) -> Lanes:
+def measured(trace: Trace, found: Activity, axis: TimeAxis, rows: LaneRows) -> Lanes:
     """Lay out the measured run."""
     calls = trace.calls()
     most = _Most(axis, rows, np.full(trace.locations, trace.end))
@@ -296,7 +296,9 @@ def measured(trace: Trace, found: Activity, axis: Axis, rows: Rows) -> Lanes:
     return most.lanes()
 
 
-def replayed(trace: Trace, found: Activity, clock: Clock, axis: Axis, rows: Rows) -> Lanes:
+def replayed(
+    trace: Trace, found: Activity, clock: LaneClock, axis: TimeAxis, rows: LaneRows
+) -> Lanes:
     """Lay out a replay.
 
     What threads compute is as measured, at the times of the replay's clock. Calls of MPI are on
@@ -324,7 +326,7 @@ class _Most:
     Nobody holds the times of all kinds at once: they are nine numbers for each cell.
     """
 
-    def __init__(self, axis: Axis, rows: Rows, over: NDArray[np.int64]) -> None:
+    def __init__(self, axis: TimeAxis, rows: LaneRows, over: NDArray[np.int64]) -> None:
         self._axis, self._lane = axis, rows.of_location
         room = (axis.step * rows.threads)[:, None]
         self._rest = np.repeat(room, axis.columns, axis=1)

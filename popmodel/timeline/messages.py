@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from popmodel.simulator import Program
     from popmodel.simulator.path import CriticalPath
     from popmodel.simulator.replayer import Moments
-    from popmodel.timeline.lanes import Rows
+    from popmodel.timeline.lanes import LaneRows
     from popmodel.trace import Trace
 
 
@@ -56,7 +56,7 @@ class Arrows:
         return f"the {count(len(self))} largest of {count(self.every)} messages"
 
 
-def measured_messages(trace: Trace, rows: Rows, most: int) -> Arrows:
+def measured_messages(trace: Trace, rows: LaneRows, most: int) -> Arrows:
     """Messages of a run that are under way while it lasts."""
     told, lane = trace.messages, rows.of_location
     sent, received = told.logical_send, told.physical_receive
@@ -71,7 +71,7 @@ def measured_messages(trace: Trace, rows: Rows, most: int) -> Arrows:
 
 
 def replayed_messages(
-    trace: Trace, program: Program, moments: Moments, rows: Rows, most: int
+    trace: Trace, program: Program, moments: Moments, rows: LaneRows, most: int
 ) -> Arrows:
     """Messages of a replay; its time 0 is the begin of the run."""
     told = program.messages
@@ -129,7 +129,7 @@ class Path:
         return len(self.lane)
 
 
-def path_on(trace: Trace, path: CriticalPath, rows: Rows, most: int) -> Path:
+def path_on(trace: Trace, path: CriticalPath, rows: LaneRows, most: int) -> Path:
     """Lay a critical path on lanes; of more than `most` stretches the shortest are left out."""
     lane = rows.of_location[np.asarray(trace.process_offsets[:-1])][path.process]
     end = np.rint(np.cumsum(path.time)).astype(np.int64) + trace.begin

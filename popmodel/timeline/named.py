@@ -16,14 +16,14 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.timeline.lanes import Axis, Rows
+    from popmodel.timeline.lanes import LaneRows, TimeAxis
     from popmodel.trace import Trace
 
 OTHERS = "other regions"
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
+class NamedStates:
     """Regions over time."""
 
     # Of the regions, the longest first, and `OTHERS` where there are more than may be named.
@@ -34,7 +34,7 @@ class Named:
 
 
 @dataclass(frozen=True, eq=False)
-class Regions:
+class NamedRegions:
     """Regions of all threads, by location and begin; those of one thread nest."""
 
     names: tuple[str, ...]  # Of the regions that users mark, then of parallel regions
@@ -46,12 +46,12 @@ class Regions:
     label: NDArray[np.int64]  # int64[N]: Index into `names`
 
 
-def named_regions(trace: Trace, axis: Axis, rows: Rows, most: int) -> Named:
+def named_regions(trace: Trace, axis: TimeAxis, rows: LaneRows, most: int) -> NamedStates:
     """Find the region of every lane and column."""
     spans = regions_of(trace)
     names = spans.names
     if not len(spans.label):
-        return Named((), np.zeros((len(rows), axis.columns), np.uint8))
+        return NamedStates((), np.zeros((len(rows), axis.columns), np.uint8))
     parent = _parents(spans, trace.locations)
     length = spans.end - spans.begin
     own = np.bincount(spans.label, length, len(names))
@@ -78,10 +78,10 @@ def named_regions(trace: Trace, axis: Axis, rows: Rows, most: int) -> Named:
         more = time > longest
         longest[more], region[more] = time[more], number + 1
     region[outside > longest] = 0
-    return Named(shown, region)
+    return NamedStates(shown, region)
 
 
-def regions_of(trace: Trace) -> Regions:
+def regions_of(trace: Trace) -> NamedRegions:
     """Find when threads are in which region: parallel regions are those of the whole team."""
     marked, openmp = user_regions(trace), parallel_regions(trace)
     names = list(dict.fromkeys([*marked.names, *openmp.names]))
@@ -101,10 +101,10 @@ def regions_of(trace: Trace) -> Regions:
     # Of two that begin at once the longer one is outside.
     order = np.lexsort((-columns[2], columns[1], columns[0]))
     order = order[columns[2][order] > columns[1][order]]
-    return Regions(tuple(names), len(marked.names), *(each[order] for each in columns))
+    return NamedRegions(tuple(names), len(marked.names), *(each[order] for each in columns))
 
 
-def _parents(spans: Regions, locations: int) -> NDArray[np.int64]:
+def _parents(spans: NamedRegions, locations: int) -> NDArray[np.int64]:
     """The region right around each; -1 for none."""
     offsets = np.searchsorted(spans.location, np.arange(locations + 1))
     ends = spans.end[np.lexsort((spans.end, spans.location))]
@@ -121,7 +121,7 @@ def _parents(spans: Regions, locations: int) -> NDArray[np.int64]:
 
 
 def _covered(
-    spans: Regions, some: NDArray[np.int64], axis: Axis, lane: NDArray[np.int64]
+    spans: NamedRegions, some: NDArray[np.int64], axis: TimeAxis, lane: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     offsets = np.searchsorted(spans.location[some], np.arange(len(lane) + 1))
     return axis.covered(Intervals(offsets, spans.begin[some], spans.end[some]), lane)

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import waiting_in
-from popmodel.timeline.lanes import Axis
+from popmodel.timeline.lanes import TimeAxis
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.pieces import spread
 from popmodel.trace.runtime import state_ends
@@ -20,7 +20,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.timeline.lanes import Clock
+    from popmodel.timeline.lanes import LaneClock
     from popmodel.trace import Trace
 
 
@@ -151,13 +151,15 @@ class Sums:
     clock: NDArray[np.float64] | None
 
 
-def sums_between(trace: Trace, found: Activity, axis: Axis, clock: Clock | None, most: int) -> Sums:
+def sums_between(
+    trace: Trace, found: Activity, axis: TimeAxis, clock: LaneClock | None, most: int
+) -> Sums:
     """Sum up what threads do between edges that lie on columns of an axis."""
     columns = -(-trace.duration // axis.step)
     stride = -(-columns // most)
     edges = np.append(np.arange(0, columns, stride), columns)
     time = np.minimum(trace.begin + edges * axis.step, trace.end)
-    coarse = Axis(trace.begin, stride * axis.step, len(edges) - 1, trace.end)
+    coarse = TimeAxis(trace.begin, stride * axis.step, len(edges) - 1, trace.end)
     thread = np.arange(trace.locations)
     process = trace.process_of_location().astype(np.int64)
     useful = coarse.covered(found.running, thread)
@@ -176,7 +178,7 @@ def sums_between(trace: Trace, found: Activity, axis: Axis, clock: Clock | None,
     )
 
 
-def _traced(trace: Trace, coarse: Axis) -> NDArray[np.int64]:
+def _traced(trace: Trace, coarse: TimeAxis) -> NDArray[np.int64]:
     # One window keeps its times, so that states need not be cut to it: they are many.
     whole = trace.whole or trace
     one = trace.pieces is None or len(trace.pieces) == 1
@@ -185,7 +187,7 @@ def _traced(trace: Trace, coarse: Axis) -> NDArray[np.int64]:
     return coarse.covered(spans, np.arange(trace.locations), states.state != TRACING_DISABLED)
 
 
-def _in_regions(trace: Trace, found: Activity, coarse: Axis) -> dict[str, NDArray[np.int64]]:
+def _in_regions(trace: Trace, found: Activity, coarse: TimeAxis) -> dict[str, NDArray[np.int64]]:
     """What all threads lose in parallel regions (`popmodel.efficiency.regions`)."""
     if not len(found.regions):
         nothing = np.zeros((1, coarse.columns), np.int64)
@@ -202,7 +204,7 @@ def _in_regions(trace: Trace, found: Activity, coarse: Axis) -> dict[str, NDArra
     return dict(zip(_IN_REGIONS, (waiting, lost - waiting, in_mpi), strict=True))
 
 
-def _shown(clock: Clock, time: NDArray[np.int64]) -> NDArray[np.float64]:
+def _shown(clock: LaneClock, time: NDArray[np.int64]) -> NDArray[np.float64]:
     """The clock of the last process at each time."""
     processes = np.arange(len(clock.last))
     every = clock.at(np.tile(processes, len(time)), np.repeat(time, len(processes)))

@@ -13,9 +13,9 @@ from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer
 from popmodel.structure import find
 from popmodel.timeline import lanes
-from popmodel.timeline.lanes import Axis, Clock, Rows, clock_of, rows_of
+from popmodel.timeline.lanes import LaneClock, LaneRows, TimeAxis, clock_of, rows_of
 from popmodel.timeline.messages import Arrows, Path, measured_messages, path_on, replayed_messages
-from popmodel.timeline.named import Named, named_regions
+from popmodel.timeline.named import NamedStates, named_regions
 from popmodel.timeline.sums import Sums, activity, sums_between
 from popmodel.units import count
 from popmodel.values import dataclass
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Marks:
+class TimelineMarks:
     """Iterations of a run, as all processes have them."""
 
     at: NDArray[np.int64]  # int64[n]: When the last process begins each that is marked, ns
@@ -41,7 +41,7 @@ class Marks:
     count: int  # Iterations that begin in the run, or the part of it
 
 
-def marks_of(trace: Trace, most: int) -> Marks | None:
+def marks_of(trace: Trace, most: int) -> TimelineMarks | None:
     """Find where iterations begin; None where there are none, or no time they can be told in."""
     if trace.pieces is not None and len(trace.pieces) > 1:
         return None
@@ -56,7 +56,7 @@ def marks_of(trace: Trace, most: int) -> Marks | None:
     if not len(inside):
         return None
     every = -(-len(inside) // most)
-    return Marks(begins[inside[::every]], int(inside[0]) + 1, every, len(inside))
+    return TimelineMarks(begins[inside[::every]], int(inside[0]) + 1, every, len(inside))
 
 
 # The replay of a run, and when things happen in it.
@@ -71,7 +71,7 @@ class Replayed(NamedTuple):
     program: Program
     replayer: Replayer  # Of the program
     moments: Moments  # When its operations begin and end
-    clock: Clock  # From times of the measured run to those of the replay
+    clock: LaneClock  # From times of the measured run to those of the replay
 
 
 def replay_of(trace: Trace, network: Network) -> tuple[Replayed | None, str]:
@@ -98,7 +98,7 @@ _LOCKS = "waits for locks are told as sums, which no window divides exactly"
 
 
 @dataclass(frozen=True)
-class Limits:
+class TimelineLimits:
     """How large a timeline may become."""
 
     # Most lanes, and most columns.
@@ -114,7 +114,7 @@ class Limits:
     regions: int = 30  # Most names of regions; at most 254
 
 
-LIMITS = Limits()
+LIMITS = TimelineLimits()
 """What a page can show and people can send."""
 
 
@@ -128,18 +128,18 @@ class Timeline:
     begin: int
     end: int
     # Columns of measured and ideal lanes alike; the ideal replay is at 0 where they begin.
-    axis: Axis
-    rows: Rows  # Lanes
+    axis: TimeAxis
+    rows: LaneRows  # Lanes
     measured: Lanes
     ideal: Lanes | None  # Of the replay
     ideal_end: int | None  # When the replay ends, ns from 0
     why_no_ideal: str  # Why there is no replay; empty if there is one
     network: Network  # What it was replayed on
-    named: Named  # Regions of each lane
+    named: NamedStates  # Regions of each lane
     messages: Arrows
     ideal_messages: Arrows | None
     path: Path | None  # The critical path of the replay
-    marks: Marks | None  # Where iterations begin
+    marks: TimelineMarks | None  # Where iterations begin
     sums: Sums | None  # What the efficiencies of windows follow from
     why_no_sums: str  # Why there are none
     # int64[P + 1]: First location of each process, and how many there are.
@@ -159,7 +159,7 @@ def timeline(
     trace: Trace,
     network: Network = PRESETS["ideal"],
     *,
-    limits: Limits = LIMITS,
+    limits: TimelineLimits = LIMITS,
 ) -> Timeline:
     """Lay a run out over time, beside its replay on an ideal network."""
     if not trace.timed:
@@ -177,7 +177,7 @@ def timeline(
     last = 0 if clock is None else round(float(clock.last.max(initial=0.0)))
     rows = rows_of(trace, limits.rows)
     most = min(limits.columns, limits.cells // len(rows))
-    axis = Axis.over(trace.begin, max(trace.duration, last), most)
+    axis = TimeAxis.over(trace.begin, max(trace.duration, last), most)
     found = activity(trace)
     ideal, arrows, path = None, None, None
     if replayed is not None:
@@ -212,7 +212,7 @@ def timeline(
 
 
 def _sums(
-    trace: Trace, found: Activity, axis: Axis, clock: Clock | None, limits: Limits
+    trace: Trace, found: Activity, axis: TimeAxis, clock: LaneClock | None, limits: TimelineLimits
 ) -> tuple[Sums | None, str]:
     most = min(limits.edges, limits.sums // trace.locations)
     if most < _FEWEST:

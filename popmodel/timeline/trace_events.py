@@ -18,7 +18,7 @@ from popmodel.errors import FileError, TraceError
 from popmodel.network.network import PRESETS
 from popmodel.timeline.lanes import rows_of
 from popmodel.timeline.messages import Arrows, measured_messages, replayed_messages
-from popmodel.timeline.named import Regions, regions_of
+from popmodel.timeline.named import NamedRegions, regions_of
 from popmodel.timeline.timeline import replay_of
 from popmodel.trace.pieces import spread
 from popmodel.trace.states import IDLE, NOT_CREATED, STATES
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.timeline.lanes import Clock
+    from popmodel.timeline.lanes import LaneClock
     from popmodel.trace import Trace
-    from popmodel.trace.calls import Calls
+    from popmodel.trace.calls import CallTable
     from popmodel.trace.tables import States
 
 
@@ -52,7 +52,7 @@ class Slices(NamedTuple):
     what: NDArray[np.int64]  # int64[n]: Index into names
 
 
-class Threads:
+class ThreadEvents:
     """Slices of the threads of a run, one thread at a time.
 
     Attributes
@@ -65,9 +65,9 @@ class Threads:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._regions: Regions = regions_of(trace)
+        self._regions: NamedRegions = regions_of(trace)
         self._first = np.searchsorted(self._regions.location, np.arange(trace.locations + 1))
-        self._calls: Calls = trace.calls()
+        self._calls: CallTable = trace.calls()
         whole = trace.whole or trace
         one = trace.pieces is None or len(trace.pieces) == 1
         # One window keeps its times: of each thread its own states are cut, never all of them.
@@ -133,7 +133,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 def replayed_slices(
-    clock: Clock, process: int, called: NDArray[np.int64], computing: int
+    clock: LaneClock, process: int, called: NDArray[np.int64], computing: int
 ) -> Slices:
     """What a process does in a replay: calls that take time there, and computing between them."""
     told = clock.calls
@@ -242,7 +242,7 @@ class _Events:
             )
 
     def __iter__(self) -> Iterator[str]:
-        trace, threads = self._trace, Threads(self._trace)
+        trace, threads = self._trace, ThreadEvents(self._trace)
         # Numbers as of processes and threads of a system: the master has that of its process, none
         # is 0, which viewers take for the idle one, and none is there twice.
         process = trace.process_of_location()
@@ -262,7 +262,7 @@ class _Events:
         yield from _flows(arrows, masters[process], np.arange(trace.locations), 0)
         yield from self._replayed(threads)
 
-    def _replayed(self, threads: Threads) -> Iterator[str]:
+    def _replayed(self, threads: ThreadEvents) -> Iterator[str]:
         if self._replay is None:
             return
         trace, clock = self._trace, self._replay.clock

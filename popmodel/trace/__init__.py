@@ -1,8 +1,8 @@
 """Reading measured runs."""
 
-from popmodel.trace.calls import Calls
+from popmodel.trace.calls import CallTable
 from popmodel.trace.formats import read
-from popmodel.trace.tables import Events, Messages, States, TraceWarning
+from popmodel.trace.tables import EventTable, MessageTable, States, TraceWarning
 from popmodel.trace.trace import Trace
 
-__all__ = ["Calls", "Events", "Messages", "States", "Trace", "TraceWarning", "read"]
+__all__ = ["CallTable", "EventTable", "MessageTable", "States", "Trace", "TraceWarning", "read"]

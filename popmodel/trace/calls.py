@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.trace.pieces import Pieces
+    from popmodel.trace.pieces import TracePieces
     from popmodel.trace.tables import TraceWarning
     from popmodel.trace.trace import Trace
 
@@ -42,7 +42,7 @@ class CallGroup(Enum):
 class CollectiveArguments:
     """What calls of collectives tell of themselves."""
 
-    # int64[c]: Rows of `Calls`, ascending; only those of which the trace tells anything.
+    # int64[c]: Rows of `CallTable`, ascending; only those of which the trace tells anything.
     call: NDArray[np.int64]
     # int64[c]: Bytes that the caller puts in for all peers, and gets from all of them, its own part
     # included. The root of Bcast receives nothing, that of Reduce sends nothing. Readers convert
@@ -80,7 +80,7 @@ class CollectiveArguments:
 
 
 @dataclass(frozen=True, eq=False)
-class Calls:
+class CallTable:
     """MPI calls by location, in order of their entry."""
 
     # int64[L + 1]: Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
@@ -106,7 +106,7 @@ class Calls:
         return len(self.entry)
 
 
-def cut_calls(calls: Calls, pieces: Pieces) -> Calls:
+def cut_calls(calls: CallTable, pieces: TracePieces) -> CallTable:
     """Calls of which something lies in some pieces of a run, clipped to them.
 
     Their times are those of the part; a call that goes on from one piece into the next is one in

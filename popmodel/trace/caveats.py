@@ -13,7 +13,7 @@ from popmodel.trace.runtime import state_ends, state_times
 from popmodel.units import format_time, plural
 
 if TYPE_CHECKING:
-    from popmodel.trace.focus import Focus
+    from popmodel.trace.focus import TraceFocus
     from popmodel.trace.trace import Trace
 
 MEASURABLE = 0.01
@@ -29,7 +29,7 @@ _NAMED = 3
 _NOTEWORTHY = 0.001  # of the time of the master threads
 
 
-def caveats(trace: Trace, window: Focus) -> tuple[str, ...]:
+def caveats(trace: Trace, window: TraceFocus) -> tuple[str, ...]:
     """What every command says first of a run that it analyses, the most important first."""
     return (
         *devices(trace),

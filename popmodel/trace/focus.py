@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.trace.losses import describe, losses
-from popmodel.trace.part import PROGRAM, Part
+from popmodel.trace.part import PROGRAM, TracePart
 from popmodel.trace.region_windows import region_windows
 from popmodel.trace.runtime import state_times
 from popmodel.trace.window import splice
@@ -36,7 +36,7 @@ _CUT_THERE = "; only the part before is analysed, which all threads have"
 
 
 @dataclass(frozen=True)
-class Focus:
+class TraceFocus:
     """What of a run is analysed (its focus of analysis), in nanoseconds."""
 
     # When it begins and ends in the trace.
@@ -66,7 +66,7 @@ class Focus:
         }
 
 
-def focused(trace: Trace, part: Part = PROGRAM) -> tuple[Trace, Focus]:
+def focused(trace: Trace, part: TracePart = PROGRAM) -> tuple[Trace, TraceFocus]:
     """Cut a run to what is to be analysed."""
     if part.region is not None:
         return _occurrences(trace, part, part.region)
@@ -86,14 +86,14 @@ def focused(trace: Trace, part: Part = PROGRAM) -> tuple[Trace, Focus]:
     return program, found
 
 
-def _window(trace: Trace, part: Part) -> tuple[Trace, Focus]:
+def _window(trace: Trace, part: TracePart) -> tuple[Trace, TraceFocus]:
     """A window of time that was asked for."""
     window = trace.window(*_limits(trace, part)[:2])
     why = _told(part, window.begin, window.end)
     return window, _chosen(trace, window, window.begin, window.end, why)
 
 
-def _occurrences(trace: Trace, part: Part, region: str) -> tuple[Trace, Focus]:
+def _occurrences(trace: Trace, part: TracePart, region: str) -> tuple[Trace, TraceFocus]:
     """The occurrences of a region that was asked for, one after the other."""
     since, until, where = _limits(trace, part)
     found = region_windows(trace, region, since, until, where)
@@ -115,7 +115,7 @@ def _occurrences(trace: Trace, part: Part, region: str) -> tuple[Trace, Focus]:
     )
 
 
-def _limits(trace: Trace, part: Part) -> tuple[int, int, str]:
+def _limits(trace: Trace, part: TracePart) -> tuple[int, int, str]:
     """The times between which a part lies, and what they are."""
     if part.has_window or part.from_start:
         begin = trace.begin if part.begin is None else part.begin
@@ -125,16 +125,18 @@ def _limits(trace: Trace, part: Part) -> tuple[int, int, str]:
     return program.begin, program.end, program.why
 
 
-def _chosen(trace: Trace, chosen: Trace, begin: int, end: int, why: str, hint: str = "") -> Focus:
+def _chosen(
+    trace: Trace, chosen: Trace, begin: int, end: int, why: str, hint: str = ""
+) -> TraceFocus:
     before, after = begin - trace.begin, trace.end - end
     between = end - begin - chosen.duration
     lost = losses(chosen)
     said = [describe(lost)] if lost else []
     said += _left_out(trace, (before, between, after), why, hint)
-    return Focus(begin, end, before, after, why, tuple(said), between)
+    return TraceFocus(begin, end, before, after, why, tuple(said), between)
 
 
-def find(trace: Trace) -> Focus:
+def find(trace: Trace) -> TraceFocus:
     """Find the window of analysis of a run.
 
     It lasts from the end of MPI_Init of the last rank to the start of MPI_Finalize of the first,
@@ -173,7 +175,7 @@ def find(trace: Trace) -> Focus:
         *([] if lost else _missing(trace, ends, "MPI_Finalize")),
         *_apart(begins, {} if ends_lost else ends, end - begin),
     ]
-    return Focus(begin, end, before, after, why, tuple(caveats))
+    return TraceFocus(begin, end, before, after, why, tuple(caveats))
 
 
 def _boundaries(trace: Trace) -> tuple[dict[int, int], dict[int, int]]:
@@ -202,8 +204,8 @@ def _why(has_begin: bool, has_end: bool, ends_lost: bool) -> str:
     return "the whole run (no MPI_Init, no MPI_Finalize)"
 
 
-def _all_of(trace: Trace, why: str, *caveats: str) -> Focus:
-    return Focus(trace.begin, trace.end, 0, 0, why, caveats)
+def _all_of(trace: Trace, why: str, *caveats: str) -> TraceFocus:
+    return TraceFocus(trace.begin, trace.end, 0, 0, why, caveats)
 
 
 def _left_out(trace: Trace, left_out: tuple[int, int, int], why: str, hint: str = "") -> list[str]:
@@ -222,7 +224,7 @@ def _left_out(trace: Trace, left_out: tuple[int, int, int], why: str, hint: str 
     ]
 
 
-def _counted(found: Focus) -> list[str]:
+def _counted(found: TraceFocus) -> list[str]:
     """What the whole run has that is left out by default."""
     parts = [
         f"{_seconds(length)} {where}"
@@ -270,7 +272,7 @@ def _extreme(times: dict[int, int], choose: Callable[..., int]) -> int:
     return choose(times, key=times.__getitem__)
 
 
-def _told(part: Part, begin: int, end: int) -> str:
+def _told(part: TracePart, begin: int, end: int) -> str:
     """What a window is, in words."""
     return f"{part.why} ({_span(begin, end)})" if part.why else _span(begin, end)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from popmodel.trace.trace import Trace
 
 
-class Format(NamedTuple):
+class TraceFormat(NamedTuple):
     """A format of traces."""
 
     name: str  # For people
@@ -35,10 +35,14 @@ class Format(NamedTuple):
 
 _UNTIMED = "popmodel.trace.untimed"
 FORMATS = (
-    Format("Paraver", (".prv",), (b"#Paraver (", b"#PARAVER ("), "popmodel.trace.paraver.reader"),
-    Format("SimGrid SMPI", (".ti.txt", ".ti"), (b"0 init", b"p0 init"), f"{_UNTIMED}.smpi", True),
-    Format("Dimemas", (".dim",), (b"#DIMEMAS:",), f"{_UNTIMED}.dimemas"),
-    Format("GOAL", (".goal",), (b"num_ranks",), f"{_UNTIMED}.goal"),
+    TraceFormat(
+        "Paraver", (".prv",), (b"#Paraver (", b"#PARAVER ("), "popmodel.trace.paraver.reader"
+    ),
+    TraceFormat(
+        "SimGrid SMPI", (".ti.txt", ".ti"), (b"0 init", b"p0 init"), f"{_UNTIMED}.smpi", True
+    ),
+    TraceFormat("Dimemas", (".dim",), (b"#DIMEMAS:",), f"{_UNTIMED}.dimemas"),
+    TraceFormat("GOAL", (".goal",), (b"num_ranks",), f"{_UNTIMED}.goal"),
 )
 """All formats; a further one is an entry here and a module."""
 
@@ -92,7 +96,7 @@ def read(
     return found
 
 
-def format_of(path: Path) -> Format:
+def format_of(path: Path) -> TraceFormat:
     """Return the format of a file by its name, else by how it begins."""
     for each in FORMATS:
         if each.is_named(path):

@@ -15,7 +15,7 @@ from popmodel.trace.calls import calls_made
 from popmodel.trace.caveats import devices, untraced
 from popmodel.trace.left_out import left_out
 from popmodel.trace.losses import describe, losses
-from popmodel.trace.part import PROGRAM, Part
+from popmodel.trace.part import PROGRAM, TracePart
 from popmodel.trace.processors import crowding
 from popmodel.trace.records import by_frequency
 from popmodel.trace.regions import parallel_regions
@@ -27,7 +27,7 @@ from popmodel.trace.user_regions import user_regions
 NANOSECONDS = 10**9  # in a second; dividing rounds once
 
 
-def info(trace: Trace, part: Part = PROGRAM) -> dict[str, Any]:
+def info(trace: Trace, part: TracePart = PROGRAM) -> dict[str, Any]:
     """Summarise a trace as plain data; times in seconds.
 
     The runtime is that of the states (`popmodel.trace.runtime`), None where they give none, which

@@ -13,7 +13,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.trace.pieces import Pieces
+    from popmodel.trace.pieces import TracePieces
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Instants:
         """Location of each."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
-    def cut(self, pieces: Pieces) -> Instants:
+    def cut(self, pieces: TracePieces) -> Instants:
         """Those inside some pieces of the run, both edges included."""
         row, offsets, time = cut_instants(self.offsets, self.time, pieces)
         return Instants(offsets, time, self.value[row])
 
-    def divided(self, pieces: Pieces) -> Instants:
+    def divided(self, pieces: TracePieces) -> Instants:
         """What is counted inside some pieces, of counts since the one before (`cut_readings`)."""
         return Instants(*cut_readings(self.offsets, self.time, self.value, pieces))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.trace.pieces import Pieces
+    from popmodel.trace.pieces import TracePieces
     from popmodel.trace.tables import States
 
 _ROWS = 1 << 17  # intervals of which `alone` looks at once
@@ -50,7 +50,7 @@ class Intervals:
         return cls(np.zeros(locations + 1, np.int64), *np.empty((2, 0), np.int64))
 
     @classmethod
-    def in_state(cls, states: States, state: int, pieces: Pieces | None = None) -> Intervals:
+    def in_state(cls, states: States, state: int, pieces: TracePieces | None = None) -> Intervals:
         """Records of one state, or what of them lies in some pieces of the run.
 
         Where records overlap, which they should not, time counts once.
@@ -83,7 +83,7 @@ class Intervals:
     def __len__(self) -> int:
         return len(self.begin)
 
-    def cut(self, pieces: Pieces) -> Intervals:
+    def cut(self, pieces: TracePieces) -> Intervals:
         """What of them lies in some pieces of the run (`popmodel.trace.pieces.cut_spans`)."""
         return Intervals(*cut_spans(self.offsets, self.begin, self.end, pieces)[1:])
 
@@ -178,7 +178,7 @@ class Spans(Intervals):
         """No spans."""
         return cls(np.zeros(locations + 1, np.int64), *np.empty((3, 0), np.int64))
 
-    def cut(self, pieces: Pieces) -> Spans:
+    def cut(self, pieces: TracePieces) -> Spans:
         """What of them lies in some pieces of the run."""
         row, offsets, begin, end = cut_spans(self.offsets, self.begin, self.end, pieces)
         return Spans(offsets, begin, end, self.what[row])

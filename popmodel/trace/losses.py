@@ -29,7 +29,7 @@ _NS = 1e9
 
 
 @dataclass(frozen=True)
-class Loss:
+class RecordLoss:
     """Since when nothing is recorded of threads of a process, and why."""
 
     process: int
@@ -38,7 +38,7 @@ class Loss:
     reason: int  # A key of `REASONS`
 
 
-def losses(trace: Trace) -> list[Loss]:
+def losses(trace: Trace) -> list[RecordLoss]:
     """Losses of a run, the earliest first."""
     lost = trace.marks(Event.LOST)
     process = trace.process_of_location()[lost.location]
@@ -47,11 +47,11 @@ def losses(trace: Trace) -> list[Loss]:
         process.tolist(), lost.value.tolist(), lost.time.tolist(), strict=True
     ):
         found.setdefault((who, value), []).append(time)
-    made = [Loss(who, len(times), min(times), value) for (who, value), times in found.items()]
+    made = [RecordLoss(who, len(times), min(times), value) for (who, value), times in found.items()]
     return sorted(made, key=lambda each: (each.time, each.process))
 
 
-def describe(found: list[Loss]) -> str:
+def describe(found: list[RecordLoss]) -> str:
     """Losses in words, the earliest few with their ranks and times."""
     parts = []
     for each in found[:_SHOWN]:

@@ -18,7 +18,7 @@ _EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"
 
 
 @dataclass(frozen=True)
-class Part:
+class TracePart:
     """What is wanted of a run; all by default the program, from MPI_Init to MPI_Finalize."""
 
     # A window of time, ns; None for where the trace begins or ends.
@@ -37,7 +37,7 @@ class Part:
         window: Window | None = None,
         region: str | None = None,
         from_start: bool = False,
-    ) -> Part:
+    ) -> TracePart:
         """Read what a user asks for."""
         if from_start and window is not None:
             raise UsageError(
@@ -54,7 +54,7 @@ class Part:
         return self.begin is not None or self.end is not None
 
 
-PROGRAM = Part()
+PROGRAM = TracePart()
 """What is analysed where nothing else is asked for."""
 
 

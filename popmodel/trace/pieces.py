@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class TracePieces:
     """Stretches of time of a run, ascending and apart, none of them empty."""
 
     # int64[N]: In the time of the whole run, ns.
@@ -30,12 +30,12 @@ class Pieces:
     start: NDArray[np.int64]
 
     @classmethod
-    def window(cls, begin: int, end: int) -> Pieces:
+    def window(cls, begin: int, end: int) -> TracePieces:
         """One piece, which keeps its times."""
         return cls(*(np.array([time], np.int64) for time in (begin, end, begin)))
 
     @classmethod
-    def in_a_row(cls, begin: NDArray[np.int64], end: NDArray[np.int64]) -> Pieces:
+    def in_a_row(cls, begin: NDArray[np.int64], end: NDArray[np.int64]) -> TracePieces:
         """Pieces of which each begins where the one before ends; the first keeps its times."""
         passed = np.cumsum(end - begin)
         return cls(begin, end, begin[0] + passed - (end - begin))
@@ -99,15 +99,15 @@ class Pieces:
         first = np.searchsorted(self.end, begin, side="left")
         return first, np.maximum(np.searchsorted(self.begin, end, side="right") - first, 0)
 
-    def of_pieces(self, inner: Pieces) -> Pieces:
+    def of_pieces(self, inner: TracePieces) -> TracePieces:
         """Pieces of the part in the time of the whole run: a part of this part."""
         stop = self.start + self.end - self.begin
-        first, count = Pieces(self.start, stop, self.start).overlap(inner.begin, inner.end)
+        first, count = TracePieces(self.start, stop, self.start).overlap(inner.begin, inner.end)
         which, mine = spread(first, count)
         begin = np.maximum(inner.begin[which], self.start[mine])
         end = np.minimum(inner.end[which], stop[mine])
         shift = self.shift[mine]
-        return Pieces(begin - shift, end - shift, begin + inner.shift[which])
+        return TracePieces(begin - shift, end - shift, begin + inner.shift[which])
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Begin and end of each piece, in the time of the whole run."""
@@ -138,7 +138,7 @@ def cut_spans(
     offsets: NDArray[np.int64],
     begin: NDArray[np.int64],
     end: NDArray[np.int64],
-    pieces: Pieces,
+    pieces: TracePieces,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """What of some spans lies in the pieces; those that only touch a piece have no length there."""
     if len(pieces) == 1:
@@ -157,7 +157,7 @@ def cut_spans(
 
 
 def cut_instants(
-    offsets: NDArray[np.int64], time: NDArray[np.int64], pieces: Pieces
+    offsets: NDArray[np.int64], time: NDArray[np.int64], pieces: TracePieces
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Instants inside the pieces, both edges included: their rows, offsets and times."""
     piece = pieces.holding(time)
@@ -169,7 +169,7 @@ def cut_readings(
     offsets: NDArray[np.int64],
     time: NDArray[np.int64],
     value: NDArray[np.int64],
-    pieces: Pieces,
+    pieces: TracePieces,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Readings of a counter, which count since the one before: offsets, times and values.
 

@@ -1,8 +1,8 @@
 """What a reader gives of a run: states, messages, and tables in the terms of MPI and OpenMP.
 
-A reader gives a `Records`, or `Columns` where it has its tables at once. A table that its format
-does not have is empty. Whatever is made of them (parts of runs, efficiencies, replays) knows these
-tables and no format.
+A reader gives a `Records`, or `RecordColumns` where it has its tables at once. A table that its
+format does not have is empty. Whatever is made of them (parts of runs, efficiencies, replays) knows
+these tables and no format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from popmodel.arrays import among
 from popmodel.trace.blocks import take
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals, Spans
-from popmodel.trace.tables import Events, Messages, States, part_of
+from popmodel.trace.tables import EventTable, MessageTable, States, part_of
 from popmodel.trace.user_regions import Occurrences
 from popmodel.values import dataclass
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.trace.calls import Calls
+    from popmodel.trace.calls import CallTable
     from popmodel.trace.event import Event
     from popmodel.trace.tables import TraceWarning
 
 Tally: TypeAlias = "tuple[dict[str, int], tuple[TraceWarning, ...]]"
-"""How often each call of MPI was made, and the warnings of `Calls`."""
+"""How often each call of MPI was made, and the warnings of `CallTable`."""
 
 
 class NamedCall(NamedTuple):
@@ -46,7 +46,7 @@ class NamedCall(NamedTuple):
 class Exact(NamedTuple):
     """Times of a format that knows fractions of nanoseconds, in which MPI calls take none."""
 
-    entry: NDArray[np.float64]  # float64[n]: When each call of `Calls` is made, ns
+    entry: NDArray[np.float64]  # float64[n]: When each call of `CallTable` is made, ns
     end: NDArray[np.float64]  # float64[L]: When each location ends, ns
 
 
@@ -54,7 +54,7 @@ class Exact(NamedTuple):
 class CallSites:
     """Where in the program calls of MPI are made."""
 
-    # int32[n]: Index into `places` of each row of `Calls`; empty where there is one place for all.
+    # int32[n]: Index into `places` of each call; empty where there is one place for all.
     site: NDArray[np.int32]
     # The function that calls, and the place such as ``solver.c:42``; empty where not known.
     places: Sequence[tuple[str, str]]
@@ -89,7 +89,7 @@ class Others:
     format.
     """
 
-    events: Events  # In the order of the trace
+    events: EventTable  # In the order of the trace
     # int64[n]: Where each stands among the calls of its location: ``2 * k + 1`` inside the k-th of
     # them (from 0), ``2 * k`` before it. Times alone do not tell, as calls can take none.
     turn: NDArray[np.int64]
@@ -98,7 +98,7 @@ class Others:
     @classmethod
     def none(cls, locations: int) -> Others:
         """No events."""
-        return cls(Events.none(locations), np.empty(0, np.int64), np.empty(0, np.bool_))
+        return cls(EventTable.none(locations), np.empty(0, np.int64), np.empty(0, np.bool_))
 
 
 class Records(ABC):
@@ -117,21 +117,21 @@ class Records(ABC):
         return Intervals.in_state(self.states, state)
 
     @property
-    def messages(self) -> Messages:
+    def messages(self) -> MessageTable:
         """Point-to-point messages; none where the format has no records of them."""
-        return Messages.none(self.locations)
+        return MessageTable.none(self.locations)
 
     @property
-    def events(self) -> Events:
+    def events(self) -> EventTable:
         """Events with the numbers of their format; none where it has none."""
-        return Events.none(self.locations)
+        return EventTable.none(self.locations)
 
     def others(self) -> Others:
         """Events that are about the program, and not about its calls of MPI."""
         return Others.none(self.locations)
 
     @abstractmethod
-    def calls(self) -> Calls:
+    def calls(self) -> CallTable:
         """MPI calls."""
 
     @property
@@ -210,14 +210,14 @@ class Records(ABC):
         return ends
 
 
-class Columns(Records):
+class RecordColumns(Records):
     """Tables that a reader has at once; the others are empty."""
 
     def __init__(
         self,
         states: States,
-        calls: Calls,
-        messages: Messages | None = None,
+        calls: CallTable,
+        messages: MessageTable | None = None,
         others: Others | None = None,
         ends: NDArray[np.int64] | None = None,
         exact: Exact | None = None,
@@ -238,7 +238,7 @@ class Columns(Records):
         return self._exact
 
     @property
-    def messages(self) -> Messages:
+    def messages(self) -> MessageTable:
         """Point-to-point messages."""
         return super().messages if self._messages is None else self._messages
 
@@ -246,7 +246,7 @@ class Columns(Records):
         """Events that are not about calls of MPI."""
         return super().others() if self._others is None else self._others
 
-    def calls(self) -> Calls:
+    def calls(self) -> CallTable:
         """MPI calls."""
         return self._calls
 

@@ -27,7 +27,7 @@ LARGEST_RATIO = 1032
 """To how many bytes one byte of a compressed file can expand."""
 
 
-class Source(Protocol):
+class TraceSource(Protocol):
     """Anything that fills a buffer with the next bytes; 0 at the end."""
 
     # Whether damage of the file shows only in its text, because a checksum comes last.
@@ -39,7 +39,7 @@ class Source(Protocol):
 
 
 @contextmanager
-def open_source(path: Path) -> Iterator[Source]:
+def open_source(path: Path) -> Iterator[TraceSource]:
     """Open a trace, decompressing it if its first bytes say that it is gzip."""
     try:
         if stat.S_ISFIFO(mode := path.stat().st_mode) or stat.S_ISSOCK(mode):  # opening may wait

@@ -36,7 +36,7 @@ class States:
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
+class EventTable:
     """One row per pair of type and value; pairs of equal time keep the order of the file."""
 
     # int64[L + 1]: Rows of location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
@@ -48,19 +48,19 @@ class Events:
     value: Int64
 
     @classmethod
-    def none(cls, locations: int) -> Events:
+    def none(cls, locations: int) -> EventTable:
         """No rows."""
         return _none(cls, locations)
 
-    def at(self, locations: slice) -> Events:
+    def at(self, locations: slice) -> EventTable:
         """Those of some locations that follow one another, as views."""
         offsets = self.offsets[locations.start : locations.stop + 1]
         rows = slice(int(offsets[0]), int(offsets[-1]))
-        return Events(offsets - offsets[0], self.time[rows], self.type[rows], self.value[rows])
+        return EventTable(offsets - offsets[0], self.time[rows], self.type[rows], self.value[rows])
 
 
 @dataclass(frozen=True, eq=False)
-class Messages:
+class MessageTable:
     """Point-to-point messages by sending location, in order of their physical send."""
 
     # int64[L + 1]: Rows sent by location ``l`` are ``offsets[l]`` up to ``offsets[l + 1]``.
@@ -77,7 +77,7 @@ class Messages:
     tag: Int64  # int64[n]
 
     @classmethod
-    def none(cls, locations: int) -> Messages:
+    def none(cls, locations: int) -> MessageTable:
         """No rows."""
         return _none(cls, locations)
 
@@ -91,7 +91,7 @@ class TraceWarning:
     first_line: int | None = None
 
 
-Table = TypeVar("Table", States, Events, Messages)
+Table = TypeVar("Table", States, EventTable, MessageTable)
 
 
 def _none(table: type[Table], locations: int) -> Table:

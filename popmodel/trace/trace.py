@@ -20,11 +20,11 @@ from popmodel.values import cut, dataclass
 if TYPE_CHECKING:
     import pandas
 
-    from popmodel.trace.calls import Calls
+    from popmodel.trace.calls import CallTable
     from popmodel.trace.event import Event
-    from popmodel.trace.pieces import Pieces
+    from popmodel.trace.pieces import TracePieces
     from popmodel.trace.records import CallSites, Records
-    from popmodel.trace.tables import Int32, Int64, Messages, States, TraceWarning
+    from popmodel.trace.tables import Int32, Int64, MessageTable, States, TraceWarning
 
 Derived = TypeVar("Derived")
 
@@ -52,7 +52,9 @@ class Trace:
     # Whether times were measured; else they are those of computing alone, and calls take none.
     timed: bool = True
     whole: Trace | None = None  # Of a part of a run, the trace it was cut from
-    pieces: Pieces | None = None  # Of a part of a run, which stretches of the whole it consists of
+    pieces: TracePieces | None = (
+        None  # Of a part of a run, which stretches of the whole it consists of
+    )
     # Time of the first record by the clock of the file, ns: what times of a trace are less than
     # those in its file.
     origin: int = 0
@@ -90,7 +92,7 @@ class Trace:
         return self.records.states
 
     @property
-    def messages(self) -> Messages:
+    def messages(self) -> MessageTable:
         """Point-to-point messages; of a part of a run cut anew whenever it is asked for."""
         return self.records.messages
 
@@ -100,7 +102,7 @@ class Trace:
 
         return cut(self, begin, end)
 
-    def calls(self) -> Calls:
+    def calls(self) -> CallTable:
         """MPI calls of all locations."""
         return self.derived("calls", lambda trace: trace.records.calls())
 

@@ -12,7 +12,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.trace.pieces import Pieces
+    from popmodel.trace.pieces import TracePieces
     from popmodel.trace.trace import Trace
 
 
@@ -40,7 +40,7 @@ class Occurrences:
         columns = (self.label, self.location, self.begin, self.end)
         return Occurrences(self.names, *(column[mine] for column in columns))
 
-    def cut(self, pieces: Pieces) -> Occurrences:
+    def cut(self, pieces: TracePieces) -> Occurrences:
         """What of them lies inside some pieces of the run."""
         which, piece = spread(*pieces.overlap(self.begin, self.end))
         begin = np.maximum(self.begin[which], pieces.begin[piece]) + pieces.shift[piece]

@@ -11,16 +11,16 @@ from popmodel.errors import PartError, UsageError
 from popmodel.trace.calls import cut_calls
 from popmodel.trace.event import MARKS
 from popmodel.trace.intervals import Intervals
-from popmodel.trace.pieces import Pieces, cut_instants, joined, spread
+from popmodel.trace.pieces import TracePieces, cut_instants, joined, spread
 from popmodel.trace.records import Records, Synchronisation
-from popmodel.trace.tables import Events, Messages, States, location_of_row, offsets_of
+from popmodel.trace.tables import EventTable, MessageTable, States, location_of_row, offsets_of
 from popmodel.trace.user_regions import user_regions
 from popmodel.units import format_time, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from popmodel.trace.calls import Calls
+    from popmodel.trace.calls import CallTable
     from popmodel.trace.event import Event
     from popmodel.trace.instants import Instants
     from popmodel.trace.records import OpenMP
@@ -52,7 +52,7 @@ def cut(trace: Trace, begin: int, end: int) -> Trace:
             f"the window {_seconds(begin)} to {_seconds(end)} is outside the trace",
             hint=_covers(trace),
         )
-    return _taken(trace, Pieces.window(max(begin, trace.begin), min(end, trace.end)))
+    return _taken(trace, TracePieces.window(max(begin, trace.begin), min(end, trace.end)))
 
 
 def splice(trace: Trace, begin: Int64, end: Int64) -> Trace:
@@ -67,7 +67,7 @@ def splice(trace: Trace, begin: Int64, end: Int64) -> Trace:
     if not len(first):
         stretches = plural(len(begin), "stretch", "stretches")
         raise PartError(trace.path, f"{stretches} of time outside the trace", hint=_covers(trace))
-    return _taken(trace, Pieces.in_a_row(first, last))
+    return _taken(trace, TracePieces.in_a_row(first, last))
 
 
 def _covers(trace: Trace) -> str:
@@ -81,7 +81,7 @@ def _seconds(nanoseconds: int) -> str:
     return format_time(nanoseconds / 1e9, digits=9, trim=True)
 
 
-def _taken(trace: Trace, pieces: Pieces) -> Trace:
+def _taken(trace: Trace, pieces: TracePieces) -> Trace:
     whole = trace.whole or trace
     kept = pieces if trace.pieces is None else trace.pieces.of_pieces(pieces)
     begin = int(pieces.start[0])
@@ -89,17 +89,17 @@ def _taken(trace: Trace, pieces: Pieces) -> Trace:
         trace,
         begin=begin,
         end=begin + pieces.length,
-        records=Part(whole, kept),
+        records=WindowPart(whole, kept),
         whole=whole,
         pieces=kept,
         _derived={},
     )
 
 
-class Part(Records):
+class WindowPart(Records):
     """What is left of the records of a run in some pieces of it."""
 
-    def __init__(self, whole: Trace, pieces: Pieces) -> None:
+    def __init__(self, whole: Trace, pieces: TracePieces) -> None:
         super().__init__(whole.locations)
         self._whole, self._pieces = whole, pieces
 
@@ -113,18 +113,18 @@ class Part(Records):
         return Intervals.in_state(self._whole.states, state, self._pieces)
 
     @property
-    def messages(self) -> Messages:
+    def messages(self) -> MessageTable:
         """Messages with a time inside."""
         return _messages(self._whole.messages, self._pieces)
 
     @property
-    def events(self) -> Events:
+    def events(self) -> EventTable:
         """Events inside, both edges included."""
         events = self._whole.records.events
         row, offsets, time = cut_instants(events.offsets, events.time, self._pieces)
-        return Events(offsets, time, events.type[row], events.value[row])
+        return EventTable(offsets, time, events.type[row], events.value[row])
 
-    def calls(self) -> Calls:
+    def calls(self) -> CallTable:
         """MPI calls, clipped."""
         return cut_calls(self._whole.calls(), self._pieces)
 
@@ -167,7 +167,7 @@ class Part(Records):
         return {mark: self._whole.marks(mark).cut(self._pieces) for mark in MARKS}
 
 
-def _states(states: States, pieces: Pieces) -> States:
+def _states(states: States, pieces: TracePieces) -> States:
     first, count = pieces.overlap(states.begin, states.end)
     some = np.flatnonzero(count)
     which, piece = spread(first[some], count[some])
@@ -182,14 +182,14 @@ def _states(states: States, pieces: Pieces) -> States:
     return States(offsets_of(counts), begin, end, states.state[row])
 
 
-def _messages(messages: Messages, pieces: Pieces) -> Messages:
+def _messages(messages: MessageTable, pieces: TracePieces) -> MessageTable:
     times = ("logical_send", "physical_send", "logical_receive", "physical_receive")
     kept = np.zeros(len(messages.size), bool)
     for name in times:
         kept |= pieces.holding(getattr(messages, name)) >= 0
     columns = {
         field.name: getattr(messages, field.name)[kept]
-        for field in dataclasses.fields(Messages)
+        for field in dataclasses.fields(MessageTable)
         if field.name != "offsets"
     }
     # Times before all pieces and after them stay so.
@@ -199,4 +199,4 @@ def _messages(messages: Messages, pieces: Pieces) -> Messages:
         columns[name] = np.minimum(columns[name], until[piece]) + pieces.shift[piece]
     before = np.zeros(len(kept) + 1, np.int64)
     np.cumsum(kept, out=before[1:])
-    return Messages(before[messages.offsets], **columns)
+    return MessageTable(before[messages.offsets], **columns)

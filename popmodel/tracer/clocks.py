@@ -27,7 +27,7 @@ _LARGEST_DRIFT = 1e-3
 
 
 @dataclass(frozen=True)
-class Clock:
+class RankClock:
     """How to get from a host's time to that of the reference."""
 
     # Instants of the host's clock, ascending, and what is to be added there; ns.
@@ -60,13 +60,13 @@ class _Comparison:
     residual: int
 
 
-def align(metas: Sequence[Meta]) -> tuple[dict[str, Clock], list[TraceWarning]]:
+def align(metas: Sequence[Meta]) -> tuple[dict[str, RankClock], list[TraceWarning]]:
     """Clocks of all hosts, that of rank 0's host being the reference.
 
     All hosts were compared with that one, whether there are records of it or not.
     """
     reference = metas[0]
-    clocks = {reference.boot: Clock()}
+    clocks = {reference.boot: RankClock()}
     counts = dict.fromkeys((_BY_DAY, _NO_DRIFT, _BROKEN), 0)
     by_host: dict[str, list[Meta]] = {}
     for meta in metas:
@@ -83,17 +83,17 @@ def align(metas: Sequence[Meta]) -> tuple[dict[str, Clock], list[TraceWarning]]:
             mine = members[0]
             day = (mine.realtime - mine.begin) - (reference.realtime - reference.begin)
             day += clocks[reference.boot].one(reference.begin) - reference.begin
-            clocks[host] = Clock((0,), (day,), None)
+            clocks[host] = RankClock((0,), (day,), None)
             counts[_BY_DAY] += 1
             continue
         residual = max(each.residual for each in known)
         if len(known) == 2 and known[0].time < known[1].time:
-            clocks[host] = Clock(
+            clocks[host] = RankClock(
                 (known[0].time, known[1].time), (known[0].offset, known[1].offset), residual
             )
             counts[_BROKEN] += _drifts(known[0], known[1])
         else:
-            clocks[host] = Clock((0,), (known[0].offset,), residual)
+            clocks[host] = RankClock((0,), (known[0].offset,), residual)
             counts[_NO_DRIFT] += 1
     return clocks, [TraceWarning(text, count) for text, count in counts.items() if count]
 
@@ -114,7 +114,7 @@ def _best(exchanges: Iterable[Exchange]) -> _Comparison | None:
     return _Comparison(middle, remote - middle, -(-(received - sent) // 2))
 
 
-def residual(clocks: Mapping[str, Clock]) -> int | None:
+def residual(clocks: Mapping[str, RankClock]) -> int | None:
     """By how much times of different hosts may be wrong, ns; None where that cannot be said."""
     each = [clock.residual for clock in clocks.values()]
     known = [value for value in each if value is not None]

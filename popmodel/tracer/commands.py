@@ -57,7 +57,7 @@ class CommandError(PopmodelError):
 
 
 @dataclass(frozen=True)
-class Command:
+class TracedCommand:
     """What is to be traced."""
 
     words: tuple[str, ...]  # As the user gave them
@@ -69,7 +69,7 @@ class Command:
     program: Path | None  # The program that it starts, where it can be found among the words
 
 
-def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Command:
+def understand(words: Words, environment: Mapping[str, str] = os.environ) -> TracedCommand:
     """Find out what a command starts."""
     if not words:
         raise UsageError("trace: no command given", EXAMPLE)
@@ -82,12 +82,12 @@ def understand(words: Words, environment: Mapping[str, str] = os.environ) -> Com
     name = Path(words[start]).name
     if launcher is None or not _is_launcher(name):
         program = None if launcher is None or name in _BEFORE else Path(launcher)
-        return Command(tuple(words), path, start, False, None, program)
+        return TracedCommand(tuple(words), path, start, False, None, program)
     behind = words[start:]
     if not any(_may_be_program(behind)):
         raise UsageError(f"{' '.join(words)}: the launcher has no program to start", EXAMPLE)
     family = _family(launcher, name, environment)
-    return Command(tuple(words), path, start, True, family, _program(behind, environment))
+    return TracedCommand(tuple(words), path, start, True, family, _program(behind, environment))
 
 
 def refuse_as_rank(environment: Mapping[str, str] = os.environ) -> None:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from popmodel.trace import states
 from popmodel.trace.event import Event
 from popmodel.trace.tables import TraceWarning
-from popmodel.tracer.clocks import Clock, align, residual
-from popmodel.tracer.events import PAIR, STATE, Converter, Load, Tables
+from popmodel.tracer.clocks import RankClock, align, residual
+from popmodel.tracer.events import PAIR, STATE, Converter, EventLoad, Tables
 from popmodel.tracer.identities import (
     Communicators,
     Functions,
@@ -26,7 +26,7 @@ from popmodel.tracer.identities import (
 from popmodel.tracer.messages import Matcher
 from popmodel.tracer.meta import Meta, sharing
 from popmodel.tracer.raw import Process, Raw
-from popmodel.tracer.records import Kind
+from popmodel.tracer.records import RecordKind
 from popmodel.tracer.repair import CallTables
 from popmodel.tracer.temporary import Spool
 from popmodel.tracer.thread_rows import Member, Rows, rows_of
@@ -38,10 +38,10 @@ CHUNK = 1 << 17
 
 
 @dataclass(frozen=True)
-class _Times:
+class _ConversionTimes:
     """Times of one process in the trace: ns since its first record."""
 
-    clock: Clock
+    clock: RankClock
     zero: int
     begin: int
     end: int
@@ -116,7 +116,7 @@ class Conversion:
         self.done = 0
         self.matcher = Matcher(spool, self.records // 3)
         self.counted = False
-        self.loads: list[Load] = []
+        self.loads: list[EventLoad] = []
         self.nested = 0  # ns in regions inside regions
         # CPUs of each location, threads that may use no others, ns on one and waiting for one.
         self.cpus = np.zeros((4, int(self.first[-1])), np.int64)
@@ -137,7 +137,7 @@ class Conversion:
         self.warnings.update(self.matcher.counts)
         return messages
 
-    def _all_times(self) -> dict[int, _Times]:
+    def _all_times(self) -> dict[int, _ConversionTimes]:
         clocks, said = align([p.meta for p in self.raw.processes])
         self._warn(said)
         self.residual = residual(clocks)
@@ -149,7 +149,7 @@ class Conversion:
             spans[process.rank] = clock, clock.one(begin), clock.one(process.end)
         zero = min(begin for _, begin, _ in spans.values())
         return {
-            rank: _Times(clock, zero, begin - zero, end - zero)
+            rank: _ConversionTimes(clock, zero, begin - zero, end - zero)
             for rank, (clock, begin, end) in spans.items()
         }
 
@@ -213,7 +213,7 @@ class Conversion:
         self,
         member: Member,
         row: Converter,
-        times: _Times,
+        times: _ConversionTimes,
         loss: tuple[int, int] | None,
         followed: bool,
     ) -> int:
@@ -228,7 +228,7 @@ class Conversion:
             first = False
             if last and member.stop == member.thread.count:
                 # One that did not say when it ended went on to the end of its process.
-                ended = followed or records["kind"][-1] == Kind.END
+                ended = followed or records["kind"][-1] == RecordKind.END
                 close = int(records["time"][-1]) if ended else times.end
                 if loss is not None:
                     close = times.clock.one(loss[0]) - times.zero
@@ -245,7 +245,9 @@ class Conversion:
             self._lose(row, close, loss[1])
         return close
 
-    def _processors(self, row: Converter, member: Member, meta: Meta, times: _Times) -> None:
+    def _processors(
+        self, row: Converter, member: Member, meta: Meta, times: _ConversionTimes
+    ) -> None:
         """Say which part of the machine a thread has."""
         cpus = meta.cpus.get(member.thread.number)
         if cpus:

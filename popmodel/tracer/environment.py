@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from popmodel.errors import FileError
-from popmodel.tracer.commands import Command
+from popmodel.tracer.commands import TracedCommand
 from popmodel.values import dataclass
 
 OpenMP = Literal["auto", "ompt", "gomp", "off"]
@@ -47,7 +47,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Call:
+class EnvironmentCall:
     """A command with what it needs in its own environment."""
 
     words: list[str]
@@ -86,7 +86,9 @@ def refuse_unloadable(library: Path, hint: str) -> None:
         )
 
 
-def place(command: Command, variables: Mapping[str, str], environment: Mapping[str, str]) -> Call:
+def place(
+    command: TracedCommand, variables: Mapping[str, str], environment: Mapping[str, str]
+) -> EnvironmentCall:
     """Hand variables to the program of a command.
 
     What the user preloads stays, behind the library: in the environment, or as an option of the
@@ -97,13 +99,13 @@ def place(command: Command, variables: Mapping[str, str], environment: Mapping[s
     given[PRELOAD] = _behind(given[PRELOAD], environment.get(PRELOAD))
     if command.family == "srun":
         if not any("," in value or "'" in value for value in variables.values()):
-            return Call(_srun(words, command.start, given, environment), {})
+            return EnvironmentCall(_srun(words, command.start, given, environment), {})
     elif command.family is not None:
         before, behind = words[: command.start], words[command.start :]
         behind, own = _without_own(behind, command.family)
         given[PRELOAD] = _behind(variables[PRELOAD], own or environment.get(PRELOAD))
-        return Call([*before, *_with_flags(behind, _flags(command.family, given))], {})
-    return Call(words, given)
+        return EnvironmentCall([*before, *_with_flags(behind, _flags(command.family, given))], {})
+    return EnvironmentCall(words, given)
 
 
 def _behind(library: str, others: str | None) -> str:

@@ -21,8 +21,8 @@ from popmodel.tracer.records import (
     SITE_SHIFT,
     Construct,
     Guard,
-    Kind,
     Openings,
+    RecordKind,
     after,
     nests,
     openings,
@@ -103,24 +103,24 @@ class EventMaker:
         open_: NDArray[np.void],
     ) -> NDArray[np.void]:
         """Events of some records, in order."""
-        events = _Lines(when)
+        events = _EventLines(when)
         kind = records["kind"]
         self._add_calls(events, records, calls)
-        if (kind >= Kind.PARALLEL_BEGIN).any():
+        if (kind >= RecordKind.PARALLEL_BEGIN).any():
             self._add_openmp(events, records, open_)
             self._add_regions(events, records)
-            omitted = np.flatnonzero(kind == Kind.LEFT_OUT)
+            omitted = np.flatnonzero(kind == RecordKind.LEFT_OUT)
             value = records["call"][omitted] + BY_RATE * (records["a"][omitted] != 0)
             events.add(omitted, 0, Event.LEFT_OUT, value)
-            events.add(np.flatnonzero(kind == Kind.FLUSH_BEGIN), 0, Event.FLUSH, 1)
-            events.add(np.flatnonzero(kind == Kind.FLUSH_END), 0, Event.FLUSH, 0)
-            switched = np.flatnonzero(kind == Kind.TRACING)
+            events.add(np.flatnonzero(kind == RecordKind.FLUSH_BEGIN), 0, Event.FLUSH, 1)
+            events.add(np.flatnonzero(kind == RecordKind.FLUSH_END), 0, Event.FLUSH, 0)
+            switched = np.flatnonzero(kind == RecordKind.TRACING)
             events.add(switched, 0, Event.TRACING, records["a"][switched] != 0)
             self._add_counters(events, records)
             self._add_delays(events, records)
         return events.rows()
 
-    def _add_calls(self, events: _Lines, records: NDArray[np.void], calls: InCalls) -> None:
+    def _add_calls(self, events: _EventLines, records: NDArray[np.void], calls: InCalls) -> None:
         tables = self._tables.calls
         call = records["call"][calls.enter]
         events.add(
@@ -141,29 +141,33 @@ class EventMaker:
         events.add(sized, 1, Event.BYTES_SENT, some["b"])
         events.add(sized, 2, Event.BYTES_RECEIVED, some["c"] & ((1 << SITE_SHIFT) - 1))
         events.add(sized, 3, Event.COMMUNICATOR, number)
-        roots = np.flatnonzero(records["kind"] == Kind.ROOT)
+        roots = np.flatnonzero(records["kind"] == RecordKind.ROOT)
         roots = roots[calls.hold(roots)]
         events.add(calls.around(roots)[0], 4, Event.IS_ROOT, 1)
 
     def _add_openmp(
-        self, events: _Lines, records: NDArray[np.void], open_: NDArray[np.void]
+        self, events: _EventLines, records: NDArray[np.void], open_: NDArray[np.void]
     ) -> None:
         kind = records["kind"]
-        tasks = (kind == Kind.TASK_BEGIN).astype(np.int64) - (kind == Kind.TASK_END)
-        outermost = np.cumsum(tasks) + np.count_nonzero(open_["kind"] == Kind.TASK_BEGIN) == 0
-        begins, ends = kind == Kind.PARALLEL_BEGIN, kind == Kind.PARALLEL_END
+        tasks = (kind == RecordKind.TASK_BEGIN).astype(np.int64) - (kind == RecordKind.TASK_END)
+        outermost = np.cumsum(tasks) + np.count_nonzero(open_["kind"] == RecordKind.TASK_BEGIN) == 0
+        begins, ends = kind == RecordKind.PARALLEL_BEGIN, kind == RecordKind.PARALLEL_END
         # A region inside a region is part of it: in a trace only the outermost one is open.
         events.add(np.flatnonzero(begins & outermost), 0, Event.PARALLEL, 3)
         events.add(np.flatnonzero(ends & outermost), 0, Event.PARALLEL, 0)
         self._counts[NESTED] += int(np.count_nonzero(begins & ~outermost))
         inside = events.when[ends & ~outermost].sum() - events.when[begins & ~outermost].sum()
         self.nested += int(inside)
-        self._add_functions(events, records, open_, Event.OUTLINED, Kind.TASK_BEGIN, Kind.TASK_END)
-        self._add_functions(events, records, open_, Event.TASK, Kind.TASK_RUN, Kind.TASK_STOP)
-        made = np.flatnonzero(kind == Kind.TASK_CREATE)
+        self._add_functions(
+            events, records, open_, Event.OUTLINED, RecordKind.TASK_BEGIN, RecordKind.TASK_END
+        )
+        self._add_functions(
+            events, records, open_, Event.TASK, RecordKind.TASK_RUN, RecordKind.TASK_STOP
+        )
+        made = np.flatnonzero(kind == RecordKind.TASK_CREATE)
         events.add(made, 0, Event.NEW_TASK, _numbers(records["b"][made], self._tables.functions))
-        rows = np.flatnonzero((kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE))
-        construct, entered = records["call"][rows], kind[rows] == Kind.OMP_ENTER
+        rows = np.flatnonzero((kind == RecordKind.OMP_ENTER) | (kind == RecordKind.OMP_LEAVE))
+        construct, entered = records["call"][rows], kind[rows] == RecordKind.OMP_ENTER
         for number in distinct(construct).tolist():
             event, value = _CONSTRUCTS[Construct(number)]
             chosen = construct == number
@@ -173,21 +177,21 @@ class EventMaker:
             events.add(rows[chosen], 0, kinds, np.where(entered[chosen], value, 0))
         for guard, first in _SUMS.items():
             mine = records["call"] == guard
-            rows = np.flatnonzero(mine & (kind == Kind.GUARDED))
+            rows = np.flatnonzero(mine & (kind == RecordKind.GUARDED))
             events.add(rows, 0, first, records["b"][rows])
             events.add(rows, 1, first + 1, records["a"][rows])
             events.add(rows, 2, first + 2, records["c"][rows])
-            rows = np.flatnonzero(mine & (kind == Kind.HELD))
+            rows = np.flatnonzero(mine & (kind == RecordKind.HELD))
             events.add(rows, 0, first + 3, records["b"][rows])
 
     def _add_functions(
         self,
-        events: _Lines,
+        events: _EventLines,
         records: NDArray[np.void],
         open_: NDArray[np.void],
         event: Event,
-        begin: Kind,
-        end: Kind,
+        begin: RecordKind,
+        end: RecordKind,
     ) -> None:
         """Events of a function that runs; when it ends, the one around it goes on."""
         kind = records["kind"]
@@ -205,17 +209,17 @@ class EventMaker:
                 rows, 1, Event.OUTLINED_LINE, running
             )  # lines have the numbers of their functions
 
-    def _add_regions(self, events: _Lines, records: NDArray[np.void]) -> None:
+    def _add_regions(self, events: _EventLines, records: NDArray[np.void]) -> None:
         """Numbers of regions that begin; 0 where the innermost ends, then the one around it.
 
         Tools that show the last value see the region that goes on.
         """
         kind = records["kind"]
-        rows = np.flatnonzero((kind == Kind.USER_BEGIN) | (kind == Kind.USER_END))
+        rows = np.flatnonzero((kind == RecordKind.USER_BEGIN) | (kind == RecordKind.USER_END))
         if not len(rows):
             return
         some = records[rows]
-        step = np.where(some["kind"] == Kind.USER_BEGIN, 1, -1).astype(np.int8)
+        step = np.where(some["kind"] == RecordKind.USER_BEGIN, 1, -1).astype(np.int8)
         group = some["a"].astype(np.int64)
         stack = self._regions["a"].astype(np.int64)
         if not nests(step, group, stack):
@@ -229,7 +233,7 @@ class EventMaker:
         events.add(rows[goes_on], 1, Event.USER_REGION, around[goes_on])
 
     def _add_crossing_regions(
-        self, events: _Lines, rows: NDArray[np.int64], records: NDArray[np.void]
+        self, events: _EventLines, rows: NDArray[np.int64], records: NDArray[np.void]
     ) -> None:
         """Regions that do not lie inside each other: one that others are in ends after them.
 
@@ -239,7 +243,7 @@ class EventMaker:
         found: list[tuple[int, int, int]] = []
         for row, record in zip(rows.tolist(), records, strict=True):
             values: list[int] = []
-            if record["kind"] == Kind.USER_BEGIN:
+            if record["kind"] == RecordKind.USER_BEGIN:
                 open_.append(record)
                 values.append(self._number(record))
             elif mine := [i for i, each in enumerate(open_) if each["a"] == record["a"]]:
@@ -257,20 +261,20 @@ class EventMaker:
     def _number(self, record: np.void) -> int:
         return self._tables.regions[int(record["a"])]
 
-    def _add_delays(self, events: _Lines, records: NDArray[np.void]) -> None:
+    def _add_delays(self, events: _EventLines, records: NDArray[np.void]) -> None:
         """What was waited for a processor in the computing that ends, or when woken up."""
-        rows = np.flatnonzero(records["kind"] == Kind.DELAYED)
+        rows = np.flatnonzero(records["kind"] == RecordKind.DELAYED)
         kinds = np.where(records["a"][rows] == 0, Event.DELAYED, Event.WOKEN)
         events.add(rows, 0, kinds, records["b"][rows])
 
-    def _add_counters(self, events: _Lines, records: NDArray[np.void]) -> None:
+    def _add_counters(self, events: _EventLines, records: NDArray[np.void]) -> None:
         """Counts since the reading before, on the line of the record that they follow."""
         kind = records["kind"]
-        rows = np.flatnonzero(kind == Kind.COUNTERS)
+        rows = np.flatnonzero(kind == RecordKind.COUNTERS)
         if not len(rows):
             return
         front = np.maximum(rows - 1, 0)
-        joins = (kind[front] != Kind.COUNTERS) & (events.when[front] == events.when[rows])
+        joins = (kind[front] != RecordKind.COUNTERS) & (events.when[front] == events.when[rows])
         owner = np.where(joins, front, rows)
         # What was counted before a thread's first reading is not of the traced time.
         skipped = self._read is None
@@ -290,7 +294,7 @@ def _numbers(values: NDArray[np.int64], table: Mapping[int, int]) -> NDArray[np.
     return np.array(numbers, np.int64)[place.reshape(-1)]
 
 
-class _Lines:
+class _EventLines:
     """Events as they are found, kind by kind; `rows` gives them in order, line by line."""
 
     def __init__(self, when: NDArray[np.int64]) -> None:
@@ -344,7 +348,7 @@ UNNUMBERED = "receives without a number (dropped)"
 
 
 @dataclass(frozen=True)
-class Converted:
+class ConvertedEvents:
     """What became of some records: rows of `STATE`, `PAIR`, `SENT`, `POSTED` and `RECEIVED`."""
 
     states: NDArray[np.void]
@@ -354,7 +358,7 @@ class Converted:
     received: NDArray[np.void]
 
 
-class Load(NamedTuple):
+class EventLoad(NamedTuple):
     """What was recorded of a thread: records, MPI calls, locks and critical sections."""
 
     records: int
@@ -415,13 +419,13 @@ class Converter:
         """States up to the end of the process."""
         return self._states(np.array([time]), np.array([-1]))
 
-    def feed(self, records: NDArray[np.void], close: int | None = None) -> Converted:
+    def feed(self, records: NDArray[np.void], close: int | None = None) -> ConvertedEvents:
         """Convert records, whose times are those of the trace."""
         tables = self.tables.calls
         self._records += len(records)
-        told = records[records["kind"] == Kind.GUARDED]
+        told = records[records["kind"] == RecordKind.GUARDED]
         np.add.at(self._guarded, told["call"], told["b"])
-        self.switches += int(np.count_nonzero(records["kind"] == Kind.TRACING))
+        self.switches += int(np.count_nonzero(records["kind"] == RecordKind.TRACING))
         records = self._well_nested(records)
         if close is not None:
             records = self._closed(records, close)
@@ -440,7 +444,7 @@ class Converter:
         about_messages = tables, self.tables.communicators, self.row
         received, lacking = ends.received(records, time, calls, *about_messages)
         self.counts[UNNUMBERED] += lacking
-        converted = Converted(
+        converted = ConvertedEvents(
             rows,
             self._events.make(records, when, calls, self._open),
             ends.sent(records, time, calls, *about_messages),
@@ -453,10 +457,10 @@ class Converter:
         return converted
 
     @property
-    def load(self) -> Load:
+    def load(self) -> EventLoad:
         """How much was recorded so far."""
         locks, *sections = self._guarded[1:].tolist()
-        return Load(self._records, int(self.calls.sum()), locks, sum(sections))
+        return EventLoad(self._records, int(self.calls.sum()), locks, sum(sections))
 
     def _well_nested(self, records: NDArray[np.void]) -> NDArray[np.void]:
         found = openings(records, self.tables.calls.state)
@@ -468,7 +472,7 @@ class Converter:
     def _closed(self, records: NDArray[np.void], time: int) -> NDArray[np.void]:
         """The records with an end of everything that is open."""
         open_ = still_open(records, openings(records, self.tables.calls.state), self._open)
-        self.counts[NOT_RETURNED] += int(np.count_nonzero(open_["kind"] == Kind.ENTER))
+        self.counts[NOT_RETURNED] += int(np.count_nonzero(open_["kind"] == RecordKind.ENTER))
         return np.concatenate([records, closing(open_[::-1], time)])
 
     def _states(self, time: NDArray[np.int64], state: NDArray[np.int64]) -> NDArray[np.void]:
@@ -493,15 +497,15 @@ def _plausible(records: NDArray[np.void], found: Openings, open_: NDArray[np.voi
     kind = records["kind"]
     if not len(kind):
         return True
-    entered = (kind == Kind.ENTER).astype(np.int64) - (kind == Kind.LEAVE)
-    if np.cumsum(entered).max() + np.count_nonzero(open_["kind"] == Kind.ENTER) > 1:
+    entered = (kind == RecordKind.ENTER).astype(np.int64) - (kind == RecordKind.LEAVE)
+    if np.cumsum(entered).max() + np.count_nonzero(open_["kind"] == RecordKind.ENTER) > 1:
         return False
-    begins = kind == Kind.TASK_BEGIN
-    tasks = np.cumsum(begins.astype(np.int64) - (kind == Kind.TASK_END))
-    tasks += np.count_nonzero(open_["kind"] == Kind.TASK_BEGIN)
+    begins = kind == RecordKind.TASK_BEGIN
+    tasks = np.cumsum(begins.astype(np.int64) - (kind == RecordKind.TASK_END))
+    tasks += np.count_nonzero(open_["kind"] == RecordKind.TASK_BEGIN)
     level = records["call"][begins]
     if np.any((tasks[begins] > level) & (level > 0)):
         return False
-    off = (kind == Kind.TRACING) & (found.step > 0)
+    off = (kind == RecordKind.TRACING) & (found.step > 0)
     depth = len(open_) + np.cumsum(found.step, dtype=np.int64)
     return not np.any(depth[off] > 1)

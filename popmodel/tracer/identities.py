@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.trace.function_names import readable
-from popmodel.tracer.meta import Communicator, Function, Meta, Site
+from popmodel.tracer.meta import Communicator, Function, Meta, TracedSite
 from popmodel.tracer.raw import Process
 from popmodel.tracer.records import SITE_SHIFT
-from popmodel.tracer.symbols import Place, demangle
+from popmodel.tracer.symbols import SymbolPlace, demangle
 from popmodel.values import dataclass
 
 WORLD, SELF = 1, 2
 """What every process calls MPI_COMM_WORLD and MPI_COMM_SELF."""
 
-Locate = Callable[[str, Sequence[int]], Sequence[Place]]
+Locate = Callable[[str, Sequence[int]], Sequence[SymbolPlace]]
 """From a module and offsets in it to functions and source lines."""
 
 
@@ -125,7 +125,7 @@ class Sites:
     # Lines 1, 2, ... as Extrae writes them: ``42 (solver.c, app)``; where the line is not known ``0
     # (app+0x1234, app)``.
     lines: list[str] = field(default_factory=list)
-    _known: dict[Site, tuple[int, int]] = field(default_factory=dict)
+    _known: dict[TracedSite, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, metas: Sequence[Meta], locate: Locate | None) -> Sites:
@@ -137,7 +137,7 @@ class Sites:
         )
         # What is known is where a call returns to, which is behind the call.
         places = [(each.module, each.offset - 1) for each in sites]
-        found = [Place()] * len(sites) if locate is None else _located(locate, places)
+        found = [SymbolPlace()] * len(sites) if locate is None else _located(locate, places)
         for site, place in zip(sites, found, strict=True):
             module = Path(site.module).name or "unknown"
             file, _, number = (place.line or "").rpartition(":")
@@ -157,7 +157,7 @@ class Sites:
         return table
 
 
-def _address(place: Function | Site) -> str:
+def _address(place: Function | TracedSite) -> str:
     return f"{Path(place.module).name or 'function'}+{place.offset:#x}"
 
 
@@ -168,9 +168,9 @@ def _number(known: list[str], text: str) -> int:
     return known.index(text) + 1
 
 
-def _located(locate: Locate, places: Sequence[tuple[str, int]]) -> list[Place]:
+def _located(locate: Locate, places: Sequence[tuple[str, int]]) -> list[SymbolPlace]:
     """Find places, all of a module at once."""
-    found = [Place()] * len(places)
+    found = [SymbolPlace()] * len(places)
     by_module: dict[str, list[int]] = {}
     for number, (module, _) in enumerate(places):
         by_module.setdefault(module, []).append(number)

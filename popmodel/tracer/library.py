@@ -27,7 +27,7 @@ from popmodel.host.toolchain import (
     find_mpi,
 )
 from popmodel.tracer import prebuilt as kept
-from popmodel.tracer.commands import Command, is_dynamic
+from popmodel.tracer.commands import TracedCommand, is_dynamic
 from popmodel.tracer.environment import refuse_unloadable
 from popmodel.values import dataclass
 
@@ -51,7 +51,7 @@ class Library:
 
 
 def find_or_build(
-    command: Command | None = None,
+    command: TracedCommand | None = None,
     environment: Mapping[str, str] = os.environ,
     on_build: Callable[[str], None] | None = None,
 ) -> Library:
@@ -87,7 +87,7 @@ def _has_compiler(environment: Mapping[str, str]) -> bool:
 
 
 def _built(
-    command: Command | None,
+    command: TracedCommand | None,
     linked: Path | None,
     environment: Mapping[str, str],
     on_build: Callable[[str], None] | None,
@@ -119,7 +119,7 @@ def _built(
     return Library(path, compiler, mpi, why, cost, no_cost)
 
 
-def _linked_with(command: Command, environment: Mapping[str, str]) -> Path | None:
+def _linked_with(command: TracedCommand, environment: Mapping[str, str]) -> Path | None:
     """The MPI library that the program of a command is linked with; None for none, or a script."""
     program = command.program
     if program is None or not is_dynamic(program):
@@ -146,7 +146,7 @@ def _wrapper_of(library: Path | None) -> str | None:
     return None
 
 
-def _wrapper_of_launcher(command: Command, environment: Mapping[str, str]) -> str | None:
+def _wrapper_of_launcher(command: TracedCommand, environment: Mapping[str, str]) -> str | None:
     if not command.is_launcher:
         return None
     found = shutil.which(command.words[command.start], path=environment.get("PATH", os.defpath))

@@ -26,7 +26,7 @@ from popmodel.trace.paraver.writer import write_beside
 from popmodel.trace.processors import crowded
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.conversion import Conversion
-from popmodel.tracer.events import Load
+from popmodel.tracer.events import EventLoad
 from popmodel.tracer.identities import Locate
 from popmodel.tracer.raw import Raw, read
 from popmodel.tracer.records import known_calls
@@ -49,7 +49,7 @@ class Merged:
     threads: tuple[int, ...]  # Of each process
     duration: int  # ns
     records: int  # Records of the tracer
-    loads: tuple[Load, ...]  # What was recorded of each thread
+    loads: tuple[EventLoad, ...]  # What was recorded of each thread
     calls: Mapping[str, int]  # How often each MPI call was made, the most frequent first
     only_masters_call: bool  # Whether no other thread calls MPI, as a replay needs
     messages: int

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
-from popmodel.tracer.records import Kind
+from popmodel.tracer.records import RecordKind
 from popmodel.tracer.repair import CallTables, InCalls
 from popmodel.tracer.temporary import Spool
 
@@ -51,7 +51,7 @@ def sent(
     row: int,
 ) -> NDArray[np.void]:
     """Messages that were sent."""
-    rows = np.flatnonzero(records["kind"] == Kind.SEND)
+    rows = np.flatnonzero(records["kind"] == RecordKind.SEND)
     found = np.empty(len(rows), SENT)
     some = records[rows]
     found["time"], found["partner"], found["size"] = time[rows], some["b"], some["c"]
@@ -68,7 +68,7 @@ def posted(
     records: NDArray[np.void], time: NDArray[np.int64], calls: InCalls, tables: CallTables
 ) -> NDArray[np.void]:
     """Receives that were posted."""
-    rows = np.flatnonzero(records["kind"] == Kind.POST)
+    rows = np.flatnonzero(records["kind"] == RecordKind.POST)
     found = np.empty(len(rows), POSTED)
     found["number"] = records["b"][rows]
     enter, leave = calls.around(rows)
@@ -88,8 +88,8 @@ def received(
 ) -> tuple[NDArray[np.void], int]:
     """Receives that were completed, and how many of them lack their number."""
     kind = records["kind"]
-    rows = np.flatnonzero(kind == Kind.RECEIVE)
-    followed = np.append(kind[1:] == Kind.RECEIVED, False)[rows]
+    rows = np.flatnonzero(kind == RecordKind.RECEIVE)
+    followed = np.append(kind[1:] == RecordKind.RECEIVED, False)[rows]
     lacking = int(np.count_nonzero(~followed))
     rows = rows[followed]
     found = np.empty(len(rows), RECEIVED)
@@ -194,7 +194,7 @@ class Matcher:
 
     def end_process(self, rank: int) -> None:
         """Number what a process sent and received; the next rows are of another one."""
-        numbers = _Numbers()
+        numbers = _MessageNumbers()
         for sent in self._in_order():
             outside = sent["partner"] < 0
             self.counts[OUTSIDE] += int(np.count_nonzero(outside))
@@ -203,7 +203,7 @@ class Matcher:
             ends["pair"] = rank << 32 | sent["partner"] >> 32
             ends["logical"] = sent["logical"]
             self._put(ends)
-        numbers = _Numbers()
+        numbers = _MessageNumbers()
         blocks, self._receives = sorted(self._receives), set()
         for block in blocks:
             received, logical = self._block(block)
@@ -292,7 +292,7 @@ class Matcher:
         return messages[np.argsort(messages["physical_send"], kind="stable")]
 
 
-class _Numbers:
+class _MessageNumbers:
     """How many messages of each kind there were so far."""
 
     def __init__(self) -> None:
@@ -318,7 +318,7 @@ class _Numbers:
         return numbers
 
 
-def _ends(rows: NDArray[np.void], numbers: _Numbers) -> NDArray[np.void]:
+def _ends(rows: NDArray[np.void], numbers: _MessageNumbers) -> NDArray[np.void]:
     """Ends of messages, still without the pair and the logical time."""
     ends = np.zeros(len(rows), END)
     ends["where"] = rows["communicator"] << 32 | (rows["partner"] & 0xFFFFFFFF)

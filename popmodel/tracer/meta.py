@@ -13,15 +13,15 @@ from popmodel.documents import parse_json
 from popmodel.errors import TraceError
 from popmodel.shapes import (
     Items,
-    Named,
+    NamedShape,
     Optional,
     Plain,
-    Row,
+    RowShape,
     Shape,
     ShapeError,
-    Table,
+    TableShape,
     Text,
-    Whole,
+    WholeShape,
     shown,
 )
 from popmodel.trace.tables import TraceWarning
@@ -89,7 +89,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Site:
+class TracedSite:
     """Where a call of MPI returns to."""
 
     module: str
@@ -133,7 +133,7 @@ class Meta:
     communicators: dict[int, Communicator] = field(default_factory=dict)
     functions: dict[int, Function] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
-    sites: dict[int, Site] = field(default_factory=dict)
+    sites: dict[int, TracedSite] = field(default_factory=dict)
     cpus: dict[int, Cpus] = field(default_factory=dict)  # Processors that a thread may use
     # How long a thread was on a processor and waited for one, ns.
     usage: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -197,26 +197,26 @@ class _Records:
 
     def read(self, value: Any) -> dict[int, int]:
         """Return the numbers; see `Shape`."""
-        counts = Named(Whole(0)).read(value)
+        counts = NamedShape(WholeShape(0)).read(value)
         for thread in counts:
             if not re.fullmatch(r"\d{1,9}", thread, re.ASCII):
                 raise ShapeError(f"must have thread numbers as keys, not {shown(thread)}")
         return {int(thread): count for thread, count in counts.items()}
 
 
-def _event(keys: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Table:
+def _event(keys: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> TableShape:
     """An event that says some things, and perhaps others; a later version may say more."""
-    return Table({**keys, **(optional or {})}, required=tuple(keys), others=Plain())
+    return TableShape({**keys, **(optional or {})}, required=tuple(keys), others=Plain())
 
 
-_TIME = Whole(0, LATEST)
-_SMALL = Whole(0, 2**31 - 1)
+_TIME = WholeShape(0, LATEST)
+_SMALL = WholeShape(0, 2**31 - 1)
 
 _EVENT = _event({"event": Text()})
 
 _START = _event(
     {
-        "version": Whole(),
+        "version": WholeShape(),
         "host": Text(),
         "pid": _SMALL,
         "monotonic": _TIME,
@@ -276,7 +276,7 @@ def _function(meta: Meta, event: Mapping[str, Any]) -> None:
 
 
 def _site(meta: Meta, event: Mapping[str, Any]) -> None:
-    meta.sites[event["number"]] = Site(event.get("module") or "", event["offset"])
+    meta.sites[event["number"]] = TracedSite(event.get("module") or "", event["offset"])
 
 
 def _thread(meta: Meta, event: Mapping[str, Any]) -> None:
@@ -327,13 +327,13 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
     "mpi": (
         _event(
             {"rank": _SMALL, "size": _SMALL},
-            {"library": Optional(Text()), "job": Optional(Text()), "spawned": Whole(0, 1)},
+            {"library": Optional(Text()), "job": Optional(Text()), "spawned": WholeShape(0, 1)},
         ),
         _mpi,
     ),
     "communicator": (
         _event(
-            {"id": _SMALL, "hash": Text(), "ordinal": _SMALL, "size": _SMALL, "rank": Whole()},
+            {"id": _SMALL, "hash": Text(), "ordinal": _SMALL, "size": _SMALL, "rank": WholeShape()},
             {"members": Optional(Items(_SMALL))},
         ),
         _communicator,
@@ -357,16 +357,16 @@ _EVENTS: Mapping[str, tuple[Shape, Callable[[Meta, Mapping[str, Any]], None]]] =
             {
                 "when": Text(),
                 "with": Text(),
-                "round_trips": Items(Row(_TIME, _TIME, _TIME)),
+                "round_trips": Items(RowShape(_TIME, _TIME, _TIME)),
             }
         ),
         _clock,
     ),
     "counters": (_event({}, {"names": Items(Text()), "why": Text()}), _counters),
     "openmp": (_event({"how": Text()}, {"runtime": Optional(Text())}), _openmp),
-    "full": (_event({"thread": _SMALL, "lost_from": _TIME}, {"limited": Whole(0, 1)}), _full),
+    "full": (_event({"thread": _SMALL, "lost_from": _TIME}, {"limited": WholeShape(0, 1)}), _full),
     "end": (_event({"time": _TIME, "records": _Records()}, {"reason": Text()}), _end),
-    "note": (_event({"text": Text()}, {"count": Whole(0)}), _note),
+    "note": (_event({"text": Text()}, {"count": WholeShape(0)}), _note),
 }
 # The end of MPI is the call of MPI_Finalize.
 _IGNORED = {"finalize"}

@@ -34,8 +34,8 @@ from popmodel.tracer.records import (
     VERSION,
     Construct,
     Guard,
-    Kind,
     Left,
+    RecordKind,
     known_calls,
 )
 from popmodel.values import dataclass
@@ -45,7 +45,7 @@ _ONE_EACH = "trace each run into a separate directory"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class MatchCandidate:
     """A process with records."""
 
     meta: Meta
@@ -64,10 +64,10 @@ class Candidate:
 
 
 @dataclass
-class _Run:
-    by_rank: dict[int, Candidate] = field(default_factory=dict)
+class _RawRun:
+    by_rank: dict[int, MatchCandidate] = field(default_factory=dict)
 
-    def may_have(self, one: Candidate) -> bool:
+    def may_have(self, one: MatchCandidate) -> bool:
         """Whether a process was there while all others were."""
         return all(
             one.begin <= other.end + _APART and other.begin <= one.end + _APART
@@ -75,9 +75,9 @@ class _Run:
         )
 
 
-def split(folder: Path, found: Sequence[Candidate]) -> list[list[Candidate]]:
+def split(folder: Path, found: Sequence[MatchCandidate]) -> list[list[MatchCandidate]]:
     """Processes of each run by rank, the runs in the order of their start."""
-    worlds: dict[tuple[str, int | None, bool], list[_Run]] = {}
+    worlds: dict[tuple[str, int | None, bool], list[_RawRun]] = {}
     for one in sorted(found, key=lambda each: (each.begin, each.meta.host, each.meta.pid)):
         meta = one.meta
         rank = meta.rank
@@ -92,7 +92,7 @@ def split(folder: Path, found: Sequence[Candidate]) -> list[list[Candidate]]:
                 other = run.by_rank.get(rank)
                 if other is not None and one.begin < other.end:
                     raise _at_a_time(folder, other.meta, meta)
-            runs.append(_Run({rank: one}))
+            runs.append(_RawRun({rank: one}))
     made = [run for runs in worlds.values() for run in runs]
     made.sort(key=lambda run: min(each.begin for each in run.by_rank.values()))
     return [[run.by_rank[rank] for rank in sorted(run.by_rank)] for run in made]
@@ -278,15 +278,17 @@ class RawThread:
         time = np.where(late, 0, records["time"]).astype(np.int64)
         kind = records["kind"]
         known = IS_KIND[kind]
-        constructs = (kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE)
+        constructs = (kind == RecordKind.OMP_ENTER) | (kind == RecordKind.OMP_LEAVE)
         odd = constructs & ~np.isin(records["call"], list(Construct))
-        sums = (kind == Kind.GUARDED) | (kind == Kind.HELD)
+        sums = (kind == RecordKind.GUARDED) | (kind == RecordKind.HELD)
         unknown = sums & ~np.isin(records["call"], list(Guard))
-        unknown |= (kind == Kind.LEFT_OUT) & ~np.isin(records["call"], list(Left))
-        strange = ((kind == Kind.ENTER) | (kind == Kind.LEAVE)) & ~_is_call()[records["call"]]
+        unknown |= (kind == RecordKind.LEFT_OUT) & ~np.isin(records["call"], list(Left))
+        strange = ((kind == RecordKind.ENTER) | (kind == RecordKind.LEAVE)) & ~_is_call()[
+            records["call"]
+        ]
         before = np.empty_like(time)
         before[0], before[1:] = last, time[:-1]
-        sized = (kind == Kind.SEND) | (kind == Kind.RECEIVE)
+        sized = (kind == RecordKind.SEND) | (kind == RecordKind.RECEIVE)
         negative = sized & (records["c"] < 0)
         negative_sum = sums & ((records["b"] < 0) | (records["c"] < 0))
         wrong = np.flatnonzero(
@@ -304,7 +306,7 @@ class RawThread:
         elif odd[row]:
             what = f"has unknown OpenMP construct {records['call'][row]}"
         elif unknown[row]:
-            of = "calls" if kind[row] == Kind.LEFT_OUT else "locks"
+            of = "calls" if kind[row] == RecordKind.LEFT_OUT else "locks"
             what = f"has {of} of unknown kind {records['call'][row]}"
         elif negative_sum[row]:
             what = "has a negative time or count of locks"
@@ -332,15 +334,15 @@ def _cut(records: NDArray[np.void]) -> int:
     because the chunk does not show whether its counters follow.
     """
     kind = records["kind"]
-    enters = np.flatnonzero(kind == Kind.ENTER)
-    leaves = np.flatnonzero(kind == Kind.LEAVE)
+    enters = np.flatnonzero(kind == RecordKind.ENTER)
+    leaves = np.flatnonzero(kind == RecordKind.LEAVE)
     if len(enters) and (not len(leaves) or leaves[-1] < enters[-1]):
         return int(enters[-1])
-    others = np.flatnonzero(kind != Kind.COUNTERS)
+    others = np.flatnonzero(kind != RecordKind.COUNTERS)
     end = int(others[-1]) if len(others) else 0
-    if kind[end] == Kind.LEAVE:
+    if kind[end] == RecordKind.LEAVE:
         return int(enters[-1]) if len(enters) else end
-    return end - 1 if kind[end] == Kind.RECEIVED and end else end
+    return end - 1 if kind[end] == RecordKind.RECEIVED and end else end
 
 
 @dataclass(frozen=True)
@@ -394,7 +396,7 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
     warnings: Counter[str] = Counter()
     warnings["files not written by the tracer (ignored)"] += aliens
     warnings["processes without a .meta file (dropped)"] += len(files.keys() - metas.keys())
-    found: list[Candidate] = []
+    found: list[MatchCandidate] = []
     for name, path in sorted(metas.items()):
         meta, said = read_meta(path)
         for each in said:
@@ -406,7 +408,7 @@ def read(directory: str | os.PathLike[str]) -> tuple[Raw, ...]:
         if blank := len(files.get(name, {})) - len(written):
             warnings["threads without records (dropped; disk full?)"] += blank
         if written:
-            found.append(Candidate(meta, written, _last(meta, written)))
+            found.append(MatchCandidate(meta, written, _last(meta, written)))
         else:
             warnings["processes without records (dropped)"] += 1
     if not found:
@@ -436,7 +438,7 @@ SPAWNED = "processes were spawned: messages to and from them are not matched"
 """A note of the tracer (comms.c)."""
 
 
-def _spawns(members: Sequence[Candidate]) -> bool:
+def _spawns(members: Sequence[MatchCandidate]) -> bool:
     return any(SPAWNED in each.meta.notes for each in members)
 
 
@@ -447,7 +449,7 @@ def _last(meta: Meta, files: Mapping[int, Path]) -> int:
     return max(RawThread(path, number).last_time for number, path in files.items())
 
 
-def _run(folder: Path, members: Sequence[Candidate], size: int, warnings: Counter[str]) -> Raw:
+def _run(folder: Path, members: Sequence[MatchCandidate], size: int, warnings: Counter[str]) -> Raw:
     ranked = [
         (number if each.meta.rank is None else each.meta.rank, each)
         for number, each in enumerate(members)

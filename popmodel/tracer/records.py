@@ -49,7 +49,7 @@ _LOOKS = frozenset(
 
 
 @dataclass(frozen=True)
-class Call:
+class TracedCall:
     """An MPI call."""
 
     name: str  # Without ``MPI_``
@@ -64,7 +64,7 @@ class Call:
 
 
 @cache
-def known_calls() -> Mapping[int, Call]:
+def known_calls() -> Mapping[int, TracedCall]:
     """Return all calls by their number in records."""
     path = sources() / "tracer" / "calls.h"
     try:
@@ -75,7 +75,7 @@ def known_calls() -> Mapping[int, Call]:
             "reinstall popmodel: the package is incomplete",
         ) from None
     return {
-        int(number): Call(name, event_of(int(type_)), int(value), family)
+        int(number): TracedCall(name, event_of(int(type_)), int(value), family)
         for name, number, type_, value, family in _LINE.findall(text)
     }
 
@@ -106,7 +106,7 @@ RECORD = np.dtype(
 )
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """Kinds of records."""
 
     ENTER = 1
@@ -182,7 +182,7 @@ class Guard(IntEnum):
 
 IS_KIND = np.zeros(1 << 16, dtype=bool)
 """Whether a number is a kind of record."""
-IS_KIND[list(Kind)] = True
+IS_KIND[list(RecordKind)] = True
 
 
 # Which state a thread is in, by what is open on it, as Extrae chooses them.
@@ -227,7 +227,7 @@ IN_CONSTRUCT: Mapping[Construct, int] = {
 """States in constructs of OpenMP; in the others, user code runs."""
 
 
-def state_of(call: Call) -> int:
+def state_of(call: TracedCall) -> int:
     """State of a thread in an MPI call."""
     return _BY_NAME.get(call.name) or _BY_FAMILY.get(call.family, OTHER)
 
@@ -244,11 +244,11 @@ def states_of_calls() -> NDArray[np.int64]:
 
 
 _PAIRS = {
-    Kind.ENTER: (Kind.LEAVE, 0),
-    Kind.PARALLEL_BEGIN: (Kind.PARALLEL_END, SCHEDULING),
-    Kind.TASK_BEGIN: (Kind.TASK_END, RUNNING),
-    Kind.TASK_RUN: (Kind.TASK_STOP, RUNNING),
-    Kind.FLUSH_BEGIN: (Kind.FLUSH_END, INPUT_OUTPUT),
+    RecordKind.ENTER: (RecordKind.LEAVE, 0),
+    RecordKind.PARALLEL_BEGIN: (RecordKind.PARALLEL_END, SCHEDULING),
+    RecordKind.TASK_BEGIN: (RecordKind.TASK_END, RUNNING),
+    RecordKind.TASK_RUN: (RecordKind.TASK_STOP, RUNNING),
+    RecordKind.FLUSH_BEGIN: (RecordKind.FLUSH_END, INPUT_OUTPUT),
 }
 _KINDS = 1 << 6
 _CONSTRUCTS = max(Construct) + 1
@@ -278,20 +278,20 @@ def openings(records: NDArray[np.void], state_of_call: NDArray[np.int64]) -> Ope
     """What each record opens or closes."""
     kind, call = records["kind"], records["call"]
     step, group, value = _STEP[kind], _GROUP[kind], _STATE[kind]
-    calls = kind == Kind.ENTER
+    calls = kind == RecordKind.ENTER
     value[calls] = state_of_call[call[calls]]
-    constructs = np.flatnonzero((kind == Kind.OMP_ENTER) | (kind == Kind.OMP_LEAVE))
+    constructs = np.flatnonzero((kind == RecordKind.OMP_ENTER) | (kind == RecordKind.OMP_LEAVE))
     if len(constructs):
         # In the others, such as the body of a critical section, the thread goes on with its work.
         state = _IN_CONSTRUCT[call[constructs]]
         constructs, state = constructs[state >= 0], state[state >= 0]
-        step[constructs] = np.where(kind[constructs] == Kind.OMP_ENTER, 1, -1)
+        step[constructs] = np.where(kind[constructs] == RecordKind.OMP_ENTER, 1, -1)
         group[constructs] = _KINDS + np.minimum(call[constructs], _CONSTRUCTS)
         value[constructs] = state
-    switches = np.flatnonzero(kind == Kind.TRACING)
+    switches = np.flatnonzero(kind == RecordKind.TRACING)
     if len(switches):
         step[switches] = np.where(records["a"][switches] == 0, 1, -1)
-        group[switches] = Kind.TRACING
+        group[switches] = RecordKind.TRACING
         value[switches] = TRACING_DISABLED
     return Openings(step, group, value)
 

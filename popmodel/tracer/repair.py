@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.tracer.records import RECORD, Kind, Openings, known_calls, states_of_calls
+from popmodel.tracer.records import RECORD, Openings, RecordKind, known_calls, states_of_calls
 from popmodel.values import dataclass
 
 _UNENDED = "calls and regions without a recorded end (ended at the next record that implies it)"
@@ -27,9 +27,9 @@ def closing(open_: NDArray[np.void], time: int) -> NDArray[np.void]:
     records["time"] = time
     kind = open_["kind"]
     # Of every pair the end has the next number; tracing is switched by one kind.
-    records["kind"] = np.where(kind == Kind.TRACING, kind, kind + 1)
-    calls = kind == Kind.ENTER
-    records["a"][calls | (kind == Kind.TRACING)] = 1
+    records["kind"] = np.where(kind == RecordKind.TRACING, kind, kind + 1)
+    calls = kind == RecordKind.ENTER
+    records["a"][calls | (kind == RecordKind.TRACING)] = 1
     records["b"][calls] = records["c"][calls] = 0
     return records
 
@@ -66,9 +66,9 @@ def mend(
     for row in np.flatnonzero(found.step).tolist():
         group = groups[row]
         if steps[row] > 0:
-            if kinds[row] == Kind.ENTER:  # calls of MPI do not nest
+            if kinds[row] == RecordKind.ENTER:  # calls of MPI do not nest
                 end_from(_level(stack, group), row, True)
-            elif kinds[row] == Kind.TASK_BEGIN and calls[row]:
+            elif kinds[row] == RecordKind.TASK_BEGIN and calls[row]:
                 level = next(
                     (
                         i
@@ -78,7 +78,7 @@ def mend(
                     len(stack),
                 )
                 end_from(level, row, True)
-            elif kinds[row] == Kind.TRACING:
+            elif kinds[row] == RecordKind.TRACING:
                 end_from(0, row, False)
             stack.append((group, calls[row], row))
             continue
@@ -86,9 +86,9 @@ def mend(
         if level < 0:
             pieces.append(records[begin:row])
             begin = row + 1
-            counts[_UNBEGUN] += kinds[row] != Kind.TRACING
+            counts[_UNBEGUN] += kinds[row] != RecordKind.TRACING
         else:
-            end_from(level + 1, row, kinds[row] != Kind.TASK_STOP)
+            end_from(level + 1, row, kinds[row] != RecordKind.TASK_STOP)
             del stack[level]
     pieces.append(records[begin:])
     return np.concatenate([np.empty(0, RECORD), *pieces])
@@ -172,8 +172,8 @@ class InCalls:
     @classmethod
     def of(cls, records: NDArray[np.void], time: NDArray[np.int64], tables: CallTables) -> InCalls:
         """Find the calls; each has its begin and its end."""
-        enter = np.flatnonzero(records["kind"] == Kind.ENTER)
-        leave = np.flatnonzero(records["kind"] == Kind.LEAVE)
+        enter = np.flatnonzero(records["kind"] == RecordKind.ENTER)
+        leave = np.flatnonzero(records["kind"] == RecordKind.LEAVE)
         ends = records[leave]
         may_miss = tables.may_miss[ends["call"]]
         length = time[leave] - time[enter]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from popmodel import files, shell
 from popmodel.errors import FileError, UsageError
-from popmodel.tracer.commands import Command, CommandError
+from popmodel.tracer.commands import CommandError, TracedCommand
 from popmodel.tracer.environment import Settings, place, refuse_unloadable, variables
 from popmodel.tracer.raw_directory import stem
 from popmodel.values import dataclass
@@ -144,10 +144,10 @@ exit $status
 
 
 @dataclass(frozen=True)
-class Job:
+class TracedJob:
     """What a job runs."""
 
-    command: Command  # A program, which srun starts, or a launcher with its program
+    command: TracedCommand  # A program, which srun starts, or a launcher with its program
     nodes: int = 1  # Nodes
     # Ranks in all, and threads of each; left to sbatch if None.
     ranks: int | None = None
@@ -156,7 +156,7 @@ class Job:
 
 
 def write(
-    job: Job, library: Path, output: Path, *, mpi: str | None = None, force: bool = False
+    job: TracedJob, library: Path, output: Path, *, mpi: str | None = None, force: bool = False
 ) -> Path:
     """Write the script and a copy of the library into a directory beside the trace."""
     folder = (output.parent / f"{stem(output)}{SUFFIX}").absolute()
@@ -176,7 +176,7 @@ def write(
     return path
 
 
-def _text(job: Job, folder: Path, library: str, output: Path, mpi: str | None) -> str:
+def _text(job: TracedJob, folder: Path, library: str, output: Path, mpi: str | None) -> str:
     program = job.command.program
     name = "app" if program is None else program.name
     sizes = {"nodes": job.nodes, "ntasks": job.ranks, "cpus-per-task": job.threads}
@@ -195,12 +195,12 @@ def _text(job: Job, folder: Path, library: str, output: Path, mpi: str | None) -
     )
 
 
-def _command(job: Job, library: Path) -> str:
+def _command(job: TracedJob, library: Path) -> str:
     command = job.command
     if not command.is_launcher:
         # srun of a job does not take over --cpus-per-task of sbatch by itself since Slurm 22.05.
         flags = [] if job.threads is None else [f"--cpus-per-task={job.threads}"]
-        command = Command(
+        command = TracedCommand(
             ("srun", *flags, *command.words), "srun", 0, True, "srun", command.program
         )
     # The environment of the job is not that of this moment.

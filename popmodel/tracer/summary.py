@@ -17,7 +17,7 @@ from popmodel.values import dataclass
 _PATIENCE = 60.0
 
 
-class Cost(NamedTuple):
+class TracingCost(NamedTuple):
     """Seconds, the least and the most: for a thread whose own data stay in the caches, or not."""
 
     low: float
@@ -30,25 +30,27 @@ class Cost(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Costs:
+class TracingCosts:
     """What it costs a thread to be recorded."""
 
-    record: Cost  # Of a record, with its share of the pages that the file takes
+    record: TracingCost  # Of a record, with its share of the pages that the file takes
     # Of a lock that was free and of a critical section, which are summed up.
-    lock: Cost
-    section: Cost
+    lock: TracingCost
+    section: TracingCost
     measured: bool = True  # Whether that was measured where the run was made
 
 
-CALL = Cost(10e-9, 60e-9)
+CALL = TracingCost(10e-9, 60e-9)
 """What the wrapper of an MPI call adds to its records: handles that it looks up, requests that it
 remembers. From paired runs (``tests/benchmarks/tracer.py``): it takes an MPI program to measure."""
 
-USUAL = Costs(Cost(25e-9, 80e-9), Cost(4e-9, 15e-9), Cost(40e-9, 150e-9), measured=False)
+USUAL = TracingCosts(
+    TracingCost(25e-9, 80e-9), TracingCost(4e-9, 15e-9), TracingCost(40e-9, 150e-9), measured=False
+)
 """Where it could not be measured."""
 
 
-def measured_by(program: Path, folder: Path, environment: Mapping[str, str]) -> Costs | None:
+def measured_by(program: Path, folder: Path, environment: Mapping[str, str]) -> TracingCosts | None:
     """Measure what recording costs; None if that cannot be done."""
     with tempfile.TemporaryDirectory(prefix=".popmodel-cost-", dir=folder) as scratch:
         own = {name: value for name, value in environment.items() if name != PRELOAD}
@@ -60,30 +62,30 @@ def measured_by(program: Path, folder: Path, environment: Mapping[str, str]) -> 
             found[name] = cost
     if found.keys() != {"record", "lock", "section"}:
         return None
-    return Costs(found["record"], found["lock"], found["section"])
+    return TracingCosts(found["record"], found["lock"], found["section"])
 
 
-def _cost(values: list[str]) -> Cost | None:
+def _cost(values: list[str]) -> TracingCost | None:
     try:
         low, high = (float(value) * 1e-9 for value in values)
     except ValueError:
         return None
     sensible = math.isfinite(low) and math.isfinite(high) and 0 <= low <= high < 1e-3 and high > 0
-    return Cost(low, high) if sensible else None
+    return TracingCost(low, high) if sensible else None
 
 
 # What a merged trace is worth: how much the tracer cost, and what it could not see.
 
 
-_MARGIN = Cost(0.75, 1.5)
+_MARGIN = TracingCost(0.75, 1.5)
 """What loops that measure leave out: the program's own calls, its branches, the luck of the caches.
 In paired runs (message rates, LULESH, NPB UA) what was added lay in the range that this gives."""
 
 
-def held_up(merged: Merged, costs: Costs = USUAL) -> Cost:
+def held_up(merged: Merged, costs: TracingCosts = USUAL) -> TracingCost:
     """Estimate for how long the thread was held up that was held up most, s."""
     each = zip(costs.record, CALL, costs.lock, costs.section, strict=True)
-    return Cost(
+    return TracingCost(
         *(
             margin * max((_seconds(load, kinds) for load in merged.loads), default=0.0)
             for margin, kinds in zip(_MARGIN, each, strict=True)
@@ -91,11 +93,11 @@ def held_up(merged: Merged, costs: Costs = USUAL) -> Cost:
     )
 
 
-def overhead(merged: Merged, costs: Costs = USUAL) -> Cost:
+def overhead(merged: Merged, costs: TracingCosts = USUAL) -> TracingCost:
     """Estimate what was added to the time of the thread that was held up most."""
     whole = merged.duration * 1e-9
     parts = held_up(merged, costs)
-    return Cost(*(part / (whole - part) if 2 * part < whole else 1.0 for part in parts))
+    return TracingCost(*(part / (whole - part) if 2 * part < whole else 1.0 for part in parts))
 
 
 def _seconds(counts: Sequence[int], costs: Sequence[float]) -> float:

@@ -212,7 +212,7 @@ _LINE = re.compile(r"(.+):(\d+)(?: \(discriminator \d+\))?")
 
 
 @dataclass(frozen=True)
-class Place:
+class SymbolPlace:
     """Where in a program an address is."""
 
     function: str | None = None  # As its author wrote it
@@ -231,7 +231,7 @@ class SourceLines:
     def __init__(self) -> None:
         self.problem: str | None = None
 
-    def __call__(self, module: str, offsets: Sequence[int]) -> list[Place]:
+    def __call__(self, module: str, offsets: Sequence[int]) -> list[SymbolPlace]:
         """Find places in a program or library."""
         symbols = read_symbols(module)
         told = self._lines(module, offsets)
@@ -242,7 +242,7 @@ class SourceLines:
         ]
         plain = iter(demangle([_mangled(name) for name in names if name]))
         return [
-            Place(readable(next(plain)) if name else None, line)
+            SymbolPlace(readable(next(plain)) if name else None, line)
             for name, (_, line) in zip(names, told, strict=True)
         ]
 

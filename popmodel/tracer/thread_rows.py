@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from popmodel.errors import TraceError
 from popmodel.tracer.meta import AGAIN
-from popmodel.tracer.records import Construct, Kind, openings
+from popmodel.tracer.records import Construct, RecordKind, openings
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -69,16 +69,18 @@ def rows_of(process: Process) -> Rows:
         if not thread.count:
             continue
         first = thread.first()
-        begins = first[first["kind"] == Kind.TASK_BEGIN]
+        begins = first[first["kind"] == RecordKind.TASK_BEGIN]
         # Who comes across a region is no thread that a runtime made for one.
-        team = thread.number > 0 and first["kind"][0] != Kind.PARALLEL_BEGIN and len(begins) > 0
+        team = (
+            thread.number > 0 and first["kind"][0] != RecordKind.PARALLEL_BEGIN and len(begins) > 0
+        )
         last = thread.read(thread.count - 1, thread.count)[0]
         member = Member(
             thread,
             bool(team),
             int(first["time"][0]),
             int(last["time"]),
-            bool(last["kind"] == Kind.END),
+            bool(last["kind"] == RecordKind.END),
             0,
             thread.count,
         )
@@ -185,7 +187,7 @@ def _gaps(member: Member, number: int) -> NDArray[np.int64]:
         times = np.concatenate([[time], records["time"].astype(np.int64)])
         step = openings(records, _NO_STATES).step.astype(np.int64)
         depths = np.concatenate([[depth], depth + np.cumsum(step)])
-        step = (kind == Kind.TASK_BEGIN).astype(np.int64) - (kind == Kind.TASK_END)
+        step = (kind == RecordKind.TASK_BEGIN).astype(np.int64) - (kind == RecordKind.TASK_END)
         levels = np.concatenate([[level], level + np.cumsum(step)])
         waiting = np.concatenate([[waits], _waits(records, waits)])
         free = waiting[:-1] | ((depths[:-1] == 0) & member.team)
@@ -200,9 +202,9 @@ def _gaps(member: Member, number: int) -> NDArray[np.int64]:
 def _waits(records: NDArray[np.void], before: bool) -> NDArray[np.bool_]:
     """Whether a thread waits for others, or for the begin of a region, after each record."""
     kind = records["kind"]
-    entered = (kind == Kind.OMP_ENTER) & np.isin(records["call"], _WAITS)
-    waits = np.concatenate([[before], entered | (kind == Kind.PARALLEL_BEGIN)])
-    counted = 1 + np.flatnonzero(kind == Kind.COUNTERS)  # they change nothing
+    entered = (kind == RecordKind.OMP_ENTER) & np.isin(records["call"], _WAITS)
+    waits = np.concatenate([[before], entered | (kind == RecordKind.PARALLEL_BEGIN)])
+    counted = 1 + np.flatnonzero(kind == RecordKind.COUNTERS)  # they change nothing
     waits[counted] = waits[counted - 1]
     return waits[1:].astype(bool)
 
@@ -213,11 +215,11 @@ def _pieces(member: Member) -> Iterator[tuple[int, Member]]:
     kind = np.append(records["kind"], 0)
     step = openings(records, _NO_STATES).step.astype(np.int64)
     ends = 1 + np.flatnonzero((np.cumsum(step) == 0) & (step < 0))
-    ends += kind[ends] == Kind.COUNTERS
+    ends += kind[ends] == RecordKind.COUNTERS
     whole = len(ends)
     first = 0
     for number, stop in enumerate((*ends.tolist(), len(records))):
-        begins = np.flatnonzero(kind[first:stop] == Kind.TASK_BEGIN)
+        begins = np.flatnonzero(kind[first:stop] == RecordKind.TASK_BEGIN)
         if len(begins):
             begin, end = records["time"][[first, stop - 1]].tolist()
             piece = Member(

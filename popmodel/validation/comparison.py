@@ -14,7 +14,7 @@ import numpy as np
 from popmodel.errors import UsageError
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import fields_of
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.validation.predictions import Predicted
 from popmodel.validation.training import FitRegion
 from popmodel.values import dataclass
@@ -26,7 +26,7 @@ RUNTIME = "runtime"
 class ComparedRun:
     """A measured run with its prediction."""
 
-    run: Measurement
+    run: MeasuredRow
     predicted: Predicted
     region: FitRegion  # Where it stands beside the runs that the model was fitted to
 
@@ -219,18 +219,18 @@ class Split:
         }
 
 
-Placed = Callable[[Measurement, Predicted], FitRegion]
+Placed = Callable[[MeasuredRow, Predicted], FitRegion]
 """From a run and its prediction to where it stands."""
 
 
-def by_machine(run: Measurement, predicted: Predicted) -> FitRegion:  # noqa: ARG001 (a `Placed`)
+def by_machine(run: MeasuredRow, predicted: Predicted) -> FitRegion:  # noqa: ARG001 (a `Placed`)
     """Say where a run stands that no fit is known of: within what was measured of the machine."""
     return FitRegion(predicted.validity)
 
 
 def compare(
     predictions: Sequence[Predicted],
-    measurements: Iterable[Measurement],
+    measurements: Iterable[MeasuredRow],
     placed: Placed = by_machine,
 ) -> tuple[ComparedRun, ...]:
     """Find the prediction of every run, and where it stands."""
@@ -267,7 +267,7 @@ def splits(pairs: Iterable[ComparedRun]) -> tuple[Split, ...]:
     )
 
 
-def _prediction_of(run: Measurement, predictions: Sequence[Predicted]) -> Predicted:
+def _prediction_of(run: MeasuredRow, predictions: Sequence[Predicted]) -> Predicted:
     for one in predictions:
         if (one.processes, one.threads) == (run.processes, run.threads) and all(
             one.parameters.get(name) == value for name, value in run.parameters.items()

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from popmodel.splits.choice import Choice
+from popmodel.splits.choice import SplitChoice
 from popmodel.splits.splits import WITHIN
 from popmodel.validation.comparison import Split
 from popmodel.values import dataclass
@@ -20,7 +20,7 @@ from popmodel.values import dataclass
 Pair = tuple[int, int]
 """P and T."""
 
-Choose = Callable[[Mapping[str, float], Sequence[Pair]], Choice | None]
+Choose = Callable[[Mapping[str, float], Sequence[Pair]], SplitChoice | None]
 """From parameters and splits to which of them is recommended; None if that cannot be told."""
 
 
@@ -47,7 +47,7 @@ class DefaultSplit:
 
 
 @dataclass(frozen=True)
-class Decision:
+class SplitDecision:
     """How good the choice among the measured splits of a number of cores would have been."""
 
     cores: int  # P T
@@ -65,7 +65,7 @@ class Decision:
     defaults: tuple[DefaultSplit, ...]  # What the usual defaults would have cost
 
 
-def decisions(splits: Sequence[Split], choose: Choose) -> tuple[Decision, ...]:
+def decisions(splits: Sequence[Split], choose: Choose) -> tuple[SplitDecision, ...]:
     """Judge the choices that the measured splits allow, by parameters and cores.
 
     A number of cores of which fewer than two splits, or no test, were measured allows none.
@@ -104,10 +104,13 @@ def _options(by_split: Mapping[Pair, Sequence[Split]]) -> tuple[MeasuredSplit, .
 
 
 def _decision(
-    cores: int, parameters: Mapping[str, float], options: tuple[MeasuredSplit, ...], made: Choice
-) -> Decision:
+    cores: int,
+    parameters: Mapping[str, float],
+    options: tuple[MeasuredSplit, ...],
+    made: SplitChoice,
+) -> SplitDecision:
     losses = {(one.processes, one.threads): one.loss for one in options}
-    return Decision(
+    return SplitDecision(
         cores,
         parameters,
         options,

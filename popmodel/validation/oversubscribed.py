@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 from popmodel.model.terms.openmp import NO_SPEEDUP
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.units import plural
 from popmodel.validation.comparison import Split, describe_run
 from popmodel.values import dataclass
@@ -37,7 +37,7 @@ class ExcludedRuns:
     why: str  # What stands against them
 
     @classmethod
-    def of(cls, runs: Sequence[Measurement], why: str) -> ExcludedRuns:
+    def of(cls, runs: Sequence[MeasuredRow], why: str) -> ExcludedRuns:
         """Runs of one split and one set of parameters."""
         return cls(
             runs[0].processes,
@@ -54,7 +54,7 @@ class ExcludedRuns:
         return f"left out: {plural(len(self.measured), 'run')} of {split}: {self.why}"
 
 
-def oversubscribed(run: Measurement, nodes: int, cores: int) -> str | None:
+def oversubscribed(run: MeasuredRow, nodes: int, cores: int) -> str | None:
     """Say that a run had more threads than cores; None if it need not have had."""
     threads = math.ceil(run.processes / nodes) * run.threads  # of the fullest node at least
     if threads <= cores:
@@ -62,9 +62,9 @@ def oversubscribed(run: Measurement, nodes: int, cores: int) -> str | None:
     return f"more threads ({threads}) than cores ({cores}) on a node of the machine"
 
 
-def excluded(runs: Iterable[tuple[Measurement, str]]) -> tuple[ExcludedRuns, ...]:
+def excluded(runs: Iterable[tuple[MeasuredRow, str]]) -> tuple[ExcludedRuns, ...]:
     """Take runs that are left out for one reason each together by split and parameters."""
-    groups: dict[tuple[object, ...], list[Measurement]] = {}
+    groups: dict[tuple[object, ...], list[MeasuredRow]] = {}
     for run, why in runs:
         groups.setdefault((*run.configuration, why), []).append(run)
     return tuple(ExcludedRuns.of(same, str(why)) for (*_, why), same in groups.items())

@@ -8,15 +8,25 @@ from dataclasses import field, replace
 from typing import Any
 
 from popmodel.document_schemas import EFFICIENCY
-from popmodel.documents import Kind
+from popmodel.documents import DocumentKind
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.terms import USEFUL
 from popmodel.machine.quantity import END
 from popmodel.model.uncertainty import Estimate
-from popmodel.prediction.prediction import INSIDE, SCHEMA, Prediction
+from popmodel.prediction.prediction import INSIDE, SCHEMA, PredictedRun
 from popmodel.runs import variation
-from popmodel.shapes import Items, Named, Optional, Plain, Real, Shape, Table, Text, Whole
+from popmodel.shapes import (
+    Items,
+    NamedShape,
+    Optional,
+    Plain,
+    Real,
+    Shape,
+    TableShape,
+    Text,
+    WholeShape,
+)
 from popmodel.values import dataclass
 
 
@@ -37,39 +47,41 @@ class Predicted:
     validity: str = INSIDE
 
 
-def _estimate(value: Shape, end: Shape) -> Table:
+def _estimate(value: Shape, end: Shape) -> TableShape:
     """Shape of an interval whose value and ends have these."""
     keys = {"value": value, "low": Optional(end), "high": Optional(end)}
-    return Table(keys, tuple(keys), others=Plain())
+    return TableShape(keys, tuple(keys), others=Plain())
 
 
-_MACHINE = Table({"name": Text(), "noisy": Items(Text())}, required=("name",), others=Plain())
-_APPLICATION = Table(
+_MACHINE = TableShape({"name": Text(), "noisy": Items(Text())}, required=("name",), others=Plain())
+_APPLICATION = TableShape(
     {
         "name": Text(),
-        "settings": Named(Real()),
+        "settings": NamedShape(Real()),
         "calibration": Optional(
-            Table({"runs": Whole(0), "noise": Real(least=0)}, required=("runs",), others=Plain())
+            TableShape(
+                {"runs": WholeShape(0), "noise": Real(least=0)}, required=("runs",), others=Plain()
+            )
         ),
     },
     required=("name",),
     others=Plain(),
 )
 
-PREDICTION = Kind(
+PREDICTION = DocumentKind(
     SCHEMA,
     "prediction",
-    Table(
+    TableShape(
         {
             "application": _APPLICATION,
             "machine": _MACHINE,
-            "processes": Whole(1),
-            "threads": Whole(1),
+            "processes": WholeShape(1),
+            "threads": WholeShape(1),
             "runtime": _estimate(Real(above=0), Real(least=0)),
-            "metrics": Named(Named(_estimate(EFFICIENCY, EFFICIENCY))),
-            "terms": Named(_estimate(Real(), Real())),
-            "placement": Table({"nodes": Whole(1)}, required=("nodes",), others=Plain()),
-            "validity": Table({"status": Text()}, required=("status",), others=Plain()),
+            "metrics": NamedShape(NamedShape(_estimate(EFFICIENCY, EFFICIENCY))),
+            "terms": NamedShape(_estimate(Real(), Real())),
+            "placement": TableShape({"nodes": WholeShape(1)}, required=("nodes",), others=Plain()),
+            "validity": TableShape({"status": Text()}, required=("status",), others=Plain()),
         },
         required=("application", "machine", "processes", "threads", "runtime", "metrics"),
         others=Plain(),
@@ -79,7 +91,7 @@ PREDICTION = Kind(
 """A prediction that was saved: what is compared of it, and what names it."""
 
 
-def from_prediction(made: Prediction, noise: float = 0.0) -> Predicted:
+def from_prediction(made: PredictedRun, noise: float = 0.0) -> Predicted:
     """Take what is compared from a prediction."""
     at = made.placement
     mean = Predicted(

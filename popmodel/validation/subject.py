@@ -13,14 +13,14 @@ from popmodel.model.run.placement import Allocation, place
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import DEFAULT_COUNT
 from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Prediction, study_of
-from popmodel.runs.measurement import Measurement
+from popmodel.prediction.prediction import PredictedRun, study_of
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.splits import choice
-from popmodel.splits.choice import Choice
+from popmodel.splits.choice import SplitChoice
 from popmodel.splits.splits import evaluate, judge
 from popmodel.validation import training
 from popmodel.validation.comparison import ComparedRun, by_machine, compare, splits
-from popmodel.validation.decision import Choose, Decision, Pair, decisions
+from popmodel.validation.decision import Choose, Pair, SplitDecision, decisions
 from popmodel.validation.oversubscribed import ExcludedRuns, excluded, oversubscribed, suspicious
 from popmodel.validation.predictions import Predicted, from_document, from_prediction
 from popmodel.validation.training import FitRegion, NodesOf, Training
@@ -44,7 +44,7 @@ class Subject:
     # Parameters of the application, where a run does not say otherwise.
     parameters: Mapping[str, float]
     defaults: Mapping[str, float]  # Those of them that nobody set
-    predict: Callable[[Sequence[Measurement]], list[Predicted]]  # From runs to predictions for them
+    predict: Callable[[Sequence[MeasuredRow]], list[Predicted]]  # From runs to predictions for them
     # Nodes of the machine and cores of each that may be used; None of a saved prediction.
     available: tuple[int, int] | None = None
     # From parameters and splits to which of them is recommended; to None of a saved prediction.
@@ -57,7 +57,7 @@ class Subject:
     not_modelled: str = ""
 
 
-def prediction(made: Prediction) -> Subject:
+def prediction(made: PredictedRun) -> Subject:
     """Compare with a prediction."""
     known = made.signature.calibration
     one = from_prediction(made, 0.0 if known is None else known.noise)
@@ -94,7 +94,7 @@ def application(
     """Compare with predictions of every measured run."""
     noise = 0.0 if signature.calibration is None else signature.calibration.noise
 
-    def one_of(run: Measurement) -> Predicted:
+    def one_of(run: MeasuredRow) -> Predicted:
         settings = {**changes, **run.parameters}
         try:
             made = predict(
@@ -112,11 +112,11 @@ def application(
             raise FileError(run.source, error.message, line=run.line, hint=error.hint) from error
         return from_prediction(made, noise)
 
-    def predictions(runs: Sequence[Measurement]) -> list[Predicted]:
+    def predictions(runs: Sequence[MeasuredRow]) -> list[Predicted]:
         different = {run.configuration: run for run in runs}
         return [one_of(run) for run in different.values()]
 
-    def choose(parameters: Mapping[str, float], splits: Sequence[Pair]) -> Choice | None:
+    def choose(parameters: Mapping[str, float], splits: Sequence[Pair]) -> SplitChoice | None:
         settings = {**changes, **parameters}
         study = study_of(signature, profile, settings, DEFAULT_COUNT, 0, allocation=allocation)
         drawn = study.sources()
@@ -155,24 +155,24 @@ class Comparison:
     """What came of it."""
 
     # All runs; what a run leaves open of its parameters is as predicted.
-    measured: tuple[Measurement, ...]
+    measured: tuple[MeasuredRow, ...]
     pairs: tuple[ComparedRun, ...]  # Those that are compared, with their predictions
     training: Training | None  # The runs that the model was fitted to, if any are known
-    decisions: tuple[Decision, ...]  # Whether the right split would have been chosen
+    decisions: tuple[SplitDecision, ...]  # Whether the right split would have been chosen
     left_out: tuple[ExcludedRuns, ...]  # Runs that are not compared
     defaults: Mapping[str, float]  # Parameters of the application left at their defaults
 
 
 def compare_runs(
     about: Subject,
-    runs: Sequence[Measurement],
-    fitted: Sequence[Measurement] = (),
+    runs: Sequence[MeasuredRow],
+    fitted: Sequence[MeasuredRow] = (),
     *,
     all_runs: bool = False,
 ) -> Comparison:
     """Compare runs with what is predicted of them."""
 
-    def filled(some: Sequence[Measurement]) -> tuple[Measurement, ...]:
+    def filled(some: Sequence[MeasuredRow]) -> tuple[MeasuredRow, ...]:
         return tuple(
             replace(run, parameters={**about.parameters, **run.parameters}) for run in some
         )
@@ -181,7 +181,7 @@ def compare_runs(
     read = (*fitted, *runs)
     known = _trained(about, list(zip(read, filled(read), strict=True)), filled(fitted))
 
-    def placed(run: Measurement, one: Predicted) -> FitRegion:
+    def placed(run: MeasuredRow, one: Predicted) -> FitRegion:
         return by_machine(run, one) if known is None else training.region_of(run, one.nodes, known)
 
     able, crowded = (list(runs), []) if all_runs else _parted(runs, about)
@@ -203,8 +203,8 @@ def compare_runs(
 
 def _trained(
     about: Subject,
-    runs: Sequence[tuple[Measurement, Measurement]],
-    fitted: Sequence[Measurement],
+    runs: Sequence[tuple[MeasuredRow, MeasuredRow]],
+    fitted: Sequence[MeasuredRow],
 ) -> Training | None:
     """The runs that the model was fitted to, as the signature knows and as they were named."""
     found = []
@@ -216,11 +216,11 @@ def _trained(
 
 
 def _parted(
-    runs: Sequence[Measurement], about: Subject
-) -> tuple[list[Measurement], list[tuple[Measurement, str]]]:
+    runs: Sequence[MeasuredRow], about: Subject
+) -> tuple[list[MeasuredRow], list[tuple[MeasuredRow, str]]]:
     """Runs whose threads had cores, and the others with the reason; all if there are no others."""
-    able: list[Measurement] = []
-    crowded: list[tuple[Measurement, str]] = []
+    able: list[MeasuredRow] = []
+    crowded: list[tuple[MeasuredRow, str]] = []
     for run in runs:
         why = None if about.available is None else oversubscribed(run, *about.available)
         if why is None and run.disturbed:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from popmodel.efficiency import terms as parts
-from popmodel.efficiency.terms import FAMILY, Term
+from popmodel.efficiency.terms import FAMILY, FamilyTerm
 from popmodel.plain import fields_of
 from popmodel.validation.comparison import Repeated, Split
 from popmodel.values import dataclass
@@ -26,7 +26,7 @@ HIDDEN = 0.5
 class TermComparison:
     """One term of one split."""
 
-    term: Term  # Which
+    term: FamilyTerm  # Which
     seconds: Repeated  # Measured by each run, predicted, and the interval, s
     runtime: float  # Mean measured runtime of these runs, s
 

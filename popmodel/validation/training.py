@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import Any
 
 from popmodel.model.calibration import Calibration
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.values import dataclass
 
 CALIBRATION = "calibration"
@@ -32,18 +32,18 @@ NodesOf = Callable[[int, int], int | None]
 class Training:
     """The runs that a model has been fitted to."""
 
-    digests: frozenset[str]  # `Measurement.digest` of each
+    digests: frozenset[str]  # `MeasuredRow.digest` of each
     # Smallest and largest value of ``P``, ``T``, ``nodes``, `CORES` and parameters, as far as they
     # are known.
     hull: Mapping[str, tuple[float, float]]
-    runs: tuple[Measurement, ...] = ()  # Those of them that are at hand
+    runs: tuple[MeasuredRow, ...] = ()  # Those of them that are at hand
 
     def to_dict(self) -> dict[str, Any]:
         """Return how many runs there are, and their ranges."""
         hull = {name: {"low": low, "high": high} for name, (low, high) in self.hull.items()}
         return {"runs": len(self.digests), "hull": hull}
 
-    def used(self, run: Measurement) -> bool:
+    def used(self, run: MeasuredRow) -> bool:
         """Whether a run was used in the fit."""
         return run.digest in self.digests
 
@@ -64,7 +64,7 @@ class FitRegion:
         return self.name not in (CALIBRATION, REPETITION)
 
 
-def of_runs(runs: Sequence[Measurement], nodes_of: NodesOf) -> Training:
+def of_runs(runs: Sequence[MeasuredRow], nodes_of: NodesOf) -> Training:
     """Return what was fitted to some runs, whose parameters are all known."""
     values: dict[str, list[float]] = {}
     for run in runs:
@@ -76,7 +76,7 @@ def of_runs(runs: Sequence[Measurement], nodes_of: NodesOf) -> Training:
 
 
 def of_calibration(
-    calibration: Calibration, runs: Iterable[tuple[Measurement, Measurement]]
+    calibration: Calibration, runs: Iterable[tuple[MeasuredRow, MeasuredRow]]
 ) -> Training:
     """Return what a calibrated signature was fitted to."""
     known = {
@@ -104,7 +104,7 @@ def joined(some: Sequence[Training]) -> Training | None:
     return Training(frozenset().union(*(one.digests for one in some)), hull, tuple(runs.values()))
 
 
-def region_of(run: Measurement, nodes: int | None, training: Training) -> FitRegion:
+def region_of(run: MeasuredRow, nodes: int | None, training: Training) -> FitRegion:
     """Say where a run stands, whose parameters are all known."""
     if training.used(run):
         return FitRegion(CALIBRATION)
@@ -124,7 +124,7 @@ def region_of(run: Measurement, nodes: int | None, training: Training) -> FitReg
     return FitRegion(EXTRAPOLATION if beyond else INTERPOLATION, beyond)
 
 
-def _configuration(run: Measurement, nodes: int | None) -> dict[str, float]:
+def _configuration(run: MeasuredRow, nodes: int | None) -> dict[str, float]:
     """P, T, their product, nodes and parameters; without a parameter that is no magnitude."""
     found = {"P": run.processes, "T": run.threads, CORES: run.processes * run.threads}
     if nodes is not None:
@@ -132,6 +132,6 @@ def _configuration(run: Measurement, nodes: int | None) -> dict[str, float]:
     return {**found, **{name: value for name, value in run.parameters.items() if value > 0}}
 
 
-def _same_configuration(one: Measurement, other: Measurement) -> bool:
+def _same_configuration(one: MeasuredRow, other: MeasuredRow) -> bool:
     sizes = (one.processes, one.threads), (other.processes, other.threads)
     return sizes[0] == sizes[1] and one.parameters == other.parameters

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.errors import UsageError
-from popmodel.simulator.path import Part
+from popmodel.simulator.path import PathPart
 from popmodel.trace.event import Event
 from popmodel.trace.paraver.added import Added, add_events
-from popmodel.trace.pieces import Pieces
+from popmodel.trace.pieces import TracePieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,10 +86,10 @@ def _measured(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Process, begin and end (ns of the whole run) and value of what each step stands for."""
     whole = trace.whole or trace
-    pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
+    pieces = trace.pieces or TracePieces.window(trace.begin, trace.end)
     calls = whole.calls()
     process = path.process.astype(np.int64)
-    computes = path.part == Part.COMPUTE
+    computes = path.part == PathPart.COMPUTE
     tail = computes & (path.operation < 0)
     operation = np.where(tail, program.offsets[process + 1], path.operation)
     own = np.append(program.call.astype(np.int64), 0)[operation]

@@ -12,7 +12,7 @@ import numpy as np
 
 from popmodel.arrays import alike
 from popmodel.efficiency.call_sites import site_name
-from popmodel.simulator.path import Part
+from popmodel.simulator.path import PathPart
 from popmodel.trace.pieces import spread
 from popmodel.values import dataclass
 from popmodel.whatif.regions import marked_at, places_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from popmodel.simulator.path import CriticalPath
     from popmodel.simulator.program import Program
     from popmodel.trace import Trace
-    from popmodel.whatif.regions import Regions
+    from popmodel.whatif.regions import RegionGains
 
 _NS = 1e9
 
@@ -58,7 +58,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Table:
+class PathTable:
     """Entries with most time on the critical path, the longest first."""
 
     entries: tuple[Entry, ...]
@@ -86,16 +86,16 @@ class PathTables:
     longest: Stay  # The longest time for which it stays on one
     # Time by rank (of transfers the receiver), by region (computing only), by MPI call, and by
     # sender and receiver of messages.
-    ranks: Table
-    regions: Table
-    calls: Table
-    pairs: Table
+    ranks: PathTable
+    regions: PathTable
+    calls: PathTable
+    pairs: PathTable
 
 
 def path_tables(
     path: CriticalPath,
     program: Program,
-    regions: Regions,
+    regions: RegionGains,
     trace: Trace | None = None,
     *,
     most: int = 20,
@@ -112,12 +112,12 @@ def path_tables(
         keys: Sequence[NDArray[np.int64]],
         name: Callable[..., str],
         weight: NDArray[np.float64] | None = None,
-    ) -> Table:
+    ) -> PathTable:
         columns = cost[:, rows] if weight is None else cost[:, rows] * weight
         return _table(columns, keys, name, runtime, most)
 
     part_of_step, parts, share = _parts(path, program, regions)
-    made = np.flatnonzero((path.part != Part.COMPUTE) & (path.operation >= 0))
+    made = np.flatnonzero((path.part != PathPart.COMPUTE) & (path.operation >= 0))
     calls, callers = _callers(path, made, program, trace)
     message, sender, receiver = _pairs(path, program)
     return PathTables(
@@ -141,7 +141,9 @@ def path_tables(
     )
 
 
-def critical_times(path: CriticalPath, program: Program, regions: Regions) -> NDArray[np.float64]:
+def critical_times(
+    path: CriticalPath, program: Program, regions: RegionGains
+) -> NDArray[np.float64]:
     """Time of each region on the critical path by process, s: float64[regions, P].
 
     It is the derivative of the runtime by a factor on the time of that region on that process.
@@ -168,7 +170,7 @@ def stays(path: CriticalPath, program: Program) -> list[Stay]:
 
 def _costs(path: CriticalPath) -> NDArray[np.float64]:
     """Computing, latency, bandwidth and overhead of each step, s, then latencies and bytes."""
-    computing = np.where(path.part == Part.COMPUTE, path.time, 0.0)
+    computing = np.where(path.part == PathPart.COMPUTE, path.time, 0.0)
     times = np.stack([computing, path.latency_time, path.bytes_time, path.overhead]) / _NS
     return np.concatenate([times, np.stack([path.latency, path.bytes])])
 
@@ -178,10 +180,10 @@ def _spent(sums: NDArray[np.float64]) -> Spent:
 
 
 def _parts(
-    path: CriticalPath, program: Program, regions: Regions
+    path: CriticalPath, program: Program, regions: RegionGains
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Steps of computing by parts of their bursts: the step, the part, and its share of it."""
-    steps = np.flatnonzero(path.part == Part.COMPUTE)
+    steps = np.flatnonzero(path.part == PathPart.COMPUTE)
     tail = path.operation[steps] < 0
     row = np.where(tail, program.operations + path.process[steps], path.operation[steps])
     first = np.searchsorted(regions.row, row, side="left")
@@ -191,7 +193,7 @@ def _parts(
     return steps[which], part, regions.time[part] / whole[which]
 
 
-class _Callers(NamedTuple):
+class _PathCallers(NamedTuple):
     """Who makes calls: an index of each into function and place, which may be empty."""
 
     which: NDArray[np.int64]
@@ -200,19 +202,19 @@ class _Callers(NamedTuple):
 
 def _callers(
     path: CriticalPath, steps: NDArray[np.int64], program: Program, trace: Trace | None
-) -> tuple[NDArray[np.int64], _Callers]:
+) -> tuple[NDArray[np.int64], _PathCallers]:
     """Calls that some steps are made by, and their callers, or else the regions they are in."""
     calls = program.call[path.operation[steps]].astype(np.int64)
     if trace is None:
-        return calls, _Callers(np.zeros_like(calls), [("", "")])
+        return calls, _PathCallers(np.zeros_like(calls), [("", "")])
     sites = trace.sites()
     if len(sites.places) > 1:
-        return calls, _Callers(places_of(sites, calls), [*sites.places, ("", "")])
+        return calls, _PathCallers(places_of(sites, calls), [*sites.places, ("", "")])
     entry = program.call_time[calls]
     time = entry if trace.pieces is None else trace.pieces.moved(entry)
     process = program.owner[path.process[steps]].astype(np.int64)
     region, names = marked_at(trace, process, time)
-    return calls, _Callers(region + 1, [*sites.places, *((name, "") for name in names)])
+    return calls, _PathCallers(region + 1, [*sites.places, *((name, "") for name in names)])
 
 
 def _pairs(
@@ -222,8 +224,8 @@ def _pairs(
 
     Of the messages of a collective only those are told that the sender decides.
     """
-    own = (path.part >= Part.SEND) & (path.part <= Part.TRANSFER)
-    others = (path.part == Part.MESSAGE) & (path.source != path.process)
+    own = (path.part >= PathPart.SEND) & (path.part <= PathPart.TRANSFER)
+    others = (path.part == PathPart.MESSAGE) & (path.source != path.process)
     steps = np.flatnonzero(own | others)
     sender, receiver = path.source[steps].astype(np.int64), path.process[steps].astype(np.int64)
     mine = own[steps]
@@ -239,10 +241,10 @@ def _table(
     name: Callable[..., str],
     runtime: float,
     most: int,
-) -> Table:
+) -> PathTable:
     """Sums of columns by keys, those with most time first."""
     if not columns.shape[1]:
-        return Table((), 0, 0.0)
+        return PathTable((), 0, 0.0)
     kinds, which = alike(*keys)
     sums = np.stack([np.bincount(which, column, len(kinds)) * 1.0 for column in columns])
     counts = np.bincount(which, minlength=len(kinds))
@@ -261,4 +263,4 @@ def _table(
         for one in order[:most].tolist()
     )
     rest = order[most:]
-    return Table(entries, len(rest), float(times[rest].sum()))
+    return PathTable(entries, len(rest), float(times[rest].sum()))

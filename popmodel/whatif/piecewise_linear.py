@@ -40,7 +40,7 @@ class Tangent:
         return self.value + self.slope * (x - self.at)
 
 
-class Curve(Protocol):
+class LinearCurve(Protocol):
     """A convex piecewise linear function that does not fall."""
 
     def tangent(self, point: float, *, from_right: bool = True) -> Tangent:
@@ -53,7 +53,7 @@ class Curve(Protocol):
 
 
 @dataclass(frozen=True)
-class Pieces:
+class LinearPieces:
     """A convex piecewise linear function on an interval."""
 
     # Ends of the pieces, from the lower end of the interval to the upper: k + 1 of k pieces.
@@ -76,7 +76,7 @@ class Pieces:
         return self.points[1:-1]
 
 
-def pieces(curve: Curve, low: float, high: float, *, most: int = MOST) -> Pieces:
+def pieces(curve: LinearCurve, low: float, high: float, *, most: int = MOST) -> LinearPieces:
     """Find all pieces of a convex piecewise linear function on an interval."""
     if not low < high:
         raise ValueError(f"an interval from {low} to {high} is empty")
@@ -117,7 +117,7 @@ def _crossing(left: Tangent, right: Tangent, near: float) -> float | None:
 
 def _greatest(
     tangents: Iterable[Tangent], low: float, high: float, near: float, error: float
-) -> Pieces:
+) -> LinearPieces:
     """The greatest of the tangents as pieces."""
     kept: list[Tangent] = []
     begins: list[float] = []
@@ -137,7 +137,9 @@ def _greatest(
             begins.append(begin)
     points = (*begins, high)
     values = [line(point) for line, point in zip(kept, begins, strict=True)]
-    return Pieces(points, (*values, kept[-1](high)), tuple(line.slope for line in kept), error)
+    return LinearPieces(
+        points, (*values, kept[-1](high)), tuple(line.slope for line in kept), error
+    )
 
 
 def _overtakes(line: Tangent, other: Tangent, low: float) -> float:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from popmodel.simulator.program import Program
     from popmodel.trace import Trace
     from popmodel.whatif.path_tables import PathTables
-    from popmodel.whatif.regions import Regions
+    from popmodel.whatif.regions import RegionGains
 
     Run = Callable[[Program], float]
     RunOn = Callable[[Program, Network], float]
@@ -132,7 +132,7 @@ class Rest:
 
 def worth_of(
     program: Program,
-    regions: Regions,
+    regions: RegionGains,
     critical: NDArray[np.float64],
     run: Run,
     *,
@@ -178,7 +178,7 @@ class _Replays:
     """Replays of a program with other times of computing."""
 
     program: Program
-    regions: Regions
+    regions: RegionGains
     cells: NDArray[np.int64]
     critical: NDArray[np.float64]
     run: Run

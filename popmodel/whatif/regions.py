@@ -22,7 +22,7 @@ from popmodel.efficiency.call_sites import site_name
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.kernel import _kernel
 from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.pieces import Pieces, spread
+from popmodel.trace.pieces import TracePieces, spread
 from popmodel.trace.regions import parallel_regions
 from popmodel.trace.states import TRACING_DISABLED
 from popmodel.trace.tables import location_of_row, part_of
@@ -50,7 +50,7 @@ USER, PARALLEL, PHASE = "user region", "parallel region", "phase"
 
 
 @dataclass(frozen=True, eq=False)
-class Regions:
+class RegionGains:
     """The computing of a program by region."""
 
     names: tuple[str, ...]
@@ -82,7 +82,7 @@ class Regions:
 
 
 @dataclass(frozen=True, eq=False)
-class Stretches:
+class RegionStretches:
     """Labelled stretches of the time of processes; on each process ascending and apart."""
 
     process: NDArray[np.int64]  # int64[S]: Ascending
@@ -90,12 +90,12 @@ class Stretches:
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     label: NDArray[np.int64]  # int64[S]: Index into `names`
-    # As of `Regions`.
+    # As of `RegionGains`.
     names: tuple[str, ...]
     kinds: tuple[str, ...]
 
 
-def regions_of(program: Program, trace: Trace | None = None) -> Regions:
+def regions_of(program: Program, trace: Trace | None = None) -> RegionGains:
     """Divide the computing of a program among its regions."""
     phases = _phases(program, trace)
     if trace is None or len(program.threads):
@@ -106,7 +106,7 @@ def regions_of(program: Program, trace: Trace | None = None) -> Regions:
     return _used(divide(program, marked, phases))
 
 
-def divide(program: Program, stretches: Stretches, others: Regions) -> Regions:
+def divide(program: Program, stretches: RegionStretches, others: RegionGains) -> RegionGains:
     """Divide bursts of whole nanoseconds by labelled stretches of their processes' computing."""
     rows = _in_order(program)
     length = np.rint(_bursts(program)[rows]).astype(np.int64)
@@ -135,12 +135,12 @@ def divide(program: Program, stretches: Stretches, others: Regions) -> Regions:
     order = np.argsort(row, kind="stable")
     names = (*stretches.names, *others.names)
     kinds = (*stretches.kinds, *others.kinds)
-    return Regions(names, kinds, row[order], region[order], time[order])
+    return RegionGains(names, kinds, row[order], region[order], time[order])
 
 
 def scaled(
     program: Program,
-    regions: Regions,
+    regions: RegionGains,
     factor: NDArray[np.float64],
     cells: NDArray[np.int64] | None = None,
 ) -> Program:
@@ -203,7 +203,7 @@ def marked_at(
     return region, spans.names
 
 
-def _marked(trace: Trace) -> Stretches:
+def _marked(trace: Trace) -> RegionStretches:
     """Marked and parallel regions by the computing of their processes."""
     spans = _spans(trace)
     computed = _computed(trace, np.asarray(trace.process_offsets[:-1], dtype=np.int64))
@@ -211,7 +211,7 @@ def _marked(trace: Trace) -> Stretches:
     return replace(spans, begin=begin, end=end)
 
 
-def _spans(trace: Trace) -> Stretches:
+def _spans(trace: Trace) -> RegionStretches:
     """User regions and, where there is none, parallel regions of the masters, in wall time."""
     offsets = np.asarray(trace.process_offsets, dtype=np.int64)
     user, parallel = user_regions(trace), parallel_regions(trace)
@@ -229,7 +229,7 @@ def _spans(trace: Trace) -> Stretches:
     label = np.concatenate([user.label[picked], len(user.names) + parallel.label[within]])
     begin, end = np.concatenate([begin, free.begin]), np.concatenate([end, free.end])
     order = np.lexsort((begin, location))
-    return Stretches(
+    return RegionStretches(
         part_of(offsets, location[order]),
         begin[order],
         end[order],
@@ -242,7 +242,7 @@ def _spans(trace: Trace) -> Stretches:
 def _computed(trace: Trace, masters: NDArray[np.int64]) -> Computed:
     """From processes and times of a trace to how long each has computed by then, ns."""
     whole = trace.whole or trace
-    pieces = trace.pieces or Pieces.window(trace.begin, trace.end)
+    pieces = trace.pieces or TracePieces.window(trace.begin, trace.end)
     disabled = trace.records.in_state(TRACING_DISABLED)
 
     def enabled(process: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -264,7 +264,7 @@ def _computed(trace: Trace, masters: NDArray[np.int64]) -> Computed:
     return computed
 
 
-def _phases(program: Program, trace: Trace | None) -> Regions:
+def _phases(program: Program, trace: Trace | None) -> RegionGains:
     """Each burst as a region: that before the calls of one name and call site."""
     bursts = _bursts(program)
     row = np.flatnonzero(bursts)
@@ -288,7 +288,7 @@ def _phases(program: Program, trace: Trace | None) -> Regions:
     number = {label: index for index, label in enumerate(dict.fromkeys(labels))}
     region = np.full(len(row), len(number) - 1, np.int32)
     region[~tail] = np.array([number[label] for label in labels], np.int32)[which]
-    return Regions((*number,), (PHASE,) * len(number), row, region, bursts[row])
+    return RegionGains((*number,), (PHASE,) * len(number), row, region, bursts[row])
 
 
 def places_of(sites: CallSites, calls: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -316,7 +316,7 @@ def _in_order(program: Program) -> NDArray[np.int64]:
     return np.insert(operations, program.offsets[1:], tails)
 
 
-def _used(regions: Regions) -> Regions:
+def _used(regions: RegionGains) -> RegionGains:
     """Without regions in which nothing is computed."""
     used, region = numbered(regions.region.astype(np.int64))
     return replace(

@@ -11,9 +11,9 @@ import numpy as np
 
 from popmodel.errors import UsageError
 from popmodel.network.point_to_point import SizeClass
-from popmodel.simulator.path import Part
+from popmodel.simulator.path import PathPart
 from popmodel.values import dataclass
-from popmodel.whatif.piecewise_linear import SAME, Curve, Pieces, Plane, Tangent, planes
+from popmodel.whatif.piecewise_linear import SAME, LinearCurve, LinearPieces, Plane, Tangent, planes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Distance:
 
 
 @dataclass(frozen=True)
-class Shares:
+class PlaneShares:
     """What a runtime is made of, s; the parts add up to it."""
 
     computing: float  # Between MPI calls: the derivative by a factor on all times of computation
@@ -63,9 +63,9 @@ class Shares:
         return self.computing + self.latency + self.bandwidth + self.overhead
 
 
-def shares(path: CriticalPath, network: Network) -> Shares:
+def shares(path: CriticalPath, network: Network) -> PlaneShares:
     """Sum a critical path up."""
-    computes = path.part == Part.COMPUTE
+    computes = path.part == PathPart.COMPUTE
 
     def total(column: NDArray[np.float64], rows: NDArray[np.bool_]) -> float:
         return float(column[rows].sum())
@@ -82,7 +82,7 @@ def shares(path: CriticalPath, network: Network) -> Shares:
                 total(path.bytes_time, mine) / _NS,
             )
         )
-    return Shares(
+    return PlaneShares(
         total(path.time, computes) / _NS,
         total(path.overhead, ~computes) / _NS,
         tuple(distances),
@@ -112,7 +112,7 @@ _NOTHING = 1e-12  # of the runtime: what rounding leaves of a path without overh
 _LEAST = 1e-12  # of the time per byte: what costs nothing at all cannot be told to be paid
 
 
-class Setting(NamedTuple):
+class PlaneSetting(NamedTuple):
     """Where a runtime is asked for."""
 
     latency: float  # s
@@ -171,8 +171,8 @@ class Runtimes:
     def __init__(self, replayer: Replayer, network: Network) -> None:
         self._replayer = replayer
         self._network = network
-        self._touches: dict[tuple[Setting, Along, bool], _Touch] = {}
-        self._heights: dict[Setting, float] = {}
+        self._touches: dict[tuple[PlaneSetting, Along, bool], _Touch] = {}
+        self._heights: dict[PlaneSetting, float] = {}
         self.latency = network.latency
         self.gap = 1 / network.bandwidth
 
@@ -181,13 +181,13 @@ class Runtimes:
         """How many settings have been replayed."""
         return len(self._heights)
 
-    def shares(self) -> Shares:
+    def shares(self) -> PlaneShares:
         """What the runtime on the network itself is made of."""
         return shares(self._replayer.path(self._network), self._network)
 
     def heights(self, points: Sequence[tuple[float, ...]]) -> list[float]:
         """Runtime at some settings, s."""
-        asked = [Setting(*point) for point in points]
+        asked = [PlaneSetting(*point) for point in points]
         new = [one for one in dict.fromkeys(asked) if one not in self._heights]
         if new:
             found = self._replayer.scenarios([moved(self._network, *one) for one in new])
@@ -209,7 +209,7 @@ class Runtimes:
         found = self._replayer.slopes(
             [moved(self._network, *point) for point in points], "right", along
         )
-        settings = [Setting(*point) for point in points]
+        settings = [PlaneSetting(*point) for point in points]
         self._heights |= {one: runtime for one, (runtime, _) in zip(settings, found, strict=True)}
         return found
 
@@ -234,7 +234,7 @@ class Runtimes:
         Of several paths as long as each other those of the one that grows most along latency or
         bytes; from the left, least.
         """
-        setting = Setting(latency, gap, slower)
+        setting = PlaneSetting(latency, gap, slower)
         key = (setting, along, from_right)
         if key not in self._touches:
             network = moved(self._network, *setting)
@@ -357,7 +357,7 @@ _MOST = 200  # steps; each ends on another piece, and pieces get longer with dis
 _FAR = 1e3  # times the runtime: there, whatever waits for a message waits for nothing else
 
 
-def reaches(curve: Curve, target: float, pieces: Pieces | None = None) -> float | None:
+def reaches(curve: LinearCurve, target: float, pieces: LinearPieces | None = None) -> float | None:
     """Return where a convex function that does not fall reaches a value: exact, by its pieces.
 
     Newton's method, which needs a finite number of steps on a function of pieces: beyond the
@@ -369,13 +369,13 @@ def reaches(curve: Curve, target: float, pieces: Pieces | None = None) -> float 
     return _beyond(curve, target, curve.tangent(start))
 
 
-def _inside(pieces: Pieces, target: float) -> float:
+def _inside(pieces: LinearPieces, target: float) -> float:
     """By the piece that goes through the value."""
     index = max(i for i, value in enumerate(pieces.values) if value <= target)
     return pieces.points[index] + (target - pieces.values[index]) / pieces.slopes[index]
 
 
-def _beyond(curve: Curve, target: float, tangent: Tangent) -> float | None:
+def _beyond(curve: LinearCurve, target: float, tangent: Tangent) -> float | None:
     """By tangents, each of which leads to the next."""
     near = SAME * target
     for _ in range(_MOST):

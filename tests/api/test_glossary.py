@@ -19,7 +19,7 @@ from popmodel.model.changes import REMEDIES
 from popmodel.model.kinds import remedy
 from popmodel.model.signature.tables import KEYS, TABLES
 from popmodel.model.symbols import SHORT, SYMBOLS
-from popmodel.shapes import Items, Named, Optional, Shape, Table
+from popmodel.shapes import Items, NamedShape, Optional, Shape, TableShape
 
 FREE = {"core.freq": "16", "openmp": "barrier", "memory.latency": "L2", "noise": "fwq"}
 
@@ -35,12 +35,12 @@ def _numbers(shape: Shape, path: str) -> Iterator[str]:
     """Paths of all numbers of a machine profile, as findings and screens write them."""
     if isinstance(shape, schema.Number):
         yield path
-    elif isinstance(shape, Table):
+    elif isinstance(shape, TableShape):
         for key, one in shape.keys.items():
             yield from _numbers(one, f"{path}.{key}" if path else key)
     elif isinstance(shape, Items):
         yield from _numbers(shape.of, f"{path}[0]")
-    elif isinstance(shape, Named) and path not in ("quality", "absent", "noise"):
+    elif isinstance(shape, NamedShape) and path not in ("quality", "absent", "noise"):
         yield from _numbers(shape.of, f"{path}.{FREE.get(path, 'L1')}")
     elif isinstance(shape, Optional):
         yield from _numbers(shape.of, path)

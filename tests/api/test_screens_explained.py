@@ -12,7 +12,7 @@ import pytest
 
 from popmodel.api.explain import explain
 from popmodel.cli import main
-from popmodel.cli.output import Target
+from popmodel.cli.output import OutputTarget
 from popmodel.errors import UsageError
 from popmodel.report.renderers.json import encodable
 from popmodel.report.views import Document
@@ -101,13 +101,13 @@ def test_every_label_can_be_explained(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     documents: list[Document] = []
-    write = Target.write
+    write = OutputTarget.write
 
-    def written(target: Target, document: Document, *rest: Any) -> None:
+    def written(target: OutputTarget, document: Document, *rest: Any) -> None:
         documents.append(document)
         write(target, document, *rest)
 
-    monkeypatch.setattr(Target, "write", written)
+    monkeypatch.setattr(OutputTarget, "write", written)
     assert main(SCREENS[name]) == 0
     screen = capsys.readouterr().out.split("\n\npopmodel 0.")[0]
     (document,) = documents

@@ -11,7 +11,7 @@ import pytest
 
 from popmodel.bench import doctor
 from popmodel.bench.doctor import (
-    Check,
+    DoctorCheck,
     check_cache,
     check_compiler,
     check_cores,
@@ -27,7 +27,7 @@ from popmodel.host import conditions as counters
 from popmodel.host import conditions as disturbance
 from popmodel.host import hardware
 from popmodel.host.conditions import Disturbance, Usage, usage
-from popmodel.host.probe import LaunchError, Way
+from popmodel.host.probe import LaunchError, LaunchWay
 from popmodel.host.toolchain import Compiler, Mpi, find_compiler
 
 GCC = Compiler(("gcc",), "gcc (GCC) 12.2.0", "-fopenmp")
@@ -44,7 +44,7 @@ def script(path: Path, text: str) -> Path:
 
 
 def test_a_compiler() -> None:
-    assert check_compiler(GCC) == Check(
+    assert check_compiler(GCC) == DoctorCheck(
         "compiler",
         "ok",
         "gcc (GCC) 12.2.0",
@@ -54,7 +54,9 @@ def test_a_compiler() -> None:
 
 def test_no_compiler() -> None:
     error = PopmodelError("no C compiler found", "install gcc")
-    assert check_compiler(error) == Check("compiler", "fail", "no C compiler found", "install gcc")
+    assert check_compiler(error) == DoctorCheck(
+        "compiler", "fail", "no C compiler found", "install gcc"
+    )
 
 
 # OpenMP
@@ -114,7 +116,7 @@ def test_openmp_that_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
         raise PopmodelError("gcc cannot build", "all is in the log")
 
     monkeypatch.setattr(doctor, "build", refuses)
-    assert check_openmp(GCC, os.environ) == Check(
+    assert check_openmp(GCC, os.environ) == DoctorCheck(
         "OpenMP", "fail", "gcc cannot build", "all is in the log"
     )
 
@@ -132,7 +134,7 @@ def test_openmp_that_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_mpi(monkeypatch: pytest.MonkeyPatch, manner: str, words: str) -> None:
-    way = Way(("/opt/bin/mpirun",), manner)  # type: ignore[arg-type]
+    way = LaunchWay(("/opt/bin/mpirun",), manner)  # type: ignore[arg-type]
     monkeypatch.setattr(doctor, "probe", lambda *_: way)
     check = check_mpi(MPI, os.environ)
     assert (check.status, check.found) == (
@@ -150,13 +152,13 @@ def test_an_mpi(monkeypatch: pytest.MonkeyPatch, manner: str, words: str) -> Non
 
 
 def test_the_mpi_of_python_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "probe", lambda *_: Way(("mpirun",), "bound"))
+    monkeypatch.setattr(doctor, "probe", lambda *_: LaunchWay(("mpirun",), "bound"))
     wheel = Mpi(GCC, (("mpirun",),), "Open MPI", "5.0.11", "0", "wheel")
     assert check_mpi(wheel, os.environ).found.startswith("Open MPI 5.0.11 (Python package), ")
 
 
 def test_an_mpi_that_does_not_start_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(*_: object) -> Way:
+    def refuses(*_: object) -> LaunchWay:
         raise LaunchError("mpirun refuses to run as root", "measure as another user")
 
     monkeypatch.setattr(doctor, "probe", refuses)
@@ -168,7 +170,7 @@ def test_an_mpi_that_does_not_start_ranks(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_no_mpi() -> None:
     check = check_mpi(PopmodelError("no MPI found", "module load"), os.environ)
-    assert check == Check("MPI", "fail", "no MPI found", "module load")
+    assert check == DoctorCheck("MPI", "fail", "no MPI found", "module load")
 
 
 # Counters
@@ -408,8 +410,8 @@ def test_a_cache_that_fails_is_told_once(tmp_path: Path, monkeypatch: pytest.Mon
     checks = examine(hardware.here(), environment=os.environ, seconds=0.05)
     assert [check.name for check in checks if check.status == "fail"] == ["cache"]
     assert [check for check in checks if check.status == "untried"] == [
-        Check("OpenMP", "untried", "not tested: it needs the cache"),
-        Check("MPI", "untried", "not tested: it needs the cache"),
+        DoctorCheck("OpenMP", "untried", "not tested: it needs the cache"),
+        DoctorCheck("MPI", "untried", "not tested: it needs the cache"),
     ]
     assert not measurable(checks)
 
@@ -424,4 +426,4 @@ def test_a_wrong_launcher_is_a_matter_of_the_command_line() -> None:
     [(("ok", "warn", "absent", "untried"), True), (("ok", "fail"), False)],
 )
 def test_whether_it_can_be_measured(statuses: tuple[doctor.Status, ...], answer: bool) -> None:
-    assert measurable([Check("x", status, "y") for status in statuses]) is answer
+    assert measurable([DoctorCheck("x", status, "y") for status in statuses]) is answer

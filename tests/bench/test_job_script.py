@@ -10,7 +10,7 @@ import pytest
 from patience import GENEROUS
 
 from popmodel.bench import job_script, plan, run_directory
-from popmodel.bench.run_directory import Measurement
+from popmodel.bench.run_directory import StoredMeasurement
 from popmodel.errors import FileError, UsageError
 from popmodel.machine.quantity import Cache, Topology
 
@@ -33,7 +33,7 @@ echo '{"schema":"popmodel/samples/1"}' >"$4"
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Measurement:
+def run(tmp_path: Path) -> StoredMeasurement:
     made = plan.make(("memory", "p2p", "threads"), "quick", NODE, ranks=8, nodes=2, seed=3)
     return run_directory.begin(tmp_path / "my cluster.samples", made, {"host": "login"})
 
@@ -48,7 +48,9 @@ def programs(tmp_path: Path) -> dict[str, Path]:
     return made
 
 
-def submit(run: Measurement, tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def submit(
+    run: StoredMeasurement, tmp_path: Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run the script as the batch system would: a copy of it elsewhere, in the user's directory."""
     srun = tmp_path / "bin" / "srun"
     srun.parent.mkdir(exist_ok=True)
@@ -68,7 +70,7 @@ def submit(run: Measurement, tmp_path: Path, **variables: str) -> subprocess.Com
 
 
 def test_the_script_says_how_to_submit_and_what_it_wants(
-    run: Measurement, programs: dict[str, Path]
+    run: StoredMeasurement, programs: dict[str, Path]
 ) -> None:
     path = job_script.write(run, programs, output="my cluster.json")
     assert path == run.folder / "job.sh"
@@ -84,7 +86,7 @@ def test_the_script_says_how_to_submit_and_what_it_wants(
 
 
 def test_it_starts_every_launch_on_its_nodes(
-    run: Measurement, programs: dict[str, Path], tmp_path: Path
+    run: StoredMeasurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
     job_script.write(run, programs, output="m.json")
     done = submit(run, tmp_path, SLURM_CPUS_ON_NODE="4")
@@ -112,7 +114,7 @@ def test_it_starts_every_launch_on_its_nodes(
 
 
 def test_a_job_that_was_cut_short_goes_on(
-    run: Measurement, programs: dict[str, Path], tmp_path: Path
+    run: StoredMeasurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
     job_script.write(run, programs, output="m.json")
     assert submit(run, tmp_path, CUT="1").returncode == 0
@@ -127,7 +129,7 @@ def test_a_job_that_was_cut_short_goes_on(
 
 
 def test_launches_that_fail_are_told_and_the_others_go_on(
-    run: Measurement, programs: dict[str, Path], tmp_path: Path
+    run: StoredMeasurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
     job_script.write(run, programs, output="m.json")
     done = submit(run, tmp_path, FAIL="1")
@@ -140,7 +142,7 @@ def test_launches_that_fail_are_told_and_the_others_go_on(
 
 
 def test_a_node_with_fewer_cores_is_refused(
-    run: Measurement, programs: dict[str, Path], tmp_path: Path
+    run: StoredMeasurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
     job_script.write(run, programs, output="m.json")
     done = submit(run, tmp_path, SLURM_CPUS_ON_NODE="2")
@@ -151,7 +153,7 @@ def test_a_node_with_fewer_cores_is_refused(
 
 
 def test_it_wants_to_be_submitted_from_its_directory(
-    run: Measurement, programs: dict[str, Path], tmp_path: Path
+    run: StoredMeasurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
     job_script.write(run, programs, output="m.json")
     done = submit(run, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
@@ -160,14 +162,14 @@ def test_it_wants_to_be_submitted_from_its_directory(
 
 
 def test_options_of_srun_are_passed_on(
-    run: Measurement, programs: dict[str, Path], tmp_path: Path
+    run: StoredMeasurement, programs: dict[str, Path], tmp_path: Path
 ) -> None:
     job_script.write(run, programs, output="m.json", launcher="srun --mpi=pmix")
     assert submit(run, tmp_path).returncode == 0
     assert "--mpi=pmix --nodes=1" in (tmp_path / "srun.log").read_text()
 
 
-def test_another_launcher_is_refused(run: Measurement, programs: dict[str, Path]) -> None:
+def test_another_launcher_is_refused(run: StoredMeasurement, programs: dict[str, Path]) -> None:
     with pytest.raises(UsageError) as error:
         job_script.write(run, programs, output="m.json", launcher="mpirun -n 2")
     assert error.value.message == ("--launcher mpirun -n 2: must be srun for a Slurm script")
@@ -176,7 +178,7 @@ def test_another_launcher_is_refused(run: Measurement, programs: dict[str, Path]
 
 @pytest.mark.parametrize("name", ["a\nb", "a\x1bb", "a\u202eb"])
 def test_names_that_could_end_a_comment_are_refused(
-    tmp_path: Path, run: Measurement, programs: dict[str, Path], name: str
+    tmp_path: Path, run: StoredMeasurement, programs: dict[str, Path], name: str
 ) -> None:
     with pytest.raises(UsageError, match="the name of the profile contains an invisible character"):
         job_script.write(run, programs, output=f"{name}.json")
@@ -189,7 +191,7 @@ def test_names_that_could_end_a_comment_are_refused(
 
 
 def test_a_directory_that_cannot_be_written_is_named(
-    run: Measurement, programs: dict[str, Path]
+    run: StoredMeasurement, programs: dict[str, Path]
 ) -> None:
     (run.folder / "popmodel-node").mkdir()
     (run.folder / "popmodel-node" / "built-node").mkdir()

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from popmodel.bench import plan
-from popmodel.bench.jobs import PART_OF, Job
-from popmodel.bench.plan import Plan
+from popmodel.bench.jobs import PART_OF, BenchJob
+from popmodel.bench.plan import BenchPlan
 from popmodel.errors import UsageError
 from popmodel.machine.parameter import NODE_PARTS, PARTS
 from popmodel.machine.quantity import Cache, Topology
-from popmodel.shapes import Table
+from popmodel.shapes import TableShape
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -36,17 +36,17 @@ LARGE = Topology(
 )
 
 
-def make(topology: Topology = SMALL, mode: str = "quick", **more: object) -> Plan:
+def make(topology: Topology = SMALL, mode: str = "quick", **more: object) -> BenchPlan:
     settings: dict[str, object] = {"ranks": topology.cores_per_node, "seed": 1, **more}
     parts = settings.pop("parts", PARTS)
     return plan.make(parts, mode, topology, **settings)  # type: ignore[arg-type]
 
 
-def jobs(made: Plan, name: str) -> set[Job]:
+def jobs(made: BenchPlan, name: str) -> set[BenchJob]:
     return {job for launch in made.launches for job in launch.jobs if job.name == name}
 
 
-def values(made: Plan, name: str, key: str) -> list[object]:
+def values(made: BenchPlan, name: str, key: str) -> list[object]:
     return sorted({job.get(key, 0) for job in jobs(made, name)}, key=str)
 
 
@@ -171,7 +171,7 @@ def test_full_thread_support_is_compared_with_less_in_the_same_placement(
     topology: Topology, ranks: int, nodes: int, parts: tuple[str, ...]
 ) -> None:
     made = make(topology, ranks=ranks, nodes=nodes, parts=parts)
-    by_start: dict[tuple[object, ...], list[set[Job]]] = {}
+    by_start: dict[tuple[object, ...], list[set[BenchJob]]] = {}
     for launch in made.launches:
         start = launch.ranks, launch.nodes, launch.threads, launch.thread_level
         by_start.setdefault(start, []).append(set(launch.jobs))
@@ -230,7 +230,9 @@ def test_two_threads_on_a_core_are_measured_where_there_are_two() -> None:
 
 def test_a_plan_survives_json() -> None:
     made = make(LARGE, ranks=96, nodes=2, mode="full")
-    assert plan.from_dict(Table(plan.KEYS).read(json.loads(json.dumps(made.to_dict())))) == made
+    assert (
+        plan.from_dict(TableShape(plan.KEYS).read(json.loads(json.dumps(made.to_dict())))) == made
+    )
 
 
 def test_parts_are_read_and_misspelt_ones_refused() -> None:

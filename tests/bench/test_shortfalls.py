@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 
 from popmodel.bench.collect import shortfalls
-from popmodel.bench.jobs import Job, job
-from popmodel.bench.plan import Limits, Plan, PlannedLaunch
-from popmodel.bench.samples import Launch, Result
+from popmodel.bench.jobs import BenchJob, job
+from popmodel.bench.plan import BenchPlan, PlanLimits, PlannedLaunch
+from popmodel.bench.samples import Launch, SampleResult
 
 JOBS = tuple(job("ping_pong", bytes=size, tier="node") for size in (0, 8, 64))
-LIMITS = Limits(budget=0.01, least=5, most=10, precision=0.1)
+LIMITS = PlanLimits(budget=0.01, least=5, most=10, precision=0.1)
 
 
-def plan(launches: int = 2, nodes: int = 1) -> Plan:
+def plan(launches: int = 2, nodes: int = 1) -> BenchPlan:
     planned = tuple(
         PlannedLaunch(number, "mpi", 4, nodes, 1, None, LIMITS, JOBS)
         for number in range(1, launches + 1)
     )
-    return Plan("quick", ("p2p",), 4, nodes, 7, planned, {})
+    return BenchPlan("quick", ("p2p",), 4, nodes, 7, planned, {})
 
 
 def launch(
     number: int,
-    jobs: Sequence[Job] = JOBS,
+    jobs: Sequence[BenchJob] = JOBS,
     end: str | None = "complete",
     places: Sequence[tuple[str, str | None]] = (("a", "0"), ("a", "1")),
 ) -> Launch:
@@ -35,7 +35,7 @@ def launch(
         {"rank": rank, "host": host, "cpus": cpus} for rank, (host, cpus) in enumerate(places)
     ]
     header = {"program": "mpi", "launch": number, "ranks_at": ranks}
-    results = tuple(Result(one.name, dict(one.params), np.ones(1)) for one in jobs)
+    results = tuple(SampleResult(one.name, dict(one.params), np.ones(1)) for one in jobs)
     return Launch(f"launch-{number:03d}.jsonl", header, results, end)
 
 

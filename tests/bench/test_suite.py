@@ -20,13 +20,13 @@ from patience import GENEROUS, as_nobody, clock_that_leaps, is_alive, signal_onc
 from popmodel import folder_lock
 from popmodel.bench import run_directory, suite
 from popmodel.bench.jobs import job
-from popmodel.bench.plan import Limits, Plan, PlannedLaunch
-from popmodel.bench.run_directory import Files, Measurement
+from popmodel.bench.plan import BenchPlan, PlanLimits, PlannedLaunch
+from popmodel.bench.run_directory import Files, StoredMeasurement
 from popmodel.errors import FileError
 from popmodel.host import launch as launch_module
 from popmodel.host.launch import LaunchError
 
-LIMITS = Limits(budget=0.01, least=5, most=10, precision=0.1)
+LIMITS = PlanLimits(budget=0.01, least=5, most=10, precision=0.1)
 JOBS = tuple(job("ping_pong", bytes=size, tier="node") for size in (0, 8, 64, 512))
 MADE_WITH = {"host": "here", "compiler": "cc 1"}
 
@@ -59,12 +59,12 @@ def launch(number: int, program: str = "node", level: str | None = None) -> Plan
     return PlannedLaunch(number, program, 1, 1, 1, level, LIMITS, JOBS)
 
 
-def plan(*launches: PlannedLaunch) -> Plan:
-    return Plan("quick", ("p2p",), 2, 1, 7, launches or (launch(1), launch(2), launch(3)), {})
+def plan(*launches: PlannedLaunch) -> BenchPlan:
+    return BenchPlan("quick", ("p2p",), 2, 1, 7, launches or (launch(1), launch(2), launch(3)), {})
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Measurement:
+def run(tmp_path: Path) -> StoredMeasurement:
     return run_directory.begin(tmp_path / "m.samples", plan(), MADE_WITH)
 
 
@@ -88,7 +88,7 @@ def hanging(program: Path) -> list[str]:
     return words_in(Path(f"{program}.hangs"))
 
 
-def measured(run: Measurement) -> dict[str, list[int]]:
+def measured(run: StoredMeasurement) -> dict[str, list[int]]:
     """Sizes that each samples file holds, in order."""
     return {
         path.name: [int(one.get("bytes")) for one in run_directory.done_in(path)[0]]
@@ -96,7 +96,7 @@ def measured(run: Measurement) -> dict[str, list[int]]:
     }
 
 
-def test_every_launch_writes_its_samples(run: Measurement, program: Path) -> None:
+def test_every_launch_writes_its_samples(run: StoredMeasurement, program: Path) -> None:
     seen: list[suite.Progress] = []
     assert suite.measure(run, begin(program), seen.append) == []
     assert measured(run) == {f"launch-00{n}.jsonl": [0, 8, 64, 512] for n in (1, 2, 3)}
@@ -124,7 +124,7 @@ def test_threads_of_a_node_are_bound_unless_the_user_bound_them() -> None:
     assert suite.binding("mpi", {}) == {}
 
 
-def test_what_is_done_is_not_done_again(run: Measurement, program: Path) -> None:
+def test_what_is_done_is_not_done_again(run: StoredMeasurement, program: Path) -> None:
     (run.folder / "launch-001.jsonl").write_text(
         '{"schema":"popmodel/samples/1"}\n'
         '{"job":"ping_pong","params":{"bytes":64,"tier":"node"},"seconds":[1]}\n'
@@ -145,7 +145,7 @@ def test_what_is_done_is_not_done_again(run: Measurement, program: Path) -> None
 
 
 def test_a_rank_that_dies_costs_its_job(
-    run: Measurement, program: Path, monkeypatch: pytest.MonkeyPatch
+    run: StoredMeasurement, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIE", "64")
     (failure,) = suite.measure(run, begin(program))
@@ -161,7 +161,7 @@ def test_a_rank_that_dies_costs_its_job(
 
 
 def test_a_job_that_hangs_is_ended_and_left_out(
-    run: Measurement, program: Path, monkeypatch: pytest.MonkeyPatch
+    run: StoredMeasurement, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HANG", "0")
     monkeypatch.setattr(launch_module, "time", clock_that_leaps(lambda: hanging(program)))
@@ -172,7 +172,7 @@ def test_a_job_that_hangs_is_ended_and_left_out(
 
 
 def test_a_program_that_does_not_begin_is_not_tried_again(
-    run: Measurement, program: Path, monkeypatch: pytest.MonkeyPatch
+    run: StoredMeasurement, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DUMB", "1")
     (failure,) = suite.measure(run, begin(program))
@@ -192,7 +192,7 @@ def test_a_dead_program_does_not_stop_the_other(tmp_path: Path, program: Path) -
 
 
 def test_a_full_disk_ends_the_measurement(
-    run: Measurement, program: Path, monkeypatch: pytest.MonkeyPatch
+    run: StoredMeasurement, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIE", "64")
     usage = type("usage", (), {"free": 4096})
@@ -202,7 +202,7 @@ def test_a_full_disk_ends_the_measurement(
     assert measured(run) == {"launch-001.jsonl": [0, 8]}
 
 
-def test_jobs_that_cannot_be_written_say_so(run: Measurement, program: Path) -> None:
+def test_jobs_that_cannot_be_written_say_so(run: StoredMeasurement, program: Path) -> None:
     (run.folder / "launch-001.jobs").mkdir()
     with pytest.raises(FileError) as error:
         suite.measure(run, begin(program))
@@ -211,7 +211,7 @@ def test_jobs_that_cannot_be_written_say_so(run: Measurement, program: Path) -> 
 
 
 def test_an_interrupt_keeps_what_is_measured_and_leaves_no_process(
-    run: Measurement, program: Path, monkeypatch: pytest.MonkeyPatch
+    run: StoredMeasurement, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HANG", "64")
     it_hangs = signal_once(lambda: hanging(program), signal.SIGINT)
@@ -222,7 +222,7 @@ def test_an_interrupt_keeps_what_is_measured_and_leaves_no_process(
     assert measured(run) == {"launch-001.jsonl": [0, 8]}
 
 
-def test_progress_counts_what_was_done_before_and_what_is_given_up(run: Measurement) -> None:
+def test_progress_counts_what_was_done_before_and_what_is_given_up(run: StoredMeasurement) -> None:
     (run.folder / "launch-001.jsonl").write_text('{"end":"complete"}\n')
     seen: list[suite.Progress] = []
 
@@ -248,7 +248,7 @@ def test_progress_counts_what_was_done_before_and_what_is_given_up(run: Measurem
 # -- the run directory
 
 
-def test_a_run_is_found_again(run: Measurement) -> None:
+def test_a_run_is_found_again(run: StoredMeasurement) -> None:
     assert run_directory.find(run.folder) == run
     done = run_directory.complete(run)
     assert done.is_completed
@@ -256,7 +256,7 @@ def test_a_run_is_found_again(run: Measurement) -> None:
     assert run_directory.find(run.folder.parent) is None
 
 
-def test_beginning_removes_samples_of_before_and_nothing_else(run: Measurement) -> None:
+def test_beginning_removes_samples_of_before_and_nothing_else(run: StoredMeasurement) -> None:
     for name in ("launch-001.jsonl", "launch-001-2.jsonl", "launch-012.log", "launch-001.jobs"):
         (run.folder / name).write_text("")
     (run.folder / "notes.txt").write_text("mine")
@@ -303,7 +303,9 @@ def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
         ('{"schema": "popmodel/plan/1"}', "made_with is missing"),
     ],
 )
-def test_a_plan_of_another_version_is_refused(run: Measurement, text: str, words: str) -> None:
+def test_a_plan_of_another_version_is_refused(
+    run: StoredMeasurement, text: str, words: str
+) -> None:
     (run.folder / "plan.json").write_text(text)
     with pytest.raises(FileError) as error:
         run_directory.find(run.folder)
@@ -313,7 +315,7 @@ def test_a_plan_of_another_version_is_refused(run: Measurement, text: str, words
     )
 
 
-def test_a_damaged_plan_is_named_with_its_line(run: Measurement) -> None:
+def test_a_damaged_plan_is_named_with_its_line(run: StoredMeasurement) -> None:
     (run.folder / "plan.json").write_text('{\n"schema" 1}')
     with pytest.raises(FileError, match=r"plan\.json:2: is not JSON") as error:
         run_directory.find(run.folder)
@@ -322,7 +324,7 @@ def test_a_damaged_plan_is_named_with_its_line(run: Measurement) -> None:
     )
 
 
-def test_runs_of_other_settings_or_tools_differ(run: Measurement) -> None:
+def test_runs_of_other_settings_or_tools_differ(run: StoredMeasurement) -> None:
     made = run.plan
     assert run_directory.difference(run, replace(made, seed=8), MADE_WITH) is None
     for other, with_, words in (

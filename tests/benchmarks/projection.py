@@ -23,8 +23,8 @@ from benchmarks.scaling import Case, made, names  # noqa: E402
 from truth import FAMILIES, truth  # noqa: E402
 
 import popmodel  # noqa: E402
-from popmodel.projection.project import Row, project  # noqa: E402
-from popmodel.runs.measurement import Measurement  # noqa: E402
+from popmodel.projection.project import ProjectedRow, project  # noqa: E402
+from popmodel.runs.measurement import MeasuredRow  # noqa: E402
 
 SEEDS = range(20)
 FARTHER = (2, 4)
@@ -73,7 +73,7 @@ def compared(case: Case) -> tuple[list[Compared], dict[str, float]]:
     ], dict(found.projection.baselines[0][2])
 
 
-def drawn(family: str) -> Iterator[tuple[int, Row, float]]:
+def drawn(family: str) -> Iterator[tuple[int, ProjectedRow, float]]:
     """By seed and size of the series of a family: how far out, the projected row, what it is."""
     for seed in SEEDS:
         one = truth(family, seed=seed)
@@ -94,8 +94,8 @@ def drawn(family: str) -> Iterator[tuple[int, Row, float]]:
                     yield farther, row, there.metrics["hybrid-additive"]["parallel_efficiency"]
 
 
-def _measurement(run, processes: int, threads: int) -> Measurement:  # type: ignore[no-untyped-def]
-    return Measurement("truth", processes, threads, run.runtime, run.metrics)
+def _measurement(run, processes: int, threads: int) -> MeasuredRow:  # type: ignore[no-untyped-def]
+    return MeasuredRow("truth", processes, threads, run.runtime, run.metrics)
 
 
 def main(wanted: list[str]) -> int:

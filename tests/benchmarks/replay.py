@@ -24,7 +24,7 @@ import numpy as np
 from popmodel.network.network import PRESETS
 from popmodel.network.topology import FatTree
 from popmodel.simulator import Program, replay
-from popmodel.simulator.program import Messages, Op, ProgramBuilder
+from popmodel.simulator.program import Op, ProgramBuilder, ProgramMessages
 from popmodel.simulator.replayer import Replayer
 
 PROCESSES, STEPS, ROUNDS = 64, 4000, 5
@@ -86,7 +86,7 @@ def large(processes: int = 1000, steps: int = 1250) -> Program:
         kind=np.tile(np.array(kinds, np.uint8), number // 8),
         target=target,
         burst=burst.ravel(),
-        messages=Messages(
+        messages=ProgramMessages(
             sender,
             receiver.astype(np.int32),
             size.astype(np.int64),

@@ -25,7 +25,7 @@ from popmodel.host.toolchain import find_mpi
 from popmodel.tracer.environment import Settings, variables
 from popmodel.tracer.library import find_or_build
 from popmodel.tracer.merge import merge
-from popmodel.tracer.summary import USUAL, Costs, held_up, measured_by
+from popmodel.tracer.summary import USUAL, TracingCosts, held_up, measured_by
 
 ROUNDS = 5
 PAIRS = 9
@@ -62,7 +62,7 @@ def paired(command: list[str]) -> None:
     assert library.cost is not None, library.without_cost
     environment = {"OMP_NUM_THREADS": "1", **os.environ, **ROOT}
     times: list[tuple[float, float]] = []
-    costs: list[Costs] = []
+    costs: list[TracingCosts] = []
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         for number in range(PAIRS):
             raw = Path(folder) / f"raw{number}"

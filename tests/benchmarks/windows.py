@@ -27,7 +27,7 @@ from popmodel.report.html.timeline import section  # noqa: E402
 from popmodel.timeline import timeline  # noqa: E402
 from popmodel.trace import Trace, read  # noqa: E402
 from popmodel.trace.focus import focused  # noqa: E402
-from popmodel.trace.part import Part  # noqa: E402
+from popmodel.trace.part import TracePart  # noqa: E402
 
 SHARED = Path(os.environ.get("POPMODEL_SHARED", ROOT.parent / "shared" / "traces"))
 SHARES = (0.02, 0.1, 0.3)
@@ -51,7 +51,7 @@ def errors(trace: Trace, share: float, told: Window, edges: int) -> list[float]:
     for number in range(WINDOWS):
         first = int(np.random.default_rng(number).integers(0, edges - steps + 1))
         window = told.at(first, first + steps)
-        run = analyse(trace, part=Part(begin=window.begin, end=window.end)).observables
+        run = analyse(trace, part=TracePart(begin=window.begin, end=window.end)).observables
         estimate = window.metrics("mpi").get("transfer_efficiency")
         if (
             estimate is not None

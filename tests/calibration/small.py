@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from model.demo import flat
 
-from popmodel.calibration.fit import Fit, fit, noise_of, relevant
+from popmodel.calibration.fit import CalibrationFit, fit, noise_of, relevant
 from popmodel.calibration.problem import Chosen, Problem, problem
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machine.profile import Profile
@@ -19,7 +19,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
 from popmodel.prediction.prediction import MAIN_FAMILY
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 MACHINE = flat()
 SPLITS = ((1, 1), (4, 1), (2, 4), (8, 1), (1, 8), (16, 2))
@@ -71,7 +71,7 @@ def runs(
     noise: float = NOISE,
     metrics: bool = False,
     profile: Profile = MACHINE,
-) -> list[Measurement]:
+) -> list[MeasuredRow]:
     """Predictions that stand for runs.
 
     With noise where there is a generator; ``errors`` are scores, of laws and of terms, that the
@@ -97,7 +97,7 @@ def runs(
         values = load_families()[MAIN_FAMILY].evaluate_samples(made.aggregates, made.absent).values
         factor = 1.0 if rng is None else float(np.exp(noise * rng.standard_normal()))
         found.append(
-            Measurement(
+            MeasuredRow(
                 f"run-{number}.prv",
                 *split,
                 nominal(made.runtime) * factor,
@@ -110,13 +110,15 @@ def runs(
 
 
 def ready(
-    signature: Signature, given: Sequence[Measurement], profile: Profile = MACHINE
+    signature: Signature, given: Sequence[MeasuredRow], profile: Profile = MACHINE
 ) -> Problem:
     """Runs beside the model, ready for a fit."""
     first = problem(signature, profile, given, {})
     return relevant(first, noise_of(first))
 
 
-def fitted(signature: Signature, given: Sequence[Measurement], profile: Profile = MACHINE) -> Fit:
+def fitted(
+    signature: Signature, given: Sequence[MeasuredRow], profile: Profile = MACHINE
+) -> CalibrationFit:
     one = ready(signature, given, profile)
     return fit(one, noise_of(one))

@@ -16,20 +16,20 @@ import pytest
 from calibration.small import MACHINE, program, runs
 
 import popmodel
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 SPLITS = ((1, 1), (4, 1), (2, 4), (8, 1), (1, 8), (16, 1))
 ASKED = (32, 2)
 N = 1e6
 
 
-def measured(seed: int = 0, noise: float = 0.02, repeats: int = 1) -> list[Measurement]:
+def measured(seed: int = 0, noise: float = 0.02, repeats: int = 1) -> list[MeasuredRow]:
     rng = np.random.default_rng(seed)
     made = runs(program(), {}, SPLITS * repeats, rng, {"law.loops": 0.5}, noise)
     return [replace(run, parameters={"N": N}) for run in made]
 
 
-def slower(made: Sequence[Measurement], number: int, factor: float) -> list[Measurement]:
+def slower(made: Sequence[MeasuredRow], number: int, factor: float) -> list[MeasuredRow]:
     some = list(made)
     some[number] = replace(some[number], runtime=some[number].runtime * factor)
     return some
@@ -38,7 +38,7 @@ def slower(made: Sequence[Measurement], number: int, factor: float) -> list[Meas
 class Answer:
     """What is said with some runs."""
 
-    def __init__(self, made: Sequence[Measurement], folder: Path) -> None:
+    def __init__(self, made: Sequence[MeasuredRow], folder: Path) -> None:
         rows = [
             f"{run.processes},{run.threads},{N:g},{run.runtime:.9g},{run.waited or 0:g}"
             for run in made

@@ -11,22 +11,22 @@ from calibration.small import CONSTANTS, SPLITS, drawn, fitted, program, runs
 from scipy import stats
 
 from popmodel.calibration.cross_validation import left_out, sizes_left_out
-from popmodel.calibration.fit import Fit, linear, log_runtimes, solved
-from popmodel.runs.measurement import Measurement
+from popmodel.calibration.fit import CalibrationFit, linear, log_runtimes, solved
+from popmodel.runs.measurement import MeasuredRow
 
 
-def given_runs(seed: int = 3) -> list[Measurement]:
+def given_runs(seed: int = 3) -> list[MeasuredRow]:
     rng = np.random.default_rng(seed)
     law = {"law.loops": 0.5, "law.loops of 2 x 4": 1.0}
     return runs(program(), drawn(rng, program()), rng=rng, errors=law, metrics=True)
 
 
 @pytest.fixture(scope="module")
-def found() -> Fit:
+def found() -> CalibrationFit:
     return fitted(program(), given_runs())
 
 
-def test_every_configuration_is_foretold_once(found: Fit) -> None:
+def test_every_configuration_is_foretold_once(found: CalibrationFit) -> None:
     results = left_out(found)
     assert [one.configuration for one in results] == list(range(len(SPLITS)))
     measured = [run.runtime for run in found.problem.runs]
@@ -36,7 +36,7 @@ def test_every_configuration_is_foretold_once(found: Fit) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(SPLITS)))
-def test_it_is_what_a_fit_without_its_runs_says(found: Fit, number: int) -> None:
+def test_it_is_what_a_fit_without_its_runs_says(found: CalibrationFit, number: int) -> None:
     problem = found.problem
     asked = problem.configurations[number]
     there = replace(
@@ -55,7 +55,7 @@ def test_it_is_what_a_fit_without_its_runs_says(found: Fit, number: int) -> None
     assert said.deviation == pytest.approx(deviation, rel=0.1)
 
 
-def test_in_a_linear_model_it_is_exactly_that(found: Fit) -> None:
+def test_in_a_linear_model_it_is_exactly_that(found: CalibrationFit) -> None:
     at, means, problem = found.linear, found.means, found.problem
     said = left_out(found)
     runtimes, slopes = found.runtimes
@@ -70,7 +70,7 @@ def test_in_a_linear_model_it_is_exactly_that(found: Fit) -> None:
         assert one.deviation == pytest.approx(math.sqrt(variance))
 
 
-def test_density_is_that_of_the_normal_distribution(found: Fit) -> None:
+def test_density_is_that_of_the_normal_distribution(found: CalibrationFit) -> None:
     at, means, problem = found.linear, found.means, found.problem
     for one, configuration in zip(left_out(found), problem.configurations, strict=True):
         mine = np.isin(at.run, configuration.runs)
@@ -83,7 +83,7 @@ def test_density_is_that_of_the_normal_distribution(found: Fit) -> None:
         assert one.density == pytest.approx(density + constant)
 
 
-def test_another_prior_is_one_in_which_less_is_known(found: Fit) -> None:
+def test_another_prior_is_one_in_which_less_is_known(found: CalibrationFit) -> None:
     wide = left_out(found, found.problem.prior * 3)
     for one, other in zip(left_out(found), wide, strict=True):
         assert other.deviation > one.deviation
@@ -99,7 +99,7 @@ def test_repeats_of_a_configuration_are_left_out_together() -> None:
     assert len(said[0].errors) == 2
 
 
-def test_a_fit_to_all_is_nearer_than_what_is_foretold(found: Fit) -> None:
+def test_a_fit_to_all_is_nearer_than_what_is_foretold(found: CalibrationFit) -> None:
     runtimes, _ = found.runtimes
     inside = [
         abs(math.log(run.runtime / one))
@@ -110,7 +110,7 @@ def test_a_fit_to_all_is_nearer_than_what_is_foretold(found: Fit) -> None:
     assert linear(found.problem, found.means, found.noise).gap == pytest.approx(found.linear.gap)
 
 
-def of_two_sizes(exponent: float) -> Fit:
+def of_two_sizes(exponent: float) -> CalibrationFit:
     """Runs of two sizes, whose times grow as a power of N that the signature takes for 1."""
     signature = program()
     made = []
@@ -121,7 +121,7 @@ def of_two_sizes(exponent: float) -> Fit:
     return fitted(signature, made)
 
 
-def test_runs_of_one_size_leave_no_size_out(found: Fit) -> None:
+def test_runs_of_one_size_leave_no_size_out(found: CalibrationFit) -> None:
     assert sizes_left_out(found) == []
 
 

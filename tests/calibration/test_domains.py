@@ -15,7 +15,7 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model import signatures
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import END, score_bounds, spread
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 BOUNDED = """
 schema = "popmodel/signature/1"
@@ -46,7 +46,7 @@ def signature(
     return signatures.from_text(text)
 
 
-def measured(cv: Mapping[int, float], size: int) -> list[Measurement]:
+def measured(cv: Mapping[int, float], size: int) -> list[MeasuredRow]:
     """Runs whose imbalance is as said of each number of processes, and their messages."""
     found = []
     for split in SPLITS:

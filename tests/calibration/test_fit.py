@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from truth.judged import binomial
 
-from popmodel.calibration.fit import Fit, Linear, evidence, fit, linear, noise_of, solved
+from popmodel.calibration.fit import CalibrationFit, Linear, evidence, fit, linear, noise_of, solved
 from popmodel.calibration.problem import OWN
 from popmodel.machine.quantity import END
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 DRAWS = 30
 
@@ -30,7 +30,7 @@ def scores_of(constants: dict[str, float]) -> dict[str, float]:
     }
 
 
-def standard(found: Fit, true: dict[str, float]) -> list[float]:
+def standard(found: CalibrationFit, true: dict[str, float]) -> list[float]:
     """By how many of its deviations each score is off."""
     deviations = np.sqrt(np.diag(found.covariance))
     numbers = {name: number for number, name in enumerate(found.problem.names)}
@@ -78,13 +78,13 @@ def test_without_errors_of_laws_constants_come_back_closer_than_laws_allow() -> 
     assert np.std(off) < 0.8
 
 
-def given_fit(seed: int = 1, metrics: bool = True) -> Fit:
+def given_fit(seed: int = 1, metrics: bool = True) -> CalibrationFit:
     rng = np.random.default_rng(seed)
     made = runs(program(), drawn(rng, program()), rng=rng, errors=errors(rng), metrics=metrics)
     return fitted(program(), made)
 
 
-def misfit(found: Fit, scores: np.ndarray) -> np.ndarray:
+def misfit(found: CalibrationFit, scores: np.ndarray) -> np.ndarray:
     """Standardised differences of the runs, and of the scores from what was known before."""
     at = linear(found.problem, scores, found.noise)
     # in the deviations of the fit: what is modelled changes them a little
@@ -220,7 +220,7 @@ def test_names_on_which_no_run_depends_are_not_looked_at() -> None:
     assert "constants.rate" in problem.names
 
 
-def repeated(*runtimes: float) -> list[Measurement]:
+def repeated(*runtimes: float) -> list[MeasuredRow]:
     (one,) = runs(program(), {}, ((4, 1),))
     return [replace(one, runtime=runtime) for runtime in runtimes]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from calibration.small import BODY, drawn, fitted, program, runs
 
-from popmodel.calibration.fit import Fit, linear, log_runtimes, solved
+from popmodel.calibration.fit import CalibrationFit, linear, log_runtimes, solved
 from popmodel.calibration.next_run import NextRun, next_runs
 from popmodel.calibration.problem import Configuration
 from popmodel.model.laws import LOOPS
@@ -19,19 +19,19 @@ SPLITS = ((1, 1), (1, 4), (4, 1))
 TARGET = (16, 2)
 
 
-def found(signature: Signature | None = None) -> Fit:
+def found(signature: Signature | None = None) -> CalibrationFit:
     rng = np.random.default_rng(0)
     one = signature or program(factor=4.0)
     return fitted(one, runs(one, drawn(rng, one), SPLITS, rng))
 
 
 @pytest.fixture(scope="module")
-def given_fit() -> Fit:
+def given_fit() -> CalibrationFit:
     return found()
 
 
 @pytest.fixture(scope="module")
-def proposed(given_fit: Fit) -> tuple[NextRun, ...]:
+def proposed(given_fit: CalibrationFit) -> tuple[NextRun, ...]:
     return next_runs(given_fit, [TARGET], {})
 
 
@@ -55,7 +55,9 @@ def test_what_the_program_does_not_allow_is_not_proposed() -> None:
     assert all(one.processes <= 4 for one in proposed)
 
 
-def test_it_costs_its_cores_for_its_runtime(given_fit: Fit, proposed: tuple[NextRun, ...]) -> None:
+def test_it_costs_its_cores_for_its_runtime(
+    given_fit: CalibrationFit, proposed: tuple[NextRun, ...]
+) -> None:
     study = given_fit.problem.configurations[0].study
     for one in proposed:
         at = Configuration(study, study.admit(one.processes, one.threads), ())
@@ -73,7 +75,7 @@ def test_they_are_in_the_order_of_what_they_bring(proposed: tuple[NextRun, ...])
 
 
 def test_an_answer_becomes_as_much_narrower_as_was_said(
-    given_fit: Fit, proposed: tuple[NextRun, ...]
+    given_fit: CalibrationFit, proposed: tuple[NextRun, ...]
 ) -> None:
     problem, study = given_fit.problem, given_fit.problem.configurations[0].study
     asked = Configuration(study, study.admit(*TARGET), ())
@@ -103,17 +105,17 @@ def test_an_answer_becomes_as_much_narrower_as_was_said(
     assert [one.narrows for one in proposed] == pytest.approx(refitted, abs=0.02)
 
 
-def test_without_a_possible_target_nothing_is_proposed(given_fit: Fit) -> None:
+def test_without_a_possible_target_nothing_is_proposed(given_fit: CalibrationFit) -> None:
     assert next_runs(given_fit, [(10**6, 1)], {}) == ()
     assert next_runs(given_fit, [], {}) == ()
 
 
-def test_where_all_is_known_nothing_is_proposed(given_fit: Fit) -> None:
+def test_where_all_is_known_nothing_is_proposed(given_fit: CalibrationFit) -> None:
     known = replace(given_fit, covariance=np.zeros_like(given_fit.covariance))
     assert next_runs(known, [TARGET], {}) == ()
 
 
-def test_parameters_of_the_target_are_proposed_too(given_fit: Fit) -> None:
+def test_parameters_of_the_target_are_proposed_too(given_fit: CalibrationFit) -> None:
     proposed = next_runs(given_fit, [TARGET], {"N": 4e6})
     assert proposed
     assert {one.parameters["N"] for one in proposed} <= {1e6, 4e6}

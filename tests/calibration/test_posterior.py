@@ -17,10 +17,10 @@ from popmodel.model.laws import LOOPS
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate, drawn_only, estimate, nominal, spread
 from popmodel.prediction.predict import predict
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 
-def made(seed: int = 2) -> list[Measurement]:
+def made(seed: int = 2) -> list[MeasuredRow]:
     rng = np.random.default_rng(seed)
     names = ("law.loops", *(f"law.loops of {p} x {t}" for p, t in SPLITS))
     law = {name: float(rng.standard_normal()) for name in names}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from popmodel.calibration.posterior import Learnt, Value
+from popmodel.calibration.posterior import Learnt, PosteriorValue
 from popmodel.calibration.signature_text import text_of
 from popmodel.machine.profile import Profile, load
 from popmodel.machine.quantity import Quantity
@@ -98,7 +98,7 @@ def calibrated(seed: int, digest: str = "") -> tuple[signatures.Signature, tuple
         table, _, key = name.partition(".")
         of_program = table in ("constants", "imbalance")
         one = getattr(after, table)[key].value if of_program else 1.0
-        value = Value(one, one, one)
+        value = PosteriorValue(one, one, one)
         return Learnt(name, name, "program" if of_program else "law", "", value, value)
 
     return after, tuple(map(learnt, NAMES))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from calibration.small import drawn, fitted, program, runs
 
-from popmodel.calibration.fit import Fit
+from popmodel.calibration.fit import CalibrationFit
 from popmodel.calibration.term_selection import Term, with_terms
 from popmodel.machine.quantity import END
 
@@ -26,7 +26,7 @@ collective = { op = "allreduce", bytes = 8 }
 LARGE = SMALL.replace("bytes = 8", "bytes = 4e3")
 """A collective that the signature does not have, of a size that a prior expects."""
 
-Offered = tuple[Fit, tuple[Term, ...]]
+Offered = tuple[CalibrationFit, tuple[Term, ...]]
 
 
 def offered(seed: int, body: str) -> Offered:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.bench import measurement
-from popmodel.bench.measurement import Request
+from popmodel.bench.measurement import MeasurementRequest
 from popmodel.host.toolchain import Compiler, Mpi, ToolchainError
 
 Answer = tuple[int, str, str]
@@ -48,7 +48,7 @@ def test_a_job_script_is_written_and_not_submitted(popmodel: Call, machine: Path
 def test_a_script_with_the_mpi_of_a_python_package_is_doubted(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    using = measurement.tools(Request("quick", ("p2p",)), 4)
+    using = measurement.tools(MeasurementRequest("quick", ("p2p",)), 4)
     mpi = Mpi(using.compiler, (), "Open MPI", "5.0.11", "abc", "wheel")
     monkeypatch.setattr(
         measurement,
@@ -70,14 +70,14 @@ def test_an_mpi_that_is_missing_is_not_needed_by_all_parts(monkeypatch: pytest.M
     monkeypatch.setattr(measurement, "find_compiler", lambda mpi: Compiler(("cc",), str(mpi), ""))
     monkeypatch.setattr(measurement, "build", lambda program, _: Path(program))
     with pytest.raises(ToolchainError) as error:
-        measurement.tools(Request("quick", ("core", "p2p")), 4)
+        measurement.tools(MeasurementRequest("quick", ("core", "p2p")), 4)
     assert error.value.message == "no MPI found"
     assert error.value.hint == (
         "install one; without MPI: popmodel bench --only core,memory,loops,openmp,noise"
     )
     for request, cores in (
-        (Request("quick", ("core",)), 4),
-        (Request("quick", ("core", "p2p")), 1),
+        (MeasurementRequest("quick", ("core",)), 4),
+        (MeasurementRequest("quick", ("core", "p2p")), 1),
     ):
         assert measurement.tools(request, cores).programs == {"node": Path("node")}
 
@@ -92,7 +92,7 @@ def test_without_a_compiler_no_part_is_offered_instead(monkeypatch: pytest.Monke
     monkeypatch.setattr(measurement, "find_mpi", no_mpi)
     monkeypatch.setattr(measurement, "find_compiler", no_compiler)
     with pytest.raises(ToolchainError) as error:
-        measurement.tools(Request("quick", ("core", "p2p")), 4)
+        measurement.tools(MeasurementRequest("quick", ("core", "p2p")), 4)
     assert (error.value.message, error.value.hint) == ("no C compiler found", "install gcc")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from popmodel.bench import doctor
-from popmodel.bench.doctor import Check
+from popmodel.bench.doctor import DoctorCheck
 from popmodel.host import hardware
 
 Answer = tuple[int, str, str]
@@ -25,16 +25,16 @@ XEON = {
     },
 }
 GOOD = (
-    Check("compiler", "ok", "gcc (GCC) 12.2.0", facts={"command": ["gcc"]}),
-    Check("MPI", "ok", "Open MPI 4.1.6, ranks by mpirun, bound to cores"),
-    Check(
+    DoctorCheck("compiler", "ok", "gcc (GCC) 12.2.0", facts={"command": ["gcc"]}),
+    DoctorCheck("MPI", "ok", "Open MPI 4.1.6, ranks by mpirun, bound to cores"),
+    DoctorCheck(
         "counters",
         "absent",
         "not available (ENOENT), as in most virtual machines and containers",
         "traces recorded here will have none; popmodel bench does not need them",
     ),
 )
-NO_MPI = Check("MPI", "fail", "no MPI found", "python -m pip install 'popmodel-hpc[mpi]'")
+NO_MPI = DoctorCheck("MPI", "fail", "no MPI found", "python -m pip install 'popmodel-hpc[mpi]'")
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def _width(monkeypatch: pytest.MonkeyPatch) -> None:
 def found(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the checks find what a test says."""
 
-    def let(*checks: Check) -> None:
+    def let(*checks: DoctorCheck) -> None:
         machine = hardware.read(XEON)
         monkeypatch.setattr(hardware, "here", lambda: machine)
         monkeypatch.setattr(doctor, "examine", lambda *_: list(checks))
@@ -96,7 +96,7 @@ def test_what_is_missing_is_told_with_the_next_step(
 
 
 def test_a_machine_that_cannot_be_measured(found: Callable[..., None], popmodel: Call) -> None:
-    found(Check("compiler", "fail", "none", "install gcc"), NO_MPI)
+    found(DoctorCheck("compiler", "fail", "none", "install gcc"), NO_MPI)
     status, out, _ = popmodel("doctor")
     assert status == 1
     assert body(out)[-1] == "this machine cannot be measured yet, failed: compiler, MPI"

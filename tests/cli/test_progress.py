@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from popmodel.cli.progress import Line
+from popmodel.cli.progress import ProgressLine
 
 
 class Terminal(io.StringIO):
@@ -22,7 +22,7 @@ def test_progress_is_drawn_on_terminals_only(monkeypatch: pytest.MonkeyPatch) ->
         (io.StringIO(), ""),
     ):
         monkeypatch.setattr(sys, "stderr", stream)
-        line = Line()
+        line = ProgressLine()
         line.draw(lambda width: f"{width} wide")
         line.draw(lambda width: f"{width} wide")  # the same is not drawn twice
         line.draw(lambda _: "done")

@@ -17,7 +17,7 @@ from popmodel.trace import read
 from popmodel.trace.event import Event
 from popmodel.trace.focus import focused
 from popmodel.trace.paraver.numbers import NUMBERS
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -146,7 +146,7 @@ def test_the_path_of_a_replayed_run_is_on_a_rank_or_in_a_message_at_any_time(
     assert status == 0
     told = json.loads(out)
     assert told["runtime"] == pytest.approx(told["measured_runtime"], abs=5e-9)
-    part = focused(read("path.prv"), Part.of(None, None, False))[0]
+    part = focused(read("path.prv"), TracePart.of(None, None, False))[0]
     stretches = []
     events = part.whole.records.events if part.whole else part.records.events
     for location in range(part.processes):

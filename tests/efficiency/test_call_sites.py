@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from popmodel.efficiency.call_sites import CallSite
-from popmodel.efficiency.measure import Run, analyse
+from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.plain import plain
 from popmodel.trace import Trace, read
 from popmodel.trace.event import Event
@@ -63,7 +63,7 @@ def trace_of(folder: Path, *calls: tuple, processes: int = 1) -> Trace:
     return read(folder / "x.prv")
 
 
-def named(run: Run) -> list[tuple[str, str, str, int]]:
+def named(run: MeasuredRun) -> list[tuple[str, str, str, int]]:
     return [(s.call, s.function, s.place, s.count) for s in run.call_sites]
 
 

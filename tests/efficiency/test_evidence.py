@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from popmodel.efficiency.evidence import Crowd, SerialCode
-from popmodel.efficiency.measure import Run, analyse
+from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.trace import read
 from popmodel.trace.event import Event
 from popmodel.trace.paraver.writer import TraceWriter
@@ -16,7 +16,7 @@ US = 1000
 DATA = Path(__file__).parent.parent / "data"
 
 
-def measured(writer: TraceWriter, path: Path) -> Run:
+def measured(writer: TraceWriter, path: Path) -> MeasuredRun:
     writer.write(path / "x.prv")
     return analyse(read(path / "x.prv"))
 

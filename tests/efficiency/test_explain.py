@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.efficiency.explain import Term, explain, find_family
+from popmodel.efficiency.explain import ExplainedTerm, explain, find_family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 
@@ -16,7 +16,7 @@ def test_a_metric_is_explained_in_every_family_that_has_it() -> None:
     mpi, additive = explanation.definitions
     assert mpi.formula == "Avg(useful of masters) / max(useful of masters)"
     assert additive.formula == ("1 - (max(useful of masters) - Avg(useful of masters)) / runtime")
-    assert mpi.terms[0] == Term(
+    assert mpi.terms[0] == ExplainedTerm(
         "Avg(useful of masters)", "useful time of the master threads, average over processes", "s"
     )
     assert mpi.parents == ("Parallel efficiency = Load balance x Communication efficiency",)

@@ -9,7 +9,7 @@ import pytest
 from oracle.script import Script
 
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.measure import Run, analyse, runtime
+from popmodel.efficiency.measure import MeasuredRun, analyse, runtime
 from popmodel.errors import TraceError
 from popmodel.network.network import PRESETS
 from popmodel.trace import read
@@ -21,7 +21,7 @@ INSTRUCTIONS, CYCLES = 42000050, 42000059
 SUM = 60000310  # of locks; 60000312 ns waited, 60000322 those of critical sections
 
 
-def measured(script: Script, folder: Path) -> Run:
+def measured(script: Script, folder: Path) -> MeasuredRun:
     script.end()
     return analyse(script.read(folder))
 
@@ -452,7 +452,7 @@ def test_workers_outside_their_masters_regions_are_said(tmp_path: Path) -> None:
     )
 
 
-def two_threads(folder: Path, functions: int, workers: int = 1) -> Run:
+def two_threads(folder: Path, functions: int, workers: int = 1) -> MeasuredRun:
     """Threads that run for 100 ns, 60 of them in a region, of whose functions some are lost."""
     writer = TraceWriter([1 + workers])
     writer.event(0, 0, 20, [(PARALLEL, 3)])

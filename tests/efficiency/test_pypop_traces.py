@@ -19,7 +19,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.observables import Observables
 from popmodel.trace import read
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 
 DATA = Path(__file__).parents[1] / "data"
 RUNS = [
@@ -52,7 +52,9 @@ def measured(real_trace: Callable[[str], Path]) -> Callable[[str], Observables]:
 
     def get(name: str) -> Observables:
         if name not in kept:
-            kept[name] = analyse(read(real_trace(name)), part=Part(from_start=True)).observables
+            kept[name] = analyse(
+                read(real_trace(name)), part=TracePart(from_start=True)
+            ).observables
         return kept[name]
 
     return get

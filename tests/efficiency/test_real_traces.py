@@ -11,7 +11,7 @@ import pytest
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.trace import read
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.trace.window import splice
 
 TRACES = [
@@ -34,7 +34,7 @@ TRACES = [
 def test_the_numbers_of_a_run_agree(
     name: str, from_start: bool, real_trace: Callable[[str], Path]
 ) -> None:
-    run = analyse(read(real_trace(name)), part=Part(from_start=from_start))
+    run = analyse(read(real_trace(name)), part=TracePart(from_start=from_start))
     observed = run.observables
     if observed.has_mpi:
         assert observed.ideal_runtime is not None

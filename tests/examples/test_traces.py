@@ -10,11 +10,11 @@ import pytest
 
 from popmodel import trace as reader
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.measure import Run, analyse, runtime
+from popmodel.efficiency.measure import MeasuredRun, analyse, runtime
 from popmodel.network.network import preset
 from popmodel.simulator import from_trace, replay
 from popmodel.trace.focus import focused
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.trace.trace import Trace
 
 TRACE = Path(__file__).parents[2] / "examples" / "traces" / "stencil3d.2x2.prv.gz"
@@ -45,11 +45,11 @@ def test_its_efficiencies_are_those_of_the_readme(trace: Trace) -> None:
     values = efficiencies(analyse(trace))
     assert round(100 * values["parallel_efficiency"]) == 61
     assert round(100 * values["thread_efficiency"]) == 66
-    whole = efficiencies(analyse(trace, part=Part(from_start=True)))
+    whole = efficiencies(analyse(trace, part=TracePart(from_start=True)))
     assert round(100 * whole["parallel_efficiency"]) == 57
 
 
-def efficiencies(run: Run) -> Mapping[str, float]:
+def efficiencies(run: MeasuredRun) -> Mapping[str, float]:
     """Those of the additive hybrid family."""
     observed = run.observables
     return (

@@ -31,7 +31,7 @@ from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.run.course import Change, Correction
 from popmodel.model.run.placement import place
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.prediction.predict import predict
@@ -217,7 +217,7 @@ def test_a_formula_reads_as_a_person_writes_it() -> None:
 
 
 def test_every_part_of_the_work_has_a_name() -> None:
-    assert set(notebook.WORK) == {entry.name for entry in fields(Work)}
+    assert set(notebook.WORK) == {entry.name for entry in fields(RunWork)}
 
 
 def test_every_name_is_defined_once_and_needed() -> None:

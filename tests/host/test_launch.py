@@ -24,7 +24,7 @@ from patience import (
 
 from popmodel.errors import FileError
 from popmodel.host import hardware, launch, processes
-from popmodel.host.launch import LaunchError, Outcome, start
+from popmodel.host.launch import LaunchError, LaunchOutcome, start
 from popmodel.host.toolchain import Compiler, Mpi, ToolchainError, find_mpi
 
 BUILDS = 'while [ "$1" != -o ]; do shift; done; echo > "$2"; chmod +x "$2"'
@@ -72,7 +72,7 @@ def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mpi:
     return Mpi(compiler, ((mpirun,),), "Open MPI", "5.0.11", "0123", "user")
 
 
-def run(folder: Path, text: str, **more: object) -> Outcome:
+def run(folder: Path, text: str, **more: object) -> LaunchOutcome:
     options = {"log": folder / "log", "samples": folder / "samples", **more}
     return start(program(folder, text), [str(folder / "samples")], **options)  # type: ignore[arg-type]
 
@@ -343,7 +343,9 @@ def test_a_launch_that_cannot_be_ended_is_reported(
     fuse.start()
     try:
         monkeypatch.setattr(processes, "_signal", lambda *_: None)
-        monkeypatch.setattr(processes, "start", lambda *_, **__: processes.Tree(child, "none"))
+        monkeypatch.setattr(
+            processes, "start", lambda *_, **__: processes.ProcessTree(child, "none")
+        )
         monkeypatch.setattr(os, "pipe", lambda: (os.dup(child.stdout.fileno()), os.dup(2)))
         error = failure(tmp_path, "", limit=0.3)
         assert child.poll() is None

@@ -12,7 +12,7 @@ from patience import clock_that_leaps
 
 from popmodel.host import hardware, probe, processes
 from popmodel.host import probe as launchers
-from popmodel.host.probe import LaunchError, Way, call
+from popmodel.host.probe import LaunchError, LaunchWay, call
 from popmodel.host.toolchain import Compiler, Mpi, ToolchainError, find_mpi
 
 HELLO = r"""
@@ -64,7 +64,7 @@ def made_up(folder: Path, launcher: str, library: str = "Open MPI", version: str
 @pytest.mark.usefixtures("two_cores")
 def test_ranks_are_bound_where_that_works(tmp_path: Path) -> None:
     mpi = made_up(tmp_path, f"{HELLO}\necho $* > {tmp_path}/words")
-    assert probe.probe(mpi) == Way(mpi.launchers[0], "bound")
+    assert probe.probe(mpi) == LaunchWay(mpi.launchers[0], "bound")
     assert (tmp_path / "words").read_text().startswith("--map-by slot:PE=1 --bind-to core -n 2 /")
 
 
@@ -188,7 +188,7 @@ def test_one_core_is_asked_for_one_rank(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def words(library: str, version: str, manner: launchers.Manner, threads: int = 1) -> str:
-    way = Way(("mpirun",), manner)
+    way = LaunchWay(("mpirun",), manner)
     compiler = Compiler(("mpicc",), "1", "-fopenmp")
     mpi = Mpi(compiler, (("mpirun",),), library, version, "0", "user")
     return " ".join(call(way, mpi, 4, threads, {}).words)
@@ -226,7 +226,7 @@ def made(library: str, launcher: str = "mpirun") -> Mpi:
     ],
 )
 def test_flags_of_slurm(manner: launchers.Manner, command: str) -> None:
-    begun = call(Way(("srun",), manner), made("Open MPI", "srun"), 4, 2, {})
+    begun = call(LaunchWay(("srun",), manner), made("Open MPI", "srun"), 4, 2, {})
     assert " ".join(begun.words) == command
 
 
@@ -236,13 +236,13 @@ def test_slurm_is_tried_with_its_interfaces() -> None:
 
 
 def test_intel_mpi_binds_by_variables() -> None:
-    way, mpi = Way(("mpirun",), "bound"), made("Intel MPI")
+    way, mpi = LaunchWay(("mpirun",), "bound"), made("Intel MPI")
     assert call(way, mpi, 2, 1, {}).environment == {
         "I_MPI_PIN": "1",
         "I_MPI_PIN_DOMAIN": "core",
     }
     assert call(way, mpi, 2, 4, {}).environment["I_MPI_PIN_DOMAIN"] == "omp"
-    assert call(Way(("mpirun",), "free"), mpi, 2, 4, {}).environment == {"I_MPI_PIN": "0"}
+    assert call(LaunchWay(("mpirun",), "free"), mpi, 2, 4, {}).environment == {"I_MPI_PIN": "0"}
 
 
 @pytest.mark.parametrize(("user", "allowed"), [(0, True), (1000, False)])
@@ -250,14 +250,14 @@ def test_root_is_allowed_only_where_it_is_needed(
     monkeypatch: pytest.MonkeyPatch, user: int, allowed: bool
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    begun = call(Way(("mpirun",), "given"), made("Open MPI"), 2, 1, {})
+    begun = call(LaunchWay(("mpirun",), "given"), made("Open MPI"), 2, 1, {})
     assert ("OMPI_ALLOW_RUN_AS_ROOT" in begun.environment) is allowed
-    assert call(Way(("mpirun",), "given"), made("MPICH"), 2, 1, {}).environment == {}
+    assert call(LaunchWay(("mpirun",), "given"), made("MPICH"), 2, 1, {}).environment == {}
 
 
 def test_open_mpi_is_told_to_take_the_variables_of_openmp_along() -> None:
     environment = {"OMP_NUM_THREADS": "2", "PATH": "/bin", "OMP_PLACES": "cores"}
-    begun = call(Way(("mpirun",), "free"), made("Open MPI"), 2, 1, environment)
+    begun = call(LaunchWay(("mpirun",), "free"), made("Open MPI"), 2, 1, environment)
     assert " ".join(begun.words) == "mpirun --bind-to none -x OMP_NUM_THREADS -x OMP_PLACES -n 2"
 
 

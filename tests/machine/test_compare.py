@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from popmodel.machine import profile
-from popmodel.machine.comparison import Difference, diff
+from popmodel.machine.comparison import ProfileDifference, diff
 from popmodel.machine.quantity import Quantity
 
 Document = dict[str, Any]
@@ -46,16 +46,16 @@ def node(**sections: Any) -> Document:
 def test_within_both_intervals(
     first: Quantity | None, second: Quantity | None, within: bool | None
 ) -> None:
-    assert Difference("x", first, second).within is within
-    assert Difference("x", second, first).within is within
+    assert ProfileDifference("x", first, second).within is within
+    assert ProfileDifference("x", second, first).within is within
 
 
 def test_a_ratio_needs_two_values() -> None:
-    assert Difference("x", Quantity(2.0), Quantity(3.0)).ratio == 1.5
-    assert Difference("x", None, Quantity(3.0)).ratio is None
-    assert Difference("x", Quantity(0.0), Quantity(3.0)).ratio is None
-    assert Difference("x", Quantity(-0.3), Quantity(0.7)).ratio is None
-    assert Difference("x", Quantity(-0.2), Quantity(-0.4)).ratio == 2.0
+    assert ProfileDifference("x", Quantity(2.0), Quantity(3.0)).ratio == 1.5
+    assert ProfileDifference("x", None, Quantity(3.0)).ratio is None
+    assert ProfileDifference("x", Quantity(0.0), Quantity(3.0)).ratio is None
+    assert ProfileDifference("x", Quantity(-0.3), Quantity(0.7)).ratio is None
+    assert ProfileDifference("x", Quantity(-0.2), Quantity(-0.4)).ratio == 2.0
 
 
 def test_all_quantities_of_both_profiles_are_compared() -> None:

@@ -11,7 +11,7 @@ from popmodel.machine import profile as profiles
 from popmodel.machine.findings import (
     KINDS,
     NEEDS,
-    Finding,
+    ProfileFinding,
     inspect,
     measured_at,
     relative_width,
@@ -38,7 +38,7 @@ def test_what_weighs_most_comes_first() -> None:
     kinds = [one.kind for one in inspect(profiles.from_document(document()), THEN)]
     assert kinds == sorted(kinds, key=KINDS.index)
     assert {"noisy", "unused"} <= set(kinds)
-    assert plain(Finding("noisy", "quality.x", "words")) == {
+    assert plain(ProfileFinding("noisy", "quality.x", "words")) == {
         "kind": "noisy",
         "path": "quality.x",
         "text": "words",

@@ -9,7 +9,7 @@ from popmodel.machine.parameter import PARTS, TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.changes import GROUPS
-from popmodel.shapes import Items, Named, OneOf, Shape, Table, Text
+from popmodel.shapes import Items, NamedShape, OneOf, Shape, TableShape, Text
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def _numbers(shape: Shape, path: str = "") -> list[tuple[str, Number]]:
     match shape:
         case Number():
             return [(path, shape)]
-        case Table(keys=keys):
+        case TableShape(keys=keys):
             return [one for key in keys for one in _numbers(keys[key], f"{path}.{key}".strip("."))]
-        case Named(of=inner):
+        case NamedShape(of=inner):
             return _numbers(inner, f"{path}.x")
         case Items(of=inner):
             return _numbers(inner, f"{path}[0]")

@@ -10,7 +10,7 @@ from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.point import Point
+from popmodel.model.run.point import ModelPoint
 from popmodel.model.signature.program import Signature
 
 ALPHA, BETA, GAMMA = 1e-6, 1e-9, 1e-10
@@ -104,13 +104,13 @@ def point(
     *,
     periodic: bool = False,
     overlap: str | None = None,
-) -> Point:
+) -> ModelPoint:
     """Where items with numbers are evaluated: processes on a machine, in a grid."""
     parameters = Parameters(profile, lambda path: profile.get(path).value)
     placement = place(processes, threads, profile.topology)
     values = {"P": float(processes), "T": float(threads)}
     wraps = (periodic,) * len(extent)
-    return Point("demo", placement, parameters, values, extent, wraps, overlap)
+    return ModelPoint("demo", placement, parameters, values, extent, wraps, overlap)
 
 
 def program(body: str, **sections: str) -> Signature:

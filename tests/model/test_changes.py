@@ -9,7 +9,7 @@ import pytest
 from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.changes import GROUPS, REMEDIES, WHAT_IF, acts_on, factors, factors_of
 from popmodel.model.symbols import explain
-from popmodel.shapes import Items, Named, OneOf, Optional, Shape, Table, Text
+from popmodel.shapes import Items, NamedShape, OneOf, Optional, Shape, TableShape, Text
 
 # what no factor suits: shapes of curves, thresholds, and what no term uses
 WITHOUT_GROUP = {
@@ -41,10 +41,10 @@ def quantities(entry: Shape, path: str = "") -> Iterator[str]:
     match entry:
         case Number():
             yield path
-        case Table(keys=keys):
+        case TableShape(keys=keys):
             for key, inner in keys.items():
                 yield from quantities(inner, f"{path}.{key}".strip("."))
-        case Named(of=inner):
+        case NamedShape(of=inner):
             yield from quantities(inner, f"{path}.*")
         case OneOf(shapes=(Text(), Number() as number)):
             yield from quantities(number, path)

@@ -18,17 +18,17 @@ from popmodel.bench.calibration import noise
 from popmodel.machine.profile import Profile, from_document
 from popmodel.machine.quantity import Quantity
 from popmodel.model import form as forms
-from popmodel.model.form import Form, contrast, disturbed, form
-from popmodel.model.laws import LAWS, LOOPS, MESSAGES, OPENMP, SERIAL, WAITING, Law
+from popmodel.model.form import ModelForm, contrast, disturbed, form
+from popmodel.model.laws import LAWS, LOOPS, MESSAGES, OPENMP, SERIAL, WAITING, ModelLaw
 from popmodel.model.run.placement import place
 from popmodel.model.run.reach import Reach
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import FIRST, Draws, drawn_only, estimate
 
 DRAWS = 400
-WORK = Work(
+WORK = RunWork(
     serial=1.0,
     share=2.0,
     stretched=3.0,
@@ -60,7 +60,9 @@ def drawn(count: int = DRAWS, seed: int = 0) -> Draws:
     return Draws({}, count, seed)
 
 
-def of(split: str, reach: tuple[Reach, ...] = (), work: Work = WORK, count: int = DRAWS) -> Form:
+def of(
+    split: str, reach: tuple[Reach, ...] = (), work: RunWork = WORK, count: int = DRAWS
+) -> ModelForm:
     return form(split, work, (), reach, drawn(count))
 
 
@@ -69,7 +71,7 @@ def deviation(values: Any) -> float:
 
 
 @pytest.mark.parametrize("law", PARTS, ids=lambda law: law.path)
-def test_a_law_multiplies_its_part_of_the_work(law: Law) -> None:
+def test_a_law_multiplies_its_part_of_the_work(law: ModelLaw) -> None:
     one = of("4 x 2")
     for name in PARTS[law]:
         factor = getattr(one.applied(WORK), name) / getattr(WORK, name)
@@ -119,8 +121,8 @@ def test_without_draws_nothing_is_changed() -> None:
 
 
 def test_what_a_run_does_not_have_has_no_law() -> None:
-    assert set(of("1 x 1", work=Work(serial=1.0)).quantities) == {SERIAL.path}
-    waits = form("1 x 1", Work(serial=1.0), (0.0, 0.1), (), drawn())
+    assert set(of("1 x 1", work=RunWork(serial=1.0)).quantities) == {SERIAL.path}
+    waits = form("1 x 1", RunWork(serial=1.0), (0.0, 0.1), (), drawn())
     assert set(waits.quantities) == {SERIAL.path, WAITING.path}
 
 
@@ -165,7 +167,7 @@ def test_the_contrast_of_splits_has_no_common_part() -> None:
     ],
 )
 def test_a_law_is_the_less_sure_the_farther_it_is_extrapolated(
-    subject: str, argument: str, law: Law
+    subject: str, argument: str, law: ModelLaw
 ) -> None:
     def ends(factor: float) -> tuple[float, float]:
         found = of("4 x 2", (Reach(subject, argument, factor, "beyond"),))

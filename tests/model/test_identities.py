@@ -13,7 +13,7 @@ from model.strategies import machines, programs
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.machine.profile import Profile
-from popmodel.model.run.observe import PARTS, Modelled
+from popmodel.model.run.observe import PARTS, ModelledObservables
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
@@ -25,7 +25,7 @@ DRAWS = 20
 CLOSE = 1e-9
 
 
-def check_family(family: Family, modelled: Modelled) -> dict[str, Any]:
+def check_family(family: Family, modelled: ModelledObservables) -> dict[str, Any]:
     """Every identity and bound of a family, in every draw."""
     sampled = family.evaluate_samples(modelled.aggregates, modelled.absent)
     assert sampled.values.keys() | sampled.absent.keys() == family.metrics.keys()
@@ -86,14 +86,14 @@ def test_they_fit_together_in_what_a_replay_says(
     check_everything(compare(study, placement, shown).modelled)
 
 
-def check_everything(modelled: Modelled) -> None:
+def check_everything(modelled: ModelledObservables) -> None:
     metrics = {id: check_family(one, modelled) for id, one in load_families().items()}
     check_times(modelled)
     check_losses(metrics)
     check_scaling(metrics["scaling"], metrics["mpi"], modelled)
 
 
-def check_times(modelled: Modelled) -> None:
+def check_times(modelled: ModelledObservables) -> None:
     """Every second of a process, and every second of a thread, is accounted for once."""
     a = modelled.aggregates
     total = sum(modelled.time[part] for part in PARTS)
@@ -129,7 +129,9 @@ def check_losses(metrics: dict[str, dict[str, Any]]) -> None:
                 assert np.all(metrics[family][name] > 0), (family, name)
 
 
-def check_scaling(scaling: dict[str, Any], mpi: dict[str, Any], modelled: Modelled) -> None:
+def check_scaling(
+    scaling: dict[str, Any], mpi: dict[str, Any], modelled: ModelledObservables
+) -> None:
     a = modelled.aggregates
     np.testing.assert_allclose(
         scaling["global_efficiency"],

@@ -10,7 +10,7 @@ from model.demo import machine, point, program
 
 from popmodel.formulas.derivation import formula
 from popmodel.model.grammar.reading import SignatureError
-from popmodel.model.kinds.costs import Costs
+from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.kinds.serial import Serial
 from popmodel.prediction.predict import predict
@@ -78,7 +78,7 @@ def test_a_measured_time_does_not_follow_the_clock_of_the_machine() -> None:
 @given(st.floats(0, 1), st.integers(1, 10**6), st.integers(1, 8))
 def test_time_is_iterations_times_seconds(seconds: float, trip: int, threads: int) -> None:
     profile = machine()
-    here, costs = point(profile, 1, threads), Costs(seconds=seconds)
+    here, costs = point(profile, 1, threads), ItemCosts(seconds=seconds)
     assert Serial("loop", 1.0, trip, costs).work(here).serial == pytest.approx(trip * seconds)
     work = Parallel("loop", 1.0, trip, 1.0, costs, {}).work(here)
     assert work.share == pytest.approx(trip * seconds / threads)
@@ -87,7 +87,7 @@ def test_time_is_iterations_times_seconds(seconds: float, trip: int, threads: in
 
 def test_counts_beside_a_measured_time_are_amounts() -> None:
     here = point(machine(), 1, 2)
-    costs = Costs(flops=4, loads=2, stores=1, instructions=9, seconds=ITERATION)
+    costs = ItemCosts(flops=4, loads=2, stores=1, instructions=9, seconds=ITERATION)
     work = Parallel("loop", 1.0, 100, 10, costs, {}).work(here)
     assert work.share == pytest.approx(500 * ITERATION)
     assert (work.flops, work.instructions) == (4000, 9000)
@@ -97,9 +97,9 @@ def test_counts_beside_a_measured_time_are_amounts() -> None:
 def test_a_measured_time_with_its_traffic_saturates_as_counts_that_take_as_long(
     threads: int,
 ) -> None:
-    counted = Costs(flops=4, bytes={"MEM": 64}, mode="sum")
+    counted = ItemCosts(flops=4, bytes={"MEM": 64}, mode="sum")
     one_core = 3 / 2e9 + 64 / 1e10  # with a cycle of loop control
-    measured = Costs(flops=4, bytes={"MEM": 64}, seconds=one_core)
+    measured = ItemCosts(flops=4, bytes={"MEM": 64}, seconds=one_core)
     here = point(machine(), 1, threads)
     first, second = (
         Parallel("loop", 1.0, 800, 10, one, {}).work(here) for one in (counted, measured)
@@ -107,7 +107,7 @@ def test_a_measured_time_with_its_traffic_saturates_as_counts_that_take_as_long(
     assert second.share == pytest.approx(first.share)
     assert second.single_thread == pytest.approx(8000 * one_core)
     assert second.memory_bytes == first.memory_bytes
-    alone = Parallel("loop", 1.0, 800, 10, Costs(seconds=one_core), {}).work(here)
+    alone = Parallel("loop", 1.0, 800, 10, ItemCosts(seconds=one_core), {}).work(here)
     assert alone.share == pytest.approx(8000 / threads * one_core)
 
 

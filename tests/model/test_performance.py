@@ -15,13 +15,13 @@ from popmodel.machine.profile import MissingQuantity, Profile, from_document
 from popmodel.model.performance import prepare
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
 
 
 def walk(
     signature: Signature, profile: Profile, processes: int, threads: int, **params: float
-) -> Work:
+) -> RunWork:
     placement = place(processes, threads, profile.topology)
     values = {name: quantity.value for name, quantity in signature.inputs.items()} | params
     parameters = Parameters(profile, lambda path: profile.get(path).value)
@@ -198,10 +198,10 @@ def test_a_better_machine_is_never_slower(path: str, factor: float) -> None:
 
 
 def test_work_adds_and_scales() -> None:
-    one = Work(serial=1.0, transfer=2.0, steps=3.0)
-    two = one.plus(Work(serial=4.0, steps=1.0)).times(2)
+    one = RunWork(serial=1.0, transfer=2.0, steps=3.0)
+    two = one.plus(RunWork(serial=4.0, steps=1.0)).times(2)
     assert (two.serial, two.transfer, two.steps) == (10.0, 4.0, 6.0)
-    assert Work().parallel == 0.0
+    assert RunWork().parallel == 0.0
 
 
 def test_arrays_go_through(cannon: Signature, preset: Profile) -> None:

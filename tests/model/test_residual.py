@@ -13,7 +13,7 @@ from model.test_form import WORK
 from popmodel.model.calibration import Calibration
 from popmodel.model.residual import RESIDUALS, Residual, applied
 from popmodel.model.run.placement import Placement, place
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.uncertainty import Draws
 
 TOPOLOGY = machine().topology
@@ -32,7 +32,7 @@ def drawn(name: str, mean: float, count: int = 0) -> Draws:
     return Draws({}, count, calibration=known)
 
 
-def with_term(name: str, mean: float, placement: Placement) -> Work:
+def with_term(name: str, mean: float, placement: Placement) -> RunWork:
     return applied(WORK, placement, drawn(name, mean), {name: UNIT})
 
 

@@ -8,16 +8,16 @@ from popmodel.machine import profile
 from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.symbols import RESERVED, SYMBOLS, explain, label, not_modelled
 from popmodel.model.uncertainty import group
-from popmodel.shapes import Items, Named, OneOf, Shape, Table
+from popmodel.shapes import Items, NamedShape, OneOf, Shape, TableShape
 
 
 def schema_unit(path: str) -> str:
     entry: Shape = PROFILE
     for key in path.replace("[", ".[").split("."):
         match entry:
-            case Table(keys=keys):
+            case TableShape(keys=keys):
                 entry = keys[key]
-            case Named(of=inner) | Items(of=inner):
+            case NamedShape(of=inner) | Items(of=inner):
                 entry = inner
     if isinstance(entry, OneOf):  # a word may stand in its place
         entry = entry.shapes[-1]

@@ -14,13 +14,13 @@ from popmodel.model.performance import prepare
 from popmodel.model.run import measured
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.work import Work
-from popmodel.model.tree import Tree
+from popmodel.model.run.work import RunWork
+from popmodel.model.tree import ItemTree
 
 DATA = Path(__file__).parent.parent / "data"
 
 
-def every() -> Tree:
+def every() -> ItemTree:
     """The tree of a program with every kind of item."""
     signature = signatures.load(DATA / "signatures" / "every.toml")
     profile = profiles.load(DATA / "machines" / "every.json")
@@ -30,7 +30,7 @@ def every() -> Tree:
     return prepare(signature, place(8, 2, profile.topology), parameters, values).work()
 
 
-def small(body: str) -> Tree:
+def small(body: str) -> ItemTree:
     profile = machine()
     parameters = Parameters(profile, lambda path: profile.get(path).value)
     return prepare(program(body), place(2, 1, profile.topology), parameters, {}).work()
@@ -50,7 +50,7 @@ loop = { name = "inner", count = 5, every = 2, body = [{ serial = { name = "deep
 
 def test_leaves_add_up_to_the_whole() -> None:
     tree = every()
-    for entry in fields(Work):
+    for entry in fields(RunWork):
         if entry.name == "steps":  # counted once for what meets side by side
             continue
         parts = [getattr(work, entry.name) for _, work in tree.leaves()]

@@ -8,7 +8,7 @@ import pytest
 import sympy
 from oracle import collectives as oracle
 
-from popmodel.expressions.traced import Traced
+from popmodel.expressions.traced import TracedExpression
 from popmodel.network.collectives import OPERATIONS, ROOTED, Cost, Message, over_nodes
 
 ALGORITHMS: dict[str, dict[str, Cost]] = {
@@ -144,7 +144,9 @@ def test_large_powers_of_two_are_exact() -> None:
 @pytest.mark.parametrize("processes", [1, 2, 6, 8])
 def test_traced_numbers_give_the_same_time_and_its_formula(processes: int) -> None:
     values = {"m": 100.0, "a": ALPHA, "b": BETA, "g": GAMMA}
-    message = Message(*(Traced(value, sympy.Symbol(name)) for name, value in values.items()))
+    message = Message(
+        *(TracedExpression(value, sympy.Symbol(name)) for name, value in values.items())
+    )
     for algorithms in ALGORITHMS.values():
         for cost in algorithms.values():
             found = cost(processes, message)

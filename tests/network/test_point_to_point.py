@@ -8,7 +8,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.expressions.traced import Traced
+from popmodel.expressions.traced import TracedExpression
 from popmodel.network import point_to_point as p2p
 from popmodel.network.point_to_point import SizeClass
 
@@ -78,7 +78,7 @@ def test_the_largest_eager_message_of_a_profile_does_not_wait(largest: float) ->
 @pytest.mark.parametrize("size", [10, 1000, 1001, 5000])
 def test_one_expression_serves_numbers_and_formulas(size: int) -> None:
     values = {"a": 1e-6, "b": 1e-9, "c": 1.5e-6, "d": 5e-10}
-    a, b, c, d = (Traced(value, sympy.Symbol(name)) for name, value in values.items())
+    a, b, c, d = (TracedExpression(value, sympy.Symbol(name)) for name, value in values.items())
     found = p2p.by_size(size, [SizeClass(1000, a, b), SizeClass(None, c, d)])
     assert found.value == p2p.by_size(size, CLASSES)
     assert float(found.formula.subs(values)) == pytest.approx(found.value)

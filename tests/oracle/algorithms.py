@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
+from popmodel.simulator.program import COLLECTIVES, Collectives, Op, Program, ProgramMessages
 
 
 class Exchange(NamedTuple):
@@ -556,17 +556,17 @@ def _moved_bursts(
 
 
 def _all_messages(
-    own: Messages,
+    own: ProgramMessages,
     collectives: Collectives,
     members: list[NDArray[np.int32]],
     patterns: list[_Pattern],
-) -> Messages:
+) -> ProgramMessages:
     whole = message_bytes(collectives)
     sender = [m[p.sender] for m, p in zip(members, patterns, strict=True)]
     receiver = [m[p.receiver] for m, p in zip(members, patterns, strict=True)]
     size = [np.rint(p.share * n) for n, p in zip(whole.tolist(), patterns, strict=True)]
     added = sum(len(p.share) for p in patterns)
-    return Messages(
+    return ProgramMessages(
         np.concatenate([own.sender, *sender]).astype(np.int32),
         np.concatenate([own.receiver, *receiver]).astype(np.int32),
         np.concatenate([own.size, *size]).astype(np.int64),

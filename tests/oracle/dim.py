@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from popmodel.simulator.program import Op, Program, ProgramBuilder, Uneven
+from popmodel.simulator.program import Op, Program, ProgramBuilder, UnevenBytes
 
 Sizes = dict[tuple[int, int], tuple[int, int]]
 
@@ -86,5 +86,5 @@ def _with_uneven(program: Program, sizes: Sizes) -> Program:
     rows = [r for r in np.flatnonzero(arrives) if (program.target[r], process[r]) in sizes]
     amounts = [sizes[program.target[r], process[r]] for r in rows]
     sent, received = np.array(amounts, np.int64).reshape(-1, 2).T
-    uneven = Uneven(np.array(rows, np.int64), program.target[rows], sent, received)
+    uneven = UnevenBytes(np.array(rows, np.int64), program.target[rows], sent, received)
     return replace(program, uneven=uneven)

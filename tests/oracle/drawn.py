@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from popmodel.network.network import PRESETS
-from popmodel.simulator.program import COLLECTIVES, Op, Program, ProgramBuilder, Uneven
+from popmodel.simulator.program import COLLECTIVES, Op, Program, ProgramBuilder, UnevenBytes
 
 
 @st.composite
@@ -66,7 +66,9 @@ def with_uneven_members(draw: st.DrawFn, program: Program) -> Program:
     rows = np.flatnonzero(arrives & np.isin(program.target, chosen))
     amounts = [draw(st.integers(0, 999)) for _ in rows]
     bytes_ = np.array(amounts, np.int64)
-    return replace(program, uneven=Uneven(rows, program.target[rows], bytes_, bytes_[::-1].copy()))
+    return replace(
+        program, uneven=UnevenBytes(rows, program.target[rows], bytes_, bytes_[::-1].copy())
+    )
 
 
 @st.composite

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popmodel.structure.repetition import Repetition, Way
+from popmodel.structure.repetition import Repetition, RepetitionWay
 
 LEAST = 3
 LONGEST = 64
@@ -37,7 +37,7 @@ class Slot:
     passed: int = 0
 
 
-def repetition(tokens: Sequence[int], way: Way = Way.CONSTANT) -> Repetition:
+def repetition(tokens: Sequence[int], way: RepetitionWay = RepetitionWay.CONSTANT) -> Repetition:
     """Find the loops of a sequence."""
     items = [Item(int(token)) for token in tokens]
     symbols = max((item.symbol for item in items), default=-1) + 1
@@ -50,7 +50,7 @@ def repetition(tokens: Sequence[int], way: Way = Way.CONSTANT) -> Repetition:
         for begin, period, _ in loops:
             if level[begin : begin + period] not in bodies:
                 bodies.append(level[begin : begin + period])
-        known = [] if way is Way.CONSTANT else [b for b in bodies if len(b) <= LONGEST]
+        known = [] if way is RepetitionWay.CONSTANT else [b for b in bodies if len(b) <= LONGEST]
         items = _collapsed(items, level, loops, bodies, known, symbols)
     return _numbered(len(tokens), items, bodies, symbols)
 
@@ -60,12 +60,12 @@ def _worth(sizes: list[int], begin: int, length: int, period: int) -> bool:
     return length >= 2 * period and saved >= LEAST
 
 
-def _loops(level: list[int], sizes: list[int], way: Way) -> list[tuple[int, int, int]]:
+def _loops(level: list[int], sizes: list[int], way: RepetitionWay) -> list[tuple[int, int, int]]:
     """Begin, period and count of loops, none inside another."""
     runs = _runs(level)
-    if way in (Way.CONSTANT, Way.LONGEST_FIRST):
+    if way in (RepetitionWay.CONSTANT, RepetitionWay.LONGEST_FIRST):
         return sorted(_longest_first(0, len(level), runs, sizes))
-    found = _shortest_first(level, runs, 3, sizes) if way is Way.NO_PAIRS_FIRST else []
+    found = _shortest_first(level, runs, 3, sizes) if way is RepetitionWay.NO_PAIRS_FIRST else []
     return sorted(found or _shortest_first(level, runs, 2, sizes))
 
 

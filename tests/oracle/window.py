@@ -9,9 +9,9 @@ import numpy as np
 from popmodel.trace.paraver.numbers import COUNTER_RANGE, MPI_TYPES, OPENMP_TYPES
 from popmodel.trace.paraver.tables import ParaverRecords
 from popmodel.trace.tables import (
-    Events,
+    EventTable,
     Int64,
-    Messages,
+    MessageTable,
     States,
     UInt32,
     location_of_row,
@@ -57,7 +57,7 @@ def _states(states: States, begin: int, end: int) -> States:
     )
 
 
-def _messages(messages: Messages, begin: int, end: int) -> Messages:
+def _messages(messages: MessageTable, begin: int, end: int) -> MessageTable:
     times = (
         messages.logical_send,
         messages.physical_send,
@@ -69,13 +69,13 @@ def _messages(messages: Messages, begin: int, end: int) -> Messages:
         kept |= (time >= begin) & (time <= end)
     columns = {
         field.name: getattr(messages, field.name)[kept]
-        for field in dataclasses.fields(Messages)
+        for field in dataclasses.fields(MessageTable)
         if field.name != "offsets"
     }
-    return Messages(_recount(messages.offsets, kept), **columns)
+    return MessageTable(_recount(messages.offsets, kept), **columns)
 
 
-def _some_events(events: Events, begin: int, end: int) -> Events:
+def _some_events(events: EventTable, begin: int, end: int) -> EventTable:
     spanning = np.isin(events.type, _SPANNING)
     counter = (events.type >= COUNTER_RANGE.start) & (events.type < COUNTER_RANGE.stop)
     lines = _Lines(events, np.flatnonzero(spanning | counter))
@@ -120,7 +120,7 @@ def _some_events(events: Events, begin: int, end: int) -> Events:
 class _Lines:
     """The events of one type on one location, for every type and location that matters."""
 
-    def __init__(self, events: Events, rows: Int64) -> None:
+    def __init__(self, events: EventTable, rows: Int64) -> None:
         types, index = np.unique(events.type[rows], return_inverse=True)
         self._rows = rows
         self._line = location_of_row(events.offsets)[rows].astype(np.int64) * len(types) + index
@@ -145,7 +145,7 @@ def _joined(
     offsets: Int64,
     *parts: tuple[Int64, int | Int64, Int64],
     types: UInt32,
-) -> Events:
+) -> EventTable:
     """Join groups of events, given by the rows they come from, their times and their values.
 
     On each location the groups follow one another in the order given.
@@ -155,7 +155,7 @@ def _joined(
     order = np.argsort(location, kind="stable")
     time = np.concatenate([np.broadcast_to(part[1], part[0].shape) for part in parts])
     value = np.concatenate([part[2] for part in parts])
-    return Events(
+    return EventTable(
         offsets_of(np.bincount(location, minlength=len(offsets) - 1)),
         time[order],
         types[rows][order],

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popmodel.simulator.program import COLLECTIVES, Collectives, Messages, Op, Program
-from popmodel.structure.events import Events
-from popmodel.structure.nest import Leaf, Loop, Place
+from popmodel.simulator.program import COLLECTIVES, Collectives, Op, Program, ProgramMessages
+from popmodel.structure.events import ProgramEvents
+from popmodel.structure.nest import FoundLoop, Leaf, LoopPlace
 from popmodel.structure.structure import Structure
 
 _TOKENS = ("inside", "coarse", "tagged", "sized", "exact")
@@ -151,7 +151,7 @@ def structure(
         target=np.array([target for _, (target,) in operations], np.int32),
         burst=np.zeros(total),
         tail=np.zeros(ranks),
-        messages=Messages(
+        messages=ProgramMessages(
             table[:, 0].astype(np.int32),
             table[:, 1].astype(np.int32),
             table[:, 2],
@@ -181,7 +181,7 @@ def structure(
     none = np.zeros(len(events), np.int64)
     return Structure(
         program=program,
-        events=Events(
+        events=ProgramEvents(
             offsets=np.concatenate([[0], np.cumsum([len(mine.events) for mine in found])]),
             begin=none,
             end=none,
@@ -199,7 +199,7 @@ def structure(
         ),
         nest=nest,
         places=tuple(
-            Place(number, step.name, leaf, step.region, "")
+            LoopPlace(number, step.name, leaf, step.region, "")
             for number, (step, leaf) in enumerate(
                 zip(places, _leaf_of(nest, len(places)), strict=True)
             )
@@ -219,7 +219,7 @@ def structure(
 
 def _nest(body, places, leaves, executions):
     """Nodes of a body, and a function that yields place and execution in order."""
-    nodes: list[Leaf | Loop] = []
+    nodes: list[Leaf | FoundLoop] = []
     walkers = []
     for item in body:
         if isinstance(item, Step):
@@ -239,7 +239,7 @@ def _nest(body, places, leaves, executions):
             counts = [item.times] * executions if isinstance(item.times, int) else list(item.times)
             assert len(counts) == executions
             inner, walk = _nest(item.body, places, leaves, sum(counts))
-            nodes.append(Loop(float(np.mean(counts)), tuple(counts), inner))
+            nodes.append(FoundLoop(float(np.mean(counts)), tuple(counts), inner))
             state = [0]
 
             def visit(counts=counts, state=state, walk=walk):

@@ -16,7 +16,7 @@ from popmodel.patterns.rows import CallLists
 from popmodel.patterns.table import iterations
 from popmodel.patterns.units import units
 from popmodel.structure import find as find_structure
-from popmodel.structure.nest import Leaf, Loop, leaves
+from popmodel.structure.nest import FoundLoop, Leaf, leaves
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -128,12 +128,12 @@ def test_the_exchanges_of_is_and_ft_are_collectives(real_trace):
 
 
 def innermost(
-    nest: Sequence[Loop | Leaf], places: set[int], executions: int
-) -> tuple[list[Loop | Leaf], int]:
+    nest: Sequence[FoundLoop | Leaf], places: set[int], executions: int
+) -> tuple[list[FoundLoop | Leaf], int]:
     """Nodes of the innermost body that holds some places, and how often it is executed."""
     for node in nest:
         held = {one for leaf in leaves((node,)) for one in leaf.places}
-        if isinstance(node, Loop) and places <= held:
+        if isinstance(node, FoundLoop) and places <= held:
             return innermost(node.body, places, int(iterations(node, executions)[-1]))
     parts = [
         Leaf(tuple(one for one in node.places if one in places)) if isinstance(node, Leaf) else node

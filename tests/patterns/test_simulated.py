@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from synthetic import Program, programs, run
 
-from popmodel.patterns.find import Communication
+from popmodel.patterns.find import FoundCommunication
 from popmodel.patterns.find import find as find_patterns
 from popmodel.structure.find import find
 
 
-def communication(program: Program, folder: Path) -> Communication:
+def communication(program: Program, folder: Path) -> FoundCommunication:
     """What is found; all messages are in a pattern."""
     done = run(program, persistent=0.1, transient=0.1, seed=1)
     found = find_patterns(find(done.read(folder)))

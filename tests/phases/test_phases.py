@@ -18,14 +18,14 @@ from popmodel.phases.phase import SEVERAL
 from popmodel.structure import find
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.trace.runtime import state_times
 from popmodel.trace.states import TRACING_DISABLED
 
 DATA = Path(__file__).parents[1] / "data"
 
 
-def of_trace(trace: Trace, part: Part = Part(from_start=True)) -> Phases:  # noqa: B008 (frozen)
+def of_trace(trace: Trace, part: TracePart = TracePart(from_start=True)) -> Phases:  # noqa: B008 (frozen)
     return phases(find(trace), trace, focused(trace, part)[0])
 
 
@@ -92,13 +92,13 @@ TRACES = ["bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mixnbc.4", "mi
 def test_useful_time_and_counters_of_phases_are_those_of_the_run(name: str) -> None:
     trace = read(DATA / f"{name}.prv.gz")
     found = of_trace(trace)
-    measured = analyse(trace, part=Part(from_start=True)).observables
+    measured = analyse(trace, part=TracePart(from_start=True)).observables
     useful = sum(phase.useful.sum() for phase in found.phases)
     assert useful == pytest.approx(measured.useful.sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize("part", [Part(), Part(begin=830_000_000, end=850_000_000)])
-def test_phases_of_a_window_add_up_to_the_window(part: Part) -> None:
+@pytest.mark.parametrize("part", [TracePart(), TracePart(begin=830_000_000, end=850_000_000)])
+def test_phases_of_a_window_add_up_to_the_window(part: TracePart) -> None:
     trace = read(DATA / "ft.S.4.prv.gz")
     found = of_trace(trace, part)
     measured = analyse(trace, part=part).observables

@@ -13,7 +13,7 @@ from popmodel.model import signatures
 from popmodel.model.calibration import TRUSTED, Calibration, Drift
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import OUTSIDE, Prediction
+from popmodel.prediction.prediction import OUTSIDE, PredictedRun
 from popmodel.report.heading import calibrated
 from popmodel.report.uncertainty import named
 
@@ -38,7 +38,9 @@ def known(profile: Profile, **changes: object) -> Signature:
     return replace(signatures.load("stencil3d"), calibration=replace(of_runs, **changes))  # type: ignore[arg-type]
 
 
-def made(signature: Signature, profile: Profile, processes: int = 4, size: int = 256) -> Prediction:
+def made(
+    signature: Signature, profile: Profile, processes: int = 4, size: int = 256
+) -> PredictedRun:
     return predict(signature, profile, processes, 1, {"N": size})
 
 

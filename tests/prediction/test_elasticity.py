@@ -14,7 +14,7 @@ from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.changes import GROUPS
-from popmodel.model.run.observe import Modelled
+from popmodel.model.run.observe import ModelledObservables
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
@@ -104,7 +104,7 @@ def test_of_a_metric() -> None:
     study = Study(DEMO, machine(), {}, 0, 0)
     where = place(16, 4, study.profile.topology)
 
-    def efficiency(modelled: Modelled) -> Value:
+    def efficiency(modelled: ModelledObservables) -> Value:
         return modelled.aggregates["ideal_runtime"] / modelled.aggregates["runtime"]
 
     found = {one.name: one.value for one in elasticities(study, where, efficiency)}

@@ -26,7 +26,7 @@ from popmodel.model.laws import LAWS
 from popmodel.model.run.course import closed_form
 from popmodel.model.run.observe import PARTS, observe
 from popmodel.model.run.placement import place
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import drawn_only
@@ -157,7 +157,7 @@ def test_identities_hold_in_every_draw(imbalance: str, preset: Profile) -> None:
 
 LARGE = Topology(64, 8, 2, 2, (Cache("L3", 2**20, 4),))
 works = st.builds(
-    Work,
+    RunWork,
     serial=st.floats(0, 10),
     share=st.floats(0.1, 10),
     overhead=st.floats(0, 1),
@@ -175,9 +175,9 @@ works = st.builds(
     st.floats(0, 0.3),
 )
 def test_thread_time_is_useful_in_mpi_or_idle(
-    work: Work, uneven: float, processes: int, threads: int, persistent: float, transient: float
+    work: RunWork, uneven: float, processes: int, threads: int, persistent: float, transient: float
 ) -> None:
-    work = Work(**vars(work) | {"stretched": work.share + (uneven if threads > 1 else 0.0)})
+    work = RunWork(**vars(work) | {"stretched": work.share + (uneven if threads > 1 else 0.0)})
     placement = place(processes, threads, LARGE)
     spread = {"persistent_cv": persistent, "transient_cv": transient}
     course = closed_form(work, processes, spread, has_mpi=True)

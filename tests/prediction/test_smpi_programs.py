@@ -39,7 +39,7 @@ from popmodel.model.replayed.unroll import outline
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Prediction
+from popmodel.prediction.prediction import PredictedRun
 
 DATA = Path(__file__).parent.parent / "data"
 TRACES = DATA / "smpi"
@@ -80,11 +80,11 @@ def signature(app: str) -> Signature:
 
 
 @pytest.fixture(scope="module")
-def predicted() -> Callable[[Mapping[str, Any]], Prediction]:
+def predicted() -> Callable[[Mapping[str, Any]], PredictedRun]:
     """The prediction of a row, made once."""
-    made: dict[tuple[str, str, str], Prediction] = {}
+    made: dict[tuple[str, str, str], PredictedRun] = {}
 
-    def of(row: Mapping[str, Any]) -> Prediction:
+    def of(row: Mapping[str, Any]) -> PredictedRun:
         key = (row["app"], row["network"], row["collectives"])
         if key not in made:
             profile = machine(row["network"], row["collectives"])

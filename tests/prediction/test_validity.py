@@ -14,7 +14,7 @@ from model.demo import exact, machine, program
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
-from popmodel.model.run.parameters import Use
+from popmodel.model.run.parameters import ParameterUse
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.run.reach import LIMITS, measured_ranges
 from popmodel.model.uncertainty import Estimate
@@ -229,7 +229,7 @@ def test_farther_is_never_safer(argument: str, times: float) -> None:
         "processes": ("coll.allreduce within a node", 8.0),
     }[argument]
     placement = place(1, 1, on.topology)
-    found = assess(on, placement, [Use(subject, argument, start * times)])
+    found = assess(on, placement, [ParameterUse(subject, argument, start * times)])
     assert found.factor == pytest.approx(times)
     limit = LIMITS[argument]
     expected = "inside" if times <= 1 + 1e-9 else "extrapolated" if times <= limit else "outside"
@@ -240,11 +240,11 @@ def test_farther_is_never_safer(argument: str, times: float) -> None:
 def test_what_is_below_the_measured_range() -> None:
     on = measured()
     placement = place(1, 1, on.topology)
-    few = assess(on, placement, [Use("coll.allreduce within a node", "processes", 1.0)])
+    few = assess(on, placement, [ParameterUse("coll.allreduce within a node", "processes", 1.0)])
     assert few.reasons == (
         "processes a factor of 2 below the smallest measured (2): coll.allreduce within a node",
     )
-    short = assess(on, placement, [Use("coll.allreduce within a node", "bytes", 1.0)])
+    short = assess(on, placement, [ParameterUse("coll.allreduce within a node", "bytes", 1.0)])
     assert short.status == "inside"
 
 

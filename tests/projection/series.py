@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.special import ndtr
 
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 Truth = Callable[[int], Mapping[str, float]]
 """By processes: 1/load balance, 1/serialisation, 1/transfer, and core seconds of the work."""
@@ -24,7 +24,7 @@ def largest(count: int) -> float:
     return float(np.trapezoid(_X * density, _X))
 
 
-def measured(truth: Truth, processes: int, noise: np.random.Generator | None = None) -> Measurement:
+def measured(truth: Truth, processes: int, noise: np.random.Generator | None = None) -> MeasuredRow:
     """A run of one thread per process, losses off by 15 % and work by 1 % at random."""
 
     def off(by: float) -> float:
@@ -42,7 +42,7 @@ def measured(truth: Truth, processes: int, noise: np.random.Generator | None = N
 
 def of_times(
     processes: int, mean: float, busiest: float, ideal: float, runtime: float
-) -> Measurement:
+) -> MeasuredRow:
     """A run of given times, s."""
     useful = {"useful_mean": mean, "useful_max": busiest, "useful_sum": mean * processes}
     masters = {"master_useful_mean": mean, "master_useful_max": busiest}
@@ -51,7 +51,7 @@ def of_times(
     sizes = {"processes": float(processes), "threads": float(processes)}
     times = {"runtime": runtime, "ideal_runtime": ideal}
     aggregates = {**sizes, **times, **useful, **masters, **serial, **outside}
-    return Measurement(f"run.{processes}", processes, 1, runtime, {}, aggregates=aggregates)
+    return MeasuredRow(f"run.{processes}", processes, 1, runtime, {}, aggregates=aggregates)
 
 
 def drawn(seed: int) -> Truth:

@@ -16,7 +16,7 @@ from popmodel.document_schemas import check
 from popmodel.errors import UsageError
 from popmodel.projection.forms import LAWS
 from popmodel.projection.project import project as carried
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 RUNTIME = ("", "runtime")
 
@@ -154,7 +154,7 @@ def test_any_efficiencies_give_finite_numbers_or_a_reason(
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
 def test_a_runtime_that_grows_again_is_carried_on(scale: float) -> None:
     """``100/P + 2 P``: the runs seem to saturate, and get slower beyond."""
-    runs = [Measurement(f"{p}.prv", p, 1, scale * (100 / p + 2 * p), {}) for p in (1, 2, 4, 8, 16)]
+    runs = [MeasuredRow(f"{p}.prv", p, 1, scale * (100 / p + 2 * p), {}) for p in (1, 2, 4, 8, 16)]
     (row,) = (
         row
         for row in carried(runs, [(64, 1)], "strong", 0).rows
@@ -166,7 +166,7 @@ def test_a_runtime_that_grows_again_is_carried_on(scale: float) -> None:
 
 
 def test_where_no_law_holds_nothing_is_projected() -> None:
-    runs = [Measurement(f"{p}.prv", p, 1, t, {}) for p, t in ((1, 25.0), (2, 12.0), (3, 113.0))]
+    runs = [MeasuredRow(f"{p}.prv", p, 1, t, {}) for p, t in ((1, 25.0), (2, 12.0), (3, 113.0))]
     for row in carried(runs, [(4, 1)], "strong", 0).rows:
         assert (row.value, row.low, row.high) == (None, None, None)
         assert row.why.startswith("no law holds for the relative efficiency of the runtime: even")

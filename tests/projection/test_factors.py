@@ -15,7 +15,7 @@ from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.scaling import Mode
 from popmodel.projection.completed import completed
 from popmodel.projection.factors import FACTORS, chosen, measured, point_errors, rebuilt
-from popmodel.runs.measurement import Measurement, from_run
+from popmodel.runs.measurement import MeasuredRow, from_run
 
 from .series import of_times
 
@@ -28,11 +28,11 @@ TRACES = (
 
 
 @pytest.fixture(scope="module", params=TRACES, ids=lambda path: path.name)
-def traced(request: pytest.FixtureRequest) -> Measurement:
+def traced(request: pytest.FixtureRequest) -> MeasuredRow:
     return from_run(analyse(popmodel.read(request.param)))
 
 
-def test_the_factors_of_a_trace_make_its_aggregates_again(traced: Measurement) -> None:
+def test_the_factors_of_a_trace_make_its_aggregates_again(traced: MeasuredRow) -> None:
     told = measured(
         traced.aggregates, traced.aggregates, traced.processes, traced.threads, "strong"
     )
@@ -91,9 +91,9 @@ def test_losses_of_the_slowest_repeat_worse_the_fewer_there_are() -> None:
 # -- runs of tables
 
 
-def of_table(threads: int = 1, **families: dict[str, float]) -> Measurement:
+def of_table(threads: int = 1, **families: dict[str, float]) -> MeasuredRow:
     metrics = {name.replace("_", "-"): values for name, values in families.items()}
-    return Measurement("runs.csv", 4, threads, 12.0, metrics)
+    return MeasuredRow("runs.csv", 4, threads, 12.0, metrics)
 
 
 @pytest.mark.parametrize(
@@ -148,5 +148,5 @@ def test_additive_efficiencies_of_a_table_are_completed() -> None:
         of_table(4, mpi={"parallel_efficiency": 0.72, "load_balance": 0.9}),
     ],
 )
-def test_what_does_not_tell_the_losses_tells_the_runtime_only(run: Measurement) -> None:
+def test_what_does_not_tell_the_losses_tells_the_runtime_only(run: MeasuredRow) -> None:
     assert completed(run).keys() == {"processes", "threads", "runtime"}

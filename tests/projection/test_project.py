@@ -10,17 +10,19 @@ import pytest
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
-from popmodel.projection.project import DERIVED, Projection, Row, project
-from popmodel.runs.measurement import Measurement
+from popmodel.projection.project import DERIVED, ProjectedRow, Projection, project
+from popmodel.runs.measurement import MeasuredRow
 
 from .series import Truth, drawn, measured, of_times, powers
 
 
-def series(truth: Truth, places: tuple[int, ...] = (4, 8, 16)) -> list[Measurement]:
+def series(truth: Truth, places: tuple[int, ...] = (4, 8, 16)) -> list[MeasuredRow]:
     return [measured(truth, each) for each in places]
 
 
-def values(found: Projection, processes: int, threads: int = 1) -> dict[tuple[str, str], Row]:
+def values(
+    found: Projection, processes: int, threads: int = 1
+) -> dict[tuple[str, str], ProjectedRow]:
     return {
         (row.family, row.metric): row
         for row in found.rows
@@ -145,7 +147,7 @@ def test_no_run_beside_the_target() -> None:
 
 
 def test_threads_of_one_process_are_a_line() -> None:
-    def run(threads: int) -> Measurement:
+    def run(threads: int) -> MeasuredRow:
         serial, parallel = 2.0, 38.0
         wall = serial + parallel / threads * (1 + 0.01 * (threads - 1))
         useful = (serial + parallel) / threads
@@ -157,7 +159,7 @@ def test_threads_of_one_process_are_a_line() -> None:
             "in_openmp_mean": wall - serial, "serial_openmp_max": wall,
             "outside_mpi_mean": wall, "outside_mpi_max": wall,
         }  # fmt: skip
-        return Measurement("run", 1, threads, wall, {}, aggregates=aggregates)
+        return MeasuredRow("run", 1, threads, wall, {}, aggregates=aggregates)
 
     found = project([run(2), run(4), run(8)], [(1, 16)], "strong", 0)
     assert (found.lines[0].axis, found.lines[0].fixed) == ("threads", 1)
@@ -192,7 +194,7 @@ def test_plain_extrapolations_stand_beside() -> None:
 
 
 def test_runtimes_alone_are_projected() -> None:
-    runs = [Measurement("r", p, 1, 1 + 39 / p, {}) for p in (4, 8, 16)]
+    runs = [MeasuredRow("r", p, 1, 1 + 39 / p, {}) for p in (4, 8, 16)]
     found = project(runs, [(32, 1)], "strong", 0)
     assert {row.metric for row in found.rows} == {"runtime", "speedup"}
     assert values(found, 32)["", "runtime"].value == pytest.approx(1 + 39 / 32, rel=0.1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.api.breakdown import Breakdown
+from popmodel.api.breakdown import RuntimeBreakdown
 from popmodel.efficiency.by_region import Processes
 from popmodel.report import by_process
 from popmodel.report.renderers.tables import Style
@@ -19,7 +19,7 @@ def document(processes: Processes, *, runtime: float, threads: int = 1) -> dict[
         "caveats": [],
         "runtime": runtime,
         "threads": threads,
-        **Breakdown(processes).facts({}, ()),
+        **RuntimeBreakdown(processes).facts({}, ()),
     }
     return {"runs": [run]}
 

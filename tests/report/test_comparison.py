@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import popmodel
 from popmodel.report.comparison import (
-    Factor,
-    Kind,
-    Measured,
+    ComparedFactor,
+    ComparedKind,
+    ComparedMeasurement,
     amounts,
     effects,
     factors,
@@ -34,7 +34,7 @@ def run(
     instructions: Sequence[float] | None = None,
     cycles: Sequence[float] | None = None,
     metrics: dict[str, Any] | None = None,
-) -> Measured:
+) -> ComparedMeasurement:
     observables = {
         "useful": useful,
         "threads": threads or [1] * len(useful),
@@ -42,7 +42,7 @@ def run(
         "cycles": cycles,
     }
     facts = {"runtime": runtime, "observables": observables, "call_sites": [], "window": None}
-    return Measured("a", {**facts, "trace": "a.prv", "metrics": metrics or {}})
+    return ComparedMeasurement("a", {**facts, "trace": "a.prv", "metrics": metrics or {}})
 
 
 def mpi(runtime: float, useful: Sequence[float], ideal: float | None = None) -> dict[str, Any]:
@@ -98,9 +98,9 @@ def test_useful_time_is_divided_where_all_runs_have_counters() -> None:
     ]
     found = factors(runs)
     assert [(one.name, one.kind, one.values) for one in found[:3]] == [
-        ("Useful instructions", Kind.COUNT, (1e9, 2e9)),
-        ("Instructions per cycle", Kind.RATIO, (0.5, 1.0)),
-        ("Clock frequency", Kind.FREQUENCY, (2e9, 1e9)),
+        ("Useful instructions", ComparedKind.COUNT, (1e9, 2e9)),
+        ("Instructions per cycle", ComparedKind.RATIO, (0.5, 1.0)),
+        ("Clock frequency", ComparedKind.FREQUENCY, (2e9, 1e9)),
     ]
     made = effects(found, runs, 0, 1)
     assert made[:3] == pytest.approx([1.0, -1.0, 1.0])
@@ -156,7 +156,10 @@ def test_effects_add_up_to_the_difference_and_change_signs(
 
 def test_runs_of_equal_length_may_have_effects_that_cancel() -> None:
     runs = [run(2.0, [2.0]), run(2.0, [2.0, 2.0])]
-    found = [Factor("work", Kind.TIME, 1, (2.0, 4.0)), Factor("n", Kind.NUMBER, -1, (1.0, 2.0))]
+    found = [
+        ComparedFactor("work", ComparedKind.TIME, 1, (2.0, 4.0)),
+        ComparedFactor("n", ComparedKind.NUMBER, -1, (1.0, 2.0)),
+    ]
     assert effects(found, runs, 0, 1) == pytest.approx([2 * math.log(2), -2 * math.log(2)])
 
 

@@ -10,9 +10,9 @@ from popmodel.plain import document
 from popmodel.report import sensitivity_path
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
-from popmodel.whatif.path_tables import Entry, PathTables, Spent, Stay, Table
+from popmodel.whatif.path_tables import Entry, PathTable, PathTables, Spent, Stay
 
-NONE = Table((), 0, 0.0)
+NONE = PathTable((), 0, 0.0)
 
 
 def entry(name: str, computing: float = 0.0, latency: float = 0.0, size: float = 0.0) -> Entry:
@@ -26,10 +26,10 @@ def found(**changes: Any) -> Any:
         "steps": 1000,
         "changes": 12,
         "longest": Stay(3, 0.25, 0.5),
-        "ranks": Table((entry("rank 0", 0.5, 0.1), entry("rank 3", 0.3, 0.05, 0.05)), 0, 0.0),
-        "regions": Table((entry("solve", 0.8),), 0, 0.0),
-        "calls": Table((entry("MPI_Recv", 0, 0.15, 0.05),), 2, 0.001),
-        "pairs": Table((entry("0 -> 3", 0, 0.15, 0.05),), 0, 0.0),
+        "ranks": PathTable((entry("rank 0", 0.5, 0.1), entry("rank 3", 0.3, 0.05, 0.05)), 0, 0.0),
+        "regions": PathTable((entry("solve", 0.8),), 0, 0.0),
+        "calls": PathTable((entry("MPI_Recv", 0, 0.15, 0.05),), 2, 0.001),
+        "pairs": PathTable((entry("0 -> 3", 0, 0.15, 0.05),), 0, 0.0),
         **changes,
     }
     return document(
@@ -70,7 +70,7 @@ def test_calls_and_pairs_have_latencies_and_bytes() -> None:
 
 def test_entries_of_next_to_nothing_are_only_counted() -> None:
     calls = (entry("MPI_Recv", latency=0.2), entry("MPI_Bcast", latency=1e-4))
-    shown = lines(found(calls=Table(calls, 0, 0.0)))
+    shown = lines(found(calls=PathTable(calls, 0, 0.0)))
     assert " and 1 more: 0.0 %" in shown
     assert not any("MPI_Bcast" in line for line in shown)
 
@@ -85,7 +85,7 @@ def test_the_tables_fit_narrow_terminals(width) -> None:
 
 
 def test_tables_of_next_to_nothing_are_left_out() -> None:
-    for pairs in (NONE, Table((entry("0 -> 1", latency=1e-4),), 0, 0.0)):
+    for pairs in (NONE, PathTable((entry("0 -> 1", latency=1e-4),), 0, 0.0)):
         assert "critical path by pair of ranks" not in lines(found(pairs=pairs))
 
 

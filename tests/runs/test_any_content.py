@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from popmodel.errors import PopmodelError
 from popmodel.runs.files import SUFFIXES, read_file
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
 NAMES = st.sampled_from(
     (
@@ -66,7 +66,7 @@ def refused_or_read(folder: Path, suffix: str, text: str) -> None:
             assert all(sound(run) for run in found.runs)
 
 
-def sound(run: Measurement) -> bool:
+def sound(run: MeasuredRow) -> bool:
     """Whether a run is one: whole numbers of processes and threads, and times above 0."""
     sizes = run.processes >= 1 and run.threads >= 1
     return sizes and 0 < run.runtime < float("inf") and len(run.digest) == 16

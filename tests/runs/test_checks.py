@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from popmodel.runs.checks import checked
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 
-RUN = Measurement("a.csv", 4, 2, 1.2345678, {}, parameters={"N": 64.0}, line=2)
+RUN = MeasuredRow("a.csv", 4, 2, 1.2345678, {}, parameters={"N": 64.0}, line=2)
 
 
 def test_runs_that_differ_are_all_kept() -> None:
@@ -70,7 +70,7 @@ def test_a_run_that_takes_twice_as_long_is_left_to_the_fit() -> None:
 
 
 def test_a_parameter_that_some_files_leave_open_is_named() -> None:
-    other = Measurement("b.prv", 8, 1, 1.0, {})
+    other = MeasuredRow("b.prv", 8, 1, 1.0, {})
     found = checked([RUN, other, replace(other, source="c.prv", runtime=2.0)])
     assert found[1] == (
         "N is given for some runs, and not for b.prv and 1 more: b.prv:N=VALUE sets it",
@@ -78,7 +78,7 @@ def test_a_parameter_that_some_files_leave_open_is_named() -> None:
 
 
 def test_a_parameter_that_is_set_for_all_is_no_gap() -> None:
-    assert checked([RUN, Measurement("b.prv", 8, 1, 1.0, {})], ["N"])[1] == ()
+    assert checked([RUN, MeasuredRow("b.prv", 8, 1, 1.0, {})], ["N"])[1] == ()
 
 
 def test_an_empty_cell_of_a_table_is_no_gap() -> None:

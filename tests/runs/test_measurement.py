@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
-from popmodel.runs.measurement import Measurement, from_run
+from popmodel.runs.measurement import MeasuredRow, from_run
 from popmodel.trace import read
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
-RUN = Measurement("runs.csv", 4, 2, 1.5, {}, parameters={"N": 128.0, "steps": 10.0}, line=2)
+RUN = MeasuredRow("runs.csv", 4, 2, 1.5, {}, parameters={"N": 128.0, "steps": 10.0}, line=2)
 
 
 def test_a_trace_gives_what_its_metrics_are_computed_from() -> None:

@@ -10,7 +10,7 @@ import pytest
 import popmodel
 from popmodel.efficiency.measure import analyse, before_replay
 from popmodel.runs.sites import BEFORE, END, REGION, UNITS, sites_of
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
@@ -44,7 +44,7 @@ def test_sites_add_up_to_the_times_of_the_run(path: Path) -> None:
 
 def test_windows_of_a_run_add_up_to_it() -> None:
     trace = popmodel.read(TRACES[0])
-    whole = sites_of(trace, Part(from_start=True))
+    whole = sites_of(trace, TracePart(from_start=True))
     middle = trace.duration // 2
     ends = [(trace.begin, trace.begin + middle), (trace.begin + middle, trace.end)]
     halves = [sites_of(trace.window(*limits)) for limits in ends]

@@ -18,14 +18,14 @@ from popmodel.api.convert_runs import ConvertedRuns
 from popmodel.api.measured import read_runs
 from popmodel.errors import UsageError
 from popmodel.runs.files import FORMATS, form_of, read_file
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import runs_frame
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
-RUN = Measurement("a.csv", 4, 2, 1.5, {}, parameters={"N": 64.0})
+RUN = MeasuredRow("a.csv", 4, 2, 1.5, {}, parameters={"N": 64.0})
 
 
-def known(run: Measurement) -> dict[str, Any]:
+def known(run: MeasuredRow) -> dict[str, Any]:
     """What every format keeps of a run."""
     return {
         "size": (run.processes, run.threads),
@@ -41,7 +41,7 @@ def known(run: Measurement) -> dict[str, Any]:
     }
 
 
-def again(folder: Path, runs: Sequence[Measurement], suffix: str) -> list[Measurement]:
+def again(folder: Path, runs: Sequence[MeasuredRow], suffix: str) -> list[MeasuredRow]:
     path = folder / f"runs{suffix}"
     form = form_of(path)
     assert form is not None
@@ -49,7 +49,7 @@ def again(folder: Path, runs: Sequence[Measurement], suffix: str) -> list[Measur
     return list(read_file(path).runs)
 
 
-def in_order(runs: Sequence[Measurement]) -> list[dict[str, Any]]:
+def in_order(runs: Sequence[MeasuredRow]) -> list[dict[str, Any]]:
     """Runs as they are kept, those of a point together, as Extra-P holds them."""
     points: dict[tuple[object, ...], list[dict[str, Any]]] = {}
     for run in runs:
@@ -60,7 +60,7 @@ def in_order(runs: Sequence[Measurement]) -> list[dict[str, Any]]:
 
 RUNS = st.lists(
     st.builds(
-        lambda p, t, seconds, n, efficiency: Measurement(
+        lambda p, t, seconds, n, efficiency: MeasuredRow(
             "x",
             p,
             t,
@@ -82,7 +82,7 @@ RUNS = st.lists(
 @pytest.mark.parametrize("suffix", FORMATS)
 @given(runs=RUNS)
 def test_runs_are_read_as_they_were_written(
-    tmp_path_factory: pytest.TempPathFactory, suffix: str, runs: list[Measurement]
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, runs: list[MeasuredRow]
 ) -> None:
     found = again(tmp_path_factory.mktemp("t"), runs, suffix)
     assert in_order(found) == in_order(runs)
@@ -183,7 +183,7 @@ FACTS = st.builds(
         metrics={},
     ),
     st.builds(
-        Measurement, st.just("x"), st.integers(1, 99), st.just(2), st.floats(0.1, 9), st.just({})
+        MeasuredRow, st.just("x"), st.integers(1, 99), st.just(2), st.floats(0.1, 9), st.just({})
     ),
     st.none() | st.integers(1, 99),
     st.sampled_from(("", "close", "spread", "none", "=SUM(A1)", "by, core")),
@@ -195,7 +195,7 @@ FACTS = st.builds(
 @pytest.mark.parametrize("suffix", [".csv", ".json"])
 @given(runs=st.lists(FACTS, min_size=1, max_size=6))
 def test_the_table_of_runs_is_the_same_when_it_is_read_again(
-    tmp_path_factory: pytest.TempPathFactory, suffix: str, runs: list[Measurement]
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, runs: list[MeasuredRow]
 ) -> None:
     read = again(tmp_path_factory.mktemp("t"), runs, suffix)
     table, found = (runs_frame(each).drop(columns="place") for each in (runs, read))

@@ -1,6 +1,6 @@
 """Two programs are the same, or the first operation that differs is named in words."""
 
-from popmodel.signature.compare_replay import Exchanged, differences, exchanged
+from popmodel.signature.compare_replay import ExchangedBytes, differences, exchanged
 from popmodel.simulator.program import Op, ProgramBuilder
 
 
@@ -39,9 +39,9 @@ def test_what_one_program_does_beyond_the_other_is_named():
 
 def test_what_is_exchanged_is_summed_by_kind():
     assert exchanged(made(extra=True)) == (
-        Exchanged("messages", 1, 8),
-        Exchanged("barrier", 1, 0),
-        Exchanged("allreduce", 1, 32),
+        ExchangedBytes("messages", 1, 8),
+        ExchangedBytes("barrier", 1, 0),
+        ExchangedBytes("allreduce", 1, 32),
     )
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from synthetic import programs, run
 
 import popmodel
-from popmodel.signature import Extracted, Run, signature_from
+from popmodel.signature import LearntSignature, Run, signature_from
 from popmodel.signature.align_runs import RunTable, Site, aligned
 
 SHARED = Path(os.environ.get("POPMODEL_SHARED", "/nowhere"))
@@ -55,7 +55,7 @@ def jacobi(folder: Path, dims: tuple[int, ...], steps: int = 6, seed: int = 1, *
     return Run(done.read(folder, f"{dims[0]}x{dims[1]}x{steps}x{seed}.prv"))
 
 
-def runtime(found: Extracted, folder: Path, processes: int, **parameters: float) -> float:
+def runtime(found: LearntSignature, folder: Path, processes: int, **parameters: float) -> float:
     """What a signature takes when it is replayed."""
     path = folder / "app.toml"
     path.write_text(found.text)
@@ -131,7 +131,7 @@ def test_equal_runs_that_differ_are_said_and_widen(tmp_path: Path) -> None:
     assert len(said) == 1
     assert not any("compute up to" in note for note in alike.notes)
 
-    def width(found: Extracted) -> float:
+    def width(found: LearntSignature) -> float:
         constant = max(
             (one for amount in found.amounts.values() for one in amount.constants
              if one.unit == "s" and "Irecv" in one.source),

@@ -14,7 +14,7 @@ from popmodel.efficiency.measure import analyse
 from popmodel.model.signatures import from_text
 from popmodel.model.study import Study
 from popmodel.signature import signature_from
-from popmodel.signature.from_runs import Extracted
+from popmodel.signature.from_runs import LearntSignature
 from popmodel.trace import Trace
 from popmodel.trace.focus import focused
 
@@ -24,7 +24,7 @@ def traced(folder: Path, counters: Counters | None = None, **options: Any) -> Tr
     return run(program, counters=counters, persistent=0.2, transient=0.1, seed=2).read(folder)
 
 
-def modelled(found: Extracted, processes: int, threads: int) -> float | None:
+def modelled(found: LearntSignature, processes: int, threads: int) -> float | None:
     """Instructions of all processes in a run of the signature."""
     study = Study(from_text(found.text), machine(), {}, 0, 0)
     done = study.run(study.admit(processes, threads), study.sources())

@@ -13,7 +13,7 @@ from synthetic import Network, programs, run
 
 import popmodel
 from popmodel.signature import signature_from
-from popmodel.signature.from_runs import Extracted
+from popmodel.signature.from_runs import LearntSignature
 from popmodel.trace import Trace
 
 BLOCKS = [12e-3, 6e-3, 5e-3, 4e-3, 4e-3, 3e-3, 3e-3, 2e-3, 2e-3, 2e-3, *[1e-3] * 12]
@@ -26,17 +26,19 @@ def traced(folder: Path, processes: int, blocks: Sequence[float] = BLOCKS) -> Tr
     return done.read(folder, f"{processes}.prv")
 
 
-def found(folder: Path, processes: Sequence[int], blocks: Sequence[float] = BLOCKS) -> Extracted:
+def found(
+    folder: Path, processes: Sequence[int], blocks: Sequence[float] = BLOCKS
+) -> LearntSignature:
     return signature_from([traced(folder, one, blocks) for one in processes])
 
 
-def imbalance(one: Extracted) -> dict[str, Any]:
+def imbalance(one: LearntSignature) -> dict[str, Any]:
     table = tomllib.loads(one.text)["imbalance"]
     assert isinstance(table, dict)
     return table
 
 
-def replayed(one: Extracted, folder: Path, processes: int) -> float:
+def replayed(one: LearntSignature, folder: Path, processes: int) -> float:
     path = folder / "app.toml"
     path.write_text(one.text)
     again = popmodel.replay(str(path), "alpha-beta", latency=2.5e-6, procs=processes, threads=1)

@@ -9,14 +9,14 @@ import pytest
 from synthetic import programs, run
 
 from popmodel.expressions import parse
-from popmodel.signature.from_runs import Extracted, signature_from
+from popmodel.signature.from_runs import LearntSignature, signature_from
 
 GRIDS = ((2, 2), (2, 4), (4, 4))
 PER_CELL, CELLS, STEPS = 1e-8, (512, 512), 6
 
 
 @pytest.fixture(scope="module")
-def extracted(tmp_path_factory: pytest.TempPathFactory) -> Extracted:
+def extracted(tmp_path_factory: pytest.TempPathFactory) -> LearntSignature:
     """A signature from three runs of a Jacobi solver whose set-up and closing stay."""
     traces = []
     for dims in GRIDS:
@@ -28,7 +28,7 @@ def extracted(tmp_path_factory: pytest.TempPathFactory) -> Extracted:
     return signature_from(traces)
 
 
-def computed(extracted: Extracted, processes: int) -> float:
+def computed(extracted: LearntSignature, processes: int) -> float:
     """Seconds that an average process computes at some P, by the formulas of the signature."""
     text = tomllib.loads(extracted.text)
     values = {name: float(one["value"]) for name, one in text["constants"].items()}
@@ -48,12 +48,14 @@ def truth(processes: int) -> float:
 
 @pytest.mark.parametrize(("processes", "within"), [(4, 0.02), (16, 0.02), (64, 0.1)])
 def test_what_is_computed_follows_the_program_beyond_its_runs(
-    extracted: Extracted, processes: int, within: float
+    extracted: LearntSignature, processes: int, within: float
 ) -> None:
     assert computed(extracted, processes) == pytest.approx(truth(processes), rel=within)
 
 
-def test_phases_that_grow_alike_share_the_constants_of_their_law(extracted: Extracted) -> None:
+def test_phases_that_grow_alike_share_the_constants_of_their_law(
+    extracted: LearntSignature,
+) -> None:
     text = tomllib.loads(extracted.text)
     assert "P" in text["let"]["work"]
     sweeps = [
@@ -67,5 +69,5 @@ def test_phases_that_grow_alike_share_the_constants_of_their_law(extracted: Extr
     assert [law["form"] for law in extracted.laws if law["unit"] == "s"] == ["1/P", "1"]
 
 
-def _count(extracted: Extracted) -> int:
+def _count(extracted: LearntSignature) -> int:
     return len(extracted.outline.points)

@@ -15,8 +15,8 @@ from popmodel.efficiency.measure import analyse
 from popmodel.model.signatures import from_text
 from popmodel.model.study import Study
 from popmodel.signature import signature_from
-from popmodel.signature.from_runs import Extracted
-from popmodel.signature.law_notes import Factor
+from popmodel.signature.from_runs import LearntSignature
+from popmodel.signature.law_notes import LawFactor
 from popmodel.trace import Trace
 
 WORK, AGAIN, STEPS = 0.2, 0.002, 6
@@ -53,7 +53,7 @@ def traces(folder: Path, programs: Sequence[Program], transient: float = 0.0) ->
     ]
 
 
-def modelled(found: Extracted, processes: int, threads: int = 1) -> tuple[float, float]:
+def modelled(found: LearntSignature, processes: int, threads: int = 1) -> tuple[float, float]:
     """Instructions of all processes, and useful time of an average one, s."""
     study = Study(from_text(found.text), machine(), {}, 0, 0)
     done = study.run(study.admit(processes, threads), study.sources())
@@ -112,7 +112,7 @@ def test_runs_without_counters_among_others_say_nothing_of_instructions(tmp_path
 
 
 def test_the_size_of_a_phase_is_that_of_the_runs_that_have_it() -> None:
-    factor = Factor({}, (), (4.0, 2.0, 1.0), "", ())
+    factor = LawFactor({}, (), (4.0, 2.0, 1.0), "", ())
     value, low, high = factor.size([8.0, 4.0, 0.0])
     assert value == pytest.approx(2.0)
     assert low < 2.0 < high

@@ -13,13 +13,13 @@ from synthetic import Program, programs, run
 from popmodel.expressions import parse
 from popmodel.model.signatures import from_text
 from popmodel.signature import Run, signature_from
-from popmodel.signature.compare_replay import Agreement, against
-from popmodel.signature.from_runs import Extracted
+from popmodel.signature.compare_replay import ProgramAgreement, against
+from popmodel.signature.from_runs import LearntSignature
 
 
 def extracted(
     folder: Path, made: Sequence[Program], parameters: Sequence[Mapping[str, float]] = ()
-) -> Extracted:
+) -> LearntSignature:
     """A signature from runs of some programs."""
     given = parameters or [{} for _ in made]
     return signature_from(
@@ -37,25 +37,25 @@ def items(body: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         yield from items(one.get("body", []))
 
 
-def calls(found: Extracted) -> list[Mapping[str, Any]]:
+def calls(found: LearntSignature) -> list[Mapping[str, Any]]:
     """Rows of all lists of calls."""
     program = tomllib.loads(found.text)["program"]
     return [row for one in items(program) if "messages" in one for row in one["messages"]["calls"]]
 
 
-def sizes(found: Extracted) -> set[str]:
+def sizes(found: LearntSignature) -> set[str]:
     """What rows say of their bytes."""
     return {str(row["bytes"]) for row in calls(found) if "bytes" in row}
 
 
-def collectives(found: Extracted) -> dict[str, Any]:
+def collectives(found: LearntSignature) -> dict[str, Any]:
     """Bytes of collectives by their kind."""
     program = tomllib.loads(found.text)["program"]
     every = [one["collective"] for one in items(program) if "collective" in one]
     return {one["op"]: one.get("bytes") for one in every}
 
 
-def moves_the_same(compared: Agreement) -> bool:
+def moves_the_same(compared: ProgramAgreement) -> bool:
     """Whether as many messages of as many bytes are sent."""
     pairs = [one for one in (*compared.counts, *compared.bytes) if one.name == "messages"]
     return len(pairs) == 2 and all(one.signature == one.trace for one in pairs)

@@ -10,7 +10,7 @@ import pytest
 
 import popmodel
 from popmodel.model.signatures import from_text
-from popmodel.signature import Extracted
+from popmodel.signature import LearntSignature
 from popmodel.signature.collectives import _communicator, _partitions
 from popmodel.signature.compare_replay import carried_out
 from popmodel.signature.layout import _LoopBody
@@ -20,7 +20,7 @@ from popmodel.simulator.program import Op, ProgramBuilder
 Ranks = Callable[[int, Callable[[str], None]], None]
 
 
-def signature(folder: Path, ranks: int, does: Ranks) -> Extracted:
+def signature(folder: Path, ranks: int, does: Ranks) -> LearntSignature:
     """The signature of a program of which each rank writes its actions."""
     lines: list[str] = []
     for rank in range(ranks):

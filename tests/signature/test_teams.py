@@ -8,9 +8,9 @@ import pytest
 from oracle.script import Script
 
 from popmodel.model.signatures import from_text
-from popmodel.signature import Extracted, signature_from
-from popmodel.signature.compare_replay import Agreement, against
-from popmodel.signature.outline import Team
+from popmodel.signature import LearntSignature, signature_from
+from popmodel.signature.compare_replay import ProgramAgreement, against
+from popmodel.signature.outline import OutlineTeam
 
 PARALLEL, FUNCTION, BARRIER = 60000001, 60000018, 60000005
 WAITED = 60000312  # of locks, a sum
@@ -34,7 +34,7 @@ class Regions(Script):
             self.writer.event(process, thread, self.clock[process], [(FUNCTION, 0)])
         self.writer.event(process, 0, self.clock[process], [(PARALLEL, 0)])
 
-    def extracted(self, folder: Path) -> tuple[Extracted, Agreement, Team]:
+    def extracted(self, folder: Path) -> tuple[LearntSignature, ProgramAgreement, OutlineTeam]:
         """The signature, how it compares with its trace, and what its region says."""
         self.end()
         trace = self.read(folder)
@@ -101,7 +101,7 @@ def test_where_none_waits_nothing_is_said(script: Regions, tmp_path: Path) -> No
         for process in range(2):
             script.collective(process, "Barrier")
     found, _, team = script.extracted(tmp_path)
-    assert team == Team(pytest.approx(20e-6), 0.0, pytest.approx(0.0), 0.0)
+    assert team == OutlineTeam(pytest.approx(20e-6), 0.0, pytest.approx(0.0), 0.0)
     assert "synchronisation" not in found.text
 
 

@@ -15,7 +15,7 @@ from popmodel.expressions import parse
 from popmodel.model.signatures import from_text
 from popmodel.signature import signature_from
 from popmodel.signature.compare_replay import against
-from popmodel.signature.from_runs import Extracted
+from popmodel.signature.from_runs import LearntSignature
 
 ALONE, PLAIN, SHARPNESS = 0.4, 0.1, 3.0
 
@@ -49,7 +49,7 @@ def sweeps(
     return Program(processes, body, threads)
 
 
-def extracted(folder: Path, programs: Sequence[Program], noise: float = 0.005) -> Extracted:
+def extracted(folder: Path, programs: Sequence[Program], noise: float = 0.005) -> LearntSignature:
     return signature_from(
         [
             run(one, transient=noise, seed=number).read(folder, f"{number}.prv")
@@ -58,7 +58,9 @@ def extracted(folder: Path, programs: Sequence[Program], noise: float = 0.005) -
     )
 
 
-def names(found: Extracted, processes: int, threads: int, **others: float) -> dict[str, float]:
+def names(
+    found: LearntSignature, processes: int, threads: int, **others: float
+) -> dict[str, float]:
     """Values of the constants, and of what ``let`` defines, at a split."""
     text = tomllib.loads(found.text)
     values: dict[str, float] = {k: float(v["value"]) for k, v in text["constants"].items()}
@@ -69,7 +71,7 @@ def names(found: Extracted, processes: int, threads: int, **others: float) -> di
     return values
 
 
-def region(found: Extracted, name: str) -> Mapping[str, Any]:
+def region(found: LearntSignature, name: str) -> Mapping[str, Any]:
     loop = next(one for one in tomllib.loads(found.text)["program"] if "loop" in one)
     return next(
         one["parallel"]
@@ -78,7 +80,7 @@ def region(found: Extracted, name: str) -> Mapping[str, Any]:
     )
 
 
-def value(found: Extracted, name: str, key: str, *split: int, **others: float) -> float:
+def value(found: LearntSignature, name: str, key: str, *split: int, **others: float) -> float:
     formula = str(region(found, name)[key])
     return float(parse(formula).evaluate(names(found, *split, **others)))
 

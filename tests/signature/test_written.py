@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.signature.toml import Item, Noted, Table, number, text_of
+from popmodel.signature.toml import Noted, TomlItem, TomlTable, number, text_of
 
 plain = st.one_of(
     st.booleans(),
@@ -25,14 +25,17 @@ values = st.recursive(
 
 @given(st.dictionaries(keys, values, max_size=5))
 def test_whatever_is_written_reads_back(entries):
-    text = text_of((), [Table("", entries)], ())
+    text = text_of((), [TomlTable("", entries)], ())
     assert tomllib.loads(text) == entries
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,6}", fullmatch=True), values, max_size=4))
 def test_items_read_back_in_order(entries):
-    inner = Item("serial", entries, notes=("what it does",))
-    program = [inner, Item("loop", {"count": 3}, (inner, Item("loop", {"count": 2}, (inner,))))]
+    inner = TomlItem("serial", entries, notes=("what it does",))
+    program = [
+        inner,
+        TomlItem("loop", {"count": 3}, (inner, TomlItem("loop", {"count": 2}, (inner,)))),
+    ]
     read = tomllib.loads(text_of(("head",), [], program))
     item = {"serial": entries}
     assert read["program"] == [
@@ -42,24 +45,24 @@ def test_items_read_back_in_order(entries):
 
 
 def test_a_noted_value_has_its_comment_behind_it():
-    text = text_of((), [Table("constants", {"a": Noted(0.5, "trace"), "b": 1})], ())
+    text = text_of((), [TomlTable("constants", {"a": Noted(0.5, "trace"), "b": 1})], ())
     assert text == "[constants]\na = 0.5  # trace\nb = 1\n"
 
 
 def test_a_list_of_rows_has_a_line_for_each():
     rows = [{"do": "isend", "to": "rank + 1", "bytes": 8192 * one} for one in range(4)]
     again = {"repeat": 3, "calls": rows}
-    text = text_of((), [], [Item("messages", {"name": "halo", "calls": [*rows, again]})])
+    text = text_of((), [], [TomlItem("messages", {"name": "halo", "calls": [*rows, again]})])
     assert max(map(len, text.splitlines())) <= 100
     assert tomllib.loads(text)["program"][0]["messages"]["calls"] == [*rows, again]
 
 
 def test_tables_without_entries_are_left_out():
-    assert text_of((), [Table("let", {}, ("names",))], ()) == "\n"
+    assert text_of((), [TomlTable("let", {}, ("names",))], ()) == "\n"
 
 
 def test_head_comments_wrap():
-    lines = text_of(("word " * 60,), [Table("", {"schema": "x"})], ()).splitlines()
+    lines = text_of(("word " * 60,), [TomlTable("", {"schema": "x"})], ()).splitlines()
     assert all(line.startswith("# ") for line in lines[:-1])
     assert max(map(len, lines)) <= 100
 
@@ -67,7 +70,7 @@ def test_head_comments_wrap():
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(ValueError, match="is no number of a signature"):
-        text_of((), [Table("", {"a": value})], ())
+        text_of((), [TomlTable("", {"a": value})], ())
 
 
 def test_numbers_are_rounded_to_what_they_mean():

@@ -21,7 +21,7 @@ from popmodel.network.point_to_point import SizeClass
 from popmodel.network.selection import parse_selection
 from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import algorithms, replay, replayer
-from popmodel.simulator.algorithms import ALGORITHMS, Pattern
+from popmodel.simulator.algorithms import ALGORITHMS, AlgorithmPattern
 from popmodel.simulator.costs import charge, classes, core, costs
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
@@ -139,7 +139,7 @@ def test_an_all_to_all_that_lacks_a_member_is_named() -> None:
         ("algorithm", 1, "collective 0 cannot be carried out as messages"),
         ("algorithm", -1, "collective 0 cannot be carried out as messages"),
         ("algorithm_offsets", 2, "offsets do not cover the rows"),
-        ("part_pattern", len(Pattern), "collective 0 cannot be carried out as messages"),
+        ("part_pattern", len(AlgorithmPattern), "collective 0 cannot be carried out as messages"),
         ("part_segments", 0, "collective 0 cannot be carried out as messages"),
         ("part_charge", 1, "collective 0 cannot be carried out as messages"),
         ("part_charge", -1, "collective 0 cannot be carried out as messages"),

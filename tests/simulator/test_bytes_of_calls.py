@@ -15,7 +15,7 @@ from oracle.script import Script
 
 import popmodel
 from popmodel.network.network import PRESETS, Network
-from popmodel.patterns.traffic import Use, uses
+from popmodel.patterns.traffic import TrafficUse, uses
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.formats import write
@@ -35,7 +35,7 @@ FORMS = [
 FORMS_ONLY = [forms for forms in FORMS if not forms[0][0].startswith("I")]
 
 
-def used(program: Program) -> list[Use]:
+def used(program: Program) -> list[TrafficUse]:
     """The calls of a program by name."""
     return uses(program, Counter(program.call_name[code] for code in program.call_code))
 

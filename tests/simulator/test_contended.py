@@ -22,7 +22,7 @@ from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import Program, contended, from_trace, replay
 from popmodel.simulator import costs as core
-from popmodel.simulator.contended import Load
+from popmodel.simulator.contended import LinkLoad
 from popmodel.simulator.costs import Charges, classes
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.simulator.replayer import Moments, Replayer
@@ -237,7 +237,12 @@ def limits(draw: st.DrawFn) -> Network:
 
 
 def plain(
-    program: Program, network: Network, charges: Charges, load: Load, node: list[int], cpu: float
+    program: Program,
+    network: Network,
+    charges: Charges,
+    load: LinkLoad,
+    node: list[int],
+    cpu: float,
 ) -> tuple[list[float], list[int]]:
     """What the oracle finds, with the costs that the compiled engine got."""
     found = classes(program)
@@ -283,7 +288,7 @@ def test_the_compiled_engine_agrees_with_the_plain_one(
     found: list = []
     carry, kernel = contended.carry, _kernel.replay_contended
 
-    def asking(plan: contended.Plan, charges, load, node, shared, cpu, *, moments):
+    def asking(plan: contended.TransferPlan, charges, load, node, shared, cpu, *, moments):
         asked.append((charges, load, node.tolist(), float(cpu[0])))
         return carry(plan, charges, load, node, shared, cpu, moments=moments)
 
@@ -479,7 +484,7 @@ def test_the_core_refuses_what_does_not_fit(
             named[column] = value if kept is None else np.array(value, kept)
         return kernel(program, costs, carried, **named)
 
-    def asking(plan: contended.Plan, charges: Charges, *others, **named):
+    def asking(plan: contended.TransferPlan, charges: Charges, *others, **named):
         asked.append(charges)
         return carry(plan, charges, *others, **named)
 

@@ -10,7 +10,7 @@ import pytest
 from oracle import smpi
 
 from popmodel.network.point_to_point import Routes
-from popmodel.simulator.contended import Load, Plan, carry
+from popmodel.simulator.contended import LinkLoad, TransferPlan, carry
 from popmodel.simulator.costs import Charges, core
 
 DATA = Path(__file__).parent.parent / "data" / "smpi"
@@ -54,9 +54,9 @@ def test_every_rank_ends_when_smpi_says(row: dict) -> None:
     )
     rows = np.arange(len(messages), dtype=np.int32)
     end, _, _ = carry(
-        Plan(program, core(program, rows, np.empty(0, np.int32))),
+        TransferPlan(program, core(program, rows, np.empty(0, np.int32))),
         charges,
-        Load(size / bandwidth * 1e9, size),
+        LinkLoad(size / bandwidth * 1e9, size),
         np.arange(processes, dtype=np.int32),
         up_and_down(processes, bandwidth),
         np.ones(processes),

@@ -16,7 +16,7 @@ from popmodel.errors import ReplayError
 from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import replay
-from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder, Uneven
+from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder, UnevenBytes
 
 IDEAL = PRESETS["ideal"]
 # 1 us and 1 B/ns, everything eager.
@@ -164,7 +164,7 @@ def test_the_compiled_engine_refuses_an_arrival_without_its_cost() -> None:
     for p in range(2):
         program.do(p, Op.COLLECTIVE, c)
     first = np.zeros(1, np.int64)
-    uneven = Uneven(first, first.astype(np.int32), first, first)
+    uneven = UnevenBytes(first, first.astype(np.int32), first, first)
     with pytest.raises(ValueError, match="an arrival lacks the cost that it brings"):
         replay(replace(program.build(), uneven=uneven), IDEAL)
 

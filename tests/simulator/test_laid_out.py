@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import replay
 from popmodel.simulator.expand_collectives import _template, lay_out, operations
-from popmodel.simulator.program import COLLECTIVES, Op, Program, ProgramBuilder, Uneven
+from popmodel.simulator.program import COLLECTIVES, Op, Program, ProgramBuilder, UnevenBytes
 
 SMPI = PRESETS["smpi"]
 KINDS = list(COLLECTIVES)
@@ -226,7 +226,7 @@ def test_collectives_that_stay() -> None:
         program.do(p, Op.COLLECTIVE, other)
     built = program.build()
     arrivals = np.array([1, 3])
-    uneven = Uneven(arrivals, built.target[arrivals], np.array([5, 10]), np.array([30, 20]))
+    uneven = UnevenBytes(arrivals, built.target[arrivals], np.array([5, 10]), np.array([30, 20]))
     whole = lay_out(changed(built, uneven=uneven), only=np.array([True, False]))
     laid = whole.program
     assert laid.kind.tolist() == [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from popmodel.network.network import PRESETS
 from popmodel.simulator import Replayer
 from popmodel.simulator.expand_collectives import lay_out
-from popmodel.simulator.path import Part
+from popmodel.simulator.path import PathPart
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 
 SMPI = PRESETS["smpi"]
@@ -73,11 +73,11 @@ def test_paths_name_what_the_program_has(program: Program) -> None:
     assert path.operation.max(initial=-1) < program.operations
     inside = path.operation >= 0
     process = np.searchsorted(program.offsets, path.operation[inside], side="right") - 1
-    own = np.isin(path.part[inside], (Part.COMPUTE, Part.SEND, Part.MESSAGE_SEND))
+    own = np.isin(path.part[inside], (PathPart.COMPUTE, PathPart.SEND, PathPart.MESSAGE_SEND))
     assert (process[own] == path.process[inside][own]).all()
-    of_messages = np.isin(path.part, (Part.SEND, Part.RECEIVE, Part.TRANSFER))
+    of_messages = np.isin(path.part, (PathPart.SEND, PathPart.RECEIVE, PathPart.TRANSFER))
     assert np.all(path.row[of_messages] < len(program.messages))
-    of_collectives = np.isin(path.part, (Part.COLLECTIVE, Part.MESSAGE, Part.REQUEST))
+    of_collectives = np.isin(path.part, (PathPart.COLLECTIVE, PathPart.MESSAGE, PathPart.REQUEST))
     assert np.all(path.row[of_collectives] < len(program.collectives))
     about = path.operation[of_collectives]
     assert np.array_equal(program.target[about], path.row[of_collectives])

@@ -14,7 +14,7 @@ from popmodel.network.network import PRESETS, Network
 from popmodel.network.point_to_point import SizeClass, by_size
 from popmodel.network.selection import NAMES, parse_selection
 from popmodel.network.tiers import Tier, Tiers
-from popmodel.simulator import Part, Program, Replayer, replay
+from popmodel.simulator import PathPart, Program, Replayer, replay
 from popmodel.simulator.program import Op, ProgramBuilder
 
 ROOT = Path(__file__).parent.parent.parent
@@ -118,7 +118,7 @@ def test_the_critical_path_names_overheads() -> None:
     path = Replayer(messages(3, 1000)).path(LOGGP)
     assert path.time.sum() == pytest.approx(1e3 + 6e3 + 3 * 2e3)  # ns
     assert path.overhead.sum() == pytest.approx(1e3 + 3 * 2e3)
-    assert path.part.tolist() == [Part.SEND, Part.TRANSFER, *[Part.RECEIVE] * 3]
+    assert path.part.tolist() == [PathPart.SEND, PathPart.TRANSFER, *[PathPart.RECEIVE] * 3]
 
 
 @pytest.mark.parametrize("reading", ["algorithm", "dimemas"])

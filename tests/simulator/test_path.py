@@ -12,7 +12,7 @@ from oracle.drawn import networks, programs, programs_with_collectives
 
 from popmodel.errors import ReplayError
 from popmodel.network.network import PRESETS, Network
-from popmodel.simulator.path import Part
+from popmodel.simulator.path import PathPart
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 
@@ -37,7 +37,7 @@ def assert_explains(program: Program, network: Network, side: str) -> None:
     assert path.time.sum() / 1e9 == pytest.approx(runtime, rel=1e-9, abs=1e-15)
     assert path.runtime == runtime
     parts = path.latency_time + path.bytes_time + path.overhead
-    of_messages = path.part != Part.COMPUTE
+    of_messages = path.part != PathPart.COMPUTE
     assert parts[of_messages] == pytest.approx(path.time[of_messages])
     assert not parts[~of_messages].any()
     slope = difference(replayer, network, side)
@@ -81,7 +81,7 @@ def test_it_goes_from_the_late_sender_over_the_message_to_the_receiver() -> None
     program.compute(1, 2e-6)
     network = PRESETS["alpha-beta"].with_(latency=1e-6, bandwidth=1e9)
     path = Replayer(program.build()).path(network)
-    assert path.part.tolist() == [Part.COMPUTE, Part.TRANSFER, Part.COMPUTE]
+    assert path.part.tolist() == [PathPart.COMPUTE, PathPart.TRANSFER, PathPart.COMPUTE]
     assert path.process.tolist() == [0, 1, 1]
     assert path.source.tolist() == [0, 0, 1]
     assert path.time == pytest.approx([5000, 2000, 2000])

@@ -21,11 +21,11 @@ from popmodel.trace import Trace, read
 from popmodel.trace import states as state
 from popmodel.trace.focus import focused
 from popmodel.trace.paraver.output import labels_of, write
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 
 from .test_round_trip import runs
 
-ALL = Part(from_start=True)
+ALL = TracePart(from_start=True)
 IDEAL, DIMEMAS = PRESETS["ideal"], PRESETS["dimemas"]
 # Times of transfers are whole nanoseconds.
 WHOLE = PRESETS["alpha-beta"].with_(latency=3e-6, bandwidth=1e9)
@@ -49,10 +49,10 @@ def written(trace: Trace, network: Network, folder: Path) -> Trace:
 
 @pytest.mark.long(after=7)
 @pytest.mark.parametrize("network", [IDEAL, DIMEMAS, WHOLE], ids=["ideal", "dimemas", "whole"])
-@pytest.mark.parametrize("part", [Part(), ALL], ids=["program", "all"])
+@pytest.mark.parametrize("part", [TracePart(), ALL], ids=["program", "all"])
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_run_is_read_again_as_it_was_replayed(
-    name: str, part: Part, network: Network, real_trace: Callable[[str], Path], tmp_path: Path
+    name: str, part: TracePart, network: Network, real_trace: Callable[[str], Path], tmp_path: Path
 ) -> None:
     trace, _ = focused(read(real_trace(name)), part)
     program = from_trace(trace)

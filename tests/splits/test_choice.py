@@ -13,7 +13,7 @@ from popmodel.model.run.placement import place
 from popmodel.model.uncertainty import FIRST
 from popmodel.prediction.prediction import Validity
 from popmodel.splits.choice import SURE, WORTH, choose, growth
-from popmodel.splits.splits import Candidate, Evaluated, judge
+from popmodel.splits.splits import Evaluated, SplitCandidate, judge
 
 TOPOLOGY = Topology(4, 16, 2, 2, ())
 DRAWS = 400
@@ -33,7 +33,7 @@ def scores(seed: int) -> NDArray[np.float64]:
     return np.concatenate([np.zeros(FIRST), np.random.default_rng(seed).standard_normal(DRAWS)])
 
 
-def candidates(*runtimes: float | NDArray[np.float64]) -> list[Candidate]:
+def candidates(*runtimes: float | NDArray[np.float64]) -> list[SplitCandidate]:
     return judge([evaluated(2**index, runtime) for index, runtime in enumerate(runtimes)])
 
 

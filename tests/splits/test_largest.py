@@ -14,7 +14,7 @@ from popmodel.model import signatures as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
-from popmodel.splits.largest import Largest, largest_cores
+from popmodel.splits.largest import LargestSplit, largest_cores
 from popmodel.splits.splits import evaluate_all
 from popmodel.splits.sweep import sweep
 
@@ -95,7 +95,7 @@ def test_numbers_that_the_application_refuses_are_passed_over() -> None:
     threefold = program(SOLITARY, limits='require = ["floor(P/3)*3 == P", "T == 1"]')
     found = largest_cores(study(threefold, machine()), 0.01)
     assert found.cores % 3 == 0
-    assert found == Largest(0.01, 48, found.efficiency, None)
+    assert found == LargestSplit(0.01, 48, found.efficiency, None)
 
 
 def test_an_efficiency_that_no_number_of_cores_keeps() -> None:

@@ -25,7 +25,7 @@ from popmodel.model import signatures as signature
 from popmodel.model.changes import WHAT_IF, factors_of
 from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.parallel import Parallel
-from popmodel.model.kinds.spread import Spread
+from popmodel.model.kinds.spread import ItemSpread
 from popmodel.model.replayed import similar
 from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature, mapped
@@ -33,7 +33,7 @@ from popmodel.model.study import expand
 from popmodel.model.uncertainty import DEFAULT_COUNT, FIRST
 from popmodel.prediction.predict import predict
 from popmodel.splits.splits import divisors
-from popmodel.splits.sweep import Sweep, sweep
+from popmodel.splits.sweep import SplitSweep, sweep
 
 STENCIL = signature.load("stencil3d")
 CANNON = signature.load("cannon")
@@ -50,7 +50,7 @@ parallel = { trip = 6400, inner = 1e4, flops = 2, constructs = { parallel_for = 
 
 
 @cache
-def on_64_cores(draws: int = DEFAULT_COUNT) -> Sweep:
+def on_64_cores(draws: int = DEFAULT_COUNT) -> SplitSweep:
     return sweep(STENCIL, PRESET, [64], draws=draws)
 
 
@@ -79,7 +79,7 @@ def test_probabilities_and_regret(cores: int, seed: int) -> None:
 
 
 def check_each_is_predicted_alike(
-    found: Sweep, signature: Signature, machine: Profile, **options: Any
+    found: SplitSweep, signature: Signature, machine: Profile, **options: Any
 ) -> None:
     """Every number of a candidate is the number of its own prediction."""
     assert found.candidates
@@ -146,7 +146,7 @@ def test_splits_are_not_told_apart_by_less_than_the_laws_are_sure_of() -> None:
     assert 0.01 < (found.choices[0].taken.regret or 0) < 0.06
 
 
-def check_order(found: Sweep) -> None:
+def check_order(found: SplitSweep) -> None:
     """What is recommended follows from the runtimes that are shown."""
     for choice in found.choices:
         mine = [one for one in found.candidates if one.regret is not None]
@@ -189,7 +189,7 @@ def test_a_changed_machine_is_predicted_like_a_profile_with_these_values(
 def _twice_as_uneven(item: Item) -> Item:
     """The item with twice its own spread, if it has one."""
     own = {name: parse(f"2*({cv.text})") for name, cv in item.own_spread.items()}
-    return replace(item, spread=Spread(**own)) if isinstance(item, Parallel) and own else item
+    return replace(item, spread=ItemSpread(**own)) if isinstance(item, Parallel) and own else item
 
 
 def _entry(document: dict[str, Any], path: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from popmodel.model import signatures as signature
 from popmodel.model.replayed import similar
 from popmodel.model.signature.program import Signature
 from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Prediction
+from popmodel.prediction.prediction import PredictedRun
 from popmodel.splits.sweep import sweep
 from popmodel.splits.tuning import Tuned
 
@@ -128,7 +128,7 @@ def test_many_blocks_on_few_processes(cores: int, sender: float | None) -> None:
     (found,) = sweep(wave, profile, [cores], {}, tune="blocks", draws=0).tuned
     assert (found.split, found.source) == ((cores, 1), "replay")
 
-    def run(blocks: float) -> Prediction:
+    def run(blocks: float) -> PredictedRun:
         return predict(wave, profile, cores, 1, {"blocks": blocks}, draws=0)
 
     shown = {blocks: run(blocks) for blocks in (*(float(2**n) for n in range(11)), found.best)}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from popmodel.simulator.program import Op, Program, ProgramBuilder
-from popmodel.structure.nest import Loop, Nest
+from popmodel.structure.nest import FoundLoop, Nest
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def _acts(
                 yield process, role, doing(process, op, messages[process])
 
 
-def loops(nest: Nest) -> Iterator[Loop]:
+def loops(nest: Nest) -> Iterator[FoundLoop]:
     """All loops, outer ones before those inside."""
     for each in nest:
-        if isinstance(each, Loop):
+        if isinstance(each, FoundLoop):
             yield each
             yield from loops(each.body)

@@ -5,7 +5,7 @@ from structure.test_flows import strays
 from synthetic import programs, run
 
 from popmodel.simulator.program import Op, ProgramBuilder
-from popmodel.structure import Loop, find
+from popmodel.structure import FoundLoop, find
 from popmodel.structure.find import structure_of
 from popmodel.structure.nest import leaves
 from popmodel.trace.focus import focused
@@ -22,7 +22,7 @@ def cut(tmp_path, program, seed):
 def test_a_cut_iteration_of_a_butterfly_is_one_of_the_loop(tmp_path, seed):
     found = cut(tmp_path, programs.butterfly(8, 10), seed)
     (loop,) = found.nest
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, FoundLoop)
     assert loop.counts == (10,)
     assert len(found.places) == 3
     assert strays(found) == 0
@@ -31,7 +31,7 @@ def test_a_cut_iteration_of_a_butterfly_is_one_of_the_loop(tmp_path, seed):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_cut_sweep_of_a_wavefront_is_one_of_the_loop(tmp_path, seed):
     found = cut(tmp_path, programs.pipeline((4, 2), 6, norm=0), seed)
-    assert isinstance(found.nest[0], Loop)
+    assert isinstance(found.nest[0], FoundLoop)
     assert found.nest[0].counts == (6,)
     assert strays(found) == 0
 

@@ -12,7 +12,7 @@ import pytest
 from structure.programs import loops
 
 from popmodel.structure import find
-from popmodel.structure.nest import Loop
+from popmodel.structure.nest import FoundLoop
 from popmodel.trace import read
 
 SMPI = Path(__file__).parent.parent / "data" / "smpi"
@@ -33,7 +33,7 @@ def structure(real_trace):
 
 
 def inner(loop):
-    return [each for each in loop.body if isinstance(each, Loop)]
+    return [each for each in loop.body if isinstance(each, FoundLoop)]
 
 
 @pytest.mark.long(after=13)

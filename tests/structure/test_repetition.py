@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle import repetition as oracle
 
 from popmodel.kernel import _kernel
-from popmodel.structure.repetition import Way, repetition, repetitions
+from popmodel.structure.repetition import RepetitionWay, repetition, repetitions
 
 COLUMNS = ("token", "parent", "offsets", "counts", "node", "iteration")
 
@@ -50,7 +50,7 @@ def test_nests(text, nest):
     assert shown(text) == nest
 
 
-@given(st.lists(st.integers(0, 3), max_size=60), st.sampled_from(Way))
+@given(st.lists(st.integers(0, 3), max_size=60), st.sampled_from(RepetitionWay))
 def test_as_the_reference_finds_it(tokens, way):
     tokens = np.array(tokens, np.int32)
     found, wanted = repetition(tokens, way), oracle.repetition(tokens, way)
@@ -72,7 +72,7 @@ NESTS = st.recursive(
 )
 
 
-@given(NESTS, st.sampled_from(Way))
+@given(NESTS, st.sampled_from(RepetitionWay))
 def test_unrolled_nests_as_the_reference_finds_them(text, way):
     tokens = tokens_of(text[:200])
     found, wanted = repetition(tokens, way), oracle.repetition(tokens, way)
@@ -80,7 +80,7 @@ def test_unrolled_nests_as_the_reference_finds_them(text, way):
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
 
 
-@given(NESTS, st.sampled_from(Way))
+@given(NESTS, st.sampled_from(RepetitionWay))
 def test_executed_it_is_the_sequence(text, way):
     found = repetition(tokens_of(text), way)
     spent = dict.fromkeys(range(len(found.token)), 0)

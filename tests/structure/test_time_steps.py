@@ -12,7 +12,7 @@ from structure.programs import Call, write
 from popmodel.structure import find
 from popmodel.structure.events import events_of
 from popmodel.structure.find import structure_of
-from popmodel.structure.nest import Loop
+from popmodel.structure.nest import FoundLoop
 from popmodel.structure.time_steps import by_site, time_steps
 from popmodel.trace import read
 
@@ -50,7 +50,7 @@ def test_calls_by_site_are_the_same_on_all_processes():
     events = irregular(40)
     steps = by_site(events, time_steps(events))
     loop = steps.common.nest[steps.loop]
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, FoundLoop)
     assert loop.counts == (40,)
     assert len(steps.common.places) < 80
     keys = events.sequence, steps.common.place, steps.common.execution

@@ -9,21 +9,21 @@ import pytest
 
 from popmodel.study import checks
 from popmodel.study.checks import MachineLoad, doubts
-from popmodel.study.manifest import DONE, Step
-from popmodel.study.plan import Run
+from popmodel.study.manifest import DONE, StudyStep
+from popmodel.study.plan import PlannedRun
 
 HELD = {"predicted": 2.0, "low": 1.8, "high": 2.2, "mean": 2.1, "covered": 1}
 
 
-def made(**times: Sequence[float]) -> dict[Run, Step]:
+def made(**times: Sequence[float]) -> dict[PlannedRun, StudyStep]:
     """Runs by split with their times; a negative time is that of a run that waited for CPUs."""
     found = {}
     for split, some in times.items():
         processes, threads = map(int, split.removeprefix("of").split("x"))
         for repeat, time in enumerate(some, 1):
             facts = {"runtime": abs(time), "waited": 0.5 if time < 0 else 0.0}
-            step = Step("run", DONE, "", "", 1.0, facts=facts)
-            found[Run(processes, threads, (), repeat)] = step
+            step = StudyStep("run", DONE, "", "", 1.0, facts=facts)
+            found[PlannedRun(processes, threads, (), repeat)] = step
     return found
 
 
@@ -31,7 +31,7 @@ STEADY = [1.0, 1.01, 1.02]
 
 
 def test_a_study_whose_check_holds_and_whose_runs_repeat_is_trusted() -> None:
-    assert doubts(made(of1x1=STEADY, of2x1=STEADY), Run(2, 1), HELD) == []
+    assert doubts(made(of1x1=STEADY, of2x1=STEADY), PlannedRun(2, 1), HELD) == []
 
 
 @pytest.mark.parametrize(
@@ -47,29 +47,29 @@ def test_a_study_whose_check_holds_and_whose_runs_repeat_is_trusted() -> None:
     ],
 )
 def test_a_check_that_does_not_hold_takes_trust_away(check: Any, said: str) -> None:
-    (reason,) = doubts(made(of1x1=STEADY, of2x1=STEADY), Run(2, 1), check)
+    (reason,) = doubts(made(of1x1=STEADY, of2x1=STEADY), PlannedRun(2, 1), check)
     assert reason.startswith(said)
 
 
 def test_a_check_on_a_busy_machine_checks_nothing() -> None:
     busy = [-one for one in STEADY]
-    found = doubts(made(of1x1=STEADY, of2x1=busy), Run(2, 1), {**HELD, "mean": 4.0})
+    found = doubts(made(of1x1=STEADY, of2x1=busy), PlannedRun(2, 1), {**HELD, "mean": 4.0})
     assert found == [
         "the prediction of 2 x 1 is not checked: all its runs were disturbed",
         "other programs ran beside: in 2 x 1 threads waited for CPUs, up to 50 % of their time",
     ]
     # some of its repeats had their CPUs: they count
     mixed = made(of1x1=STEADY, of2x1=[-1.0, *STEADY])
-    assert doubts(mixed, Run(2, 1), HELD) == []
+    assert doubts(mixed, PlannedRun(2, 1), HELD) == []
 
 
 def test_few_and_contradicting_runs_are_told() -> None:
-    found = doubts(made(of1x1=[1.0], of2x1=[1.0, 2.0, 1.0]), Run(2, 1), HELD)
+    found = doubts(made(of1x1=[1.0], of2x1=[1.0, 2.0, 1.0]), PlannedRun(2, 1), HELD)
     assert found == [
         "run less than 3 times, or once with CPUs of their own: 1 x 1",
         "repeats of 2 x 1 leave its time open by 67 %",
     ]
-    (alone,) = doubts(made(of1x1=STEADY, of2x1=[-1.0, -1.1, 1.0]), Run(2, 1), HELD)
+    (alone,) = doubts(made(of1x1=STEADY, of2x1=[-1.0, -1.1, 1.0]), PlannedRun(2, 1), HELD)
     assert alone.endswith("once with CPUs of their own: 2 x 1")
     assert doubts(made(of1x1=STEADY), None, None) == [
         "only one configuration was run: nothing checks the prediction"

@@ -15,14 +15,14 @@ from popmodel.host.toolchain import Compiler
 from popmodel.shell import filled
 from popmodel.study import executor
 from popmodel.study.executor import RunFailed, command_of, done_runs, said, words_of
-from popmodel.study.manifest import DONE, Step, opened
-from popmodel.study.plan import Run, plan
+from popmodel.study.manifest import DONE, StudyStep, opened
+from popmodel.study.plan import PlannedRun, plan
 from popmodel.study.request import Prepared
-from popmodel.tracer.commands import Command, understand
+from popmodel.tracer.commands import TracedCommand, understand
 from popmodel.tracer.library import Library
 
 WORDS = ("mpirun", "-n", "{P}", "./app")
-COMMAND = Command(WORDS, "/usr/bin/mpirun", 0, True, "Open MPI", Path("./app"))
+COMMAND = TracedCommand(WORDS, "/usr/bin/mpirun", 0, True, "Open MPI", Path("./app"))
 LIBRARY = Library(Path("/nowhere"), Compiler(("cc",), "cc 1", "-fopenmp"), None)
 
 Make = Callable[..., tuple[list[str], list[str]]]
@@ -33,20 +33,20 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Make runs that take as long as they say; gives those that were made, and what was told."""
 
     def make(
-        planned: Sequence[Run],
-        seconds: Callable[[Run], float] = lambda _: 1.0,
+        planned: Sequence[PlannedRun],
+        seconds: Callable[[PlannedRun], float] = lambda _: 1.0,
         *,
         budget: float = 300.0,
         words: Sequence[str] = WORDS,
         refuses: Sequence[str] = (),
-        facts: Callable[[Run], dict[str, Any]] = lambda _: {},
+        facts: Callable[[PlannedRun], dict[str, Any]] = lambda _: {},
         lost: Sequence[str] = (),
     ) -> tuple[list[str], list[str]]:
         there: list[str] = []
         told: list[str] = []
 
         def played(
-            folder: Path, own: Sequence[str], run: Run, library: Library, limit: float
+            folder: Path, own: Sequence[str], run: PlannedRun, library: Library, limit: float
         ) -> tuple[tuple[Path, ...], dict[str, Any]]:
             assert (library, limit) == (LIBRARY, budget)
             if run.name in refuses:
@@ -114,7 +114,7 @@ def test_two_runs_are_made_whatever_the_budget(made: Make) -> None:
 
 
 def test_times_that_do_not_repeat_are_taken_more_often_within_the_budget(made: Make) -> None:
-    def seconds(run: Run) -> float:
+    def seconds(run: PlannedRun) -> float:
         return 1.0 + (run.repeat % 2) * (run.processes == 2)
 
     there, _ = made(plan(2, {}), seconds, budget=20.0)
@@ -123,7 +123,7 @@ def test_times_that_do_not_repeat_are_taken_more_often_within_the_budget(made: M
 
 
 def test_runs_whose_files_are_lost_are_made_again_though_others_would_do(made: Make) -> None:
-    def seconds(run: Run) -> float:
+    def seconds(run: PlannedRun) -> float:
         return 1.0 + (run.repeat % 2) * (run.processes == 2)
 
     there, told = made(plan(2, {}), seconds, budget=20.0, lost=["2x1.r2", "1x2"])
@@ -153,7 +153,7 @@ def test_larger_problems_take_at_least_as_long(made: Make) -> None:
     ],
 )
 def test_threads_are_dropped_where_they_are_no_use(
-    made: Make, facts: Callable[[Run], dict[str, Any]], names: set[str]
+    made: Make, facts: Callable[[PlannedRun], dict[str, Any]], names: set[str]
 ) -> None:
     there, _ = made(plan(4, {}), facts=facts)
     assert {name.partition(".")[0] for name in there} == names
@@ -161,16 +161,19 @@ def test_threads_are_dropped_where_they_are_no_use(
 
 
 def test_runs_with_threads_that_were_no_use_are_not_learnt_from() -> None:
-    def step(used: int) -> Step:
+    def step(used: int) -> StudyStep:
         facts = {"has_openmp": True, "used_threads": used}
-        return Step("run", DONE, "", "", 1.0, facts=facts)
+        return StudyStep("run", DONE, "", "", 1.0, facts=facts)
 
-    done = {Run(1, 1): step(1), Run(1, 2): step(1)}
+    done = {PlannedRun(1, 1): step(1), PlannedRun(1, 2): step(1)}
     assert executor.without_threads(WORDS, done) == (
         "no parallel region in a run with OMP_NUM_THREADS=2"
     )
-    assert list(executor.suited(WORDS, done)) == [Run(1, 1)]
-    assert list(executor.suited(WORDS, {**done, Run(1, 2): step(2)})) == [Run(1, 1), Run(1, 2)]
+    assert list(executor.suited(WORDS, done)) == [PlannedRun(1, 1)]
+    assert list(executor.suited(WORDS, {**done, PlannedRun(1, 2): step(2)})) == [
+        PlannedRun(1, 1),
+        PlannedRun(1, 2),
+    ]
 
 
 def test_threads_of_another_kind_are_kept_where_the_command_asks_for_them(made: Make) -> None:
@@ -273,7 +276,7 @@ def test_a_program_gets_its_own_arguments_behind_any_launcher(
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    run = Run(2, 4, (("N", 1200.0),))
+    run = PlannedRun(2, 4, (("N", 1200.0),))
     own = (str(folder / "my app"), "{N}", "a b", "$HOME", "*", "it's", '"x"', "", "~", "{P}x{T}")
     words = (*launcher, *own)
     command = understand(filled(words, run.values))

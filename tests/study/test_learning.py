@@ -10,25 +10,25 @@ import popmodel
 from popmodel.errors import PopmodelError
 from popmodel.model import signatures
 from popmodel.study import learning
-from popmodel.study.manifest import DONE, Step
-from popmodel.study.plan import Run
+from popmodel.study.manifest import DONE, StudyStep
+from popmodel.study.plan import PlannedRun
 
 SMALL, LARGE = ((("N", size),) for size in (100.0, 200.0))
 
 
-def made(times: dict[Run, float], waited: float = 0.0) -> dict[Run, Step]:
+def made(times: dict[PlannedRun, float], waited: float = 0.0) -> dict[PlannedRun, StudyStep]:
     facts = {"waited": waited}
     return {
-        run: Step("run", DONE, "", "", 1.0, facts={**facts, "runtime": time})
+        run: StudyStep("run", DONE, "", "", 1.0, facts={**facts, "runtime": time})
         for run, time in times.items()
     }
 
 
 TIMES = {
-    Run(1, 1, SMALL): 1.0,
-    Run(2, 1, SMALL): 0.5,
-    Run(1, 1, LARGE): 4.0,
-    Run(2, 1, LARGE): 2.0,
+    PlannedRun(1, 1, SMALL): 1.0,
+    PlannedRun(2, 1, SMALL): 0.5,
+    PlannedRun(1, 1, LARGE): 4.0,
+    PlannedRun(2, 1, LARGE): 2.0,
 }
 
 
@@ -65,9 +65,9 @@ def test_powers_of_sizes_come_from_splits_that_were_run_at_several() -> None:
 
 def test_repeats_about_the_usual_time_are_learnt_from_and_disturbed_ones_left_out() -> None:
     times = (3.0, 1.0, 1.2, 1.1, 0.2)
-    runs = made({Run(1, 1, (), k): time for k, time in enumerate(times, 1)})
-    runs |= made({Run(2, 1, (), 1): 1.0}) | made({Run(2, 1, (), 2): 9.0}, waited=0.5)
-    runs |= made({Run(4, 1, (), 1): 9.0}, waited=0.5)
+    runs = made({PlannedRun(1, 1, (), k): time for k, time in enumerate(times, 1)})
+    runs |= made({PlannedRun(2, 1, (), 1): 1.0}) | made({PlannedRun(2, 1, (), 2): 9.0}, waited=0.5)
+    runs |= made({PlannedRun(4, 1, (), 1): 9.0}, waited=0.5)
     assert [run.name for run in learning.learnt_from(runs)] == [
         *("1x1.r2", "1x1.r3", "1x1.r4", "2x1", "4x1")
     ]

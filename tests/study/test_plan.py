@@ -12,7 +12,7 @@ from popmodel.errors import UsageError
 from popmodel.study.plan import (
     MOST_REPEATS,
     REPEATS,
-    Run,
+    PlannedRun,
     expected,
     half_width,
     in_turn,
@@ -29,7 +29,7 @@ SIZES = st.dictionaries(
 )
 
 
-def names(*runs: Run) -> list[str]:
+def names(*runs: PlannedRun) -> list[str]:
     return [run.name for run in runs]
 
 
@@ -102,14 +102,14 @@ def test_the_largest_such_run_is_left_out(cores: int, sizes: tuple[float, ...], 
 
 
 def test_of_two_runs_the_larger_is_predicted() -> None:
-    runs = [Run(1, 1), Run(2, 1)]
-    assert left_out(runs) == Run(2, 1)
+    runs = [PlannedRun(1, 1), PlannedRun(2, 1)]
+    assert left_out(runs) == PlannedRun(2, 1)
     assert left_out(runs[:1]) is None
 
 
 def test_runs_are_made_in_turn_until_their_times_stand() -> None:
-    planned = [Run(1, 1), Run(2, 1), Run(1, 2)]
-    times = {Run(1, 1): [1.0], Run(2, 1): [0.5, 0.9], Run(1, 2): [0.5]}
+    planned = [PlannedRun(1, 1), PlannedRun(2, 1), PlannedRun(1, 2)]
+    times = {PlannedRun(1, 1): [1.0], PlannedRun(2, 1): [0.5, 0.9], PlannedRun(1, 2): [0.5]}
     made = []
     while True:
         counts = {run: len(some) for run, some in times.items()}
@@ -118,17 +118,26 @@ def test_runs_are_made_in_turn_until_their_times_stand() -> None:
             break
         made.append(run)
         # 1x1 repeats well, 2x1 does not, 1x2 not at first
-        time = {Run(1, 1): 1.0, Run(2, 1): 0.5 + 0.4 * (len(times[Run(2, 1)]) % 2)}.get(run, 0.5)
-        times[run].append(time if run != Run(1, 2) or len(times[run]) > 1 else 0.51)
-    assert made[:5] == [Run(1, 1), Run(1, 2), Run(1, 1), Run(2, 1), Run(1, 2)]
-    assert len(times[Run(1, 1)]) == REPEATS
-    assert REPEATS <= len(times[Run(1, 2)]) < MOST_REPEATS
-    assert len(times[Run(2, 1)]) == MOST_REPEATS
+        time = {
+            PlannedRun(1, 1): 1.0,
+            PlannedRun(2, 1): 0.5 + 0.4 * (len(times[PlannedRun(2, 1)]) % 2),
+        }.get(run, 0.5)
+        times[run].append(time if run != PlannedRun(1, 2) or len(times[run]) > 1 else 0.51)
+    assert made[:5] == [
+        PlannedRun(1, 1),
+        PlannedRun(1, 2),
+        PlannedRun(1, 1),
+        PlannedRun(2, 1),
+        PlannedRun(1, 2),
+    ]
+    assert len(times[PlannedRun(1, 1)]) == REPEATS
+    assert REPEATS <= len(times[PlannedRun(1, 2)]) < MOST_REPEATS
+    assert len(times[PlannedRun(2, 1)]) == MOST_REPEATS
 
 
 def test_what_ended_is_not_run_again() -> None:
-    planned = [Run(1, 1), Run(2, 1)]
-    assert next_configuration(planned, {}, {}, {Run(1, 1)}) == Run(2, 1)
+    planned = [PlannedRun(1, 1), PlannedRun(2, 1)]
+    assert next_configuration(planned, {}, {}, {PlannedRun(1, 1)}) == PlannedRun(2, 1)
     assert next_configuration(planned, {}, {}, set(planned)) is None
 
 
@@ -176,16 +185,16 @@ SMALL, LARGE, HUGE = ((("N", size),) for size in (100.0, 200.0, 400.0))
 
 
 def test_a_run_takes_at_most_as_long_as_one_of_its_size_on_fewer_cores() -> None:
-    assert expected(Run(2, 1), {}) is None
-    assert expected(Run(4, 1), {Run(1, 1): 8.0, Run(2, 1): 5.0}) == 8.0
+    assert expected(PlannedRun(2, 1), {}) is None
+    assert expected(PlannedRun(4, 1), {PlannedRun(1, 1): 8.0, PlannedRun(2, 1): 5.0}) == 8.0
 
 
 def test_a_larger_problem_takes_longer_in_proportion_or_by_the_law_of_two_sizes() -> None:
-    one = {Run(1, 1, SMALL): 1.0}
-    assert expected(Run(1, 1, LARGE), one) == 2.0
-    two = {**one, Run(1, 1, LARGE): 8.0}
-    assert expected(Run(1, 1, LARGE, 3), two) == 8.0
-    assert expected(Run(1, 1, HUGE), two) == pytest.approx(64.0)
+    one = {PlannedRun(1, 1, SMALL): 1.0}
+    assert expected(PlannedRun(1, 1, LARGE), one) == 2.0
+    two = {**one, PlannedRun(1, 1, LARGE): 8.0}
+    assert expected(PlannedRun(1, 1, LARGE, 3), two) == 8.0
+    assert expected(PlannedRun(1, 1, HUGE), two) == pytest.approx(64.0)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +208,7 @@ def test_a_larger_problem_takes_longer_in_proportion_or_by_the_law_of_two_sizes(
     ],
 )
 def test_only_what_the_program_takes_is_planned(
-    cores: int, admits: Callable[[Run], bool], expected: list[str]
+    cores: int, admits: Callable[[PlannedRun], bool], expected: list[str]
 ) -> None:
     found = plan(cores, {}, admits=admits)
     assert names(*found)[: len(expected)] == expected

@@ -10,19 +10,19 @@ import pytest
 from popmodel.study import executor, scripts
 from popmodel.study.executor import RunFailed, done_runs
 from popmodel.study.manifest import opened
-from popmodel.study.plan import Run, in_turn
+from popmodel.study.plan import PlannedRun, in_turn
 from popmodel.study.request import Prepared
-from popmodel.tracer.commands import Command
+from popmodel.tracer.commands import TracedCommand
 
 WORDS = ("srun", "-n", "{P}", "./app")
-COMMAND = Command(WORDS, "/usr/bin/srun", 0, True, "Slurm", Path("./app"))
-RUNS = (Run(1, 1), Run(2, 1), Run(4, 1))
+COMMAND = TracedCommand(WORDS, "/usr/bin/srun", 0, True, "Slurm", Path("./app"))
+RUNS = (PlannedRun(1, 1), PlannedRun(2, 1), PlannedRun(4, 1))
 
 
 def collected(folder: Path, monkeypatch: pytest.MonkeyPatch, *status: int) -> tuple[Any, list[str]]:
     """What a job leaves behind whose runs ended with some status."""
 
-    def merged(raw: Path, run: Run, target: Path) -> Any:
+    def merged(raw: Path, run: PlannedRun, target: Path) -> Any:
         assert raw.parent == folder / "runs"
         target.write_text("a trace")
         facts = {"seconds": 1.0, "runtime": 1.0, "waited": 0.0, "used_threads": 1}

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.timeline.lanes import Axis
+from popmodel.timeline.lanes import TimeAxis
 from popmodel.trace.intervals import Intervals
 
 SPAN = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(sorted)
@@ -33,7 +33,7 @@ def counted(spans: list[list[int]], begin: int, end: int) -> int:
 def test_each_step_has_what_intervals_cover_of_it(
     spans: list[list[list[int]]], begin: int, length: int, most: int
 ) -> None:
-    axis = Axis.over(begin, length, most)
+    axis = TimeAxis.over(begin, length, most)
     assert axis.columns <= most
     assert axis.columns * axis.step >= length
     lane = np.array([0, *np.arange(len(spans) - 1)])  # the first two threads share a lane
@@ -49,16 +49,16 @@ def test_each_step_has_what_intervals_cover_of_it(
 
 def test_the_last_step_may_be_shorter() -> None:
     spans = intervals([[[0, 100]]])
-    assert Axis(0, 10, 3, 25).covered(spans, np.array([0])).tolist() == [[10, 10, 5]]
+    assert TimeAxis(0, 10, 3, 25).covered(spans, np.array([0])).tolist() == [[10, 10, 5]]
 
 
 def test_some_may_not_count() -> None:
     spans = intervals([[[0, 4], [4, 10], [10, 20]]])
     some = np.array([True, False, True])
-    assert Axis(0, 10, 2, 20).covered(spans, np.array([0]), some).tolist() == [[4, 10]]
+    assert TimeAxis(0, 10, 2, 20).covered(spans, np.array([0]), some).tolist() == [[4, 10]]
 
 
 def test_sums_are_exact_beyond_the_integers_of_floats() -> None:
     long = 2**53 + 1
     spans = intervals([[[0, long], [0, long]]])
-    assert Axis(0, long, 1, long).covered(spans, np.array([0])).tolist() == [[2 * long]]
+    assert TimeAxis(0, long, 1, long).covered(spans, np.array([0])).tolist() == [[2 * long]]

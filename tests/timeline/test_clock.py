@@ -10,17 +10,17 @@ import pytest
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer
-from popmodel.timeline.lanes import Clock, clock_of
+from popmodel.timeline.lanes import LaneClock, clock_of
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = sorted(path.name.removesuffix(".prv.gz") for path in DATA.glob("*.prv.gz"))
 SLOW = Network(latency=1e-3, bandwidth=1e8)
 
 
-def clock(trace: Trace, network: Network = PRESETS["ideal"]) -> Clock:
+def clock(trace: Trace, network: Network = PRESETS["ideal"]) -> LaneClock:
     program = from_trace(trace)
     return clock_of(trace, program, Replayer(program).moments(network))
 
@@ -81,7 +81,7 @@ def test_of_a_window_it_begins_there() -> None:
     whole = read(DATA / "cg.S.2.prv.gz")
     program, _ = focused(whole)
     middle = (program.begin + program.end) // 2
-    part, _ = focused(whole, Part(begin=middle, end=program.end))
+    part, _ = focused(whole, TracePart(begin=middle, end=program.end))
     found = clock(part)
     ranks = np.arange(2)
     assert found.at(ranks, np.full(2, middle)).tolist() == [0, 0]

@@ -17,7 +17,7 @@ from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.timeline import LIMITS
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 
 DATA = Path(__file__).parent.parent / "data"
 NUMBER = {kind.id: number for number, kind in enumerate(KINDS)}
@@ -129,7 +129,7 @@ def test_all_time_of_the_lanes_is_something(real_trace: Callable[[str], Path]) -
 
 
 def test_a_window_is_a_part_of_the_whole(late: Trace) -> None:
-    part, _ = focused(late, Part(begin=12_000_000, end=36_000_000))
+    part, _ = focused(late, TracePart(begin=12_000_000, end=36_000_000))
     shown = timeline(part)
     assert (shown.begin, shown.end) == (12_000_000, 36_000_000)
     assert shown.ideal_end == pytest.approx(24e6, rel=0.02)

@@ -11,7 +11,7 @@ from synthetic.program import Steps
 from popmodel.timeline.timeline import marks_of
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -44,7 +44,7 @@ def test_iterations_are_marked_where_the_last_process_begins_them(
 
 def test_of_a_window_only_those_inside(twenty: tuple[Trace, list[int]]) -> None:
     trace, begins = twenty
-    part, _ = focused(trace, Part(begin=begins[4] - 200_000, end=begins[9] - 200_000))
+    part, _ = focused(trace, TracePart(begin=begins[4] - 200_000, end=begins[9] - 200_000))
     found = marks_of(part, 500)
     assert found is not None
     assert (found.first, found.count) == (5, 5)
@@ -62,7 +62,7 @@ def test_where_there_are_many_every_second_or_third_is_marked(
 
 def test_occurrences_of_a_region_have_none() -> None:
     trace = read(DATA.parent.parent / "examples" / "traces" / "stencil3d.2x2.prv.gz")
-    part, _ = focused(trace, Part(region="stencil3d+0x2670 (stencil3d.c:180)"))
+    part, _ = focused(trace, TracePart(region="stencil3d+0x2670 (stencil3d.c:180)"))
     assert part.pieces is not None and len(part.pieces) > 1
     assert marks_of(part, 500) is None
 

@@ -9,8 +9,8 @@ import pytest
 from synthetic import Program, Rank, run
 from synthetic.program import Steps
 
-from popmodel.timeline.lanes import Axis, rows_of
-from popmodel.timeline.named import Named, named_regions
+from popmodel.timeline.lanes import TimeAxis, rows_of
+from popmodel.timeline.named import NamedStates, named_regions
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
 
@@ -34,15 +34,15 @@ def nested(tmp_path: Path) -> Trace:
     return run(Program(2, body, threads=2), startup=0.0).read(tmp_path)
 
 
-def shares(found: Named, row: int) -> dict[str, float]:
+def shares(found: NamedStates, row: int) -> dict[str, float]:
     count = np.bincount(found.region[row], minlength=len(found.names) + 1) / found.region.shape[1]
     return dict(zip(("", *found.names), count.tolist(), strict=True))
 
 
-def named(trace: Trace, columns: int = 2000, most: int = 30) -> Named:
+def named(trace: Trace, columns: int = 2000, most: int = 30) -> NamedStates:
     trace, _ = focused(trace)
     return named_regions(
-        trace, Axis.over(trace.begin, trace.duration, columns), rows_of(trace, 512), most
+        trace, TimeAxis.over(trace.begin, trace.duration, columns), rows_of(trace, 512), most
     )
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.timeline.lanes import Rows, rows_of
+from popmodel.timeline.lanes import LaneRows, rows_of
 
 
-def rows(threads: list[int], most: int) -> Rows:
+def rows(threads: list[int], most: int) -> LaneRows:
     trace: Any = SimpleNamespace(process_offsets=np.cumsum([0, *threads]), processes=len(threads))
     return rows_of(trace, most)
 

@@ -19,7 +19,7 @@ from popmodel.simulator import from_trace, replay
 from popmodel.timeline.trace_events import Exported, export
 from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = sorted(path.name.removesuffix(".prv.gz") for path in DATA.glob("*.prv.gz"))
@@ -181,7 +181,7 @@ def test_a_window_keeps_its_times(tmp_path: Path) -> None:
     whole = read(DATA / "comd.4.prv.gz")
     program, _ = focused(whole)
     middle = (program.begin + program.end) // 2
-    part, _ = focused(whole, Part(begin=middle, end=program.end))
+    part, _ = focused(whole, TracePart(begin=middle, end=program.end))
     _, events = exported(part, tmp_path)
     times = [each for tid, mine in slices(events).items() if tid <= 4 for each in mine]
     assert min(begin for begin, *_ in times) == middle
@@ -191,7 +191,7 @@ def test_a_window_keeps_its_times(tmp_path: Path) -> None:
 def test_occurrences_of_a_region_follow_one_another(tmp_path: Path) -> None:
     whole = read(DATA.parent.parent / "examples" / "traces" / "stencil3d.2x2.prv.gz")
     region = "stencil3d+0x2670 (stencil3d.c:180)"
-    part, _ = focused(whole, Part(region=region))
+    part, _ = focused(whole, TracePart(region=region))
     mine = slices(exported(part, tmp_path)[1])[1]
     assert max(end for _, end, *_ in mine) - min(begin for begin, *_ in mine) == part.duration
     assert {each[2] for each in mine if each[3] == "parallel region"} == {region}

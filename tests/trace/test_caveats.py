@@ -11,7 +11,7 @@ from popmodel.trace.caveats import caveats, too_small, untraced
 from popmodel.trace.focus import focused
 from popmodel.trace.info import info
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.trace.states import TRACING_DISABLED
 
 SEND, PARALLEL = 50000001, 60000001
@@ -44,7 +44,7 @@ def test_what_is_too_small_is_said(
     told = [] if said is None else [f"the analysed part {said}: too little for reliable numbers"]
     trace = read(tmp_path / "x.prv")
     assert too_small(trace) == told
-    assert list(caveats(*focused(trace, Part(from_start=True)))) == told
+    assert list(caveats(*focused(trace, TracePart(from_start=True)))) == told
 
 
 def switched_off(folder: Path, milliseconds: int) -> Trace:
@@ -91,7 +91,7 @@ def test_what_is_analysed_is_said_before(tmp_path: Path) -> None:
     writer.state(0, 0, 0, 100 * MS, 1)
     writer.write(tmp_path / "x.prv")
     trace = read(tmp_path / "x.prv")
-    assert caveats(*focused(trace, Part(1 * MS, 3 * MS))) == (
+    assert caveats(*focused(trace, TracePart(1 * MS, 3 * MS))) == (
         "analysed 0.002 s of 0.1 s: 1 ms to 3 ms (left out: 0.001 s before, 0.097 s after)",
         "the analysed part lasts only 2.00 ms: too little for reliable numbers",
     )

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from popmodel.trace import read
-from popmodel.trace.focus import Focus, find, focused
+from popmodel.trace.focus import TraceFocus, find, focused
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.trace.trace import Trace
 
 OTHER = 50000003
@@ -47,7 +47,7 @@ def run(
     return read(folder / "x.prv")
 
 
-def limits(focus: Focus) -> tuple[float, float, float, float]:
+def limits(focus: TraceFocus) -> tuple[float, float, float, float]:
     """Begin, end, and what is left out before and after, s."""
     return focus.begin / S, focus.end / S, focus.before / S, focus.after / S
 
@@ -88,7 +88,7 @@ def test_seconds_for_programs(tmp_path: Path) -> None:
 
 def test_the_whole_run_when_asked_for(tmp_path: Path) -> None:
     trace = run(tmp_path, (0, INIT, 0, 2), (0, FINALIZE, 9, 10), processes=1)
-    part, focus = focused(trace, part=Part(from_start=True))
+    part, focus = focused(trace, part=TracePart(from_start=True))
     assert part is trace
     assert limits(focus) == (0, 10, 0, 0)
     assert focus.caveats == (

@@ -21,7 +21,7 @@ from popmodel.trace.focus import find
 from popmodel.trace.info import info
 from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, describe, losses
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 
 OTHER, COLLECTIVE, INIT, BARRIER = 50000003, 50000002, 31, 8
 S = 10**9
@@ -71,7 +71,7 @@ def test_the_analysis_ends_with_the_first_loss(tmp_path: Path) -> None:
 
 def test_the_whole_run_says_what_is_lost(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 0, 6, ABORTED))
-    done = analyse(trace, part=Part(from_start=True))
+    done = analyse(trace, part=TracePart(from_start=True))
     assert done.caveats[0] == "records lost: rank 1 from 6 s on (ended by MPI_Abort)"
     assert done.observables.runtime == pytest.approx(10)
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from popmodel.errors import UsageError
-from popmodel.trace.part import PROGRAM, Part, Window
+from popmodel.trace.part import PROGRAM, TracePart, Window
 
 S, MS = 10**9, 10**6
 EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"
@@ -28,18 +28,18 @@ EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"
     ],
 )
 def test_windows(window: Window, begin: int | None, end: int | None) -> None:
-    part = Part.of(window)
+    part = TracePart.of(window)
     assert (part.begin, part.end, part.region, part.from_start) == (begin, end, None, False)
     assert part.has_window
 
 
 def test_nothing_asked_for_is_the_program() -> None:
-    assert Part.of() == PROGRAM
+    assert TracePart.of() == PROGRAM
     assert not PROGRAM.has_window
 
 
 def test_a_region_in_a_window() -> None:
-    assert Part.of("1:2", "solve") == Part(1 * S, 2 * S, "solve")
+    assert TracePart.of("1:2", "solve") == TracePart(1 * S, 2 * S, "solve")
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_a_region_in_a_window() -> None:
 )
 def test_windows_that_are_none(window: Window, problem: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Part.of(window)
+        TracePart.of(window)
     assert (caught.value.message, caught.value.hint) == (problem, EXAMPLES)
 
 
 def test_a_time_that_is_none_is_named() -> None:
     with pytest.raises(UsageError) as caught:
-        Part.of("1parsec:2")
+        TracePart.of("1parsec:2")
     assert caught.value.message == "--window 1parsec:2: '1parsec': 'parsec' is not a unit of time"
     assert caught.value.hint is not None
     assert caught.value.hint.startswith("give a number with ns, us, ms, s")
@@ -73,10 +73,10 @@ def test_a_time_that_is_none_is_named() -> None:
 
 def test_a_window_cannot_be_from_the_start() -> None:
     with pytest.raises(UsageError) as caught:
-        Part.of(window="1:2", from_start=True)
+        TracePart.of(window="1:2", from_start=True)
     assert caught.value.message == "--from-start cannot be combined with --window"
     assert caught.value.hint == "leave one of them out"
 
 
 def test_a_region_can_be_taken_with_the_start_of_mpi() -> None:
-    assert Part.of(region="a", from_start=True) == Part(region="a", from_start=True)
+    assert TracePart.of(region="a", from_start=True) == TracePart(region="a", from_start=True)

@@ -14,8 +14,8 @@ from popmodel.trace import Trace, read
 from popmodel.trace.focus import focused
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import Part
-from popmodel.trace.pieces import Pieces
+from popmodel.trace.part import TracePart
+from popmodel.trace.pieces import TracePieces
 
 REGION, PARALLEL, OUTLINED = 60000019, 60000001, 60000018
 END = 100
@@ -51,14 +51,14 @@ def traced(
 
 def windows(trace: Trace, **asked: int) -> tuple[list[Span], tuple[str, ...]]:
     """What is analysed with the region "solve", and what is said about it after the first line."""
-    part, focus = focused(trace, Part(region="solve", **asked))
+    part, focus = focused(trace, TracePart(region="solve", **asked))
     assert part.pieces is not None
     return list(part.pieces), focus.caveats[1:]
 
 
 def test_an_occurrence_lasts_from_the_first_begin_to_the_last_end(tmp_path: Path) -> None:
     trace = traced(tmp_path, [(10, 19), (40, 50)], [(11, 20), (41, 50)])
-    part, focus = focused(trace, Part(region="solve"))
+    part, focus = focused(trace, TracePart(region="solve"))
     assert list(part.pieces or ()) == [(10, 20), (40, 50)]
     assert (part.begin, part.end) == (10, 30)
     assert focus.caveats == (
@@ -114,7 +114,7 @@ def test_threads_of_a_process_are_inside_together(tmp_path: Path) -> None:
 def test_only_what_lies_in_the_window(tmp_path: Path) -> None:
     trace = traced(tmp_path, [(10, 20), (40, 50), (70, 80)])
     assert windows(trace, begin=45)[0] == [(45, 50), (70, 80)]
-    _, focus = focused(trace, Part(15, 42, "solve"))
+    _, focus = focused(trace, TracePart(15, 42, "solve"))
     assert focus.occurrences == 2
     assert focus.why == "region solve, 2 occurrences in 15 ns to 42 ns"
     with pytest.raises(PartError) as caught:
@@ -141,31 +141,31 @@ def with_mpi(folder: Path, *spans: Span) -> Trace:
 
 def test_the_start_and_the_end_of_mpi_are_no_part_of_a_region(tmp_path: Path) -> None:
     trace = with_mpi(tmp_path, (2, 95))
-    part, focus = focused(trace, Part(region="solve"))
+    part, focus = focused(trace, TracePart(region="solve"))
     assert list(part.pieces or ()) == [(20, 80)]
     assert focus.caveats == (
         "analysed 60 ns of 100 ns: region solve, 1 occurrence, MPI_Init to MPI_Finalize "
         "(left out: 20 ns before, 20 ns after; --from-start includes all of the region)",
     )
-    part, focus = focused(trace, Part(region="solve", from_start=True))
+    part, focus = focused(trace, TracePart(region="solve", from_start=True))
     assert list(part.pieces or ()) == [(2, 95)]
     assert focus.why == "region solve, 1 occurrence"
 
 
 def test_a_region_between_them_is_taken_as_it_is(tmp_path: Path) -> None:
-    _, focus = focused(with_mpi(tmp_path, (30, 50)), Part(region="solve"))
+    _, focus = focused(with_mpi(tmp_path, (30, 50)), TracePart(region="solve"))
     assert focus.why == "region solve, 1 occurrence"
 
 
 def test_a_region_before_the_end_of_mpi_init_says_where_it_lies(tmp_path: Path) -> None:
     trace = with_mpi(tmp_path, (2, 4))
     with pytest.raises(PartError) as caught:
-        focused(trace, Part(region="solve"))
+        focused(trace, TracePart(region="solve"))
     assert caught.value.message == (
         f"{trace.path}: region solve takes no time in the analysed part (MPI_Init to MPI_Finalize)"
     )
     assert caught.value.hint == "it lasts from 2 ns to 4 ns: choose a --window there"
-    assert list(focused(trace, Part(2, 4, "solve"))[0].pieces or ()) == [(2, 4)]
+    assert list(focused(trace, TracePart(2, 4, "solve"))[0].pieces or ()) == [(2, 4)]
 
 
 def test_a_region_without_length(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_parallel_region_by_its_name(tmp_path: Path) -> None:
         for thread in (0, 1):
             writer.state(process, thread, 0, END, 1)
     writer.write(tmp_path / "x.prv")
-    run = analyse(read(tmp_path / "x.prv"), part=Part(region="sweep"))
+    run = analyse(read(tmp_path / "x.prv"), part=TracePart(region="sweep"))
     assert run.observables.runtime == pytest.approx(16e-9)
     assert run.observables.in_openmp == pytest.approx(16e-9)
     assert [(region.name, region.count) for region in run.observables.regions] == [("sweep", 4)]
@@ -209,7 +209,7 @@ def test_all_parallel_regions_of_a_function_by_its_name(tmp_path: Path) -> None:
         "CalcForceForNodes": [(10, 18), (40, 48)],
         "CalcForceForNodes (region 2)": [(40, 48)],
     }.items():
-        assert list(focused(trace, Part(region=name))[0].pieces or ()) == spans
+        assert list(focused(trace, TracePart(region=name))[0].pieces or ()) == spans
 
 
 @pytest.mark.parametrize(
@@ -227,14 +227,14 @@ def test_unknown_names(tmp_path: Path, name: str, hint: str) -> None:
     writer.write(tmp_path / "x.prv")
     trace = read(tmp_path / "x.prv")
     with pytest.raises(PartError) as caught:
-        focused(trace, Part(region=name))
+        focused(trace, TracePart(region=name))
     assert caught.value.message == f"{trace.path}: no region '{name}'"
     assert caught.value.hint == hint
 
 
 def test_a_trace_without_regions(tmp_path: Path) -> None:
     with pytest.raises(PartError) as caught:
-        focused(traced(tmp_path, []), Part(region="solve"))
+        focused(traced(tmp_path, []), TracePart(region="solve"))
     assert caught.value.hint == (
         "the trace has no regions; mark them in the program (popmodel.h: popmodel_begin)"
     )
@@ -242,7 +242,7 @@ def test_a_trace_without_regions(tmp_path: Path) -> None:
 
 def test_a_window_outside_of_the_trace(tmp_path: Path) -> None:
     with pytest.raises(PartError) as caught:
-        focused(traced(tmp_path, []), Part(200, 300))
+        focused(traced(tmp_path, []), TracePart(200, 300))
     assert (
         caught.value.message
         == f"{tmp_path / 'x.prv'}: the window 200 ns to 300 ns is outside the trace"
@@ -251,7 +251,7 @@ def test_a_window_outside_of_the_trace(tmp_path: Path) -> None:
 
 
 def test_a_window_says_what_it_leaves_out(tmp_path: Path) -> None:
-    part, focus = focused(traced(tmp_path, []), Part(20, None))
+    part, focus = focused(traced(tmp_path, []), TracePart(20, None))
     assert (part.begin, part.end) == (20, 100)
     assert focus.caveats == ("analysed 80 ns of 100 ns: 20 ns to 100 ns (left out: 20 ns before)",)
 
@@ -260,11 +260,12 @@ def test_many_occurrences_take_one_pass(tmp_path: Path) -> None:
     count = 20_000
     spans = [(10 * index, 10 * index + 4) for index in range(count)]
     trace = traced(tmp_path, spans, spans, duration=10 * count)
-    part, focus = focused(trace, Part(region="solve"))
+    part, focus = focused(trace, TracePart(region="solve"))
     assert (part.duration, focus.occurrences) == (4 * count, count)
     pieces = part.pieces
-    assert isinstance(pieces, Pieces)
+    assert isinstance(pieces, TracePieces)
     assert np.array_equal(pieces.begin, 10 * np.arange(count))
     assert (
-        analyse(trace, part=Part(region="solve")).observables.useful.tolist() == [4e-9 * count] * 2
+        analyse(trace, part=TracePart(region="solve")).observables.useful.tolist()
+        == [4e-9 * count] * 2
     )

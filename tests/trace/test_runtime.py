@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.trace import blocks
-from popmodel.trace.calls import Calls, CollectiveArguments
+from popmodel.trace.calls import CallTable, CollectiveArguments
 from popmodel.trace.intervals import Intervals
-from popmodel.trace.records import Columns
+from popmodel.trace.records import RecordColumns
 from popmodel.trace.runtime import state_times
 from popmodel.trace.states import RUNNING, TRACING_DISABLED
 from popmodel.trace.tables import States
@@ -59,7 +59,7 @@ def trace_of(found: list[list[tuple[int, int, int]]]) -> Trace:
     """A trace of processes of one thread that has states only."""
     nothing = np.empty(0, np.int64)
     count = len(found)
-    calls = Calls(
+    calls = CallTable(
         np.zeros(count + 1, np.int64),
         nothing,
         nothing,
@@ -77,7 +77,7 @@ def trace_of(found: list[list[tuple[int, int, int]]]) -> Trace:
         process_offsets=np.arange(count + 1),
         node_of_location=np.zeros(count, np.int32),
         communicators={},
-        records=Columns(states_of(found), calls),
+        records=RecordColumns(states_of(found), calls),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.tracer.records import HEADER, MAGIC, MARK, RECORD, VERSION, Kind, known_calls
+from popmodel.tracer.records import HEADER, MAGIC, MARK, RECORD, VERSION, RecordKind, known_calls
 
 NUMBER = {call.name: number for number, call in known_calls().items()}
 
@@ -50,10 +50,10 @@ class Thread:
     ) -> None:
         """Add an MPI call; `inner` are (kind, a, b, c) of the records inside."""
         number = NUMBER[name]
-        self.put(begin, Kind.ENTER, number, a, b, c)
+        self.put(begin, RecordKind.ENTER, number, a, b, c)
         for kind, a_, b_, c_ in inner:
             self.put(end if kind in (5, 6, 9) else begin, kind, 0, a_, b_, c_)
-        self.put(end, Kind.LEAVE, number, found, misses, between)
+        self.put(end, RecordKind.LEAVE, number, found, misses, between)
 
 
 def end_of(rank: int, tag: int) -> int:
@@ -63,12 +63,12 @@ def end_of(rank: int, tag: int) -> int:
 
 def send(to: int, tag: int, size: int, communicator: int = 1) -> tuple[int, int, int, int]:
     """A SEND inside a call."""
-    return Kind.SEND, communicator, end_of(to, tag), size
+    return RecordKind.SEND, communicator, end_of(to, tag), size
 
 
 def post(number: int, communicator: int = 1, blocking: int = 0) -> tuple[int, int, int, int]:
     """A POST inside a call."""
-    return Kind.POST, communicator, number, blocking
+    return RecordKind.POST, communicator, number, blocking
 
 
 def receive(
@@ -76,8 +76,8 @@ def receive(
 ) -> tuple[tuple[int, int, int, int], tuple[int, int, int, int]]:
     """RECEIVE and RECEIVED inside a call."""
     return (
-        (Kind.RECEIVE, communicator, end_of(source, tag), size),
-        (Kind.RECEIVED, 0, number, 0),
+        (RecordKind.RECEIVE, communicator, end_of(source, tag), size),
+        (RecordKind.RECEIVED, 0, number, 0),
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 from tracer.builder import Process, Run, Thread, group_hash, post, receive, send
 
-from popmodel.tracer.records import Construct, Kind
+from popmodel.tracer.records import Construct, RecordKind
 
 SLOT = 10_000
 BEGIN = 5_000_000
@@ -183,7 +183,7 @@ class Plan:
         for rank in range(self.size):
             begin = self.time(rank)
             local = self.local(rank, communicator)
-            root = [(Kind.ROOT, local, 0, 0)] if name == "Bcast" and rank == 0 else []
+            root = [(RecordKind.ROOT, local, 0, 0)] if name == "Bcast" and rank == 0 else []
             sent = size if name != "Bcast" or rank == 0 else 0
             self.call(rank, name, begin, begin + 2000 - 10 * rank, *root, a=local, b=sent, c=size)
             self.collective_bytes += sent
@@ -200,15 +200,15 @@ class Plan:
             self.workers.append(self.processes[rank].thread())
         worker = self.processes[rank].threads[1]
         number = self.slot
-        master.put(begin, Kind.PARALLEL_BEGIN, a=2, b=0xABC, c=number)
-        master.put(begin + 10, Kind.TASK_BEGIN, 1, 0, 0xABC, number)
-        worker.put(begin + 20, Kind.TASK_BEGIN, 1, 1, 0xABC, number)
+        master.put(begin, RecordKind.PARALLEL_BEGIN, a=2, b=0xABC, c=number)
+        master.put(begin + 10, RecordKind.TASK_BEGIN, 1, 0, 0xABC, number)
+        worker.put(begin + 20, RecordKind.TASK_BEGIN, 1, 1, 0xABC, number)
         end = begin + 20 + work + wait
-        worker.put(begin + 20 + work, Kind.OMP_ENTER, Construct.IMPLICIT_BARRIER, 1)
-        worker.put(end, Kind.OMP_LEAVE, Construct.IMPLICIT_BARRIER, 1)
-        worker.put(end, Kind.TASK_END, 1, 1, 0xABC, number)
-        master.put(end, Kind.TASK_END, 1, 0, 0xABC, number)
-        master.put(end + 30, Kind.PARALLEL_END, b=0xABC, c=number)
+        worker.put(begin + 20 + work, RecordKind.OMP_ENTER, Construct.IMPLICIT_BARRIER, 1)
+        worker.put(end, RecordKind.OMP_LEAVE, Construct.IMPLICIT_BARRIER, 1)
+        worker.put(end, RecordKind.TASK_END, 1, 1, 0xABC, number)
+        master.put(end, RecordKind.TASK_END, 1, 0, 0xABC, number)
+        master.put(end + 30, RecordKind.PARALLEL_END, b=0xABC, c=number)
         self.parallel[rank] += end + 30 - begin
         self.useful[rank] += work  # of the worker; the master's follows from its calls
         self.slot += 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.tracer.clocks import Clock, align, residual
+from popmodel.tracer.clocks import RankClock, align, residual
 from popmodel.tracer.meta import Exchange, Meta
 
 SECOND = 10**9
@@ -81,7 +81,7 @@ def test_the_error_of_a_drifting_clock_stays_within_the_residual(
     times=st.lists(st.integers(-(10**13), 10**13), min_size=2),
 )
 def test_the_order_of_times_stays(first: int, change: int, times: list[int]) -> None:
-    clock = Clock((0, 10 * SECOND), (first, first + change), 1)
+    clock = RankClock((0, 10 * SECOND), (first, first + change), 1)
     assert np.all(np.diff(clock(np.sort(np.array(times, np.int64)))) >= 0)
     assert clock.one(0) == first
     assert clock.one(10 * SECOND) == 10 * SECOND + first + change

@@ -21,8 +21,8 @@ from popmodel.tracer.records import (
     RECORD,
     Construct,
     Guard,
-    Kind,
     Openings,
+    RecordKind,
     after,
     nests,
     still_open,
@@ -102,14 +102,14 @@ def test_nesting_is_that_of_a_stack(stack: list[int], steps: list[tuple[bool, in
 # Well nested --------------------------------------------------------------------------------------
 
 REGION = [
-    (100, Kind.PARALLEL_BEGIN, 0, 2, 7, 1),
-    (110, Kind.TASK_BEGIN, 1, 0, 7, 1),
-    (150, Kind.ENTER, NUMBER["Barrier"], 1),
-    (160, Kind.LEAVE, NUMBER["Barrier"]),
-    (200, Kind.OMP_ENTER, Construct.IMPLICIT_BARRIER),
-    (220, Kind.OMP_LEAVE, Construct.IMPLICIT_BARRIER),
-    (230, Kind.TASK_END, 1, 0, 7, 1),
-    (240, Kind.PARALLEL_END, 0, 0, 7, 1),
+    (100, RecordKind.PARALLEL_BEGIN, 0, 2, 7, 1),
+    (110, RecordKind.TASK_BEGIN, 1, 0, 7, 1),
+    (150, RecordKind.ENTER, NUMBER["Barrier"], 1),
+    (160, RecordKind.LEAVE, NUMBER["Barrier"]),
+    (200, RecordKind.OMP_ENTER, Construct.IMPLICIT_BARRIER),
+    (220, RecordKind.OMP_LEAVE, Construct.IMPLICIT_BARRIER),
+    (230, RecordKind.TASK_END, 1, 0, 7, 1),
+    (240, RecordKind.PARALLEL_END, 0, 0, 7, 1),
 ]
 
 
@@ -131,10 +131,10 @@ def test_states_follow_from_what_is_open_innermost(step: int) -> None:
 def test_tests_that_found_nothing_are_apart_from_the_one_that_did() -> None:
     test = NUMBER["Test"]
     states, events, row = convert(
-        (100, Kind.ENTER, test),
-        (200, Kind.LEAVE, test, 0, 5, 60),
-        (300, Kind.ENTER, test),
-        (340, Kind.LEAVE, test, 1, 3, 30),
+        (100, RecordKind.ENTER, test),
+        (200, RecordKind.LEAVE, test, 0, 5, 60),
+        (300, RecordKind.ENTER, test),
+        (340, RecordKind.LEAVE, test, 1, 3, 30),
     )
     assert states == [
         (0, 100, 1), (100, 140, 6), (140, 330, 1), (330, 340, 8), (340, 1000, 1),
@@ -149,9 +149,11 @@ def test_tests_that_found_nothing_are_apart_from_the_one_that_did() -> None:
 def test_of_changes_at_one_time_the_last_counts() -> None:
     send = NUMBER["Send"]
     states, events, _ = convert(
-        (100, Kind.ENTER, send), (100, Kind.LEAVE, send), (100, Kind.ENTER, send),
-        (150, Kind.LEAVE, send),
-    )  # fmt: skip
+        (100, RecordKind.ENTER, send),
+        (100, RecordKind.LEAVE, send),
+        (100, RecordKind.ENTER, send),
+        (150, RecordKind.LEAVE, send),
+    )
     assert states == [(0, 100, 1), (100, 150, 4), (150, 1000, 1)]
     assert [time for time, _, _ in events] == [100, 100, 100, 150]
 
@@ -162,7 +164,7 @@ def test_of_changes_at_one_time_the_last_counts() -> None:
 def test_a_call_whose_end_is_lost_ends_with_the_next_one() -> None:
     send, recv = NUMBER["Send"], NUMBER["Recv"]
     states, events, row = convert(
-        (100, Kind.ENTER, send), (200, Kind.ENTER, recv), (250, Kind.LEAVE, recv)
+        (100, RecordKind.ENTER, send), (200, RecordKind.ENTER, recv), (250, RecordKind.LEAVE, recv)
     )
     assert states == [(0, 100, 1), (100, 200, 4), (200, 250, 3), (250, 1000, 1)]
     assert [value for _, _, value in events] == [1, 0, 2, 0]
@@ -170,14 +172,14 @@ def test_a_call_whose_end_is_lost_ends_with_the_next_one() -> None:
 
 
 def test_an_end_without_a_begin_is_left_out() -> None:
-    states, events, row = convert((100, Kind.LEAVE, 1), (200, Kind.TASK_END, 1, 0, 7))
+    states, events, row = convert((100, RecordKind.LEAVE, 1), (200, RecordKind.TASK_END, 1, 0, 7))
     assert states == [(0, 1000, 1)]
     assert events == []
     assert counts(row) == {DROPPED: 2}
 
 
 def test_a_call_that_never_returned_ends_with_its_thread() -> None:
-    states, events, row = convert((100, Kind.ENTER, 1))
+    states, events, row = convert((100, RecordKind.ENTER, 1))
     assert states == [(0, 100, 1), (100, 1000, 4)]
     assert events == [(100, 50000001, 1), (1000, 50000001, 0)]
     assert counts(row) == {NOT_RETURNED: 1}
@@ -185,9 +187,11 @@ def test_a_call_that_never_returned_ends_with_its_thread() -> None:
 
 def test_a_task_of_the_team_before_ends_when_the_next_one_begins() -> None:
     states, events, row = convert(
-        (100, Kind.TASK_BEGIN, 1, 1, 7), (300, Kind.TASK_BEGIN, 1, 1, 8),
-        (400, Kind.TASK_END, 1, 1, 8), base=IDLE,
-    )  # fmt: skip
+        (100, RecordKind.TASK_BEGIN, 1, 1, 7),
+        (300, RecordKind.TASK_BEGIN, 1, 1, 8),
+        (400, RecordKind.TASK_END, 1, 1, 8),
+        base=IDLE,
+    )
     assert states == [(100, 400, 1)]
     assert [each[2] for each in events] == [7, 0, 8, 0]
     assert counts(row) == {MENDED: 1}
@@ -195,9 +199,13 @@ def test_a_task_of_the_team_before_ends_when_the_next_one_begins() -> None:
 
 def test_switching_tracing_off_ends_what_is_open() -> None:
     states, events, row = convert(
-        (100, Kind.TASK_BEGIN, 1, 1, 7), (200, Kind.TRACING, 0, 0), (500, Kind.TRACING, 0, 1),
-        (600, Kind.TRACING, 0, 1), (700, Kind.TASK_END, 1, 1, 7), base=IDLE,
-    )  # fmt: skip
+        (100, RecordKind.TASK_BEGIN, 1, 1, 7),
+        (200, RecordKind.TRACING, 0, 0),
+        (500, RecordKind.TRACING, 0, 1),
+        (600, RecordKind.TRACING, 0, 1),
+        (700, RecordKind.TASK_END, 1, 1, 7),
+        base=IDLE,
+    )
     assert states == [(100, 200, 1), (200, 500, 14)]
     assert (200, 40000012, 0) in events
     assert (500, 40000012, 1) in events
@@ -207,13 +215,16 @@ def test_switching_tracing_off_ends_what_is_open() -> None:
 def test_a_task_that_waits_can_be_left_for_another_one() -> None:
     wait = Construct.TASKWAIT
     states, events, row = convert(
-        (100, Kind.TASK_RUN, 0, 0, 7, 1), (200, Kind.OMP_ENTER, wait),
-        (210, Kind.TASK_STOP, 0, 0, 7, 1),
-        (220, Kind.TASK_RUN, 0, 0, 8, 2), (300, Kind.TASK_STOP, 0, 0, 8, 2),
-        (310, Kind.TASK_RUN, 0, 0, 7, 1), (320, Kind.OMP_LEAVE, wait),
-        (400, Kind.TASK_STOP, 0, 0, 7, 1),
+        (100, RecordKind.TASK_RUN, 0, 0, 7, 1),
+        (200, RecordKind.OMP_ENTER, wait),
+        (210, RecordKind.TASK_STOP, 0, 0, 7, 1),
+        (220, RecordKind.TASK_RUN, 0, 0, 8, 2),
+        (300, RecordKind.TASK_STOP, 0, 0, 8, 2),
+        (310, RecordKind.TASK_RUN, 0, 0, 7, 1),
+        (320, RecordKind.OMP_LEAVE, wait),
+        (400, RecordKind.TASK_STOP, 0, 0, 7, 1),
         base=IDLE,
-    )  # fmt: skip
+    )
     assert states == [(100, 200, 1), (200, 210, 5), (220, 300, 1), (310, 400, 1)]
     tasks = [(time, value) for time, type_, value in events if type_ == 60000023]
     assert tasks == [(100, 7), (210, 0), (220, 8), (300, 0), (310, 7), (400, 0)]
@@ -222,10 +233,14 @@ def test_a_task_that_waits_can_be_left_for_another_one() -> None:
 
 def test_what_is_open_at_the_end_of_a_chunk_is_mended_in_the_next() -> None:
     states, _, row = convert(
-        (50, Kind.TASK_CREATE, 0, 0, 9), (100, Kind.PARALLEL_BEGIN, 0, 2, 7, 1),
-        (110, Kind.TASK_BEGIN, 1, 0, 7, 1), (200, Kind.PARALLEL_END, 0, 0, 7, 1),
-        (300, Kind.ENTER, 1), (310, Kind.LEAVE, 1), step=3,
-    )  # fmt: skip
+        (50, RecordKind.TASK_CREATE, 0, 0, 9),
+        (100, RecordKind.PARALLEL_BEGIN, 0, 2, 7, 1),
+        (110, RecordKind.TASK_BEGIN, 1, 0, 7, 1),
+        (200, RecordKind.PARALLEL_END, 0, 0, 7, 1),
+        (300, RecordKind.ENTER, 1),
+        (310, RecordKind.LEAVE, 1),
+        step=3,
+    )
     assert states == [
         (0, 100, 1), (100, 110, 7), (110, 300, 1), (300, 310, 4), (310, 1000, 1),
     ]  # fmt: skip
@@ -234,13 +249,28 @@ def test_what_is_open_at_the_end_of_a_chunk_is_mended_in_the_next() -> None:
 
 KINDS = st.sampled_from(
     [
-        (Kind.ENTER, 1), (Kind.LEAVE, 1), (Kind.PARALLEL_BEGIN, 0), (Kind.PARALLEL_END, 0),
-        (Kind.TASK_BEGIN, 1), (Kind.TASK_END, 1), (Kind.TASK_BEGIN, 2), (Kind.TASK_END, 2),
-        (Kind.OMP_ENTER, 1), (Kind.OMP_LEAVE, 1), (Kind.OMP_ENTER, 4), (Kind.TASK_RUN, 0),
-        (Kind.TASK_STOP, 0), (Kind.USER_BEGIN, 0), (Kind.USER_END, 0), (Kind.SEND, 0),
-        (Kind.FLUSH_BEGIN, 0), (Kind.FLUSH_END, 0), (Kind.TRACING, 0), (Kind.COUNTERS, 0),
+        (RecordKind.ENTER, 1),
+        (RecordKind.LEAVE, 1),
+        (RecordKind.PARALLEL_BEGIN, 0),
+        (RecordKind.PARALLEL_END, 0),
+        (RecordKind.TASK_BEGIN, 1),
+        (RecordKind.TASK_END, 1),
+        (RecordKind.TASK_BEGIN, 2),
+        (RecordKind.TASK_END, 2),
+        (RecordKind.OMP_ENTER, 1),
+        (RecordKind.OMP_LEAVE, 1),
+        (RecordKind.OMP_ENTER, 4),
+        (RecordKind.TASK_RUN, 0),
+        (RecordKind.TASK_STOP, 0),
+        (RecordKind.USER_BEGIN, 0),
+        (RecordKind.USER_END, 0),
+        (RecordKind.SEND, 0),
+        (RecordKind.FLUSH_BEGIN, 0),
+        (RecordKind.FLUSH_END, 0),
+        (RecordKind.TRACING, 0),
+        (RecordKind.COUNTERS, 0),
     ]
-)  # fmt: skip
+)
 
 
 @given(st.lists(st.tuples(KINDS, st.integers(0, 3), st.integers(0, 3)), max_size=60))
@@ -264,9 +294,12 @@ def test_any_records_become_states_that_tile(rows) -> None:
 
 def test_regions_inside_each_other_come_back_to_the_outer_one() -> None:
     _, events, row = convert(
-        (100, Kind.USER_BEGIN, 0, 1), (200, Kind.USER_BEGIN, 0, 2), (300, Kind.USER_END, 0, 2),
-        (400, Kind.USER_END, 0, 1), step=1,
-    )  # fmt: skip
+        (100, RecordKind.USER_BEGIN, 0, 1),
+        (200, RecordKind.USER_BEGIN, 0, 2),
+        (300, RecordKind.USER_END, 0, 2),
+        (400, RecordKind.USER_END, 0, 1),
+        step=1,
+    )
     values = [(time, value) for time, _, value in events]
     assert values == [(100, 1), (200, 2), (300, 0), (300, 1), (400, 0)]
     assert counts(row) == {}
@@ -277,9 +310,13 @@ def test_of_regions_that_cross_the_inner_one_begins_again_where_the_outer_one_en
     step: int,
 ) -> None:
     _, events, row = convert(
-        (100, Kind.USER_BEGIN, 0, 1), (200, Kind.USER_BEGIN, 0, 2), (300, Kind.USER_END, 0, 1),
-        (400, Kind.USER_END, 0, 2), (500, Kind.USER_END, 0, 3), step=step,
-    )  # fmt: skip
+        (100, RecordKind.USER_BEGIN, 0, 1),
+        (200, RecordKind.USER_BEGIN, 0, 2),
+        (300, RecordKind.USER_END, 0, 1),
+        (400, RecordKind.USER_END, 0, 2),
+        (500, RecordKind.USER_END, 0, 3),
+        step=step,
+    )
     values = [(time, value) for time, _, value in events]
     assert values == [(100, 1), (200, 2), (300, 0), (300, 1), (300, 0), (300, 2), (400, 0)]
     assert counts(row) == {UNBEGUN: 1}
@@ -291,11 +328,11 @@ def test_regions_come_back_from_the_trace_however_they_cross(
     tmp_path_factory: pytest.TempPathFactory, step: int, steps: list[tuple[int, bool]]
 ) -> None:
     depth, since, expected = Counter[int](), {}, []
-    kept = [(0, Kind.USER_BEGIN, 0, 5)]
+    kept = [(0, RecordKind.USER_BEGIN, 0, 5)]
     for time, (number, begins) in enumerate(steps, start=1):
         if not (begins or depth[number]):
             continue
-        kept.append((time, Kind.USER_BEGIN if begins else Kind.USER_END, 0, number))
+        kept.append((time, RecordKind.USER_BEGIN if begins else RecordKind.USER_END, 0, number))
         depth[number] += 1 if begins else -1
         if begins and depth[number] == 1:
             since[number] = time
@@ -319,15 +356,29 @@ def test_regions_come_back_from_the_trace_however_they_cross(
 
 @pytest.mark.parametrize("step", [0, 3, 6])
 def test_counters_are_differences_on_the_line_of_their_record(step: int) -> None:
-    _, events, row = convert(
-        (100, Kind.ENTER, 1), (100, Kind.COUNTERS, 0, 0, 50, 500), (200, Kind.LEAVE, 1),
-        (200, Kind.COUNTERS, 0, 0, 70, 900), (300, Kind.USER_BEGIN, 0, 1),
-        (300, Kind.COUNTERS, 0, 0, 65, 950), step=step,
-    ) if step == 0 else convert(
-        (100, Kind.ENTER, 1), (200, Kind.LEAVE, 1), (200, Kind.COUNTERS, 0, 0, 50, 500),
-        (250, Kind.ENTER, 1), (260, Kind.LEAVE, 1), (260, Kind.COUNTERS, 0, 0, 70, 900),
-        (300, Kind.USER_BEGIN, 0, 1), (300, Kind.COUNTERS, 0, 0, 65, 950), step=step,
-    )  # fmt: skip
+    _, events, row = (
+        convert(
+            (100, RecordKind.ENTER, 1),
+            (100, RecordKind.COUNTERS, 0, 0, 50, 500),
+            (200, RecordKind.LEAVE, 1),
+            (200, RecordKind.COUNTERS, 0, 0, 70, 900),
+            (300, RecordKind.USER_BEGIN, 0, 1),
+            (300, RecordKind.COUNTERS, 0, 0, 65, 950),
+            step=step,
+        )
+        if step == 0
+        else convert(
+            (100, RecordKind.ENTER, 1),
+            (200, RecordKind.LEAVE, 1),
+            (200, RecordKind.COUNTERS, 0, 0, 50, 500),
+            (250, RecordKind.ENTER, 1),
+            (260, RecordKind.LEAVE, 1),
+            (260, RecordKind.COUNTERS, 0, 0, 70, 900),
+            (300, RecordKind.USER_BEGIN, 0, 1),
+            (300, RecordKind.COUNTERS, 0, 0, 65, 950),
+            step=step,
+        )
+    )
     read = [(time, type_, value) for time, type_, value in events if 42000000 < type_ < 43000000]
     at = 200 if step == 0 else 260
     assert read == [
@@ -338,14 +389,14 @@ def test_counters_are_differences_on_the_line_of_their_record(step: int) -> None
 
 def test_sums_of_locks_are_events_and_no_states() -> None:
     states, events, _ = convert(
-        (100, Kind.PARALLEL_BEGIN, 0, 2, 7, 1),
-        (110, Kind.TASK_BEGIN, 1, 0, 7, 1),
-        (300, Kind.GUARDED, Guard.LOCKS, 3, 50, 120),
-        (300, Kind.HELD, Guard.LOCKS, 0, 90),
-        (300, Kind.GUARDED, Guard.CRITICALS, 0, 4, 80),
-        (300, Kind.HELD, Guard.CRITICALS, 0, 30),
-        (300, Kind.TASK_END, 1, 0, 7, 1),
-        (400, Kind.PARALLEL_END, 0, 0, 7, 1),
+        (100, RecordKind.PARALLEL_BEGIN, 0, 2, 7, 1),
+        (110, RecordKind.TASK_BEGIN, 1, 0, 7, 1),
+        (300, RecordKind.GUARDED, Guard.LOCKS, 3, 50, 120),
+        (300, RecordKind.HELD, Guard.LOCKS, 0, 90),
+        (300, RecordKind.GUARDED, Guard.CRITICALS, 0, 4, 80),
+        (300, RecordKind.HELD, Guard.CRITICALS, 0, 30),
+        (300, RecordKind.TASK_END, 1, 0, 7, 1),
+        (400, RecordKind.PARALLEL_END, 0, 0, 7, 1),
     )
     assert (110, 300, RUNNING) in states
     assert [each for each in events if 60000300 <= each[1] < 60000400] == [

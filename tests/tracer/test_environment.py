@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from popmodel.tracer.commands import Command, Family
+from popmodel.tracer.commands import Family, TracedCommand
 from popmodel.tracer.environment import Settings, place, variables
 
 GIVEN = variables(Path("/lib/t.so"), Path("/raw dir"), Settings())
@@ -16,8 +16,8 @@ LISTED = (
 )
 
 
-def command(line: str, family: Family | None, start: int = 0) -> Command:
-    return Command(tuple(line.split()), "/x", start, family is not None, family, None)
+def command(line: str, family: Family | None, start: int = 0) -> TracedCommand:
+    return TracedCommand(tuple(line.split()), "/x", start, family is not None, family, None)
 
 
 def placed(

@@ -20,9 +20,9 @@ from popmodel.host.build import LOG, TRACER, BuildError, build, build_tracer, so
 from popmodel.host.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
 from popmodel.tracer import library
 from popmodel.tracer import summary as cost
-from popmodel.tracer.commands import Command, Family
+from popmodel.tracer.commands import Family, TracedCommand
 from popmodel.tracer.library import Library, find_or_build
-from popmodel.tracer.symbols import Place, SourceLines
+from popmodel.tracer.symbols import SourceLines, SymbolPlace
 
 COPIES = (
     'for word; do case "$last" in -o) echo made >"$word"; chmod +x "$word";; esac; '
@@ -53,8 +53,8 @@ def mpi_words(mpi: Mpi) -> dict[str, str]:
     return {**os.environ, "MPICC": shlex.join(mpi.mpicc)}
 
 
-def launched(mpi: Mpi, program: Path | None, family: Family = "Open MPI") -> Command:
-    return Command((mpi.mpirun, "-n", "2", "x"), mpi.mpirun, 0, True, family, program)
+def launched(mpi: Mpi, program: Path | None, family: Family = "Open MPI") -> TracedCommand:
+    return TracedCommand((mpi.mpirun, "-n", "2", "x"), mpi.mpirun, 0, True, family, program)
 
 
 def loads(path: Path) -> bool:
@@ -180,8 +180,8 @@ def no_mpi(**_: object) -> None:
     raise ToolchainError("no MPI found", "install one")
 
 
-def plain() -> Command:
-    return Command(("./app",), "./app", 0, False, None, None)
+def plain() -> TracedCommand:
+    return TracedCommand(("./app",), "./app", 0, False, None, None)
 
 
 def test_where_there_is_no_mpi_a_program_is_traced_without(
@@ -211,7 +211,7 @@ def test_the_mpi_is_that_of_the_launcher(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(library, "find_mpi", find)
     launcher = fake(tmp_path / "mpi" / "bin" / "mpirun", "exit 0")
-    command = Command((str(launcher), "./app"), str(launcher), 0, True, "Hydra", None)
+    command = TracedCommand((str(launcher), "./app"), str(launcher), 0, True, "Hydra", None)
     with pytest.raises(ToolchainError):
         find_or_build(command)
     wrapper = fake(tmp_path / "mpi" / "bin" / "mpicc", "exit 0")
@@ -257,7 +257,7 @@ def test_of_several_makes_in_one_folder_it_is_that_of_the_command(
 
     monkeypatch.setattr(library, "find_mpi", find)
     with pytest.raises(ToolchainError):
-        find_or_build(Command((launcher, "./app"), launcher, 0, True, family, None))
+        find_or_build(TracedCommand((launcher, "./app"), launcher, 0, True, family, None))
     assert asked == [str(tmp_path / "bin" / wanted)]
 
 
@@ -439,7 +439,7 @@ def test_source_lines_are_found(tmp_path: Path) -> None:
     places = {name: int(place, 16) for place, name in re.findall(r"^(\w+) T (\w+)$", said, re.M)}
     lines = SourceLines()
     assert lines(str(program), [places["f"], places["main"], 0]) == [
-        Place("f", "app.c:2"), Place("main", "app.c:7"), Place(None, None),
+        SymbolPlace("f", "app.c:2"), SymbolPlace("main", "app.c:7"), SymbolPlace(None, None),
     ]  # fmt: skip
     assert lines.problem is None
 
@@ -447,9 +447,9 @@ def test_source_lines_are_found(tmp_path: Path) -> None:
 def test_source_lines_that_cannot_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = SourceLines()
     missing = str(tmp_path / "gone.so")
-    assert lines(missing, [1, 2]) == [Place(), Place()]
+    assert lines(missing, [1, 2]) == [SymbolPlace(), SymbolPlace()]
     assert lines.problem is not None
     assert lines.problem.endswith(f"cannot read {missing}")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert lines("/bin/sh", [1]) == [Place()]
+    assert lines("/bin/sh", [1]) == [SymbolPlace()]
     assert lines.problem == "no source lines: addr2line (binutils) not found"

@@ -24,15 +24,15 @@ from popmodel.efficiency.measure import analyse
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace import Trace, states
 from popmodel.trace.event import Event
-from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, Loss, losses
+from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, RecordLoss, losses
 from popmodel.trace.paraver.numbers import NUMBERS
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.tracer import conversion, messages, trace_text
 from popmodel.tracer import merge as merge_module
 from popmodel.tracer import temporary as spool
 from popmodel.tracer.merge import Merged, merge
-from popmodel.tracer.records import HEADER, RECORD, Construct, Kind
-from popmodel.tracer.symbols import Place
+from popmodel.tracer.records import HEADER, RECORD, Construct, RecordKind
+from popmodel.tracer.symbols import SymbolPlace
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def test_everything_of_a_random_program_is_there_once(plan: Plan) -> None:
         # Tests in a row that find nothing are one entry in a trace.
         folded = sum(
             1 for thread in plan.masters for row in thread.rows
-            if row[1] == Kind.LEAVE and row[4] > 0
+            if row[1] == RecordKind.LEAVE and row[4] > 0
         )  # fmt: skip
         expected = Counter(plan.calls)
         assert Counter(told.calls) == expected
@@ -125,7 +125,7 @@ def check_states_tile(trace: Trace, plan: Plan) -> None:
 
 
 def check_times(trace: Trace, plan: Plan) -> None:
-    done = analyse(trace, part=Part(from_start=True))
+    done = analyse(trace, part=TracePart(from_start=True))
     run = done.observables
     assert "ideal_runtime" not in run.absent, run.absent["ideal_runtime"]
     assert run.runtime == pytest.approx(max(plan.end(r) - BEGIN for r in range(plan.size)) / 1e9)
@@ -137,7 +137,7 @@ def check_times(trace: Trace, plan: Plan) -> None:
         if plan.run.processes[rank].threads[1:]:
             assert useful[first[rank] + 1] == pytest.approx(plan.useful[rank])
         total = plan.end(rank) - BEGIN
-        regions = Counter(row[1] for row in plan.masters[rank].rows)[Kind.PARALLEL_BEGIN]
+        regions = Counter(row[1] for row in plan.masters[rank].rows)[RecordKind.PARALLEL_BEGIN]
         # On the master only fork (10 ns) and join (30 ns) of each region are not useful.
         assert useful[first[rank]] == pytest.approx(total - plan.in_mpi[rank] - 40 * regions)
     sent = trace.records.events.value[trace.records.events.type == 50100001].sum()
@@ -204,7 +204,7 @@ def test_a_killed_process_ends_where_its_records_end() -> None:
     process = run.process(0, begin=0)
     thread = process.thread()
     thread.call("Init", 0, 100)
-    thread.put(500, Kind.ENTER, 39, 1)
+    thread.put(500, RecordKind.ENTER, 39, 1)
     with merged(run) as (trace, told):
         assert [(w.text, w.count) for w in told.warnings] == [
             ("processes that were killed or crashed: their trace ends there", 1),
@@ -264,19 +264,19 @@ def test_openmp_threads_have_the_rows_of_their_numbers() -> None:
     late, first, second = process.thread(), process.thread(), process.thread()
     process.say("function", address="0x10", name=None, module="/bin/app", offset="0x1234")
     for begin, threads in ((100, [first, late]), (1000, [first, second])):
-        master.put(begin, Kind.PARALLEL_BEGIN, a=3, b=16, c=begin)
-        master.put(begin + 10, Kind.TASK_BEGIN, 1, 0, 16, begin)
+        master.put(begin, RecordKind.PARALLEL_BEGIN, a=3, b=16, c=begin)
+        master.put(begin + 10, RecordKind.TASK_BEGIN, 1, 0, 16, begin)
         for number, thread in enumerate(threads, start=1):
-            thread.put(begin + 20 + number, Kind.TASK_BEGIN, 1, number, 16, begin)
-            thread.put(begin + 200, Kind.TASK_END, 1, number, 16, begin)
-        master.put(begin + 250, Kind.TASK_END, 1, 0, 16, begin)
-        master.put(begin + 260, Kind.PARALLEL_END, b=16, c=begin)
-    late.put(500, Kind.END)
+            thread.put(begin + 20 + number, RecordKind.TASK_BEGIN, 1, number, 16, begin)
+            thread.put(begin + 200, RecordKind.TASK_END, 1, number, 16, begin)
+        master.put(begin + 250, RecordKind.TASK_END, 1, 0, 16, begin)
+        master.put(begin + 260, RecordKind.PARALLEL_END, b=16, c=begin)
+    late.put(500, RecordKind.END)
     process.end(2000)
 
-    def locate(module: str, offsets) -> list[Place]:
+    def locate(module: str, offsets) -> list[SymbolPlace]:
         assert module == "/bin/app"
-        return [Place("solve", f"solve.c:{offset}") for offset in offsets]
+        return [SymbolPlace("solve", f"solve.c:{offset}") for offset in offsets]
 
     with merged(run, locate=locate) as (trace, told):
         assert told.threads == (3,)
@@ -296,8 +296,8 @@ def test_tracing_switched_by_one_of_several_threads_is_told() -> None:
     master, other = process.thread(), process.thread()
     master.call("Init", 0, 100)
     other.call("Barrier", 150, 160, a=1)
-    master.put(200, Kind.TRACING, a=0)
-    master.put(300, Kind.TRACING, a=1)
+    master.put(200, RecordKind.TRACING, a=0)
+    master.put(300, RecordKind.TRACING, a=1)
     process.end(1000)
     with merged(run) as (_, told):
         text = (
@@ -313,16 +313,16 @@ def test_threads_that_are_no_team_follow_it() -> None:
     process = run.process(0, begin=0)
     master, own, nested = process.thread(), process.thread(), process.thread()
     master.call("Init", 0, 100)
-    master.put(200, Kind.PARALLEL_BEGIN, b=1, c=1)
-    master.put(200, Kind.TASK_BEGIN, 1, 0, 1, 1)
-    master.put(300, Kind.PARALLEL_BEGIN, b=2, c=2)
-    master.put(300, Kind.TASK_BEGIN, 2, 0, 2, 2)
-    nested.put(310, Kind.TASK_BEGIN, 2, 1, 2, 2)
-    nested.put(390, Kind.TASK_END, 2, 1, 2, 2)
-    master.put(400, Kind.TASK_END, 2, 0, 2, 2)
-    master.put(400, Kind.PARALLEL_END, b=2, c=2)
-    master.put(500, Kind.TASK_END, 1, 0, 1, 1)
-    master.put(500, Kind.PARALLEL_END, b=1, c=1)
+    master.put(200, RecordKind.PARALLEL_BEGIN, b=1, c=1)
+    master.put(200, RecordKind.TASK_BEGIN, 1, 0, 1, 1)
+    master.put(300, RecordKind.PARALLEL_BEGIN, b=2, c=2)
+    master.put(300, RecordKind.TASK_BEGIN, 2, 0, 2, 2)
+    nested.put(310, RecordKind.TASK_BEGIN, 2, 1, 2, 2)
+    nested.put(390, RecordKind.TASK_END, 2, 1, 2, 2)
+    master.put(400, RecordKind.TASK_END, 2, 0, 2, 2)
+    master.put(400, RecordKind.PARALLEL_END, b=2, c=2)
+    master.put(500, RecordKind.TASK_END, 1, 0, 1, 1)
+    master.put(500, RecordKind.PARALLEL_END, b=1, c=1)
     own.call("Barrier", 600, 700, a=1)
     process.end(1000)
     with merged(run) as (trace, told):
@@ -349,33 +349,33 @@ def test_threads_of_nested_teams_take_the_rows_of_those_that_have_nothing_to_do(
     nested = [process.thread() for _ in range(4)]
 
     def part(thread, begin: int, end: int, level: int, number: int) -> None:
-        thread.put(begin, Kind.TASK_BEGIN, level, number, 16, begin)
-        thread.put(end, Kind.TASK_END, level, number, 16, begin)
+        thread.put(begin, RecordKind.TASK_BEGIN, level, number, 16, begin)
+        thread.put(end, RecordKind.TASK_END, level, number, 16, begin)
 
     def inner(thread, helper, begin: int) -> None:
         """A region of two threads inside of another, from `begin` to 60 later."""
-        thread.put(begin, Kind.PARALLEL_BEGIN, b=16, c=begin)
+        thread.put(begin, RecordKind.PARALLEL_BEGIN, b=16, c=begin)
         part(thread, begin + 10, begin + 20, 2, 0)
-        thread.put(begin + 20, Kind.OMP_ENTER, Construct.JOIN)
+        thread.put(begin + 20, RecordKind.OMP_ENTER, Construct.JOIN)
         part(helper, begin + 10, begin + 50, 2, 1)
-        helper.put(begin + 50, Kind.END)
-        thread.put(begin + 60, Kind.OMP_LEAVE, Construct.JOIN)
-        thread.put(begin + 60, Kind.PARALLEL_END, b=16, c=begin)
+        helper.put(begin + 50, RecordKind.END)
+        thread.put(begin + 60, RecordKind.OMP_LEAVE, Construct.JOIN)
+        thread.put(begin + 60, RecordKind.PARALLEL_END, b=16, c=begin)
 
-    master.put(100, Kind.PARALLEL_BEGIN, b=16, c=1)
-    master.put(100, Kind.TASK_BEGIN, 1, 0, 16, 1)
-    worker.put(110, Kind.TASK_BEGIN, 1, 1, 16, 1)
+    master.put(100, RecordKind.PARALLEL_BEGIN, b=16, c=1)
+    master.put(100, RecordKind.TASK_BEGIN, 1, 0, 16, 1)
+    worker.put(110, RecordKind.TASK_BEGIN, 1, 1, 16, 1)
     inner(master, nested[0], 120)  # beside the worker
-    worker.put(200, Kind.OMP_ENTER, Construct.BARRIER)
+    worker.put(200, RecordKind.OMP_ENTER, Construct.BARRIER)
     inner(master, nested[1], 220)  # while the worker waits
-    worker.put(300, Kind.OMP_LEAVE, Construct.BARRIER)
-    worker.put(310, Kind.TASK_END, 1, 1, 16, 1)
+    worker.put(300, RecordKind.OMP_LEAVE, Construct.BARRIER)
+    worker.put(310, RecordKind.TASK_END, 1, 1, 16, 1)
     inner(master, nested[2], 320)  # while the worker is idle
-    master.put(400, Kind.TASK_END, 1, 0, 16, 1)
-    master.put(400, Kind.OMP_ENTER, Construct.JOIN)
-    master.put(410, Kind.OMP_LEAVE, Construct.JOIN)
-    master.put(410, Kind.PARALLEL_END, b=16, c=1)
-    worker.put(900, Kind.END)
+    master.put(400, RecordKind.TASK_END, 1, 0, 16, 1)
+    master.put(400, RecordKind.OMP_ENTER, Construct.JOIN)
+    master.put(410, RecordKind.OMP_LEAVE, Construct.JOIN)
+    master.put(410, RecordKind.PARALLEL_END, b=16, c=1)
+    worker.put(900, RecordKind.END)
     process.end(1000)
     with merged(run) as (trace, told):
         assert told.threads == (3,)
@@ -400,12 +400,12 @@ def test_threads_of_the_program_that_follow_one_another_share_a_row() -> None:
     master.call("Init", 0, 100)
     for thread, begin, end in ((first, 200, 300), (beside, 250, 900), (second, 300, 400)):
         thread.call("Send", begin, end - 10, a=1)
-        thread.put(end, Kind.END)
+        thread.put(end, RecordKind.END)
     later = process.thread()
     later.call("Send", 500, 600, a=1)  # which does not say that it ended
     last = process.thread()
     last.call("Send", 700, 800, a=1)
-    last.put(800, Kind.END)
+    last.put(800, RecordKind.END)
     process.end(1000)
     with merged(run) as (trace, told):
         assert trace.threads.tolist() == [4]
@@ -424,7 +424,7 @@ def test_programs_without_mpi_are_processes_in_order_of_their_start() -> None:
     run = Run(0)
     for begin in (5000, 1000):
         process = run.process(begin=begin)
-        process.thread().put(begin + 10, Kind.PARALLEL_BEGIN)
+        process.thread().put(begin + 10, RecordKind.PARALLEL_BEGIN)
         process.end(begin + 500)
     with merged(run) as (trace, told):
         assert trace.processes == 2
@@ -526,8 +526,8 @@ def test_waiting_constructs_are_states_and_their_bodies_are_not() -> None:
     thread = process.thread()
     for construct in Construct:
         at = 1000 * construct
-        thread.put(at, Kind.OMP_ENTER, construct, 0, 0)
-        thread.put(at + 100, Kind.OMP_LEAVE, construct, 0, 0)
+        thread.put(at, RecordKind.OMP_ENTER, construct, 0, 0)
+        thread.put(at + 100, RecordKind.OMP_LEAVE, construct, 0, 0)
     process.end(20_000)
     with merged(run) as (trace, _):
         rows = rows_of(trace.states, "begin", "end", "state")
@@ -579,7 +579,7 @@ def test_a_process_that_was_killed_is_not_traced_from_then_on() -> None:
         # Nothing happened on this thread after its last record, as long as its process lived.
         assert states_of(trace, 1)[-2:] == [(160, 400, 1), (400, 1000, 14)]
         assert states_of(trace, 2)[-1] == (900, 1000, 15)
-        assert losses(trace) == [Loss(0, 2, 400, KILLED)]
+        assert losses(trace) == [RecordLoss(0, 2, 400, KILLED)]
         assert trace.records.labels.event_value(NUMBERS[Event.LOST], KILLED) == "killed or crashed"
         assert [w.count for w in told.warnings if "killed or crashed" in w.text] == [1]
 
@@ -593,7 +593,7 @@ def test_a_process_that_aborts_is_not_traced_from_then_on() -> None:
         process.end(end, "abort" if process is aborting else "exit")
     with merged(run) as (trace, _):
         assert states_of(trace, 0)[-1] == (500, 800, 14)
-        assert losses(trace) == [Loss(0, 1, 500, ABORTED)]
+        assert losses(trace) == [RecordLoss(0, 1, 500, ABORTED)]
 
 
 def test_a_thread_whose_disk_was_full_is_not_traced_from_then_on() -> None:
@@ -607,7 +607,7 @@ def test_a_thread_whose_disk_was_full_is_not_traced_from_then_on() -> None:
     with merged(run) as (trace, _):
         assert states_of(trace, 0)[-1] == (100, 1000, 1)
         assert states_of(trace, 1)[-2:] == [(160, 300, 1), (300, 1000, 14)]
-        assert losses(trace) == [Loss(0, 1, 300, FULL)]
+        assert losses(trace) == [RecordLoss(0, 1, 300, FULL)]
 
 
 def test_a_file_that_was_cut_short_is_not_traced_from_its_last_record_on() -> None:
@@ -620,4 +620,4 @@ def test_a_file_that_was_cut_short_is_not_traced_from_its_last_record_on() -> No
     del master.rows[-2:]
     with merged(run) as (trace, _):
         assert states_of(trace, 0)[-1] == (100, 1000, 14)
-        assert losses(trace) == [Loss(0, 1, 100, CUT)]
+        assert losses(trace) == [RecordLoss(0, 1, 100, CUT)]

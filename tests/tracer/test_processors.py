@@ -20,7 +20,7 @@ from popmodel.trace.event import Event
 from popmodel.trace.processors import delays
 from popmodel.tracer.merge import merge
 from popmodel.tracer.meta import parse, sharing
-from popmodel.tracer.records import Kind
+from popmodel.tracer.records import RecordKind
 
 BETWEEN = 2_000_000
 """What passes between the times that are told and those that are counted, ns."""
@@ -83,7 +83,7 @@ def test_what_was_waited_while_computing_is_no_time_of_phases_and_signatures(
     for step in range(10):
         time += 20_000 + 5_000 * (step == 6)
         if step == 6:
-            thread.put(time, Kind.DELAYED, b=5_000)
+            thread.put(time, RecordKind.DELAYED, b=5_000)
         thread.call("Allreduce", time, time + 50, a=1, b=8, c=8)
         time += 50
     thread.call("Finalize", time, time + 100)

@@ -18,7 +18,7 @@ from popmodel.trace.losses import LIMITED, describe, losses
 from popmodel.tracer import raw
 from popmodel.tracer import records as calls_module
 from popmodel.tracer.merge import merge
-from popmodel.tracer.records import HEADER, RECORD, Kind, known_calls
+from popmodel.tracer.records import HEADER, RECORD, RecordKind, known_calls
 
 
 @pytest.fixture
@@ -109,12 +109,12 @@ def test_a_file_that_ends_inside_a_record(folder: Path) -> None:
     ("fields", "what"),
     [
         ({"kind": 62}, "has unknown kind 62"),
-        ({"kind": Kind.ENTER, "call": 999}, "has unknown MPI call 999"),
-        ({"kind": Kind.OMP_ENTER, "call": 99}, "has unknown OpenMP construct 99"),
-        ({"kind": Kind.LEFT_OUT, "call": 9}, "has calls of unknown kind 9"),
-        ({"kind": Kind.GUARDED, "call": 9}, "has locks of unknown kind 9"),
-        ({"kind": Kind.HELD, "call": 1, "b": -5}, "has a negative time or count of locks"),
-        ({"kind": Kind.SEND, "c": -1}, "has a message of -1 bytes"),
+        ({"kind": RecordKind.ENTER, "call": 999}, "has unknown MPI call 999"),
+        ({"kind": RecordKind.OMP_ENTER, "call": 99}, "has unknown OpenMP construct 99"),
+        ({"kind": RecordKind.LEFT_OUT, "call": 9}, "has calls of unknown kind 9"),
+        ({"kind": RecordKind.GUARDED, "call": 9}, "has locks of unknown kind 9"),
+        ({"kind": RecordKind.HELD, "call": 1, "b": -5}, "has a negative time or count of locks"),
+        ({"kind": RecordKind.SEND, "c": -1}, "has a message of -1 bytes"),
         ({"time": 4_999_000}, "is 2000 ns earlier than the previous one"),
     ],
 )
@@ -208,7 +208,7 @@ def test_two_runs_at_a_time_that_nothing_tells_apart_are_refused(folder: Path) -
 def test_processes_without_mpi_beside_those_with_it_are_left_out(tmp_path: Path) -> None:
     run = Plan(2).finish()
     helper = run.process(pid=7)
-    helper.thread().put(10, Kind.PARALLEL_BEGIN)
+    helper.thread().put(10, RecordKind.PARALLEL_BEGIN)
     helper.end(100)
     assert told(run.write(tmp_path / "raw")) == {
         "processes without MPI in a run with MPI (dropped)": 1
@@ -333,7 +333,7 @@ def test_a_directory_in_place_of_a_file_is_told(folder: Path) -> None:
 def test_a_thread_with_an_impossible_number_is_refused(tmp_path: Path) -> None:
     run = Plan(1).finish()
     worker = run.processes[0].thread()
-    worker.put(5_000_100, Kind.TASK_BEGIN, 1, 1 << 20)
+    worker.put(5_000_100, RecordKind.TASK_BEGIN, 1, 1 << 20)
     folder = run.write(tmp_path / "raw")
     path = folder / "node1.100.t1.raw"
     assert refused(folder).message == (
@@ -361,20 +361,26 @@ def test_chunks_cut_neither_calls_nor_readings(tmp_path: Path, size: int) -> Non
         at = 1000 * number
         thread.call("Irecv", at, at + 10, post(number))
         thread.call("Send", at + 20, at + 30, send(0, 1, 5))
-        thread.put(at + 30, Kind.COUNTERS, b=number)
+        thread.put(at + 30, RecordKind.COUNTERS, b=number)
         # With tracing off there are no calls around these.
         for kind, a, b, c in receive(0, 1, 5, number):
             thread.put(at + 40, kind, 0, a, b, c)
-        thread.put(at + 50, Kind.USER_BEGIN)
-        thread.put(at + 50, Kind.COUNTERS, b=number)
+        thread.put(at + 50, RecordKind.USER_BEGIN)
+        thread.put(at + 50, RecordKind.COUNTERS, b=number)
     found = raw.RawThread(first_file(run.write(tmp_path / "raw"), ".raw"), 0)
     chunks = list(found.chunks(size))
     assert np.concatenate(chunks).tolist() == [tuple(row) for row in thread.rows]
     for chunk in chunks:
         kinds = chunk["kind"].tolist()
-        assert kinds[0] not in (Kind.COUNTERS, Kind.LEAVE, Kind.POST, Kind.SEND, Kind.RECEIVED)
-        assert kinds[-1] != Kind.RECEIVE
-        assert kinds.count(Kind.ENTER) == kinds.count(Kind.LEAVE)
+        assert kinds[0] not in (
+            RecordKind.COUNTERS,
+            RecordKind.LEAVE,
+            RecordKind.POST,
+            RecordKind.SEND,
+            RecordKind.RECEIVED,
+        )
+        assert kinds[-1] != RecordKind.RECEIVE
+        assert kinds.count(RecordKind.ENTER) == kinds.count(RecordKind.LEAVE)
 
 
 def test_one_call_can_be_longer_than_a_chunk(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from popmodel.tracer.records import (
     RECORD,
     Construct,
     Guard,
-    Kind,
     Left,
+    RecordKind,
     known_calls,
 )
 
@@ -32,11 +32,11 @@ def enumeration(name: str) -> dict[str, int]:
 
 
 def test_kinds_and_constructs_are_those_of_the_library() -> None:
-    assert enumeration("kind") == {kind.name: kind.value for kind in Kind}
+    assert enumeration("kind") == {kind.name: kind.value for kind in RecordKind}
     assert enumeration("construct") == {each.name: each.value for each in Construct}
     assert enumeration("left") == {each.name: each.value for each in Left}
     assert enumeration("guard") == {each.name: each.value for each in Guard}
-    assert max(Kind) < _KINDS
+    assert max(RecordKind) < _KINDS
 
 
 def test_layouts_are_those_of_the_library() -> None:

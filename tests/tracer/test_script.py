@@ -14,7 +14,7 @@ from patience import GENEROUS
 
 from popmodel.errors import FileError, UsageError
 from popmodel.tracer import run as script
-from popmodel.tracer.commands import Command
+from popmodel.tracer.commands import TracedCommand
 from popmodel.tracer.environment import Settings
 
 SRUN = """\
@@ -50,12 +50,12 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work
 
 
-def job(*words: str, **more: object) -> script.Job:
-    command = Command(tuple(words), words[0], 0, False, None, Path("app"))
-    return script.Job(command, **more)  # type: ignore[arg-type]
+def job(*words: str, **more: object) -> script.TracedJob:
+    command = TracedCommand(tuple(words), words[0], 0, False, None, Path("app"))
+    return script.TracedJob(command, **more)  # type: ignore[arg-type]
 
 
-def write(work: Path, made: script.Job, *, force: bool = False) -> Path:
+def write(work: Path, made: script.TracedJob, *, force: bool = False) -> Path:
     library = work.parent / "libpopmodel_trace.so"
     return script.write(made, library, Path("run.prv.gz"), mpi="Open MPI 5.0", force=force)
 
@@ -146,9 +146,9 @@ def test_a_job_that_recorded_nothing_says_so(work: Path) -> None:
 
 
 def test_a_launcher_of_the_users_own_is_kept(work: Path) -> None:
-    command = Command(("mpirun", "-n", "4", "./app"), "/x", 0, True, "Open MPI", Path("app"))
+    command = TracedCommand(("mpirun", "-n", "4", "./app"), "/x", 0, True, "Open MPI", Path("app"))
     settings = Settings(counters=True, openmp="off")
-    text = write(work, script.Job(command, settings=settings)).read_text()
+    text = write(work, script.TracedJob(command, settings=settings)).read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("mpirun")]
     assert "srun" not in line
     assert '-x POPMODEL_TRACE_DIR="$raw"' in line
@@ -174,9 +174,9 @@ def test_names_that_could_end_a_comment_are_refused(
 ) -> None:
     library = work.parent / "libpopmodel_trace.so"
     program = Path(f"{name}; touch OUCH")
-    command = Command((str(program),), str(program), 0, False, None, program)
+    command = TracedCommand((str(program),), str(program), 0, False, None, program)
     with pytest.raises(UsageError, match="the name of the program contains an invisible character"):
-        script.write(script.Job(command), library, Path("run.prv.gz"))
+        script.write(script.TracedJob(command), library, Path("run.prv.gz"))
     with pytest.raises((UsageError, FileError), match=r"invisible|blanks"):
         script.write(job("./app"), library, Path(f"{name}.prv.gz"))
     (work / name).mkdir()
@@ -205,9 +205,9 @@ def test_whatever_a_program_is_called_no_other_command_runs(
 ) -> None:
     folder = tmp_path_factory.mktemp("work")
     program = Path("bin") / f"zq{name.replace('/', '_')}"
-    command = Command((str(program),), str(program), 0, False, None, program)
+    command = TracedCommand((str(program),), str(program), 0, False, None, program)
     try:
-        text = script._text(script.Job(command), folder, "lib.so", Path("a.prv"), "an\nMPI")
+        text = script._text(script.TracedJob(command), folder, "lib.so", Path("a.prv"), "an\nMPI")
     except UsageError:
         assert not name.isprintable()
         return

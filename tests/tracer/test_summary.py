@@ -13,8 +13,8 @@ from popmodel.report.trace import VIEWS
 from popmodel.trace import read
 from popmodel.trace.processors import crowding
 from popmodel.tracer.merge import Merged, merge
-from popmodel.tracer.records import Guard, Kind
-from popmodel.tracer.summary import CALL, Cost, Costs, held_up, not_seen, overhead
+from popmodel.tracer.records import Guard, RecordKind
+from popmodel.tracer.summary import CALL, TracingCost, TracingCosts, held_up, not_seen, overhead
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ def test_the_overhead_is_that_of_the_busiest_thread(plan: Plan, tmp_path: Path) 
     plan.send(0, 1, 0, 0, 5)
     thread = plan.masters[0]
     end = thread.rows[-1][0]
-    thread.put(end, Kind.GUARDED, Guard.LOCKS, 3, 1000, 50)
-    thread.put(end, Kind.GUARDED, Guard.CRITICALS, 0, 10, 5)
+    thread.put(end, RecordKind.GUARDED, Guard.LOCKS, 3, 1000, 50)
+    thread.put(end, RecordKind.GUARDED, Guard.CRITICALS, 0, 10, 5)
     merged = done(plan.finish(), tmp_path)
-    calls = sum(row[1] == Kind.ENTER for row in thread.rows)
+    calls = sum(row[1] == RecordKind.ENTER for row in thread.rows)
     load = max(merged.loads)
     assert load == (len(thread.rows), calls, 1000, 10)
-    costs = Costs(Cost(1e-9, 2e-9), Cost(3e-9, 3e-9), Cost(5e-9, 7e-9))
+    costs = TracingCosts(TracingCost(1e-9, 2e-9), TracingCost(3e-9, 3e-9), TracingCost(5e-9, 7e-9))
     traced = merged.duration * 1e-9
     found = overhead(merged, costs)
     least = 0.75 * (load.records * 1e-9 + calls * CALL.low + 3000e-9 + 50e-9)

@@ -12,7 +12,7 @@ from popmodel.host.toolchain import find_compiler
 from popmodel.tracer import symbols as demangling
 from popmodel.tracer.identities import Functions
 from popmodel.tracer.meta import Function, Meta
-from popmodel.tracer.symbols import Place, demangle, read_symbols
+from popmodel.tracer.symbols import SymbolPlace, demangle, read_symbols
 
 SOURCE = """\
 static __attribute__((noinline)) int hidden(int x) { return x * 3; }
@@ -99,5 +99,5 @@ def test_regions_of_one_function_stay_apart_without_their_lines(tmp_path: Path) 
         address: Function(None, "/bin/app", address) for address in (0x10, 0x20, 0x30)
     }
     functions.of_process(meta)
-    functions.locate(lambda _, offsets: [Place("f" if at < 0x30 else "g") for at in offsets])
+    functions.locate(lambda _, offsets: [SymbolPlace("f" if at < 0x30 else "g") for at in offsets])
     assert functions.names == ["f (app+0x10)", "f (app+0x20)", "g"]

@@ -20,8 +20,8 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import assess
-from popmodel.runs.measurement import Measurement
-from popmodel.splits.choice import Choice
+from popmodel.runs.measurement import MeasuredRow
+from popmodel.splits.choice import SplitChoice
 from popmodel.splits.splits import estimated
 from popmodel.validation.predictions import metrics_of_new_run, of_new_run
 from truth.given import observables, write
@@ -159,7 +159,7 @@ def binomial(held: Sequence[bool]) -> tuple[float, float]:
     return max(middle - reach, 0.0) / whole, min(middle + reach, whole) / whole
 
 
-def measurement(run: TruthRun, number: int = 0) -> Measurement:
+def measurement(run: TruthRun, number: int = 0) -> MeasuredRow:
     """Return a run as it is read from its trace, with every metric."""
     observed = Observables(**observables(run))  # type: ignore[arg-type]
     aggregates = observed.aggregates() | run.aggregates
@@ -167,7 +167,7 @@ def measurement(run: TruthRun, number: int = 0) -> Measurement:
         name: family.evaluate(aggregates, observed.absent).values
         for name, family in load_families().items()
     }
-    return Measurement(
+    return MeasuredRow(
         f"run-{number}.prv",
         run.processes,
         run.threads,
@@ -178,14 +178,14 @@ def measurement(run: TruthRun, number: int = 0) -> Measurement:
     )
 
 
-def without_metrics(run: Measurement) -> Measurement:
+def without_metrics(run: MeasuredRow) -> MeasuredRow:
     """Return a run of which only the runtime is known."""
-    return Measurement(
+    return MeasuredRow(
         run.source, run.processes, run.threads, run.runtime, {}, parameters=run.parameters
     )
 
 
-def calibrated(signature: Signature, profile: Profile, runs: Sequence[Measurement]) -> Calibrated:
+def calibrated(signature: Signature, profile: Profile, runs: Sequence[MeasuredRow]) -> Calibrated:
     """Calibrate a signature by measured runs."""
     return calibrate(signature, profile, runs)
 
@@ -295,7 +295,7 @@ def _by_baseline(method: str, samples: Sequence[Sample]) -> Foretell:
     return foretell
 
 
-def _choice(signature: Signature, profile: Profile, cores: int) -> Choice:
+def _choice(signature: Signature, profile: Profile, cores: int) -> SplitChoice:
     (choice,) = popmodel.sweep(signature, profile, cores=cores, draws=DRAWS).choices
     return choice
 

@@ -20,7 +20,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import nominal
 from popmodel.prediction.prediction import MAIN_FAMILY
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from truth.drawn import Stated
 from truth.given import write
 from truth.truths import Truth, truth
@@ -47,7 +47,7 @@ class Own:
     profile: Profile
     constants: dict[str, float]
 
-    def run(self, processes: int, threads: int, repeat: int = 0) -> Measurement:
+    def run(self, processes: int, threads: int, repeat: int = 0) -> MeasuredRow:
         """Return a run: a prediction with noise."""
         name = f"{self.stated.name} {processes} {threads} {repeat}"
         rng = np.random.default_rng(zlib.crc32(name.encode()))
@@ -55,7 +55,7 @@ class Own:
         made = study.outcome(study.admit(processes, threads), study.sources()).run.modelled
         family = load_families()[MAIN_FAMILY].evaluate_samples(made.aggregates, made.absent)
         noise = math.exp(self.stated.run_cv * rng.standard_normal())
-        return Measurement(
+        return MeasuredRow(
             f"run-{processes}x{threads}.prv",
             processes,
             threads,
@@ -64,7 +64,7 @@ class Own:
             parameters={"N": float(self.stated.program.cells), "steps": 50.0},
         )
 
-    def training(self) -> list[Measurement]:
+    def training(self) -> list[MeasuredRow]:
         """Runs of the six configurations that a person would measure."""
         return [self.run(*size) for size in self.stated.training()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from popmodel.model.uncertainty import Estimate
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.validation.comparison import ComparedRun, ComparedValue
 from popmodel.validation.predictions import Predicted
 from popmodel.validation.training import FitRegion
@@ -14,10 +14,10 @@ FAMILY = "hybrid-additive"
 TEST = FitRegion("inside")
 
 
-def run(p: int, t: int, time: float, *, n: float = 8.0, **efficiencies: float) -> Measurement:
+def run(p: int, t: int, time: float, *, n: float = 8.0, **efficiencies: float) -> MeasuredRow:
     """A run of P x T with its runtime and efficiencies of the main family."""
     metrics = {FAMILY: efficiencies} if efficiencies else {}
-    return Measurement("x.csv", p, t, time, metrics, parameters={"N": n})
+    return MeasuredRow("x.csv", p, t, time, metrics, parameters={"N": n})
 
 
 def predicted(

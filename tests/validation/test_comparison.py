@@ -16,9 +16,9 @@ from popmodel.machine import profile
 from popmodel.model import signatures as signature
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.predict import predict
-from popmodel.runs.measurement import Measurement, from_run
+from popmodel.runs.measurement import MeasuredRow, from_run
 from popmodel.trace import read
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.validation.comparison import compare, values_of
 from popmodel.validation.errors import summary
 from popmodel.validation.predictions import PREDICTION, Predicted, from_document, from_prediction
@@ -43,7 +43,7 @@ def test_without_an_interval_nothing_is_covered_or_missed() -> None:
 
 
 def test_a_traced_run_has_all_metrics() -> None:
-    run = from_run(analyse(read(HYBRID), part=Part(from_start=True)))
+    run = from_run(analyse(read(HYBRID), part=TracePart(from_start=True)))
     assert (run.processes, run.threads) == (2, 2)
     assert run.runtime == pytest.approx(0.5210, rel=1e-3)
     assert run.metrics["hybrid-additive"]["parallel_efficiency"] == pytest.approx(0.426, abs=1e-3)
@@ -76,7 +76,7 @@ def test_every_metric_that_both_have_is_a_row() -> None:
     assert {(one.family, one.metric) for one in rows[1:]} == both
     assert ("hybrid-additive", "process_load_balance") in both
     # a prediction agrees with itself
-    same = Measurement(
+    same = MeasuredRow(
         "self",
         2,
         2,
@@ -92,14 +92,14 @@ def test_every_metric_that_both_have_is_a_row() -> None:
 def test_a_run_of_another_size_is_refused() -> None:
     predicted = Predicted(16, 4, Estimate(1.0), {})
     with pytest.raises(UsageError) as caught:
-        compare([predicted], [Measurement("run.prv", 2, 2, 1.0, {})])
+        compare([predicted], [MeasuredRow("run.prv", 2, 2, 1.0, {})])
     assert caught.value.message == "run.prv is a run of 2 x 2, the prediction is for 16 x 4"
     assert caught.value.hint == "predict --procs 2 --threads 2, or name the application"
 
 
 def test_a_run_with_other_parameters_is_refused_and_says_which() -> None:
     predicted = Predicted(2, 2, Estimate(1.0), {}, {"N": 64.0, "steps": 9.0})
-    run = Measurement("runs.csv", 2, 2, 1.0, {}, parameters={"N": 128.0, "steps": 9.0}, line=3)
+    run = MeasuredRow("runs.csv", 2, 2, 1.0, {}, parameters={"N": 128.0, "steps": 9.0}, line=3)
     with pytest.raises(UsageError) as caught:
         compare([predicted], [run])
     assert caught.value.message == (
@@ -109,7 +109,7 @@ def test_a_run_with_other_parameters_is_refused_and_says_which() -> None:
 
 def test_each_run_is_compared_with_the_prediction_of_its_parameters() -> None:
     predictions = [Predicted(2, 2, Estimate(t), {}, {"N": n}) for n, t in ((1.0, 5.0), (2.0, 7.0))]
-    runs = [Measurement("x", 2, 2, 6.0, {}, parameters={"N": n}) for n in (2.0, 1.0)]
+    runs = [MeasuredRow("x", 2, 2, 6.0, {}, parameters={"N": n}) for n in (2.0, 1.0)]
     found = compare(predictions, runs)
     assert [(one.predicted.parameters["N"], one.predicted.runtime.value) for one in found] == [
         (2.0, 7.0),

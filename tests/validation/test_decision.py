@@ -13,11 +13,11 @@ from scipy.stats import kendalltau
 from popmodel.machine import profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import WHOLE
-from popmodel.runs.measurement import Measurement
-from popmodel.splits.choice import Choice
+from popmodel.runs.measurement import MeasuredRow
+from popmodel.splits.choice import SplitChoice
 from popmodel.validation import subject
 from popmodel.validation.comparison import Placed, Split, by_machine, compare, splits
-from popmodel.validation.decision import Decision, decisions, kendall
+from popmodel.validation.decision import SplitDecision, decisions, kendall
 from popmodel.validation.training import CALIBRATION, FitRegion
 
 from .cases import predicted, run
@@ -28,25 +28,25 @@ ABOUT = subject.application(
 TIMES = {(64, 1): 1.5, (16, 4): 1.2, (4, 16): 1.0}
 
 
-def compared(runs: Sequence[Measurement], placed: Placed = by_machine) -> tuple[Split, ...]:
+def compared(runs: Sequence[MeasuredRow], placed: Placed = by_machine) -> tuple[Split, ...]:
     predictions = [
         predicted(p, t, time, n=256.0) for (p, t), time in zip(TIMES, (0.9, 0.8, 1.1), strict=True)
     ]
     return splits(compare(predictions, runs, placed))
 
 
-def all_runs() -> list[Measurement]:
+def all_runs() -> list[MeasuredRow]:
     return [run(*pair, time, n=256.0) for pair, time in TIMES.items()]
 
 
-def chosen(parameters: Mapping[str, float], pairs: Sequence[tuple[int, int]]) -> Choice | None:
+def chosen(parameters: Mapping[str, float], pairs: Sequence[tuple[int, int]]) -> SplitChoice | None:
     assert parameters == {"N": 256.0}
     return ABOUT.choose({"N": 256.0, "steps": 100.0}, pairs)
 
 
 def test_the_choice_is_that_of_a_sweep_and_its_loss_that_of_the_runs() -> None:
     (found,) = decisions(compared(all_runs()), chosen)
-    assert isinstance(found, Decision)
+    assert isinstance(found, SplitDecision)
     assert (found.cores, found.best, found.measured_tied) == (64, (4, 16), ((4, 16),))
     made = chosen({"N": 256.0}, list(TIMES))
     assert made is not None
@@ -75,7 +75,7 @@ def test_one_split_is_no_choice() -> None:
 
 
 def test_runs_of_the_fit_alone_are_no_test_of_a_choice() -> None:
-    def fitted(one: Measurement, _: object) -> FitRegion:
+    def fitted(one: MeasuredRow, _: object) -> FitRegion:
         return FitRegion(CALIBRATION) if one.processes != 4 else FitRegion("interpolation")
 
     assert decisions(compared(all_runs()[:2], fitted), chosen) == ()

@@ -10,7 +10,7 @@ from popmodel.machine.quantity import Topology
 from popmodel.model.run.placement import ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.validation.comparison import Split, compare, splits
 from popmodel.validation.oversubscribed import ExcludedRuns, excluded, oversubscribed, suspicious
 from popmodel.validation.predictions import Predicted
@@ -18,8 +18,8 @@ from popmodel.validation.predictions import Predicted
 Case = tuple[int, int, float, list[float]]
 
 
-def measured(p: int, t: int, *times: float, n: float = 8.0) -> list[Measurement]:
-    return [Measurement("x.csv", p, t, time, {}, parameters={"N": n}) for time in times]
+def measured(p: int, t: int, *times: float, n: float = 8.0) -> list[MeasuredRow]:
+    return [MeasuredRow("x.csv", p, t, time, {}, parameters={"N": n}) for time in times]
 
 
 def compared(*cases: Case, n: float = 8.0) -> tuple[Split, ...]:

@@ -10,7 +10,7 @@ from popmodel.machine import profile
 from popmodel.model import signatures
 from popmodel.model.calibration import Calibration
 from popmodel.model.run.placement import WHOLE
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.validation import subject
 from popmodel.validation.comparison import splits
 from popmodel.validation.subject import Subject, compare_runs
@@ -18,12 +18,12 @@ from popmodel.validation.subject import Subject, compare_runs
 FULL = {"N": 256.0, "steps": 100.0}
 
 
-def measured(p: int, t: int, time: float) -> Measurement:
+def measured(p: int, t: int, time: float) -> MeasuredRow:
     """A row of a table that leaves the parameters open."""
-    return Measurement("x.csv", p, t, time, {})
+    return MeasuredRow("x.csv", p, t, time, {})
 
 
-def calibrated(*runs: Measurement) -> Subject:
+def calibrated(*runs: MeasuredRow) -> Subject:
     """The stencil, calibrated by runs of P up to 4 on one node."""
     known = {replace(run, parameters=FULL).digest: run.source for run in runs}
     nothing = np.zeros((0, 0))

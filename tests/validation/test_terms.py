@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.validation.comparison import compare, splits
 from popmodel.validation.predictions import Predicted
 from popmodel.validation.terms import ByTerm, by_term, errors_by_term, sentences
@@ -15,12 +15,12 @@ from popmodel.validation.training import CALIBRATION, FitRegion
 from .cases import predicted, run
 
 
-def compared(prediction: Predicted, *runs: Measurement) -> tuple[ByTerm, ...]:
+def compared(prediction: Predicted, *runs: MeasuredRow) -> tuple[ByTerm, ...]:
     pairs = compare([prediction], runs)
     return by_term(splits(pairs))
 
 
-def measured(time: float = 10.0) -> Measurement:
+def measured(time: float = 10.0) -> MeasuredRow:
     """Half of the time useful, 0.2 transfer, 0.1 serialisation, 0.2 in regions."""
     return run(
         *(4, 2, time),

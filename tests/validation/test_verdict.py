@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.model.uncertainty import Estimate
-from popmodel.runs.measurement import Measurement
+from popmodel.runs.measurement import MeasuredRow
 from popmodel.validation.comparison import Split, compare, splits, varied
 from popmodel.validation.oversubscribed import ExcludedRuns
 from popmodel.validation.predictions import Predicted
@@ -31,7 +31,7 @@ def runs(
         for p, t, _ in cases
     ]
     measured = [
-        Measurement("x.csv", p, 1, time, {}, parameters={"N": n})
+        MeasuredRow("x.csv", p, 1, time, {}, parameters={"N": n})
         for p, _, times in cases
         for time in times
     ]

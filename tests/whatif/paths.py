@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from popmodel.simulator.path import CriticalPath, Part
+from popmodel.simulator.path import CriticalPath, PathPart
 
 
 class Step(NamedTuple):
     """One step of a path; times in ns."""
 
-    part: Part
+    part: PathPart
     process: int
     operation: int
     time: float

@@ -21,7 +21,7 @@ from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import NONE_UNEVEN, Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace import read
-from popmodel.whatif.piecewise_linear import Pieces, pieces
+from popmodel.whatif.piecewise_linear import LinearPieces, pieces
 from popmodel.whatif.runtime_planes import OverGap, OverLatency, Runtimes, moved, runtime_planes
 
 OWN = ("bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mix.4", "mixnbc.4", "mixpers.4")
@@ -280,7 +280,7 @@ def test_a_tangent_lies_nowhere_above_the_runtime(
 def test_pieces_of_random_programs_are_their_runtime(program: Program, network: Network) -> None:
     replayer = Replayer(program)
     runtimes = Runtimes(replayer, network)
-    over: list[tuple[Pieces, Callable[[float], tuple[float, float]], float]] = [
+    over: list[tuple[LinearPieces, Callable[[float], tuple[float, float]], float]] = [
         (pieces(OverLatency(runtimes, 2e-10), 0, 1e-4), lambda x: (x, 2e-10), 1e-4),
         (pieces(OverGap(runtimes, 3e-6), 0, 1e-8), lambda y: (3e-6, y), 1e-8),
     ]

@@ -9,10 +9,10 @@ from whatif.paths import Step, path_of
 
 from popmodel.errors import TraceError
 from popmodel.simulator import from_trace
-from popmodel.simulator.path import Part
+from popmodel.simulator.path import PathPart
 from popmodel.trace import read
 from popmodel.trace.focus import focused
-from popmodel.trace.part import Part as Window
+from popmodel.trace.part import TracePart as Window
 from popmodel.whatif.paraver_events import (
     COMPUTING,
     IN_MPI,
@@ -36,9 +36,9 @@ def trace(tmp_path):
 
 
 STEPS = (
-    Step(Part.COMPUTE, 0, 0, 100),
-    Step(Part.TRANSFER, 1, 1, 10, row=0, source=0),
-    Step(Part.COMPUTE, 1, -1, 50),
+    Step(PathPart.COMPUTE, 0, 0, 100),
+    Step(PathPart.TRANSFER, 1, 1, 10, row=0, source=0),
+    Step(PathPart.COMPUTE, 1, -1, 50),
 )
 
 
@@ -57,7 +57,7 @@ def test_computing_and_calls_are_marked_at_their_measured_times(trace):
 
 
 def test_several_steps_of_a_call_are_one(trace):
-    step = Step(Part.RECEIVE, 1, 1, 5, row=0)
+    step = Step(PathPart.RECEIVE, 1, 1, 5, row=0)
     found = path_events(path_of(STEPS[0], step, *STEPS[1:]), from_trace(trace), trace)
     assert rows(found) == rows(path_events(path_of(*STEPS), from_trace(trace), trace))
 

@@ -8,10 +8,10 @@ from oracle.script import Script
 from whatif.paths import Step, path_of
 
 from popmodel.simulator import from_trace
-from popmodel.simulator.path import Part
+from popmodel.simulator.path import PathPart
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.whatif.path_tables import Stay, critical_times, path_tables, stays
-from popmodel.whatif.regions import LAST, Regions, regions_of
+from popmodel.whatif.regions import LAST, RegionGains, regions_of
 
 US = 1e3  # ns
 
@@ -36,11 +36,11 @@ def program():
 def path():
     message = {"latency": 1, "bytes": 1000, "latency_time": 2 * US, "bytes_time": 1 * US}
     return path_of(
-        Step(Part.COMPUTE, 0, 0, 10 * US),
-        Step(Part.TRANSFER, 1, 2, 3 * US, row=0, source=0, tier=1, **message),
-        Step(Part.COMPUTE, 1, 3, 4 * US),
-        Step(Part.COLLECTIVE, 0, 1, 4.5 * US, 0, 1, 2, 0, 4 * US, overhead=500, tier=1),
-        Step(Part.COMPUTE, 0, -1, 7 * US),
+        Step(PathPart.COMPUTE, 0, 0, 10 * US),
+        Step(PathPart.TRANSFER, 1, 2, 3 * US, row=0, source=0, tier=1, **message),
+        Step(PathPart.COMPUTE, 1, 3, 4 * US),
+        Step(PathPart.COLLECTIVE, 0, 1, 4.5 * US, 0, 1, 2, 0, 4 * US, overhead=500, tier=1),
+        Step(PathPart.COMPUTE, 0, -1, 7 * US),
     )
 
 
@@ -79,9 +79,9 @@ def test_calls_and_pairs_have_latencies_and_bytes(path, program):
 
 def test_messages_of_a_collective_are_of_a_pair(program):
     path = path_of(
-        Step(Part.COMPUTE, 0, 0, 10 * US),
-        Step(Part.MESSAGE, 1, 3, 2 * US, row=0, source=0, latency=1, tier=1),
-        Step(Part.MESSAGE, 1, 3, 2 * US, row=0, source=1, latency=1, tier=1),
+        Step(PathPart.COMPUTE, 0, 0, 10 * US),
+        Step(PathPart.MESSAGE, 1, 3, 2 * US, row=0, source=0, latency=1, tier=1),
+        Step(PathPart.MESSAGE, 1, 3, 2 * US, row=0, source=1, latency=1, tier=1),
     )
     found = path_tables(path, program, regions_of(program))
     assert [one.name for one in found.pairs.entries] == ["0 -> 1"]
@@ -97,8 +97,8 @@ def test_what_is_beyond_the_most_is_summed_up(path, program):
 
 def test_calls_that_nobody_waits_for_are_left_out(program):
     path = path_of(
-        Step(Part.SEND, 0, 0, 0, row=0, source=0, tier=1),
-        Step(Part.COLLECTIVE, 0, 1, 0, row=0, source=1, latency=2, tier=1),
+        Step(PathPart.SEND, 0, 0, 0, row=0, source=0, tier=1),
+        Step(PathPart.COLLECTIVE, 0, 1, 0, row=0, source=1, latency=2, tier=1),
     )
     found = path_tables(path, program, regions_of(program))
     assert [one.name for one in found.calls.entries] == ["collective"]  # on an ideal network
@@ -113,14 +113,14 @@ def test_the_path_stays_on_a_rank_until_it_changes(path, program):
 
 
 def test_a_burst_of_several_regions_is_divided_in_proportion(program):
-    regions = Regions(
+    regions = RegionGains(
         ("a", "b"),
         ("user region",) * 2,
         np.array([0, 0, 2, 3, 4], np.int64),
         np.array([0, 1, 0, 1, 1], np.int32),
         np.array([4.0, 6.0, 1.0, 4.0, 7.0]) * US,
     )
-    path = path_of(Step(Part.COMPUTE, 0, 0, 5 * US), Step(Part.COMPUTE, 0, -1, 3.5 * US))
+    path = path_of(Step(PathPart.COMPUTE, 0, 0, 5 * US), Step(PathPart.COMPUTE, 0, -1, 3.5 * US))
     times = critical_times(path, program, regions)  # on CPUs of twice the speed
     assert times == pytest.approx(np.array([[2e-6, 0], [6.5e-6, 0]]))
 
@@ -145,8 +145,8 @@ def test_where_callers_are_not_known_calls_are_told_apart_by_their_regions(tmp_p
     trace = script.read(tmp_path)
     program = from_trace(trace)
     path = path_of(
-        Step(Part.COLLECTIVE, 0, 0, 3 * US, row=0, overhead=3 * US),
-        Step(Part.COLLECTIVE, 1, 3, 2 * US, row=1, overhead=2 * US),
+        Step(PathPart.COLLECTIVE, 0, 0, 3 * US, row=0, overhead=3 * US),
+        Step(PathPart.COLLECTIVE, 1, 3, 2 * US, row=1, overhead=2 * US),
     )
     found = path_tables(path, program, regions_of(program, trace), trace).calls
     assert [one.name for one in found.entries] == ["MPI_Barrier in user function 7", "MPI_Barrier"]

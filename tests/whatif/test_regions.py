@@ -15,7 +15,7 @@ from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.trace import read
 from popmodel.trace.focus import focused
 from popmodel.trace.paraver.labels import Labels
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.whatif.regions import LAST, OUTSIDE, innermost, regions_of, scaled
 
 USER, PARALLEL = 60000019, 60000001
@@ -133,7 +133,7 @@ def test_every_nanosecond_of_computing_belongs_to_one_region(folder, processes, 
 @given(steps=runs(), begin=st.integers(0, 39), length=st.integers(1, 300))
 def test_parts_of_a_burst_add_up_to_it_in_any_window(folder, steps, begin, length):
     whole = script(2, [Step("compute", 40), *steps]).read(folder)
-    trace = focused(whole, Part(begin, begin + length))[0]
+    trace = focused(whole, TracePart(begin, begin + length))[0]
     program = from_trace(trace)
     regions = regions_of(program, trace)
     parts = np.bincount(regions.row, regions.time, program.operations + program.processes)
@@ -145,7 +145,7 @@ def test_a_region_cut_out_of_a_run_is_all_of_it(folder):
     steps = [Step("compute", 5), Step("outer", 0), Step("compute", 20), Step("Barrier", 4)]
     steps += [Step("compute", 30), Step("leave", 0), Step("compute", 7)]
     whole = script(2, steps).read(folder)
-    trace = focused(whole, Part(region="outer", from_start=True))[0]
+    trace = focused(whole, TracePart(region="outer", from_start=True))[0]
     program = from_trace(trace)
     found = times(regions_of(program, trace), program)
     assert {name for name, _ in found} <= {"outer", "before MPI_Barrier", LAST}

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from popmodel.bench.calibration.intervals import CLIPPED, median, of_results, quantities
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 from popmodel.network.collectives import OPERATIONS, Message
 from popmodel.network.point_to_point import SizeClass, by_size
 
 
-def calibrate(measured: Measured, net: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def calibrate(
+    measured: MeasuredResults, net: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the section ``coll`` of a profile, and why parts of it are absent."""
     groups: dict[tuple[str, int, int, int], Any] = {}
     absent: dict[str, str] = {}

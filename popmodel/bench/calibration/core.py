@@ -17,12 +17,12 @@ from popmodel.bench.calibration.intervals import (
     p10,
     quantities,
 )
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.samples import Result
+from popmodel.bench.calibration.measured import MeasuredResults
+from popmodel.bench.samples import SampleResult
 from popmodel.machine.parameter import OPERATIONS
 
 
-def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
+def calibrate(measured: MeasuredResults) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the section ``core`` of a profile, and why parts of it are absent."""
     series: dict[str, Series] = {}
     absent: dict[str, str] = {}
@@ -41,7 +41,7 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
     return section | rows.calibrate(measured), absent
 
 
-def _per_cycle(measured: Measured) -> dict[str, Series]:
+def _per_cycle(measured: MeasuredResults) -> dict[str, Series]:
     """Rates over the clock of the same launch, in which what slows the whole launch cancels."""
     series: dict[str, Series] = {}
     clock = ("clock", {"threads": measured.values("clock", "threads")[0]})
@@ -87,7 +87,9 @@ def _per_cycle(measured: Measured) -> dict[str, Series]:
     return series
 
 
-def _plain_loop(measured: Measured, clock: tuple[str, Mapping[str, Any]]) -> Iterator[Series]:
+def _plain_loop(
+    measured: MeasuredResults, clock: tuple[str, Mapping[str, Any]]
+) -> Iterator[Series]:
     """Instructions of a loop over fixed words per cycle.
 
     Those that share the core with others of its hardware threads have what these leave.
@@ -100,7 +102,7 @@ def _plain_loop(measured: Measured, clock: tuple[str, Mapping[str, Any]]) -> Ite
         )
 
 
-def _rows(measured: Measured) -> Iterator[Series]:
+def _rows(measured: MeasuredResults) -> Iterator[Series]:
     """Instructions of rows of additions per cycle, where they have been counted."""
     turns, groups = rows.of_launches(measured)
     if groups and "work" in groups[0][1].facts:
@@ -111,17 +113,17 @@ def _rows(measured: Measured) -> Iterator[Series]:
         )
 
 
-def _rate_ratio(share: float, first: Result, second: Result) -> float:
+def _rate_ratio(share: float, first: SampleResult, second: SampleResult) -> float:
     """Rate of the first over that of the second, per so many threads."""
     return _rate(first) / share / _rate(second)
 
 
-def _under_way(result: Result) -> float:
+def _under_way(result: SampleResult) -> float:
     """Instructions that a core works on at a time (Little's law: their latency over their pace)."""
     assert result.reference is not None
     return float(result.facts["work"]) * median(result.reference) / median(result.seconds)
 
 
-def _rate(result: Result) -> float:
+def _rate(result: SampleResult) -> float:
     """Operations per second of all threads."""
     return float(result.facts["work"]) / p10(result.seconds)

@@ -17,7 +17,7 @@ from popmodel.bench.calibration import (
     threads,
 )
 from popmodel.bench.calibration.intervals import CalibrationError
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 from popmodel.bench.samples import Launch
 from popmodel.host import hardware
 from popmodel.machine import schema
@@ -29,7 +29,7 @@ def calibrate(launches: Sequence[Launch], name: str | None = None) -> dict[str, 
     What was not measured is not in it. What was tried and cannot be told is in ``absent``, with the
     reason.
     """
-    measured = Measured(launches)
+    measured = MeasuredResults(launches)
     if not any(result.absent is None for result in measured):
         raise CalibrationError("these samples contain no results", "measure again: popmodel bench")
     described = [launch for launch in launches if launch.header.get("files")]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import quantile, quantiles
-from popmodel.bench.samples import Result
+from popmodel.bench.samples import SampleResult
 from popmodel.errors import PopmodelError
 from popmodel.values import dataclass
 
@@ -71,8 +71,8 @@ class Series:
 
 
 def of_results(
-    results: Sequence[Result],
-    value: Callable[[Result], float],
+    results: Sequence[SampleResult],
+    value: Callable[[SampleResult], float],
     source: str,
     scale: float | None = None,
 ) -> Series:
@@ -88,7 +88,7 @@ def of_results(
 
 
 def of_groups(
-    groups: Sequence[tuple[Result, ...]],
+    groups: Sequence[tuple[SampleResult, ...]],
     value: Callable[..., float],
     source: str,
     scale: float | None = None,
@@ -247,7 +247,7 @@ _LARGE_ERROR = 0.3  # relative: beyond it errors are no longer alike up and down
 
 
 @dataclass(frozen=True)
-class Points:
+class EstimatePoints:
     """Points that were measured in the same launches."""
 
     kept: tuple[int, ...]  # Which of the series they are; others lack one of the launches
@@ -259,7 +259,7 @@ class Points:
     errors: Array
 
 
-def aligned(series: Sequence[Series], least: int) -> Points | None:
+def aligned(series: Sequence[Series], least: int) -> EstimatePoints | None:
     """Choose the points and launches of a fit, so that every launch has measured every point.
 
     As many values as possible are kept. A point that one launch alone has measured goes rather than
@@ -284,10 +284,10 @@ def aligned(series: Sequence[Series], least: int) -> Points | None:
     units = np.array([abs(one.scale or float(np.mean(one.values))) for one in series])[list(kept)]
     own = np.sqrt(np.array(variances)[list(kept)]) * units
     errors = np.vstack([math.sqrt(common) * units, np.diag(own)])
-    return Points(kept, values, found, sum(series[i].batches for i in kept), errors)
+    return EstimatePoints(kept, values, found, sum(series[i].batches for i in kept), errors)
 
 
-def fitted(points: Points, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
+def fitted(points: EstimatePoints, fit: Callable[[Array], Array]) -> tuple[Array, Array]:
     """Fit every launch, and tell how uncertain the fit to a single one is."""
     fits = np.array([fit(values) for values in points.values])
     if len(fits) > 1:
@@ -297,7 +297,7 @@ def fitted(points: Points, fit: Callable[[Array], Array]) -> tuple[Array, Array]
     return fits, np.sqrt(((np.array(moved) - fits[0]) ** 2).sum(axis=0) / 2)
 
 
-def of_fit(fits: Array, error: float, points: Points, source: str) -> Series:
+def of_fit(fits: Array, error: float, points: EstimatePoints, source: str) -> Series:
     """Return the series of a positive parameter, fitted to every launch."""
     whole = float(np.mean(fits))
     # an error of the size of the value says nothing of factors

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from popmodel.arrays import quantile
 from popmodel.bench.calibration.intervals import LEVEL, p10
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.samples import Result
+from popmodel.bench.calibration.measured import MeasuredResults
+from popmodel.bench.samples import SampleResult
 from popmodel.machine.parameters import LEAST_OVERLAP
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -48,7 +48,7 @@ _LONG = 16
 
 
 @dataclass(frozen=True)
-class Loop:
+class LoopEstimate:
     """A loop that was measured in several launches."""
 
     level: str  # What its data comes from: a cache, such as ``L2``, or ``MEM``
@@ -76,7 +76,7 @@ class Loop:
 
 
 def calibrate(
-    measured: Measured,
+    measured: MeasuredResults,
     topology: Mapping[str, Any],
     core: Mapping[str, Any],
     absent: dict[str, str],
@@ -114,11 +114,11 @@ def calibrate(
     return section, fit, [*_rough(residual, worst), *_slow(results, core)]
 
 
-def _levels(loops: list[Loop]) -> list[str]:
+def _levels(loops: list[LoopEstimate]) -> list[str]:
     return list(dict.fromkeys(loop.level for loop in loops))
 
 
-def _by_level(loops: list[Loop]) -> dict[str, Any]:
+def _by_level(loops: list[LoopEstimate]) -> dict[str, Any]:
     found = {}
     for level in _levels(loops):
         alike = [one for one in loops if one.level == level]
@@ -129,7 +129,9 @@ def _by_level(loops: list[Loop]) -> dict[str, Any]:
     return found
 
 
-def _quantity(loops: list[Loop], least: float, typical: list[Loop] | None = None) -> dict[str, Any]:
+def _quantity(
+    loops: list[LoopEstimate], least: float, typical: list[LoopEstimate] | None = None
+) -> dict[str, Any]:
     """The factor that stands for some loops, and at least ``least``: that of the typical ones."""
     typical = typical or loops
     value = max(float(np.median([np.mean(loop.shares) for loop in typical])), least)
@@ -146,7 +148,7 @@ def _quantity(loops: list[Loop], least: float, typical: list[Loop] | None = None
     }
 
 
-def _is_telling(result: Result, told: float) -> bool:
+def _is_telling(result: SampleResult, told: float) -> bool:
     """Whether neither part of a loop is much the shorter, and each was taken often enough."""
     transfer, arithmetic = _transfer(result), _arithmetic(result)
     assert result.arithmetic is not None
@@ -154,25 +156,25 @@ def _is_telling(result: Result, told: float) -> bool:
     return batches >= _FEWEST and told <= arithmetic / transfer <= 1 / told
 
 
-def _transfer(result: Result) -> float:
+def _transfer(result: SampleResult) -> float:
     assert result.reference is not None  # `samples` has checked it
     return p10(result.reference)
 
 
-def _arithmetic(result: Result) -> float:
+def _arithmetic(result: SampleResult) -> float:
     assert result.arithmetic is not None
     return p10(result.arithmetic)
 
 
-def _loops(results: list[Result], topology: Mapping[str, Any]) -> Iterator[Loop]:
+def _loops(results: list[SampleResult], topology: Mapping[str, Any]) -> Iterator[LoopEstimate]:
     """The loops by level, cores and arithmetic, each with the launches that measured it."""
-    alike: dict[tuple[int, int, int], list[Result]] = {}
+    alike: dict[tuple[int, int, int], list[SampleResult]] = {}
     for result in results:
         params = result.params
         key = params.get("threads", 1), params["bytes"], params.get("arithmetic", 100)
         alike.setdefault(key, []).append(result)
     for (threads, size, _), found in sorted(alike.items()):
-        yield Loop(
+        yield LoopEstimate(
             level=level_of(size, threads, topology),
             threads=threads,
             each=size // threads,
@@ -199,7 +201,7 @@ def _rough(residual: float, worst: float) -> Iterator[str]:
         )
 
 
-def _slow(results: list[Result], core: Mapping[str, Any]) -> Iterator[str]:
+def _slow(results: list[SampleResult], core: Mapping[str, Any]) -> Iterator[str]:
     """Doubt arithmetic that is far from the peak: then it is something else that was measured."""
     if "flop_per_cycle" not in core or "freq" not in core:
         return

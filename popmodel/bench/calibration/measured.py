@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.bench.samples import Array, Launch, Result
+from popmodel.bench.samples import Array, Launch, SampleResult
 
 # Batches during which the cores that measured were left to them.
 #
@@ -32,7 +32,7 @@ Team = tuple[tuple[str, ...], int]  # hosts; cores that measure
 def left_alone(launches: Sequence[Launch]) -> list[Launch]:
     """Return launches whose results have only batches with cores of their own.
 
-    A result with fewer than three of them keeps all it has; `Result.alone` tells which it is.
+    A result with fewer than three of them keeps all it has; `SampleResult.alone` tells which it is.
     """
     limits = _limits(launches)
     return [
@@ -57,7 +57,7 @@ def _limits(launches: Sequence[Launch]) -> dict[Team, float]:
     return limits
 
 
-def _paces(launches: Sequence[Launch]) -> Iterator[tuple[Launch, Result, Array]]:
+def _paces(launches: Sequence[Launch]) -> Iterator[tuple[Launch, SampleResult, Array]]:
     for launch in launches:
         for result in launch.results:
             for pace in (result.pace, result.arithmetic_pace):
@@ -65,11 +65,13 @@ def _paces(launches: Sequence[Launch]) -> Iterator[tuple[Launch, Result, Array]]
                     yield launch, result, pace
 
 
-def _team(launch: Launch, result: Result) -> Team:
+def _team(launch: Launch, result: SampleResult) -> Team:
     return launch.hosts, result.params.get("threads", 1)
 
 
-def _of_own_cores(result: Result, launch: Launch, limits: Mapping[Team, float]) -> Result:
+def _of_own_cores(
+    result: SampleResult, launch: Launch, limits: Mapping[Team, float]
+) -> SampleResult:
     if result.pace is None:
         return result
     limit = limits[_team(launch, result)]
@@ -103,7 +105,7 @@ _FEW = 5  # times fewer batches than another launch: its budget went elsewhere
 _FAR = 3.0  # times the median of the launches: no placement or connection does that
 
 
-class Measured:
+class MeasuredResults:
     """Finds the results of a job over all launches.
 
     Batches during which others had a part of the cores are not used where there are others
@@ -123,8 +125,8 @@ class Measured:
         self.launches = launches = left_alone(launches)
         self.headers: dict[Hashable, Mapping[str, Any]] = {}
         self.foreign: dict[Hashable, float] = {}
-        self._found: dict[str, list[tuple[Launch, Result]]] = {}
-        self._shared: dict[str, list[tuple[Launch, Result]]] = {}
+        self._found: dict[str, list[tuple[Launch, SampleResult]]] = {}
+        self._shared: dict[str, list[tuple[Launch, SampleResult]]] = {}
         alike = _alike(launches)
         shared = {id(result) for results in alike for result in _on_shared_cores(results)}
         self.disturbed = frozenset(
@@ -143,7 +145,7 @@ class Measured:
                     marked = replace(result, launch=number)
                     found.setdefault(result.job, []).append((launch, marked))
 
-    def left_out(self, jobs: Sequence[str]) -> list[Result]:
+    def left_out(self, jobs: Sequence[str]) -> list[SampleResult]:
         """Results of some jobs that are not used: another program ran instead."""
         return [
             result
@@ -152,7 +154,7 @@ class Measured:
             if id(result) in self.disturbed and result.job in jobs
         ]
 
-    def beside(self, jobs: Sequence[str]) -> list[Result]:
+    def beside(self, jobs: Sequence[str]) -> list[SampleResult]:
         """Results of some jobs, with those that had no cores of their own."""
         found = []
         for job in jobs:
@@ -160,7 +162,7 @@ class Measured:
             found += [result for _, result in self._shared.get(job, ())]
         return found
 
-    def results(self, job: str, **wanted: Any) -> list[Result]:
+    def results(self, job: str, **wanted: Any) -> list[SampleResult]:
         """Measured results of a job with these parameters; one per launch as a rule."""
         return [
             result
@@ -168,11 +170,11 @@ class Measured:
             if result.absent is None and _has(result, wanted)
         ]
 
-    def all_of(self, job: str) -> list[Result]:
+    def all_of(self, job: str) -> list[SampleResult]:
         """Results of a job, those that are absent as well."""
         return [result for _, result in self._found.get(job, ())]
 
-    def together(self, *jobs: tuple[str, Mapping[str, Any]]) -> list[tuple[Result, ...]]:
+    def together(self, *jobs: tuple[str, Mapping[str, Any]]) -> list[tuple[SampleResult, ...]]:
         """Results of several jobs, for every launch that has measured them all.
 
         What is computed from several times has to take them from one launch: what slows the whole
@@ -184,9 +186,9 @@ class Measured:
     def _together(
         self,
         jobs: Sequence[tuple[str, Mapping[str, Any]]],
-        *sources: Mapping[str, Sequence[tuple[Launch, Result]]],
-    ) -> list[tuple[Result, ...]]:
-        each: dict[Hashable, dict[int, Result]] = {}
+        *sources: Mapping[str, Sequence[tuple[Launch, SampleResult]]],
+    ) -> list[tuple[SampleResult, ...]]:
+        each: dict[Hashable, dict[int, SampleResult]] = {}
         for launch in self.launches:
             each.setdefault(_number(launch), {})
         for index, (job, wanted) in enumerate(jobs):
@@ -202,12 +204,12 @@ class Measured:
 
     def by_placement(
         self, job: str, *, multiple: bool = False, **wanted: Any
-    ) -> dict[Placement, list[Result]]:
+    ) -> dict[Placement, list[SampleResult]]:
         """The same of launches with or without full thread support, by how ranks are placed.
 
         Where a rank has more cores, or fewer neighbours, a message may take another time.
         """
-        found: dict[Placement, list[Result]] = {}
+        found: dict[Placement, list[SampleResult]] = {}
         for launch, result in self._found.get(job, ()):
             level = launch.header.get("mpi", {}).get("thread_level")
             wants = result.absent is None and _has(result, wanted)
@@ -227,14 +229,14 @@ class Measured:
         }
         return sorted(found)
 
-    def __iter__(self) -> Iterator[Result]:
+    def __iter__(self) -> Iterator[SampleResult]:
         for found in self._found.values():
             yield from (result for _, result in found)
 
 
-def _alike(launches: Sequence[Launch]) -> list[list[Result]]:
+def _alike(launches: Sequence[Launch]) -> list[list[SampleResult]]:
     """Results of the same job under the same circumstances, one of each launch."""
-    alike: dict[Any, list[Result]] = {}
+    alike: dict[Any, list[SampleResult]] = {}
     for launch in launches:
         level = launch.header.get("mpi", {}).get("thread_level")
         for result in launch.results:
@@ -244,13 +246,13 @@ def _alike(launches: Sequence[Launch]) -> list[list[Result]]:
     return list(alike.values())
 
 
-def _on_shared_cores(results: Sequence[Result]) -> list[Result]:
+def _on_shared_cores(results: Sequence[SampleResult]) -> list[SampleResult]:
     """Those whose cores others used as well, if there are some that had theirs to themselves."""
     shared = [result for result in results if result.alone == 0]
     return shared if len(shared) < len(results) else []
 
 
-def _disturbed(results: Sequence[Result]) -> list[Result]:
+def _disturbed(results: Sequence[SampleResult]) -> list[SampleResult]:
     """Results whose time went on few batches where others have many, or far from all others.
 
     Apart from these two, launches that differ are the spread that intervals have to hold.
@@ -280,5 +282,5 @@ def _placement(launch: Launch) -> Placement:
     return header.get("ranks"), len(launch.hosts), header.get("openmp", {}).get("max_threads")
 
 
-def _has(result: Result, wanted: Mapping[str, Any]) -> bool:
+def _has(result: SampleResult, wanted: Mapping[str, Any]) -> bool:
     return all(result.params.get(key) == value for key, value in wanted.items())

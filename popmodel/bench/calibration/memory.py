@@ -31,9 +31,9 @@ from popmodel.bench.calibration.intervals import (
     p10,
     quantities,
 )
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 from popmodel.bench.jobs import BEYOND_CACHE, MIB
-from popmodel.bench.samples import Result
+from popmodel.bench.samples import SampleResult
 from popmodel.machine.parameter import DISTANCES
 from popmodel.machine.quantity import last_level_bytes
 from popmodel.units import format_size
@@ -65,7 +65,7 @@ _CACHED = 2.0  # working sets of fewer last-level caches than this may be served
 
 
 def calibrate(
-    measured: Measured, topology: Mapping[str, Any]
+    measured: MeasuredResults, topology: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str], list[str]]:
     """Return the section ``memory``, why parts of it are absent, and remarks on its quality."""
     section: dict[str, Any] = {}
@@ -124,15 +124,15 @@ def _too_small(array: int, topology: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _triad(result: Result) -> float:
+def _triad(result: SampleResult) -> float:
     return float(result.facts["moved"]) * _ALLOCATE / p10(result.seconds)
 
 
-def _copied(result: Result) -> float:
+def _copied(result: SampleResult) -> float:
     return float(result.facts["moved"]) / 2 / p10(result.seconds)
 
 
-def _bandwidth(result: Result) -> float:
+def _bandwidth(result: SampleResult) -> float:
     return float(result.facts["moved"]) / p10(result.seconds)
 
 
@@ -198,7 +198,7 @@ def fit_saturation(counts: Sequence[int], bandwidth: Sequence[float] | Array) ->
 
 
 def _levels(
-    measured: Measured, topology: Mapping[str, Any], absent: dict[str, str]
+    measured: MeasuredResults, topology: Mapping[str, Any], absent: dict[str, str]
 ) -> dict[str, Series]:
     """Bandwidth and latency of the level that serves each working set."""
     series: dict[str, Series] = {}
@@ -227,7 +227,7 @@ def _levels(
     return series
 
 
-def _write_back(measured: Measured, topology: Mapping[str, Any]) -> dict[str, Series]:
+def _write_back(measured: MeasuredResults, topology: Mapping[str, Any]) -> dict[str, Series]:
     """Time of writing a line back to a cache over that of reading one from it, by level.
 
     A sweep that updates its lines reads each and writes each back: what it takes longer than one
@@ -249,7 +249,7 @@ def _write_back(measured: Measured, topology: Mapping[str, Any]) -> dict[str, Se
     return series
 
 
-def _inner_shares(measured: Measured, topology: Mapping[str, Any]) -> dict[str, Any]:
+def _inner_shares(measured: MeasuredResults, topology: Mapping[str, Any]) -> dict[str, Any]:
     """Return the usable share of every cache that is not the last, by level, where it shows."""
     caches = topology.get("caches", ())
     sizes = measured.values("load", "bytes", threads=1)
@@ -296,7 +296,7 @@ class _End:
     sizes: int
 
 
-def _usable_share(measured: Measured, topology: Mapping[str, Any]) -> dict[str, Any] | None:
+def _usable_share(measured: MeasuredResults, topology: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the working set of which half stays in the last cache, over it.
 
     That at which updates by vectors as narrow as programs have are half way: these feel a line that
@@ -334,7 +334,7 @@ def _share(end: _End, cache: int, what: str) -> dict[str, Any]:
     }
 
 
-def _end_of_last(measured: Measured, job: str, least: float, last: int) -> _End | None:
+def _end_of_last(measured: MeasuredResults, job: str, least: float, last: int) -> _End | None:
     """Return where sweeps of one kind are half way from the last cache to memory, if it shows.
 
     Memory is what sets of twice the cache come from, or smaller ones whose time no longer grows: of
@@ -351,7 +351,7 @@ def _end_of_last(measured: Measured, job: str, least: float, last: int) -> _End 
     return end and _widened(end, _ends_by_launch(measured, job, sizes))
 
 
-def _sweeps(measured: Measured, job: str, sizes: Sequence[int]) -> Array:
+def _sweeps(measured: MeasuredResults, job: str, sizes: Sequence[int]) -> Array:
     """Time per byte of going over working sets, s/B; the median of the launches."""
     return np.array(
         [
@@ -361,7 +361,7 @@ def _sweeps(measured: Measured, job: str, sizes: Sequence[int]) -> Array:
     )
 
 
-def _pace(result: Result) -> float:
+def _pace(result: SampleResult) -> float:
     """Time per byte of a sweep, s/B: the median of its batches, not those at their shortest.
 
     What others leave of a cache comes and goes, also within the time of a program, which has what
@@ -386,7 +386,7 @@ def _half_way(sizes: Sequence[int], times: Array) -> _End | None:
     return _End(middle, min(below, middle), max(beyond, middle), len(sizes))
 
 
-def _ends_by_launch(measured: Measured, job: str, sizes: Sequence[int]) -> list[float]:
+def _ends_by_launch(measured: MeasuredResults, job: str, sizes: Sequence[int]) -> list[float]:
     """Return where the sweeps of each launch are half way, of those with at least half the sizes.
 
     Launches differ in the pages that they have and in what others leave them of the cache. Small
@@ -416,7 +416,7 @@ def _widened(end: _End, launches: Sequence[float]) -> _End:
 # -- lines between cores
 
 
-def _sharing(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
+def _sharing(measured: MeasuredResults, absent: dict[str, str]) -> dict[str, Any]:
     section: dict[str, Any] = {}
     transfers = {
         distance: of_results(

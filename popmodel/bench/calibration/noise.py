@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from popmodel.bench.calibration.intervals import p10
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.samples import Result
+from popmodel.bench.calibration.measured import MeasuredResults
+from popmodel.bench.samples import SampleResult
 from popmodel.host.hardware import AFFINITY, parse_cpu_list
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -45,7 +45,7 @@ _FILLING = ("loads", "stores", "loop", "instructions")
 _INTERRUPTED = 200.0  # involuntary switches per second and processor
 
 
-def calibrate(measured: Measured) -> dict[str, Any]:
+def calibrate(measured: MeasuredResults) -> dict[str, Any]:
     """Return the section ``noise`` of a profile: plain numbers.
 
     ``fwq`` is the share of time that a fixed work quantum loses to detours, ``run_cv`` the standard
@@ -67,7 +67,7 @@ def calibrate(measured: Measured) -> dict[str, Any]:
     return section
 
 
-def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def quality(measured: MeasuredResults, remarks: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the section ``quality``: by section, how it was measured and what makes it
     doubtful.
     """
@@ -102,13 +102,13 @@ def quality(measured: Measured, remarks: Mapping[str, Sequence[str]]) -> dict[st
     return found
 
 
-def _shared(results: Sequence[Result]) -> float:
+def _shared(results: Sequence[SampleResult]) -> float:
     """Share of the batches whose cores were not left to them; 0 where nobody looked."""
     alone = [result.alone for result in results if result.alone is not None]
     return 1 - float(np.mean(alone)) if alone else 0.0
 
 
-def _named(odd: Sequence[Result]) -> str:
+def _named(odd: Sequence[SampleResult]) -> str:
     """Jobs of some results, those with most of them first."""
     counts = Counter(
         " ".join([result.job, *(f"{key}={value}" for key, value in sorted(result.params.items()))])
@@ -119,7 +119,7 @@ def _named(odd: Sequence[Result]) -> str:
     return ", ".join(shown) + more
 
 
-def _launches(measured: Measured, results: Sequence[Result]) -> int:
+def _launches(measured: MeasuredResults, results: Sequence[SampleResult]) -> int:
     """Most launches behind any of the jobs.
 
     Short and long jobs have launches of their own, and so has every level of thread support.
@@ -131,7 +131,7 @@ def _launches(measured: Measured, results: Sequence[Result]) -> int:
     return max(map(len, behind.values()))
 
 
-def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str]:
+def _disturbances(measured: MeasuredResults, results: Sequence[SampleResult]) -> Iterable[str]:
     share = _foreign(measured, results)
     if share > _FOREIGN:
         yield f"other programs used {100 * share:.0f} % of the CPU time"
@@ -162,7 +162,7 @@ def _disturbances(measured: Measured, results: Sequence[Result]) -> Iterable[str
         )
 
 
-def _foreign(measured: Measured, results: Sequence[Result]) -> float:
+def _foreign(measured: MeasuredResults, results: Sequence[SampleResult]) -> float:
     """Share of the processors' time that others used, of whole launches if jobs are too short."""
     if all(math.isnan(_fact(one, "foreign")) for one in results):
         shares = [
@@ -174,13 +174,13 @@ def _foreign(measured: Measured, results: Sequence[Result]) -> float:
     return _mean_rate((_fact(one, "foreign") * _wall(one), _wall(one)) for one in results)
 
 
-def _fact(result: Result, name: str) -> float:
+def _fact(result: SampleResult, name: str) -> float:
     """Return what a line says of the machine; NaN where the system did not tell."""
     value = result.facts.get(name)
     return math.nan if value is None else float(value)
 
 
-def _wall(result: Result) -> float:
+def _wall(result: SampleResult) -> float:
     return float(result.facts.get("wall") or 0.0)
 
 
@@ -204,7 +204,7 @@ def _watched(header: Mapping[str, Any]) -> int:
     return max(1, len({cpu for one in lists for cpu in parse_cpu_list(one or "")}))
 
 
-def _spreads(results: Sequence[Result]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _spreads(results: Sequence[SampleResult]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Relative spread between the launches of every job that was measured more than once."""
     by_key: dict[Any, list[float]] = {}
     for result in results:

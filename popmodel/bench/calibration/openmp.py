@@ -28,8 +28,8 @@ from popmodel.bench.calibration.intervals import (
     quantities,
     scaled,
 )
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.samples import Result
+from popmodel.bench.calibration.measured import MeasuredResults
+from popmodel.bench.samples import SampleResult
 from popmodel.machine.parameter import COPYING
 
 Array = NDArray[np.float64]
@@ -41,7 +41,7 @@ _LEAST_COUNTS = 4  # thread counts of two or more that a law needs
 
 
 def calibrate(
-    measured: Measured, topology: Mapping[str, Any]
+    measured: MeasuredResults, topology: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str], list[str]]:
     """Return the section ``openmp``, why parts of it are absent, and remarks on its quality."""
     absent: dict[str, str] = {}
@@ -72,7 +72,7 @@ def calibrate(
     return section, absent, remarks
 
 
-def _variants(measured: Measured, name: str) -> list[tuple[str, dict[str, Any]]]:
+def _variants(measured: MeasuredResults, name: str) -> list[tuple[str, dict[str, Any]]]:
     """Keys of the section that a construct fills, with the parameters that select its results."""
     if name in COPYING:
         return [(name, {"bytes": measured.values("construct", "bytes", name=name)[0]})]
@@ -82,7 +82,7 @@ def _variants(measured: Measured, name: str) -> list[tuple[str, dict[str, Any]]]
     return [(name, {})]
 
 
-def _overhead(results: Sequence[Result], name: str) -> Series:
+def _overhead(results: Sequence[SampleResult], name: str) -> Series:
     statistic = median if name in CONTENDED else p10
     whole = float(np.mean([statistic(result.seconds) for result in results]))
 
@@ -95,12 +95,12 @@ def _overhead(results: Sequence[Result], name: str) -> Series:
     )
 
 
-def _difference(result: Result, statistic: Statistic) -> float:
+def _difference(result: SampleResult, statistic: Statistic) -> float:
     assert result.reference is not None
     return statistic(result.seconds) - statistic(result.reference)
 
 
-def _per_chunk(measured: Measured) -> dict[tuple[str, int], Series]:
+def _per_chunk(measured: MeasuredResults) -> dict[tuple[str, int], Series]:
     """Cost of a chunk: the overhead per iteration of loops whose chunk is one iteration."""
     found = {}
     for name in _SCHEDULES:
@@ -207,7 +207,7 @@ def choose_terms(counts: Sequence[int], seconds: Array, per_socket: int) -> str:
     return chosen
 
 
-def _per_byte(measured: Measured, section: dict[str, Any]) -> None:
+def _per_byte(measured: MeasuredResults, section: dict[str, Any]) -> None:
     """Slope of the copying clauses: seconds per byte and thread."""
     slopes: dict[str, Series] = {}
     for name in COPYING:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from popmodel.bench.calibration.intervals import (
     CLIPPED,
     LEVEL,
-    Points,
+    EstimatePoints,
     Series,
     aligned,
     fitted,
@@ -25,8 +25,8 @@ from popmodel.bench.calibration.intervals import (
     p10,
     quantities,
 )
-from popmodel.bench.calibration.measured import Measured, Placement
-from popmodel.bench.samples import Result
+from popmodel.bench.calibration.measured import MeasuredResults, Placement
+from popmodel.bench.samples import SampleResult
 from popmodel.machine.checks import may_follow
 from popmodel.network.point_to_point import SizeClass, by_size
 from popmodel.values import dataclass
@@ -86,7 +86,7 @@ class _Cut:
 
 
 def cut_into_classes(
-    sizes: Sequence[int], points: Points, switch: Switch | None = None
+    sizes: Sequence[int], points: EstimatePoints, switch: Switch | None = None
 ) -> tuple[list[dict[str, Any]], Switch | None]:
     """Cut the sizes into classes with a line each, by the corrected Akaike criterion.
 
@@ -131,7 +131,7 @@ def _parameters(sizes: Array, part: slice, times: Array) -> Array:
     return np.array(_line(sizes[part], mine, mine.min())[:2])
 
 
-def _around(best: float, fits: Array, error: float, points: Points, source: str) -> Series:
+def _around(best: float, fits: Array, error: float, points: EstimatePoints, source: str) -> Series:
     """Return the series with the spread of the fits to the launches, and the best value as mean.
 
     Where there is one launch, `error` is what is known of the fit to it.
@@ -264,7 +264,7 @@ _MISFIT = 0.25  # of a measured time
 _CROWDED = 0.9  # of the bandwidth that so many pairs would have alone
 
 
-def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
+def calibrate(measured: MeasuredResults) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the section ``net`` of a profile, and why parts of it are absent."""
     section: dict[str, Any] = {}
     absent: dict[str, str] = {}
@@ -325,7 +325,7 @@ def nothing_left(section: Mapping[str, Any]) -> list[str]:
 
 
 def _tier(
-    measured: Measured, distance: str, tier: str, absent: dict[str, str]
+    measured: MeasuredResults, distance: str, tier: str, absent: dict[str, str]
 ) -> dict[str, Any] | None:
     usual = _placed_alike(measured, distance)
     sizes = list(usual)
@@ -359,14 +359,14 @@ def _tier(
     return entry
 
 
-def _placed_alike(measured: Measured, distance: str) -> dict[int, list[Result]]:
+def _placed_alike(measured: MeasuredResults, distance: str) -> dict[int, list[SampleResult]]:
     """Ping-pongs by size, of the launches whose ranks are placed alike and measured most sizes.
 
     Others have a few sizes for the price of full thread support. That costs something itself: its
     launches count only if there are no others.
     """
     for multiple in (False, True):
-        tables: dict[Placement, dict[int, list[Result]]] = {}
+        tables: dict[Placement, dict[int, list[SampleResult]]] = {}
         for size in measured.values("ping_pong", "bytes", tier=distance):
             found = measured.by_placement("ping_pong", multiple=multiple, tier=distance, bytes=size)
             for placement, results in found.items():
@@ -376,7 +376,7 @@ def _placed_alike(measured: Measured, distance: str) -> dict[int, list[Result]]:
     return {}
 
 
-def _switch(measured: Measured, distance: str) -> Switch | str | None:
+def _switch(measured: MeasuredResults, distance: str) -> Switch | str | None:
     """Find the switch: a sender that returns before a late receiver comes has sent eagerly."""
     eager: list[int] = []
     waiting: list[int] = []
@@ -414,7 +414,7 @@ def _threshold(switch: Switch, batches: int) -> dict[str, Any]:
     }
 
 
-def _overheads(measured: Measured, distance: str) -> dict[str, Any]:
+def _overheads(measured: MeasuredResults, distance: str) -> dict[str, Any]:
     series: dict[str, Series] = {}
     for key, job, what in (
         ("os", "send_overhead", "time in MPI_Isend"),
@@ -432,7 +432,7 @@ def _overheads(measured: Measured, distance: str) -> dict[str, Any]:
     return quantities(series, zero=frozenset(name for name, one in series.items() if one.scale))
 
 
-def _gap(measured: Measured, distance: str, size: int) -> Series | None:
+def _gap(measured: MeasuredResults, distance: str, size: int) -> Series | None:
     """Slope of the time of a train over its number of messages."""
     counts = measured.values("train", "count", tier=distance, bytes=size)
     if len(counts) < 2:
@@ -450,11 +450,11 @@ def _gap(measured: Measured, distance: str, size: int) -> Series | None:
     )
 
 
-def _rate(result: Result) -> float:
+def _rate(result: SampleResult) -> float:
     return float(result.facts["moved"]) / p10(result.seconds)
 
 
-def _windows(measured: Measured, distance: str) -> dict[str, Any]:
+def _windows(measured: MeasuredResults, distance: str) -> dict[str, Any]:
     """Gap per byte of many messages under way, and what both directions bring together."""
     sizes = measured.values("window", "bytes", tier=distance, pairs=1, direction="one")
     if not sizes:
@@ -498,11 +498,11 @@ def _windows(measured: Measured, distance: str) -> dict[str, Any]:
     return entry
 
 
-def _crowded_rate(result: Result) -> float:
+def _crowded_rate(result: SampleResult) -> float:
     return float(result.facts["moved"]) / median(result.seconds)
 
 
-def _crowding(measured: Measured, section: dict[str, Any], absent: dict[str, str]) -> None:
+def _crowding(measured: MeasuredResults, section: dict[str, Any], absent: dict[str, str]) -> None:
     """Limits shared by the pairs of a node: its memory (``shm_k``) and its adapter (``nic_G``)."""
     for tier, key in (("intra", "shm_k"), ("inter", "nic_G")):
         rows = list(section.get(tier, {}).get("pairs", ()))
@@ -531,10 +531,10 @@ def _crowding(measured: Measured, section: dict[str, Any], absent: dict[str, str
         section[key] = quantities({key: series})[key]
 
 
-def _capacity(crowd: Result, alone: Result) -> float:
+def _capacity(crowd: SampleResult, alone: SampleResult) -> float:
     """Pairs whose bandwidth alone adds up to that of the crowd."""
     return _crowded_rate(crowd) / _crowded_rate(alone)
 
 
-def _gap_of_all(crowd: Result, _: Result) -> float:
+def _gap_of_all(crowd: SampleResult, _: SampleResult) -> float:
     return 1 / _crowded_rate(crowd)

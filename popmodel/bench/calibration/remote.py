@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from popmodel.bench.calibration.intervals import Series, of_groups, of_results, p10, quantities
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.samples import Result
+from popmodel.bench.calibration.measured import MeasuredResults
+from popmodel.bench.samples import SampleResult
 
 
-def calibrate(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
+def calibrate(measured: MeasuredResults, absent: dict[str, str]) -> dict[str, Any]:
     """Return ``memory.remote``: by pair, domain of the threads first, then that of the data."""
     section: dict[str, Any] = {}
     tried = {
@@ -29,7 +29,7 @@ def calibrate(measured: Measured, absent: dict[str, str]) -> dict[str, Any]:
     return section
 
 
-def _series(measured: Measured, on: int, data: int) -> dict[str, Series]:
+def _series(measured: MeasuredResults, on: int, data: int) -> dict[str, Series]:
     series: dict[str, Series] = {}
     counts = measured.values("remote_triad", "threads", on=on, data=data)
     names = {1: "bandwidth", **({max(counts): "saturated"} if max(counts, default=1) > 1 else {})}
@@ -50,5 +50,5 @@ def _series(measured: Measured, on: int, data: int) -> dict[str, Series]:
     return series
 
 
-def _rate_ratio(remote: Result, local: Result) -> float:
+def _rate_ratio(remote: SampleResult, local: SampleResult) -> float:
     return p10(local.seconds) / p10(remote.seconds)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from popmodel.arrays import quantiles
 from popmodel.bench.calibration.intervals import LEVEL, median, p10
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.samples import Result
+from popmodel.bench.calibration.measured import MeasuredResults
+from popmodel.bench.samples import SampleResult
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ _SEEN = 3.0
 """Cycles that have to be lost before it shows from which length on they are."""
 
 
-def calibrate(measured: Measured) -> dict[str, Any]:
+def calibrate(measured: MeasuredResults) -> dict[str, Any]:
     """Return ``branch_miss`` and ``predicted_trip`` of the section ``core``, if they are told."""
     turns, groups = of_launches(measured)
     if not groups:
@@ -62,7 +62,7 @@ def calibrate(measured: Measured) -> dict[str, Any]:
     return section
 
 
-def of_launches(measured: Measured) -> tuple[list[int], list[tuple[Result, ...]]]:
+def of_launches(measured: MeasuredResults) -> tuple[list[int], list[tuple[SampleResult, ...]]]:
     """Return the lengths of rows, and the clock and the rows of these lengths of every launch.
 
     No launch where too few lengths were measured.
@@ -75,7 +75,7 @@ def of_launches(measured: Measured) -> tuple[list[int], list[tuple[Result, ...]]
     return turns, measured.together(*jobs)
 
 
-def instructions_per_cycle(turns: Sequence[int], results: Sequence[Result]) -> float:
+def instructions_per_cycle(turns: Sequence[int], results: Sequence[SampleResult]) -> float:
     """Return the instructions of rows per cycle between their ends."""
     clock, *rows = results
     counted = float(rows[0].facts["work"])
@@ -83,7 +83,7 @@ def instructions_per_cycle(turns: Sequence[int], results: Sequence[Result]) -> f
     return counted / _fitted(turns, np.array([median(row.seconds) * rate for row in rows]))[0]
 
 
-def _cycles(results: Sequence[Result]) -> Array:
+def _cycles(results: Sequence[SampleResult]) -> Array:
     """Cycles of a row, by the clock of the same launch: the first of the results."""
     clock, *rows = results
     rate = float(clock.facts["work"]) / p10(clock.seconds)

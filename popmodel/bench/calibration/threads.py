@@ -19,14 +19,14 @@ from popmodel.bench.calibration.intervals import (
     quantities,
     spread,
 )
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 from popmodel.bench.calibration.point_to_point import TIERS
-from popmodel.bench.samples import Result
+from popmodel.bench.samples import SampleResult
 
 _OUTERMOST = tuple(reversed(TIERS))
 
 
-def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
+def calibrate(measured: MeasuredResults) -> tuple[dict[str, Any], dict[str, str]]:
     """Return what the section ``net`` says of threads and overlap, and why it may not."""
     section: dict[str, Any] = {}
     absent: dict[str, str] = {}
@@ -51,7 +51,7 @@ def calibrate(measured: Measured) -> tuple[dict[str, Any], dict[str, str]]:
     return section, absent
 
 
-def _multiple(measured: Measured, absent: dict[str, str]) -> Series | None:
+def _multiple(measured: MeasuredResults, absent: dict[str, str]) -> Series | None:
     """Latency with MPI_THREAD_MULTIPLE less that with a lower level, of ranks placed alike."""
     for distance in _OUTERMOST:
         sizes = measured.values("ping_pong", "bytes", tier=distance)
@@ -70,7 +70,9 @@ def _multiple(measured: Measured, absent: dict[str, str]) -> Series | None:
     return None
 
 
-def _difference(with_: Sequence[Result], without: Sequence[Result], size: int) -> Series:
+def _difference(
+    with_: Sequence[SampleResult], without: Sequence[SampleResult], size: int
+) -> Series:
     """Latency of some launches less that of others.
 
     Launches of both kinds are paired as they come, so that the spread of the differences is that of
@@ -89,7 +91,7 @@ def _difference(with_: Sequence[Result], without: Sequence[Result], size: int) -
     return replace(series, sampling=math.hypot(series.sampling, base.sampling, apart))
 
 
-def _factor(measured: Measured) -> Series | None:
+def _factor(measured: MeasuredResults) -> Series | None:
     """How the time of a message grows with every further communicating thread of a process."""
     for distance in _OUTERMOST:
         counts = measured.values("threaded", "threads", tier=distance, communicator="own")
@@ -112,11 +114,11 @@ def _factor(measured: Measured) -> Series | None:
     return None
 
 
-def _growth(further: int, several: Result, alone: Result) -> float:
+def _growth(further: int, several: SampleResult, alone: SampleResult) -> float:
     return (median(several.seconds) / median(alone.seconds) - 1) / further
 
 
-def _overlap(measured: Measured) -> Series | None:
+def _overlap(measured: MeasuredResults) -> Series | None:
     """Share of what could overlap that does, with messages left alone (progress = 0)."""
     for distance in _OUTERMOST:
         sizes = measured.values("overlap", "bytes", tier=distance, progress=0)
@@ -132,7 +134,7 @@ def _overlap(measured: Measured) -> Series | None:
     return None
 
 
-def overlapped(result: Result) -> float:
+def overlapped(result: SampleResult) -> float:
     """Return the time that is saved over the most that can be, within 0 and 1.
 
     ``(communication + computation - both) / min(computation, communication)``: no more than the

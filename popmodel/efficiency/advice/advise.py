@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from popmodel.efficiency.advice import computation, processes, threads
-from popmodel.efficiency.advice.costs import Cost, costs, efficiency
+from popmodel.efficiency.advice.costs import AdviceCost, costs, efficiency
 from popmodel.efficiency.advice.doubts import doubts
-from popmodel.efficiency.advice.remark import Loss, Remark, percent
+from popmodel.efficiency.advice.remark import Remark, RemarkLoss, percent
 from popmodel.efficiency.regions import apart
 from popmodel.efficiency.scaling import SCALING
 from popmodel.trace.caveats import ENOUGH, FEW, MEASURABLE
@@ -24,8 +24,8 @@ from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.family import Evaluation
-    from popmodel.efficiency.measure import Run
+    from popmodel.efficiency.family import FamilyEvaluation
+    from popmodel.efficiency.measure import MeasuredRun
     from popmodel.efficiency.scaling import Scaling
 
 GOOD = 0.95
@@ -40,7 +40,7 @@ _FELL = 0.01  # by which efficiency has to fall for the fall to be named
 _OF_MPI = ("mpi", "mpi-additive")
 _OF_ALL = ("hybrid-additive", "hybrid-multiplicative", "talp")
 
-_EXPLAIN: Mapping[str, Callable[[Loss], Remark]] = {
+_EXPLAIN: Mapping[str, Callable[[RemarkLoss], Remark]] = {
     "imbalance": processes.imbalance,
     "waiting": processes.waiting,
     "transfer": processes.transfer,
@@ -100,8 +100,8 @@ class Advised:
 
 
 def advise(
-    runs: Sequence[Run],
-    evaluations: Sequence[Mapping[str, Evaluation]],
+    runs: Sequence[MeasuredRun],
+    evaluations: Sequence[Mapping[str, FamilyEvaluation]],
     scaling: Scaling,
     names: Sequence[str],
 ) -> Advised:
@@ -133,7 +133,7 @@ def advise(
         chosen += [one for one in divided[worst] if one.metric == fall.metric and one not in chosen]
     reference = None if worst == scaling.reference else runs[scaling.reference]
     found = tuple(
-        _advice(worst, Loss(runs[worst], cost, reference, names[scaling.reference]))
+        _advice(worst, RemarkLoss(runs[worst], cost, reference, names[scaling.reference]))
         for cost in chosen
     )
     if doubtful:  # no remedy rests on doubtful times
@@ -146,7 +146,10 @@ def advise(
 
 
 def _leading(
-    runs: Sequence[Run], evaluations: Sequence[Mapping[str, Evaluation]], *, compared: bool
+    runs: Sequence[MeasuredRun],
+    evaluations: Sequence[Mapping[str, FamilyEvaluation]],
+    *,
+    compared: bool,
 ) -> str | None:
     """The family to advise by: one that fits all runs; ``scaling`` if there is no other."""
     threaded = any(run.observables.has_openmp or apart(run.observables) for run in runs)
@@ -160,7 +163,7 @@ def _leading(
     return SCALING if compared and SCALING in evaluations[0] else None
 
 
-def _no_family(runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -> str:
+def _no_family(runs: Sequence[MeasuredRun], evaluations: Mapping[str, FamilyEvaluation]) -> str:
     """Why no family leads."""
     if not any(run.observables.has_mpi or run.observables.has_openmp for run in runs):
         return "No advice: neither MPI calls nor parallel regions were recorded."
@@ -172,7 +175,7 @@ def _no_family(runs: Sequence[Run], evaluations: Mapping[str, Evaluation]) -> st
     return "No advice: a single run has no scaling."
 
 
-def _too_short(run: Run) -> str | None:
+def _too_short(run: MeasuredRun) -> str | None:
     """Why a run is too short to advise on."""
     runtime = run.observables.runtime
     if runtime < MEASURABLE:
@@ -186,7 +189,7 @@ def _too_short(run: Run) -> str | None:
 
 def _all_good(
     family: str,
-    evaluations: Sequence[Mapping[str, Evaluation]],
+    evaluations: Sequence[Mapping[str, FamilyEvaluation]],
     scaling: Scaling,
     long: Sequence[int],
     *,
@@ -206,12 +209,12 @@ def _all_good(
     return f"{' and '.join(name for name, _ in parts)} {verb} at least {percent(GOOD)}{where}"
 
 
-def _chosen(found: Sequence[Cost], most: int) -> list[Cost]:
+def _chosen(found: Sequence[AdviceCost], most: int) -> list[AdviceCost]:
     """The losses to name: the costliest, and others that cost enough."""
     return [*found[:1], *(cost for cost in found[1:most] if cost.cost >= _WORTH)]
 
 
-def _advice(run: int, loss: Loss) -> Advice:
+def _advice(run: int, loss: RemarkLoss) -> Advice:
     cost = loss.cost
     family = cost.evaluation.family
     metric = family.metrics[cost.metric]
@@ -230,8 +233,8 @@ def _advice(run: int, loss: Loss) -> Advice:
 
 
 def _steepest(
-    runs: Sequence[Run],
-    divided: Sequence[Sequence[Cost]],
+    runs: Sequence[MeasuredRun],
+    divided: Sequence[Sequence[AdviceCost]],
     totals: Sequence[float],
     indices: Sequence[int],
 ) -> Fall | None:

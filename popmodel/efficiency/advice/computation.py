@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from popmodel.efficiency.advice.remark import Loss, Remark, percent
+from popmodel.efficiency.advice.remark import Remark, RemarkLoss, percent
 from popmodel.units import format_time
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.measure import Run
+    from popmodel.efficiency.measure import MeasuredRun
 
 
-def computation(loss: Loss) -> Remark:
+def computation(loss: RemarkLoss) -> Remark:
     """Say how useful time grew where no counters tell why."""
     if loss.reference is None:
         return Remark("", loss.advice)
@@ -30,7 +30,7 @@ def computation(loss: Loss) -> Remark:
     )
 
 
-def instructions(loss: Loss) -> Remark:
+def instructions(loss: RemarkLoss) -> Remark:
     """Say how many more instructions are executed."""
     return Remark(
         f"The run executes {percent(1 / loss.cost.value - 1)} more instructions than "
@@ -39,17 +39,19 @@ def instructions(loss: Loss) -> Remark:
     )
 
 
-def ipc(loss: Loss) -> Remark:
+def ipc(loss: RemarkLoss) -> Remark:
     """Say what the instructions per cycle were and are."""
     return _compare(loss, "instructions", "cycles", 1.0, "IPC", "")
 
 
-def frequency(loss: Loss) -> Remark:
+def frequency(loss: RemarkLoss) -> Remark:
     """Say what the clock was and is."""
     return _compare(loss, "cycles", "useful", 1e-9, "The clock", " GHz")
 
 
-def _compare(loss: Loss, above: str, below: str, factor: float, what: str, unit: str) -> Remark:
+def _compare(
+    loss: RemarkLoss, above: str, below: str, factor: float, what: str, unit: str
+) -> Remark:
     if loss.reference is None:
         return Remark("", loss.advice)
     now, before = (
@@ -61,9 +63,9 @@ def _compare(loss: Loss, above: str, below: str, factor: float, what: str, unit:
     )
 
 
-def _sum(run: Run, name: str) -> float:
+def _sum(run: MeasuredRun, name: str) -> float:
     return float(getattr(run.observables, name).sum())
 
 
-def _reference(loss: Loss) -> str:
+def _reference(loss: RemarkLoss) -> str:
     return loss.reference_name or "the reference run"

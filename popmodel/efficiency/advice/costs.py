@@ -17,25 +17,27 @@ from typing import TYPE_CHECKING
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.family import Evaluation
+    from popmodel.efficiency.family import FamilyEvaluation
 
 _LEAST = 1e-300  # an efficiency of 0 has no logarithm
 _GLOBAL = "global_efficiency"  # stands above the families that have it
 
 
 @dataclass(frozen=True)
-class Cost:
+class AdviceCost:
     """What one metric costs a run."""
 
-    evaluation: Evaluation  # Of the family that the metric belongs to
+    evaluation: FamilyEvaluation  # Of the family that the metric belongs to
     metric: str  # Its id; no present metric explains it further
     value: float  # The efficiency
     cost: float  # Share of the core time of the run that is lost to it; negative where it gains
 
 
-def costs(evaluation: Evaluation, scaling: Evaluation | None = None) -> tuple[Cost, ...]:
+def costs(
+    evaluation: FamilyEvaluation, scaling: FamilyEvaluation | None = None
+) -> tuple[AdviceCost, ...]:
     """Divide the loss of a run among the metrics that nothing explains further."""
-    found: list[Cost] = []
+    found: list[AdviceCost] = []
     share = 1.0
     for each in _factors(evaluation, scaling):
         _split(each, share, found)
@@ -43,7 +45,7 @@ def costs(evaluation: Evaluation, scaling: Evaluation | None = None) -> tuple[Co
     return tuple(sorted(found, key=lambda one: -one.cost))
 
 
-def shares(evaluation: Evaluation, seen: float = 1.0) -> dict[str, float]:
+def shares(evaluation: FamilyEvaluation, seen: float = 1.0) -> dict[str, float]:
     """What every metric of a family costs, those too that others explain."""
     family, values = evaluation.family, evaluation.values
     weights = dict(_begin(evaluation, seen))
@@ -61,7 +63,7 @@ def shares(evaluation: Evaluation, seen: float = 1.0) -> dict[str, float]:
     return costs | found
 
 
-def _parts(evaluation: Evaluation, metric: str, weight: float) -> Iterator[tuple[str, float]]:
+def _parts(evaluation: FamilyEvaluation, metric: str, weight: float) -> Iterator[tuple[str, float]]:
     """Parts of a metric in all its decompositions, and its views, with their weights."""
     values, family = evaluation.values, evaluation.family
     in_parent = weight / _mean(values[metric])
@@ -75,29 +77,31 @@ def _parts(evaluation: Evaluation, metric: str, weight: float) -> Iterator[tuple
             yield id, in_parent * _mean(values[id])
 
 
-def efficiency(evaluation: Evaluation, scaling: Evaluation | None = None) -> float:
+def efficiency(evaluation: FamilyEvaluation, scaling: FamilyEvaluation | None = None) -> float:
     """Global efficiency: what of the core time is left, useful and as fast as in the reference."""
     return math.prod(_left(each) for each in _factors(evaluation, scaling))
 
 
-def _factors(evaluation: Evaluation, scaling: Evaluation | None) -> list[Evaluation]:
+def _factors(
+    evaluation: FamilyEvaluation, scaling: FamilyEvaluation | None
+) -> list[FamilyEvaluation]:
     if scaling is None or scaling.family.id == evaluation.family.id:
         return [evaluation]
     return [evaluation, scaling]
 
 
-def _left(evaluation: Evaluation) -> float:
+def _left(evaluation: FamilyEvaluation) -> float:
     """The top of a family; 1 where it has no value."""
     return evaluation.values.get(evaluation.family.top, 1.0)
 
 
-def _split(evaluation: Evaluation, share: float, found: list[Cost]) -> None:
+def _split(evaluation: FamilyEvaluation, share: float, found: list[AdviceCost]) -> None:
     """Divide the loss that a family sees of a share of the core time."""
     for name, weight in _begin(evaluation, share):
         _divide(evaluation, name, weight, found)
 
 
-def _begin(evaluation: Evaluation, share: float) -> Iterator[tuple[str, float]]:
+def _begin(evaluation: FamilyEvaluation, share: float) -> Iterator[tuple[str, float]]:
     """The metrics at which the search begins, with their weights."""
     begin = [name for name in evaluation.family.search if name in evaluation.values]
     product = math.prod(max(evaluation.values[name], _LEAST) for name in begin)
@@ -109,7 +113,9 @@ def _begin(evaluation: Evaluation, share: float) -> Iterator[tuple[str, float]]:
         yield name, share * weight
 
 
-def _divide(evaluation: Evaluation, metric: str, weight: float, found: list[Cost]) -> None:
+def _divide(
+    evaluation: FamilyEvaluation, metric: str, weight: float, found: list[AdviceCost]
+) -> None:
     """Hand the loss of a metric, `weight` times minus its logarithm, down to its leaves."""
     value = evaluation.values[metric]
     for each in evaluation.family.decompositions:
@@ -122,7 +128,7 @@ def _divide(evaluation: Evaluation, metric: str, weight: float, found: list[Cost
                 own = weight / _mean(value) * _mean(evaluation.values[part])
             _divide(evaluation, part, own, found)
         return
-    found.append(Cost(evaluation, metric, value, weight / _mean(value) * (1 - value)))
+    found.append(AdviceCost(evaluation, metric, value, weight / _mean(value) * (1 - value)))
 
 
 def _mean(value: float) -> float:

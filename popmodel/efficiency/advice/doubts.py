@@ -8,8 +8,8 @@ from popmodel.efficiency.evidence import SLOW
 from popmodel.units import format_bandwidth, format_time, plural
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.measure import Run
-    from popmodel.efficiency.observables import Region
+    from popmodel.efficiency.measure import MeasuredRun
+    from popmodel.efficiency.observables import RegionObservables
 
 _BEYOND = 1.5
 """How many times longer than on a slow network a run has to take before it is not the network."""
@@ -18,13 +18,13 @@ _FORK = 5e-4
 _INSTANCES = 10  # fewer may hold the start of the threads
 
 
-def doubts(run: Run) -> list[str]:
+def doubts(run: MeasuredRun) -> list[str]:
     """Say what makes the efficiencies of a run doubtful, a sentence or two each."""
     # Threads that share cores explain the other signs.
     return crowd_doubt(run) or [*network_doubt(run), *region_doubt(run)]
 
 
-def crowd_doubt(run: Run) -> list[str]:
+def crowd_doubt(run: MeasuredRun) -> list[str]:
     """Whether threads share cores with each other or with other programs; no sentence or one."""
     crowd = run.evidence.crowd
     if crowd is None and run.evidence.delayed:
@@ -46,7 +46,7 @@ def crowd_doubt(run: Run) -> list[str]:
     ]
 
 
-def network_doubt(run: Run) -> list[str]:
+def network_doubt(run: MeasuredRun) -> list[str]:
     """Whether MPI took longer than a slow network explains; no sentence or one."""
     networks, observed = run.evidence.networks, run.observables
     if networks is None:
@@ -65,7 +65,7 @@ def network_doubt(run: Run) -> list[str]:
     ]
 
 
-def region_doubt(run: Run) -> list[str]:
+def region_doubt(run: MeasuredRun) -> list[str]:
     """Whether parallel regions cost more than forking and joining can; no sentence or one."""
     for region in run.observables.regions[:1]:
         lost, instances = overhead(region), max(region.count, 1)
@@ -80,12 +80,12 @@ def region_doubt(run: Run) -> list[str]:
     return []
 
 
-def overhead(region: Region) -> float:
+def overhead(region: RegionObservables) -> float:
     """Thread-seconds of a region that neither imbalance nor locks, barriers or MPI explain."""
     explained = region.imbalance + region.locks + region.barriers + region.mpi
     return max(region.cost - explained, 0.0)
 
 
-def _thread_time(region: Region) -> float:
+def _thread_time(region: RegionObservables) -> float:
     lost = 1 - region.parallel_efficiency
     return region.cost / lost if lost > 0 else region.wall

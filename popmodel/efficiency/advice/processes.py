@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.efficiency.advice.doubts import crowd_doubt, network_doubt
-from popmodel.efficiency.advice.remark import Loss, Remark, percent
+from popmodel.efficiency.advice.remark import Remark, RemarkLoss, percent
 from popmodel.efficiency.evidence import USUAL
 from popmodel.simulator.mpi_calls import collective_of
 from popmodel.units import count, format_bandwidth, format_time
@@ -23,7 +23,7 @@ _WORTH = 0.9  # of the runtime: what a remedy has to come below
 _CLEARLY = 2.0  # by which latency has to cost more than bandwidth, or less, to be the one to blame
 
 
-def imbalance(loss: Loss) -> Remark:
+def imbalance(loss: RemarkLoss) -> Remark:
     """Name the busiest and the idlest rank, and whether its work or its speed sets it apart."""
     run = loss.run.observables
     if len(run.threads) < 2:
@@ -82,7 +82,7 @@ def _where(run: Observables, rank: int) -> Remark:
     )
 
 
-def waiting(loss: Loss) -> Remark:
+def waiting(loss: RemarkLoss) -> Remark:
     """Name the call in which ranks wait longest for each other."""
     sites = [site for site in loss.run.call_sites if site.waiting]
     if not sites:
@@ -102,7 +102,7 @@ def waiting(loss: Loss) -> Remark:
     )
 
 
-def transfer(loss: Loss) -> Remark:
+def transfer(loss: RemarkLoss) -> Remark:
     """Name the call that takes longest without waiting, and what of the network it needs."""
     sites = [site for site in loss.run.call_sites if site.time > 0]
     if not sites:
@@ -122,7 +122,7 @@ def transfer(loss: Loss) -> Remark:
     return Remark(why, _network(loss))
 
 
-def _network(loss: Loss) -> str:
+def _network(loss: RemarkLoss) -> str:
     """What to do about latency or bandwidth, whichever costs more on a usual network."""
     if crowd_doubt(loss.run) or network_doubt(loss.run):
         return ""  # that comes first
@@ -153,7 +153,7 @@ def _network(loss: Loss) -> str:
     )
 
 
-def communication(loss: Loss) -> Remark:
+def communication(loss: RemarkLoss) -> Remark:
     """Name the costliest call where waiting and transfer cannot be, or are not, told apart."""
     run = loss.run
     if not run.observables.has_mpi:
@@ -187,6 +187,6 @@ def _waits(site: CallSite) -> str:
     return f"{percent(share)} of it waiting for other ranks"
 
 
-def _in_mpi(loss: Loss, site: CallSite) -> float:
+def _in_mpi(loss: RemarkLoss, site: CallSite) -> float:
     """What a call site takes of all time in MPI."""
     return site.time / sum(one.time for one in loss.run.call_sites)

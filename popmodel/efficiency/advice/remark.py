@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.efficiency.advice.costs import Cost
-    from popmodel.efficiency.measure import Run
+    from popmodel.efficiency.advice.costs import AdviceCost
+    from popmodel.efficiency.measure import MeasuredRun
 
 
 class Remark(NamedTuple):
@@ -19,13 +19,13 @@ class Remark(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Loss:
+class RemarkLoss:
     """One loss with all that may explain it."""
 
-    run: Run  # The run that loses
-    cost: Cost  # By which metric, and how much
+    run: MeasuredRun  # The run that loses
+    cost: AdviceCost  # By which metric, and how much
     # The run that it is compared with; None where it is the reference itself.
-    reference: Run | None = None
+    reference: MeasuredRun | None = None
     reference_name: str = ""  # Its short name
 
     @property

@@ -8,17 +8,17 @@ import numpy as np
 
 from popmodel.efficiency.advice.doubts import crowd_doubt, overhead, region_doubt
 from popmodel.efficiency.advice.processes import communication
-from popmodel.efficiency.advice.remark import Loss, Remark, percent
+from popmodel.efficiency.advice.remark import Remark, RemarkLoss, percent
 from popmodel.units import format_time
 
 if TYPE_CHECKING:
     from popmodel.efficiency.evidence import SerialCode
-    from popmodel.efficiency.observables import Region
+    from popmodel.efficiency.observables import RegionObservables
 
 _SHORT = 1e-3  # s per instance of a region
 
 
-def regions(loss: Loss) -> Remark:
+def regions(loss: RemarkLoss) -> Remark:
     """Name the region that costs most, and what kind of loss it is."""
     run = loss.run.observables
     costly = sorted(run.regions, key=lambda region: -region.cost)
@@ -35,7 +35,7 @@ def regions(loss: Loss) -> Remark:
     return Remark(why, remedy)
 
 
-def _kinds(region: Region) -> dict[str, float]:
+def _kinds(region: RegionObservables) -> dict[str, float]:
     return {
         "imbalance": region.imbalance,
         "locks": region.locks,
@@ -45,7 +45,7 @@ def _kinds(region: Region) -> dict[str, float]:
     }
 
 
-def _imbalance(_: Loss, region: Region) -> tuple[str, str]:
+def _imbalance(_: RemarkLoss, region: RegionObservables) -> tuple[str, str]:
     return (
         f"imbalance between its threads (load balance {percent(region.load_balance)})",
         "Use a dynamic or guided schedule, smaller chunks or collapsed loops. If all iterations "
@@ -53,14 +53,14 @@ def _imbalance(_: Loss, region: Region) -> tuple[str, str]:
     )
 
 
-def _locks(_: Loss, __: Region) -> tuple[str, str]:
+def _locks(_: RemarkLoss, __: RegionObservables) -> tuple[str, str]:
     return (
         "locks and critical sections",
         "Replace them by reductions or atomics, or do less inside them.",
     )
 
 
-def _barriers(_: Loss, __: Region) -> tuple[str, str]:
+def _barriers(_: RemarkLoss, __: RegionObservables) -> tuple[str, str]:
     return (
         "barriers",
         "Remove barriers between independent loops (nowait) and balance the work between the "
@@ -68,14 +68,14 @@ def _barriers(_: Loss, __: Region) -> tuple[str, str]:
     )
 
 
-def _mpi(_: Loss, __: Region) -> tuple[str, str]:
+def _mpi(_: RemarkLoss, __: RegionObservables) -> tuple[str, str]:
     return (
         "calls of MPI inside it",
         "Let other threads work while one communicates (tasks), or communicate outside.",
     )
 
 
-def _overhead(loss: Loss, region: Region) -> tuple[str, str]:
+def _overhead(loss: RemarkLoss, region: RegionObservables) -> tuple[str, str]:
     wall = region.wall / max(region.count, 1)
     what = f"scheduling, fork and join; an instance takes {format_time(wall, digits=3)}"
     if crowd_doubt(loss.run) or region_doubt(loss.run):
@@ -94,7 +94,7 @@ _EXPLAIN = {
 }
 
 
-def serial_code(loss: Loss) -> Remark:
+def serial_code(loss: RemarkLoss) -> Remark:
     """Say how much serial code there is, and between which regions most of it lies."""
     run, longest = loss.run.observables, loss.run.evidence.serial[:1]
     total = float(run.serial_useful.sum())
@@ -117,14 +117,14 @@ def _between(one: SerialCode) -> str:
     return f"between {one.after} and {one.before}"
 
 
-def team_imbalance(loss: Loss) -> Remark:
+def team_imbalance(loss: RemarkLoss) -> Remark:
     """Blame serial code or regions for threads that do less than their masters."""
     run = loss.run.observables
     serial = float((run.threads - 1) @ run.serial_useful)
     return serial_code(loss) if serial > sum(one.cost for one in run.regions) else regions(loss)
 
 
-def outside_regions(loss: Loss) -> Remark:
+def outside_regions(loss: RemarkLoss) -> Remark:
     """Blame serial code, or MPI by the master alone, for threads that idle outside regions."""
     run = loss.run.observables
     in_mpi = float(np.maximum(run.threads - 1, 0) @ run.serial_mpi)

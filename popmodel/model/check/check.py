@@ -12,7 +12,7 @@ from popmodel.model.check import findings
 from popmodel.model.check.constraints import outcomes, possible
 from popmodel.model.check.description import described
 from popmodel.model.check.dimensions import infer
-from popmodel.model.check.findings import Finding
+from popmodel.model.check.findings import SignatureFinding
 from popmodel.model.grammar import toml_lines
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.signature.files import read
@@ -22,13 +22,15 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedSignature:
     """What is to be said about a signature."""
 
     path: str  # The file
     application: str | None  # Its name; None if it cannot be read
-    mistakes: tuple[Finding, ...]  # What keeps it from being used, or makes it wrong, by line
-    remarks: tuple[Finding, ...] = ()  # What is doubtful, by line
+    mistakes: tuple[
+        SignatureFinding, ...
+    ]  # What keeps it from being used, or makes it wrong, by line
+    remarks: tuple[SignatureFinding, ...] = ()  # What is doubtful, by line
     # What the signature says, as plain data; None if there are mistakes.
     explained: dict[str, Any] | None = None
     caveats: tuple[str, ...] = ()  # What of the program it does not contain
@@ -38,7 +40,9 @@ class Checked:
         return {"schema": "popmodel/signature-check/1", **asdict(self)}
 
 
-def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None = None) -> Checked:
+def check(
+    source: str | os.PathLike[str], settings: Mapping[str, float] | None = None
+) -> CheckedSignature:
     """Check a signature file or a bundled signature."""
     path, is_bundled, text = read(source)
     try:
@@ -46,13 +50,13 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
         reader = SignatureReader(path, toml_lines.key_lines(text), mistakes=[])
         signature = reader.signature(document, is_bundled)
     except SignatureError as error:  # beyond reading as a whole
-        return Checked(path, None, (findings.of_error(error),))
+        return CheckedSignature(path, None, (findings.of_error(error),))
     lines, formulas = reader.lines, reader.formulas
     dimensions = infer(signature, formulas)
     mistakes = [findings.of_error(error) for error in reader.mistakes or ()]
     mistakes += [findings.of_clash(clash, dimensions, lines) for clash in dimensions.clashes]
     if reader.mistakes:  # what the formulas give would follow from what stands for those not read
-        return Checked(path, signature.name or None, findings.in_order(mistakes))
+        return CheckedSignature(path, signature.name or None, findings.in_order(mistakes))
     signature = signature.with_settings(settings or {})
     params = {name: quantity.value for name, quantity in signature.inputs.items()}
     require = {path: one for path, one in formulas.items() if path[:2] == ("limits", "require")}
@@ -67,4 +71,4 @@ def check(source: str | os.PathLike[str], settings: Mapping[str, float] | None =
         explained = described(signature, dimensions, runs, document["app"].get("description"))
     caveats = tuple(unmodelled_calls(signature.not_modelled))
     found = findings.in_order(mistakes)
-    return Checked(path, signature.name, found, remarks, explained, caveats)
+    return CheckedSignature(path, signature.name, found, remarks, explained, caveats)

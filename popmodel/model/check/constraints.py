@@ -25,7 +25,7 @@ from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.run.grid import best_grid
 from popmodel.model.run.placement import MOST_PROCESSES, ImpossibleSplit
 from popmodel.model.signature.names import closure, derived, unknown
-from popmodel.model.signature.program import EXTENTS, Grid, Signature
+from popmodel.model.signature.program import EXTENTS, Signature, SignatureGrid
 from popmodel.model.signature.tables import key_at
 from popmodel.values import dataclass
 
@@ -92,7 +92,7 @@ class Possible:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ConstraintOutcome:
     """What a formula gives at the defaults, where the application can run."""
 
     path: Path  # Its place
@@ -141,7 +141,7 @@ def outcomes(
     formulas: Mapping[Path, Expression],
     params: Mapping[str, float],
     runs: Possible,
-) -> list[Outcome]:
+) -> list[ConstraintOutcome]:
     """Evaluate all formulas but conditions for some of the possible runs.
 
     A working set is taken to fit in the cache and not to: a formula with ``if_fits`` has an outcome
@@ -169,7 +169,7 @@ def outcomes(
         for branch in branches:
             result = _evaluate(expression, values, branch)
             sized = np.broadcast_to(np.asarray(result, dtype=np.float64), processes.shape)
-            found.append(Outcome(path, sized, processes, threads))
+            found.append(ConstraintOutcome(path, sized, processes, threads))
     return found
 
 
@@ -187,7 +187,9 @@ def environment(
     search for it takes long.
     """
 
-    def extents(grid: Grid, cells: Sequence[Value], values: Mapping[str, Value]) -> Sequence[Value]:
+    def extents(
+        grid: SignatureGrid, cells: Sequence[Value], values: Mapping[str, Value]
+    ) -> Sequence[Value]:
         if grid.dims is None:
             return _searched(processes, cells, grid.periodic)
         return [_evaluate(one, values) for one in grid.dims]

@@ -10,11 +10,11 @@ from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
 from popmodel.model.check.constraints import Possible
 from popmodel.model.check.dimensions import Dimensions
-from popmodel.model.grammar.keys import Key
-from popmodel.model.kinds.item import CELLS, Item, Listed, Table
+from popmodel.model.grammar.keys import GrammarKey
+from popmodel.model.kinds.item import CELLS, Item, ItemTable, ListedItem
 from popmodel.model.kinds.spread import Recorded
 from popmodel.model.signature.names import closure, derived, unknown
-from popmodel.model.signature.program import Grid, Signature, items
+from popmodel.model.signature.program import Signature, SignatureGrid, items
 
 SHOWN = 8
 """Smallest possible numbers of processes that are listed."""
@@ -28,7 +28,7 @@ def described(
     A formula is ``{formula, value, unit}``. The value is null where it depends on processes,
     threads or the machine; the unit of a name is null where the signature would be sound with any.
     """
-    writer = _Writer(signature)
+    writer = _DescriptionWriter(signature)
     limits, grid = signature.limits, signature.grid
     memory = limits.memory_per_rank
     return {
@@ -76,7 +76,7 @@ def _named(name: str, quantity: Quantity, unit: str | None) -> dict[str, Any]:
     return {"name": name, **_known(quantity), "unit": unit}
 
 
-class _Writer:
+class _DescriptionWriter:
     """Knows the values of a signature's names that depend on parameters only."""
 
     def __init__(self, signature: Signature) -> None:
@@ -95,7 +95,7 @@ class _Writer:
     def counts(self, formulas: tuple[Expression, ...] | None, without: str | None) -> Any:
         return without if formulas is None else [self.formula(one, "1") for one in formulas]
 
-    def grid(self, grid: Grid) -> dict[str, Any]:
+    def grid(self, grid: SignatureGrid) -> dict[str, Any]:
         return {
             "global": self.counts(grid.cells, None),
             "grid": self.counts(grid.dims, "auto"),
@@ -115,7 +115,7 @@ class _Writer:
                 found[item.name] = None
         return list(found)
 
-    def _fields(self, table: Table) -> dict[str, Any]:
+    def _fields(self, table: ItemTable) -> dict[str, Any]:
         return {key.name: self._entry(key, value) for key, value in table.shown()}
 
     def _one(self, value: Any) -> Any:
@@ -123,17 +123,17 @@ class _Writer:
         match value:
             case Item():
                 return self.item(value)
-            case Table():
+            case ItemTable():
                 return self._fields(value)
         return value
 
-    def _entry(self, key: Key, value: Any) -> Any:
+    def _entry(self, key: GrammarKey, value: Any) -> Any:
         match value:
             case Expression():
                 return self.formula(value, key.unit)
-            case Table():
+            case ItemTable():
                 return self._fields(value)
-            case Listed():
+            case ListedItem():
                 return {"by_rank": list(value.values)}
             case Mapping():
                 return {name: self.formula(one, key.unit) for name, one in value.items()}

@@ -45,19 +45,19 @@ Unknown: TypeAlias = str | int | Base
 
 
 @dataclass(frozen=True)
-class Unit:
+class DimensionUnit:
     """A product of powers of byte and second, and of units not known yet; a number has none."""
 
     powers: Mapping[Unknown, Fraction]  # Exponents; none of them is 0
 
-    def times(self, other: Unit, power: Fraction = Fraction(1)) -> Unit:
+    def times(self, other: DimensionUnit, power: Fraction = Fraction(1)) -> DimensionUnit:
         """Return the unit of a product, the second factor to a power."""
         total = dict(self.powers)
         for key, exponent in other.powers.items():
             total[key] = total.get(key, Fraction(0)) + power * exponent
-        return Unit({key: exponent for key, exponent in total.items() if exponent})
+        return DimensionUnit({key: exponent for key, exponent in total.items() if exponent})
 
-    def power(self, exponent: Fraction) -> Unit:
+    def power(self, exponent: Fraction) -> DimensionUnit:
         """Return the unit of a power."""
         return NUMBER.times(self, exponent)
 
@@ -78,11 +78,11 @@ class Unit:
         return {"1": "a number", "B": "bytes", "s": "seconds"}.get(str(self), str(self))
 
 
-def _one(key: Unknown) -> Unit:
-    return Unit({key: Fraction(1)})
+def _one(key: Unknown) -> DimensionUnit:
+    return DimensionUnit({key: Fraction(1)})
 
 
-NUMBER, BYTE, SECOND = Unit({}), _one(Base.BYTE), _one(Base.SECOND)
+NUMBER, BYTE, SECOND = DimensionUnit({}), _one(Base.BYTE), _one(Base.SECOND)
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ class Clash:
 
 
 @dataclass(frozen=True)
-class Decision:
+class DimensionDecision:
     """The unit of a name, and the place that tells it: its definition, or a use of it."""
 
-    unit: Unit
+    unit: DimensionUnit
     path: Path
 
 
@@ -107,7 +107,7 @@ class Dimensions:
     """What is known of the units of a signature."""
 
     # Of parameters and let names; one that could have any unit is not in it.
-    decisions: Mapping[str, Decision]
+    decisions: Mapping[str, DimensionDecision]
     clashes: tuple[Clash, ...]  # In the order of the signature, at most one of each formula
 
 
@@ -117,7 +117,7 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
     values = {name: equations.known(NUMBER) for name in ("P", "T", "rank", *EXTENTS)}
     values |= {name: equations.unknown(name) for name in signature.inputs}
     named = list(signature.inputs)
-    decisions: dict[str, Decision] = {}
+    decisions: dict[str, DimensionDecision] = {}
     clashes: list[Clash] = []
     seen: set[tuple[str, str | None]] = set()
     places: dict[str, Path] = {}  # where a name was used last, or what defines it
@@ -126,7 +126,7 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
         for name in named:
             unit = None if name in decisions else equations.solve(values[name])
             if unit is not None:
-                decisions[name] = Decision(unit, places[name])
+                decisions[name] = DimensionDecision(unit, places[name])
 
     for name, text in signature.units.items():
         equations.equal(values[name], equations.known(_stated(text)), "is {0}, not {1}")
@@ -161,7 +161,7 @@ def infer(signature: Signature, formulas: Mapping[Path, Expression]) -> Dimensio
     return Dimensions(decisions, tuple(clashes))
 
 
-def _stated(text: str) -> Unit:
+def _stated(text: str) -> DimensionUnit:
     """Return a unit that is stated or needed; what is counted, cycles included, is a number."""
     above, _, below = text.partition("/")
     known = {"B": BYTE, "s": SECOND, "Hz": SECOND.power(Fraction(-1))}
@@ -175,11 +175,11 @@ class _Equations:
     """
 
     def __init__(self) -> None:
-        self._rows: dict[Unknown, Unit] = {}
+        self._rows: dict[Unknown, DimensionUnit] = {}
         self._numbers = count()
         self._problems: list[str] = []
 
-    def known(self, unit: Unit) -> _Form:
+    def known(self, unit: DimensionUnit) -> _Form:
         """Return the form of something whose unit is known."""
         return _Form(self, unit, is_named=True)
 
@@ -203,7 +203,7 @@ class _Equations:
             else:
                 self._problems.append(phrase.format(a.noun, b.noun))
 
-    def solve(self, form: _Form) -> Unit | None:
+    def solve(self, form: _Form) -> DimensionUnit | None:
         """Return the unit of a form; None while it is open."""
         unit = self._reduced(form.unit)
         return None if unit.unknown else unit
@@ -213,7 +213,7 @@ class _Equations:
         problems, self._problems = self._problems, []
         return problems
 
-    def _add(self, number: Unit) -> None:
+    def _add(self, number: DimensionUnit) -> None:
         """Add a row that makes a product a pure number."""
         unknown = number.unknown
         # rather the unknown of a number than that of a name: nobody asks for it
@@ -224,7 +224,7 @@ class _Equations:
             if pivot in row.powers:
                 self._rows[key] = self._reduced(row)
 
-    def _reduced(self, unit: Unit) -> Unit:
+    def _reduced(self, unit: DimensionUnit) -> DimensionUnit:
         """Put in what is known of the unknowns."""
         found = NUMBER
         for key, power in unit.powers.items():
@@ -237,7 +237,7 @@ class _Form:
     """The unit of a formula."""
 
     equations: _Equations
-    unit: Unit
+    unit: DimensionUnit
     # Value of a number that is written out, or that is computed from such by arithmetic.
     constant: float | None = None
     is_named: bool = False  # Whether any name takes part
@@ -270,7 +270,9 @@ class _Form:
         self.equations.equal(self, number, "raises {0} to an exponent that is not a constant")
         return number
 
-    def _with(self, other: _Form, unit: Unit, compute: Callable[[float, float], float]) -> _Form:
+    def _with(
+        self, other: _Form, unit: DimensionUnit, compute: Callable[[float, float], float]
+    ) -> _Form:
         constant = None
         if self.constant is not None and other.constant is not None:
             with suppress(OverflowError, ZeroDivisionError):

@@ -13,7 +13,7 @@ from popmodel.arrays import distinct
 from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression
 from popmodel.machine.parameter import CONSTRUCTS
-from popmodel.model.check.constraints import Condition, Outcome, Possible
+from popmodel.model.check.constraints import Condition, ConstraintOutcome, Possible
 from popmodel.model.check.dimensions import Clash, Dimensions
 from popmodel.model.grammar.reading import OPEN, SignatureError
 from popmodel.model.grammar.toml_lines import Path, line_of
@@ -30,7 +30,7 @@ _LEVEL = re.compile(r"MEM|L[1-9]")
 
 
 @dataclass(frozen=True)
-class Finding:
+class SignatureFinding:
     """A mistake or a remark."""
 
     message: str  # One line: what is wrong or doubtful
@@ -40,12 +40,12 @@ class Finding:
     hint: str | None = None  # One line: what to do about it
 
 
-def of_error(error: SignatureError) -> Finding:
+def of_error(error: SignatureError) -> SignatureFinding:
     """Return what kept a part of the signature from being read."""
-    return Finding(error.problem, error.line, error.column, error.hint)
+    return SignatureFinding(error.problem, error.line, error.column, error.hint)
 
 
-def of_clash(clash: Clash, dimensions: Dimensions, lines: Lines) -> Finding:
+def of_clash(clash: Clash, dimensions: Dimensions, lines: Lines) -> SignatureFinding:
     """Return units that clash, with what is known of the names and where it is known from."""
     reasons = []
     for name in clash.names:
@@ -53,7 +53,7 @@ def of_clash(clash: Clash, dimensions: Dimensions, lines: Lines) -> Finding:
         line = line_of(lines, decision.path)
         by = "" if decision.path[-1] == name else f"{label_of(decision.path)}, "
         reasons.append(f"{name} is {decision.unit.noun} ({by}line {line})")
-    return Finding(
+    return SignatureFinding(
         clash.problem,
         line_of(lines, clash.path),
         hint="; ".join(reasons) or "counts, P, T and the extents of the grid have no unit",
@@ -68,14 +68,14 @@ class Finder:
     lines: Lines  # Where its keys stand
     formulas: Formulas  # All its formulas, defaults included
     runs: Possible  # What its conditions allow
-    results: list[Outcome]  # What the formulas that are written give there
+    results: list[ConstraintOutcome]  # What the formulas that are written give there
 
-    def mistakes(self) -> Iterator[Finding]:
+    def mistakes(self) -> Iterator[SignatureFinding]:
         """What is wrong."""
         yield from self._unreachable()
         yield from self._out_of_range()
 
-    def remarks(self) -> Iterator[Finding]:
+    def remarks(self) -> Iterator[SignatureFinding]:
         """What is doubtful."""
         yield from self._excluding_nothing()
         yield from self._without_value()
@@ -85,14 +85,14 @@ class Finder:
         yield from self._unfamiliar()
         yield from self._unknown()
 
-    def _at(self, path: Path, message: str, hint: str) -> Finding:
-        return Finding(message, line_of(self.lines, path), hint=hint)
+    def _at(self, path: Path, message: str, hint: str) -> SignatureFinding:
+        return SignatureFinding(message, line_of(self.lines, path), hint=hint)
 
     def _text(self, path: Path) -> str:
         """A formula within its table or item."""
         return f"{_key(path)}: {self.formulas[path].text!r}"
 
-    def _unreachable(self) -> Iterator[Finding]:
+    def _unreachable(self) -> Iterator[SignatureFinding]:
         """Conditions that no number of processes meets, alone or together."""
         tried = f"1 to {MOST_PROCESSES} processes"
         if not self.runs.is_complete:
@@ -115,14 +115,14 @@ class Finder:
                 f"no run is possible (tried {tried})",
             )
 
-    def _excluding_nothing(self) -> Iterator[Finding]:
+    def _excluding_nothing(self) -> Iterator[SignatureFinding]:
         """Conditions that every run meets."""
         for condition in self.runs.conditions:
             if condition.path[0] == "limits" and condition.holds.all():
                 nothing = f"{_spoken(condition)} excludes nothing"
                 yield self._at(condition.path, nothing, "remove or correct it")
 
-    def _out_of_range(self) -> Iterator[Finding]:
+    def _out_of_range(self) -> Iterator[SignatureFinding]:
         """Formulas that give nothing sensible for any possible run."""
         useless: set[str] = set()  # names that come from such a formula: their uses need no mention
         for result in self.results:
@@ -136,7 +136,7 @@ class Finder:
             problem, hint = fault
             yield self._at(result.path, f"{self._text(result.path)} {problem}", hint)
 
-    def _without_value(self) -> Iterator[Finding]:
+    def _without_value(self) -> Iterator[SignatureFinding]:
         """Formulas that have no value for some of the possible runs."""
         for result in self.results:
             missing = ~np.isfinite(result.values)
@@ -147,7 +147,7 @@ class Finder:
                     "for example a division by zero; limits.require can exclude these runs",
                 )
 
-    def _sometimes_out_of_range(self) -> Iterator[Finding]:
+    def _sometimes_out_of_range(self) -> Iterator[SignatureFinding]:
         """Formulas whose value makes no sense for some of the possible runs."""
         for result in self.results:
             key = key_at(result.path)
@@ -163,7 +163,7 @@ class Finder:
                     "limits.require can exclude these runs",
                 )
 
-    def _too_rare(self) -> Iterator[Finding]:
+    def _too_rare(self) -> Iterator[SignatureFinding]:
         """Items whose turn does not come in any execution of their loop."""
         by_path = {result.path: result.values for result in self.results}
         for path, every in by_path.items():
@@ -183,7 +183,7 @@ class Finder:
                     "the item is never executed",
                 )
 
-    def _unused(self) -> Iterator[Finding]:
+    def _unused(self) -> Iterator[SignatureFinding]:
         """Parameters, constants and names of let that no formula uses."""
         used = {name for expression in self.formulas.values() for name in expression.names}
         named = [("params", name) for name in self.signature.params]
@@ -195,15 +195,15 @@ class Finder:
                     path, f"{path[1]} is never used", "remove it, or use it in a formula"
                 )
 
-    def _unknown(self) -> Iterator[Finding]:
+    def _unknown(self) -> Iterator[SignatureFinding]:
         """What is written as unknown: predictions need a value of it."""
         for one in self.signature.unknown:
             hint = "no prediction without a value"
             if one.is_name:
                 hint += f": write one, or --set {one.label.partition('.')[2]}=VALUE"
-            yield Finding(f'{one.label} is unknown ("{OPEN}")', one.line, hint=hint)
+            yield SignatureFinding(f'{one.label} is unknown ("{OPEN}")', one.line, hint=hint)
 
-    def _unfamiliar(self) -> Iterator[Finding]:
+    def _unfamiliar(self) -> Iterator[SignatureFinding]:
         """Names of constructs and cache levels that machine profiles do not have."""
         for path in self.formulas:
             table, _, name = _key(path).partition(".")
@@ -231,7 +231,7 @@ def _never(condition: Condition) -> str:
     return f"{_spoken(condition)} {'never has P processes' if of_grid else 'never holds'}"
 
 
-def _fault(result: Outcome) -> tuple[str, str] | None:
+def _fault(result: ConstraintOutcome) -> tuple[str, str] | None:
     """Say what is wrong with all values of a formula, and what to do; None if some are right."""
     values = result.values[np.isfinite(result.values)]
     if not values.size:
@@ -252,7 +252,7 @@ def _fault(result: Outcome) -> tuple[str, str] | None:
     )
 
 
-def _where(result: Outcome, those: NDArray[np.bool_]) -> str:
+def _where(result: ConstraintOutcome, those: NDArray[np.bool_]) -> str:
     """Name the runs by their threads if these alone decide, else by their processes."""
     threads = distinct(result.threads[those])
     decide = np.array_equal(np.isin(result.threads, threads), those)
@@ -261,7 +261,7 @@ def _where(result: Outcome, those: NDArray[np.bool_]) -> str:
     return f"{'T' if decide else 'P'} = {some}{', ...' if numbers.size > 3 else ''}"
 
 
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def in_order(findings: Iterable[SignatureFinding]) -> tuple[SignatureFinding, ...]:
     """Sort findings by line, each once: the two branches of ``if_fits`` may give the same one."""
     once = dict.fromkeys(findings)
     return tuple(sorted(once, key=lambda finding: (finding.line or 0, finding.column or 0)))

@@ -49,7 +49,7 @@ EXPONENT = Domain("between 0 (smooth) and 0.5 (independent cells)", 0.0, 0.5)
 
 
 @dataclass(frozen=True)
-class Key:
+class GrammarKey:
     """One key of a table."""
 
     name: str  # As it is written

@@ -19,7 +19,7 @@ from popmodel.expressions import Expression, ExpressionError, Takes, parse
 from popmodel.expressions.grammar import FUNCTIONS
 from popmodel.machine.quantity import Quantity, read_quantity
 from popmodel.model.grammar import machine_names, toml_lines
-from popmodel.model.grammar.keys import Domain, Key
+from popmodel.model.grammar.keys import Domain, GrammarKey
 from popmodel.model.grammar.machine_names import MACHINE
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.symbols import RESERVED
@@ -44,7 +44,7 @@ class SignatureError(FileError):
 
 
 @dataclass
-class Reading(ABC):
+class GrammarReading(ABC):
     """Reads values of a TOML document; knows where everything stands in the text."""
 
     path: str  # File, for messages
@@ -86,7 +86,7 @@ class Reading(ABC):
     def body(self, value: object, where: Path) -> tuple[Any, ...]:
         """Read the items of a body; what reads programs knows their kinds."""
 
-    def check_keys(self, keys: Sequence[Key], table: Mapping[str, Any], where: Path) -> None:
+    def check_keys(self, keys: Sequence[GrammarKey], table: Mapping[str, Any], where: Path) -> None:
         """Refuse keys that are not known, and the absence of those that have to be there."""
         known = [key.name for key in keys]
         place = f" in {where[-1]}" if where else ""
@@ -98,7 +98,7 @@ class Reading(ABC):
             if key.default is None and key.name not in table:
                 raise self.error(where, f"{key.name} is missing{place}")
 
-    def value(self, key: Key, table: Mapping[str, Any], where: Path) -> Any:
+    def value(self, key: GrammarKey, table: Mapping[str, Any], where: Path) -> Any:
         """Read the value of a key of a table; None where nothing says a value."""
         at = (*where, key.name)
         if key.read is not None:
@@ -127,7 +127,7 @@ class Reading(ABC):
             raise self.error(where, f"{where[-1]} {problem}")
         return value
 
-    def choice(self, key: Key, table: Mapping[str, Any], where: Path) -> str:
+    def choice(self, key: GrammarKey, table: Mapping[str, Any], where: Path) -> str:
         """Read one of some words."""
         value = table.get(key.name, key.default)
         if value not in key.choices:
@@ -135,7 +135,7 @@ class Reading(ABC):
             raise self.error(where, f"{key.name} must be {listed}, not {value!r}")
         return str(value)
 
-    def inner_table(self, key: Key, table: Mapping[str, Any], where: Path) -> Any:
+    def inner_table(self, key: GrammarKey, table: Mapping[str, Any], where: Path) -> Any:
         """Read a table inside an item; None if it is not there."""
         if key.name not in table:
             return None
@@ -144,7 +144,9 @@ class Reading(ABC):
         self.check_keys(key.table.keys(), inside, where)
         return key.table.read(self, inside, where)
 
-    def named(self, key: Key, table: Mapping[str, Any], where: Path) -> dict[str, Expression]:
+    def named(
+        self, key: GrammarKey, table: Mapping[str, Any], where: Path
+    ) -> dict[str, Expression]:
         """Read a table whose keys are free: levels of the memory, OpenMP constructs."""
         entries = table.get(key.name, key.entries)
         if not isinstance(entries, Mapping):
@@ -154,7 +156,7 @@ class Reading(ABC):
             for name, value in entries.items()
         }
 
-    def formula(self, key: Key, table: Mapping[str, Any], where: Path) -> Expression:
+    def formula(self, key: GrammarKey, table: Mapping[str, Any], where: Path) -> Expression:
         """Read the formula of a key, or its default."""
         extra = ("rank",) if key.of_ranks else ()
         expression = self.expression(table.get(key.name, key.default), where, extra)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.kinds.halo import Halo
 from popmodel.model.kinds.item import Item
-from popmodel.model.kinds.loop import Loop
-from popmodel.model.kinds.messages import Messages
+from popmodel.model.kinds.loop import LoopItem
+from popmodel.model.kinds.messages import MessagesItem
 from popmodel.model.kinds.p2p import PointToPoint
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.kinds.pipeline import Pipeline
@@ -19,7 +19,7 @@ from popmodel.model.kinds.task import Task
 KINDS: Mapping[str, type[Item]] = {
     kind.kind: kind
     for kind in (
-        Loop,
+        LoopItem,
         Serial,
         Parallel,
         Task,
@@ -27,7 +27,7 @@ KINDS: Mapping[str, type[Item]] = {
         Pipeline,
         Shift,
         PointToPoint,
-        Messages,
+        MessagesItem,
         Collective,
     )
 }

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression, parse
 from popmodel.model.grammar import toml_lines
-from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
-from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, Reading
+from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
+from popmodel.model.grammar.reading import EXTRA_FUNCTIONS, GrammarReading
 from popmodel.model.grammar.toml_lines import Path
-from popmodel.model.kinds.item import Table
-from popmodel.model.kinds.spread import Spread
-from popmodel.model.run.call_rows import CALLS, Repeat, Row, Rows
+from popmodel.model.kinds.item import ItemTable
+from popmodel.model.kinds.spread import ItemSpread
+from popmodel.model.run.call_rows import CALLS, CallRow, RowRepeat, Rows
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 Given: TypeAlias = "Expression | tuple[float, ...]"
 """A formula of rank, or a value for each rank."""
@@ -44,21 +44,21 @@ _ALL, _NOBODY, _NONE = parse("1"), parse("-1"), parse("0")
 
 
 @dataclass(frozen=True)
-class Call(Table):
+class ListedCall(ItemTable):
     """A call of MPI or a computation on some ranks, or calls that are repeated."""
 
     kind: ClassVar[str] = "calls"
     about: ClassVar[str] = "a call in a list of them"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("do", "", "required but for repeat", ", ".join(CALLS[:-1]) + f" or {CALLS[-1]}"),
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("do", "", "required but for repeat", ", ".join(CALLS[:-1]) + f" or {CALLS[-1]}"),
+        GrammarKey(
             "on",
             "",
             "all",
             "a condition of rank, or a list of ranks: who carries it out",
             of_ranks=True,
         ),
-        Key(
+        GrammarKey(
             "to",
             "1",
             "none",
@@ -66,14 +66,14 @@ class Call(Table):
             "for each; no message if outside 0..P-1",
             of_ranks=True,
         ),
-        Key(
+        GrammarKey(
             "from",
             "1",
             "none",
             "of recv, irecv and sendrecv: source, as to",
             of_ranks=True,
         ),
-        Key(
+        GrammarKey(
             "bytes",
             "B",
             "that of the send",
@@ -81,8 +81,10 @@ class Call(Table):
             NOT_NEGATIVE,
             of_ranks=True,
         ),
-        Key("tag", "1", "0", "tag of the message; may use rank, or be a list", of_ranks=True),
-        Key(
+        GrammarKey(
+            "tag", "1", "0", "tag of the message; may use rank, or be a list", of_ranks=True
+        ),
+        GrammarKey(
             "request",
             "1",
             "0",
@@ -90,7 +92,7 @@ class Call(Table):
             NOT_NEGATIVE,
             of_ranks=True,
         ),
-        Key(
+        GrammarKey(
             "seconds",
             "s",
             "none",
@@ -98,22 +100,24 @@ class Call(Table):
             NOT_NEGATIVE,
             of_ranks=True,
         ),
-        Key(
+        GrammarKey(
             "instructions",
             "1",
             "unknown",
             "of compute: instructions of an average process",
             NOT_NEGATIVE,
         ),
-        *(key for key in Spread.own if key.name in _UNEVEN),
-        Key("repeat", "1", "1", "how often calls are carried out, instead of do", NOT_NEGATIVE),
-        Key("calls", "", "none", "with repeat: list of calls"),
+        *(key for key in ItemSpread.own if key.name in _UNEVEN),
+        GrammarKey(
+            "repeat", "1", "1", "how often calls are carried out, instead of do", NOT_NEGATIVE
+        ),
+        GrammarKey("calls", "", "none", "with repeat: list of calls"),
     )
 
     do: str  # One of `CALLS`; ``repeat`` for calls that are repeated
     given: Mapping[str, Given]  # What is given of the keys with values
-    spread: Spread = Spread()  # How a computation differs
-    inside: tuple[Call, ...] = ()  # What is repeated
+    spread: ItemSpread = ItemSpread()  # How a computation differs
+    inside: tuple[ListedCall, ...] = ()  # What is repeated
     line: int | None = None  # Where it stands
 
     def formulas(self) -> list[Expression]:
@@ -121,7 +125,7 @@ class Call(Table):
         found = [one for one in self.given.values() if isinstance(one, Expression)]
         return found + [formula for call in self.inside for formula in call.formulas()]
 
-    def leaves(self) -> Iterator[Call]:
+    def leaves(self) -> Iterator[ListedCall]:
         """Return the call, or those in it."""
         if self.do != "repeat":
             yield self
@@ -133,7 +137,7 @@ class Call(Table):
         """Name it for messages: ``isend in line 12``."""
         return self.do if self.line is None else f"{self.do} in line {self.line}"
 
-    def shown(self) -> Iterator[tuple[Key, Any]]:
+    def shown(self) -> Iterator[tuple[GrammarKey, Any]]:
         """Return the keys that are given, with their values."""
         known = {key.name: key for key in self.own}
         if self.do != "repeat":
@@ -147,28 +151,28 @@ class Call(Table):
             yield known["calls"], self.inside
 
 
-def read_calls(reading: Reading, table: Mapping[str, Any], where: Path) -> CallList:
+def read_calls(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> CallList:
     """Read a list of calls."""
     return CallList(_calls(reading, table["calls"], where))
 
 
-def _calls(reading: Reading, value: object, where: Path) -> tuple[Call, ...]:
+def _calls(reading: GrammarReading, value: object, where: Path) -> tuple[ListedCall, ...]:
     if not isinstance(value, list) or not value:
         raise reading.error(where, "calls must be a list with at least one call")
     return tuple(_call(reading, entry, (*where, index)) for index, entry in enumerate(value))
 
 
-def _call(reading: Reading, entry: object, where: Path) -> Call:
+def _call(reading: GrammarReading, entry: object, where: Path) -> ListedCall:
     if not isinstance(entry, Mapping):
         raise reading.error(where, "a call must be a table with do, such as { do = 'waitall' }")
-    reading.check_keys(Call.own, entry, where)
+    reading.check_keys(ListedCall.own, entry, where)
     line = toml_lines.line_of(reading.lines, where)
     if "repeat" in entry:
         if set(entry) != {"repeat", "calls"}:
             raise reading.error(where, "repeat needs calls, and nothing else")
         times = reading.formula(_key("repeat"), entry, (*where, "repeat"))
         inside = _calls(reading, entry["calls"], (*where, "calls"))
-        return Call("repeat", {"repeat": times}, inside=inside, line=line)
+        return ListedCall("repeat", {"repeat": times}, inside=inside, line=line)
     do = entry.get("do")
     if do not in CALLS:
         hint = did_you_mean(str(do), CALLS, f"known: {', '.join(CALLS)}")
@@ -184,16 +188,16 @@ def _call(reading: Reading, entry: object, where: Path) -> Call:
         name: _value(reading, name, entry, (*where, name)) for name in _FORMULAS if name in entry
     }
     spread = {
-        key.name: reading.value(key, entry, where) for key in Spread.own if key.name in _UNEVEN
+        key.name: reading.value(key, entry, where) for key in ItemSpread.own if key.name in _UNEVEN
     }
     if spread["by_rank"] is not None and _uses_rank(values["seconds"]):
         raise reading.error(
             (*where, "by_rank"), "seconds depends on rank, and by_rank is given", "leave one out"
         )
-    return Call(str(do), values, Spread(**spread), line=line)
+    return ListedCall(str(do), values, ItemSpread(**spread), line=line)
 
 
-def _value(reading: Reading, name: str, entry: Mapping[str, Any], where: Path) -> Given:
+def _value(reading: GrammarReading, name: str, entry: Mapping[str, Any], where: Path) -> Given:
     """Read a formula, or a number for each rank."""
     value, key = entry[name], _key(name)
     if isinstance(value, list) and key.of_ranks:
@@ -210,8 +214,8 @@ def _value(reading: Reading, name: str, entry: Mapping[str, Any], where: Path) -
     return formula
 
 
-def _key(name: str) -> Key:
-    return next(key for key in Call.own if key.name == name)
+def _key(name: str) -> GrammarKey:
+    return next(key for key in ListedCall.own if key.name == name)
 
 
 def _uses_rank(value: Given) -> bool:
@@ -222,11 +226,11 @@ def _uses_rank(value: Given) -> bool:
 class CallList:
     """A list of calls."""
 
-    calls: tuple[Call, ...]  # As written
+    calls: tuple[ListedCall, ...]  # As written
     # What was worked out for a number of processes and values of names; filled by use.
     known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
-    def leaves(self) -> list[Call]:
+    def leaves(self) -> list[ListedCall]:
         """Return every call, those that are repeated once; a row's number is its place here."""
         return [leaf for call in self.calls for leaf in call.leaves()]
 
@@ -234,11 +238,11 @@ class CallList:
         """Return all formulas."""
         return [formula for call in self.calls for formula in call.formulas()]
 
-    def on(self, call: Call, point: Point, of: str) -> NDArray[np.bool_]:
+    def on(self, call: ListedCall, point: ModelPoint, of: str) -> NDArray[np.bool_]:
         """Return who carries out a call at a point."""
         return _Values(point, of).on(call)
 
-    def rows(self, point: Point, of: str, *, computing: bool = False) -> Rows:
+    def rows(self, point: ModelPoint, of: str, *, computing: bool = False) -> Rows:
         """Return the calls with their values for every rank at a point, best estimates."""
         return _rows(self.calls, _Values(point, of), count(), computing=computing)
 
@@ -247,11 +251,11 @@ class CallList:
 class _Values:
     """Values of formulas for every rank; each formula is evaluated once."""
 
-    point: Point
+    point: ModelPoint
     of: str
     known: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
 
-    def get(self, call: Call, name: str, instead: Expression) -> NDArray[np.float64]:
+    def get(self, call: ListedCall, name: str, instead: Expression) -> NDArray[np.float64]:
         """Values of a key of a call, shape (P,)."""
         given = call.given.get(name, instead)
         what = f"{name} of {call.title} of {self.of!r}"
@@ -261,12 +265,12 @@ class _Values:
             self.known[name, given.text] = self.point.by_rank(given, _key(name), what)
         return self.known[name, given.text]
 
-    def whole(self, call: Call, name: str, instead: Expression) -> NDArray[np.int64]:
+    def whole(self, call: ListedCall, name: str, instead: Expression) -> NDArray[np.int64]:
         """Values that stand for numbers of ranks, tags or bytes."""
         found: NDArray[np.int64] = np.rint(self.get(call, name, instead)).astype(np.int64)
         return found
 
-    def on(self, call: Call) -> NDArray[np.bool_]:
+    def on(self, call: ListedCall) -> NDArray[np.bool_]:
         """Who carries it out."""
         given = call.given.get("on", _ALL)
         if isinstance(given, Expression):
@@ -279,9 +283,9 @@ class _Values:
 
 
 def _rows(
-    calls: Sequence[Call], values: _Values, numbers: Iterator[int], *, computing: bool
+    calls: Sequence[ListedCall], values: _Values, numbers: Iterator[int], *, computing: bool
 ) -> Rows:
-    found: list[Row | Repeat] = []
+    found: list[CallRow | RowRepeat] = []
     for call in calls:
         if call.do == "repeat":
             times = values.get(call, "repeat", _ALL)[0]
@@ -290,7 +294,7 @@ def _rows(
                     f"repeat of {call.title} of {values.of!r}", f" is {times:g}", "no whole number"
                 )
             inside = _rows(call.inside, values, numbers, computing=computing)
-            found.append(Repeat(round(times), inside))
+            found.append(RowRepeat(round(times), inside))
             continue
         number = next(numbers)
         if call.do == "compute":
@@ -299,7 +303,7 @@ def _rows(
         elif not computing:
             size = values.whole(call, "bytes", _NONE)
             found.append(
-                Row(
+                CallRow(
                     number,
                     call.do,
                     values.on(call),
@@ -314,7 +318,7 @@ def _rows(
     return tuple(found)
 
 
-def idle(number: int, do: str, on: NDArray[np.bool_]) -> Row:
+def idle(number: int, do: str, on: NDArray[np.bool_]) -> CallRow:
     """Return a row without a partner."""
     nothing = np.zeros(on.size, np.int64)
-    return Row(number, do, on, nothing, nothing, nothing, nothing, nothing, nothing)
+    return CallRow(number, do, on, nothing, nothing, nothing, nothing, nothing, nothing)

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from popmodel.errors import did_you_mean
 from popmodel.expressions import Expression, ExpressionError, parse
-from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
-from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
+from popmodel.model.grammar.reading import GrammarReading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, Item, Listed
-from popmodel.model.run.work import Work
+from popmodel.model.kinds.item import Amount, Item, ListedItem
+from popmodel.model.run.work import RunWork
 from popmodel.network.collectives import OPERATIONS, ROOTED
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
     from popmodel.model.run.teams import Communicator
 
 COMMUNICATORS = {
@@ -32,7 +32,7 @@ COMMUNICATORS = {
 }
 """Communicators that have a name, in words."""
 _ROOTS = {"bcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
-_SIZE = Key(
+_SIZE = GrammarKey(
     "bytes",
     "B",
     "0 for a barrier, else required",
@@ -40,7 +40,7 @@ _SIZE = Key(
     NOT_NEGATIVE,
     of_ranks=True,
 )
-_ROOT = Key(
+_ROOT = GrammarKey(
     "root",
     "1",
     "0",
@@ -50,7 +50,7 @@ _ROOT = Key(
 )
 
 
-def _operation(reading: Reading, table: Mapping[str, Any], where: Path) -> str:
+def _operation(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> str:
     op = table["op"]
     if op not in OPERATIONS:
         hint = did_you_mean(str(op), OPERATIONS, f"known: {', '.join(OPERATIONS)}")
@@ -58,7 +58,7 @@ def _operation(reading: Reading, table: Mapping[str, Any], where: Path) -> str:
     return str(op)
 
 
-def _size(reading: Reading, table: Mapping[str, Any], where: Path) -> Expression:
+def _size(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Expression:
     if "bytes" not in table and table["op"] != "barrier":
         raise reading.error(where[:-1], "collective needs bytes")
     return reading.formula(_SIZE, {"bytes": 0, **table}, where)
@@ -73,8 +73,8 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _communicator(
-    reading: Reading, table: Mapping[str, Any], where: Path
-) -> Communicator | Expression | Listed:
+    reading: GrammarReading, table: Mapping[str, Any], where: Path
+) -> Communicator | Expression | ListedItem:
     """Read ``world``, ``node``, ``leaders``, one or several of ``dim0`` to ``dim2``, or colours."""
     value = table.get("comm", "world")
     if isinstance(value, str) and value in COMMUNICATORS:
@@ -82,7 +82,7 @@ def _communicator(
     if isinstance(value, str) and "rank" in _names(value):
         return reading.expression(value, where, ("rank",), functions={})
     if isinstance(value, list) and value and all(type(one) is int for one in value):
-        return Listed(tuple(value))
+        return ListedItem(tuple(value))
     known = [f"dim{dim}" for dim in range(reading.dimensions)]
     names = [value] if isinstance(value, str) else value
     if isinstance(names, list) and names and all(name in known for name in names):
@@ -99,7 +99,7 @@ def _communicator(
     )
 
 
-def _root(reading: Reading, table: Mapping[str, Any], where: Path) -> Expression:
+def _root(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Expression:
     if "root" in table and table["op"] not in ROOTED:
         only = f"only {', '.join(ROOTED)} have one"
         raise reading.error(where, f"{table['op']} has no root", only)
@@ -117,8 +117,8 @@ class Collective(Item):
 
     kind: ClassVar[str] = "collective"
     about: ClassVar[str] = "a collective operation"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey(
             "op",
             "",
             None,
@@ -127,7 +127,7 @@ class Collective(Item):
             read=_operation,
         ),
         replace(_SIZE, read=_size),
-        Key(
+        GrammarKey(
             "comm",
             "",
             "world",
@@ -152,20 +152,20 @@ class Collective(Item):
     comm: Communicator | Amount
     root: Amount
 
-    def at(self, point: Point, of: str, inside: str = "") -> Self:
+    def at(self, point: ModelPoint, of: str, inside: str = "") -> Self:
         """Return the collective with numbers; of those of ranks, the largest size."""
         found = super().at(point, of, inside)
         if "rank" in self.bytes.names:
             return replace(found, bytes=float(np.max(found.bytes)))
         return found
 
-    def who(self, point: Point) -> Communicator:
+    def who(self, point: ModelPoint) -> Communicator:
         """Return the communicator at a point; `self` has numbers."""
-        if isinstance(self.comm, Listed):
+        if isinstance(self.comm, ListedItem):
             return colours(point.listed(self.comm.values, f"comm of {self.name!r}"))
         return colours(self.comm) if isinstance(self.comm, np.ndarray) else self.comm
 
-    def check(self, numbers: Self, point: Point) -> None:
+    def check(self, numbers: Self, point: ModelPoint) -> None:
         """Refuse a root that the smallest communicator does not have."""
         sizes = [ranks.size for ranks in point.teams.members(numbers.who(point))]
         size = min(sizes, default=None)
@@ -176,14 +176,14 @@ class Collective(Item):
                 "a root is a rank in the communicator, not in the whole program",
             )
 
-    def work(self, point: Point) -> Work:
+    def work(self, point: ModelPoint) -> RunWork:
         """Return the work of one operation in all communicators."""
         asked = self.op, self.bytes, self.who(point)
         time = point.teams.collective(*asked)
         is_measured = point.teams.is_measured(*asked)
-        return Work(transfer=time, measured=time if is_measured else 0.0, steps=1.0)
+        return RunWork(transfer=time, measured=time if is_measured else 0.0, steps=1.0)
 
-    def operations(self, point: Point, build: OperationsBuilder) -> None:
+    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
         """Let the processes of each communicator meet."""
         for ranks, cost in point.teams.in_teams(self.op, self.bytes, self.who(point)):
             team = ranks.tolist()

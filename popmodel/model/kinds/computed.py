@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
-from popmodel.model.kinds.calls import Call, CallList
-from popmodel.model.run.uneven import Uneven
+from popmodel.model.kinds.calls import CallList, ListedCall
+from popmodel.model.run.uneven import UnevenWork
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.call_list import Plan
+    from popmodel.model.run.call_list import ListPlan
     from popmodel.model.run.operations import Inside
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 _SECONDS, _INSTRUCTIONS = (
-    next(key for key in Call.own if key.name == name) for name in ("seconds", "instructions")
+    next(key for key in ListedCall.own if key.name == name) for name in ("seconds", "instructions")
 )
 _KNOWN, _UNKNOWN = 0, 1
 
@@ -35,14 +35,14 @@ class Computed:
     # float64[rows, P]: Of one execution of each row by each process, s; of the best estimate.
     seconds: NDArray[np.float64]
     part: NDArray[np.int64]  # int64[rows]: Which of ``parts`` it is
-    parts: tuple[Uneven, ...]  # How they differ
+    parts: tuple[UnevenWork, ...]  # How they differ
     instructions: Value | None  # Of an average process; None where nobody counted those of a row
 
     @staticmethod
     def of(
         calls: CallList,
         executions: NDArray[np.int64],
-        point: Point,
+        point: ModelPoint,
         of: str,
         only_at: int | None,
     ) -> Computed:
@@ -95,12 +95,12 @@ class Computed:
         return Computed(mean, seconds, part, parts, instructions)
 
     @property
-    def uneven(self) -> tuple[Uneven, ...]:
+    def uneven(self) -> tuple[UnevenWork, ...]:
         """The parts, if more is known of any than a spread."""
         plain = all(one.ranks is None and one.turns is None for one in self.parts if one.share)
         return () if plain else self.parts
 
-    def inside(self, plan: Plan) -> Inside:
+    def inside(self, plan: ListPlan) -> Inside:
         """Return the computations where they stand."""
         from popmodel.model.run.operations import Inside
 
@@ -113,22 +113,22 @@ class Computed:
         )
 
 
-def _with(point: Point, processes: int, *, ranked: bool = False) -> Point:
+def _with(point: ModelPoint, processes: int, *, ranked: bool = False) -> ModelPoint:
     """Return the point with the ranks of as many processes, and P as it is or as many."""
     placement = replace(point.placement, processes=processes)
     names = {**point.ranked, "P": float(processes)} if ranked else point.ranked
     return replace(point, placement=placement, ranked=names)
 
 
-def _share(calls: CallList, call: Call, point: Point, of: str, processes: int) -> float:
+def _share(calls: CallList, call: ListedCall, point: ModelPoint, of: str, processes: int) -> float:
     """Part of so many processes that carry out a call."""
     return float(calls.on(call, _with(point, processes, ranked=True), of).mean())
 
 
 def _by_rank(
     given: Expression | tuple[float, ...],
-    call: Call,
-    point: Point,
+    call: ListedCall,
+    point: ModelPoint,
     of: str,
     weights: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], Value]:
@@ -146,7 +146,7 @@ def _parts(
     part: NDArray[np.int64],
     turns: Sequence[NDArray[np.float64] | None],
     sequences: Sequence[NDArray[np.float64] | None],
-) -> tuple[Uneven, ...]:
+) -> tuple[UnevenWork, ...]:
     """Put rows together that differ alike."""
     levels = np.zeros((len(turns), by_rank.shape[1]))
     np.add.at(levels, part, by_rank)
@@ -157,5 +157,5 @@ def _parts(
         mean = float(level.mean())
         is_known = index != _UNKNOWN and mean > 0 and bool(np.ptp(level))
         share = mean / whole if whole else 0.0
-        found.append(Uneven(share, level / mean if is_known else None, values, sequence))
+        found.append(UnevenWork(share, level / mean if is_known else None, values, sequence))
     return tuple(found)

@@ -11,20 +11,20 @@ import numpy as np
 
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, choose, maximum, numbers
-from popmodel.expressions.traced import Traced
-from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
-from popmodel.model.grammar.reading import LEVELS, Reading
+from popmodel.expressions.traced import TracedExpression
+from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
+from popmodel.model.grammar.reading import LEVELS, GrammarReading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, Table
+from popmodel.model.kinds.item import Amount, ItemTable
 from popmodel.model.run.remote import FIRST_TOUCH, Demand, demand
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import compute, memory
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.parameters import Parameters
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 MEMORY_LEVEL = "MEM"
 
@@ -46,14 +46,16 @@ _OVERLAP_WORDS = {
 
 
 @dataclass(frozen=True)
-class Costs(Table):
+class ItemCosts(ItemTable):
     """What one innermost iteration of a loop does."""
 
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("flops", "1", "0", "floating-point operations per innermost iteration", NOT_NEGATIVE),
-        Key("loads", "1", "0", "8-byte loads per innermost iteration", NOT_NEGATIVE),
-        Key("stores", "1", "0", "8-byte stores per innermost iteration", NOT_NEGATIVE),
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey(
+            "flops", "1", "0", "floating-point operations per innermost iteration", NOT_NEGATIVE
+        ),
+        GrammarKey("loads", "1", "0", "8-byte loads per innermost iteration", NOT_NEGATIVE),
+        GrammarKey("stores", "1", "0", "8-byte stores per innermost iteration", NOT_NEGATIVE),
+        GrammarKey(
             "chain",
             "cycle",
             "0",
@@ -61,7 +63,7 @@ class Costs(Table):
             "dependent operations, or of operations that share a slow unit",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "bytes",
             "B",
             "none",
@@ -70,7 +72,7 @@ class Costs(Table):
             NOT_NEGATIVE,
             names="give a level, such as bytes.MEM",
         ),
-        Key(
+        GrammarKey(
             "written",
             "B",
             "none",
@@ -80,14 +82,14 @@ class Costs(Table):
             NOT_NEGATIVE,
             names="give a level, such as written.L2",
         ),
-        Key(
+        GrammarKey(
             "instructions",
             "1",
             "unknown",
             "instructions per innermost iteration, those that control the loop included",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "latency",
             "cycle",
             "0",
@@ -96,7 +98,7 @@ class Costs(Table):
             "far as it has room for their instructions",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "taken_over",
             "1",
             "0",
@@ -105,7 +107,7 @@ class Costs(Table):
             "and what these then read of it",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "mode",
             "",
             "from the machine profile",
@@ -113,7 +115,7 @@ class Costs(Table):
             "loops that take as long as the issue of their instructions",
             choices=_MODES,
         ),
-        Key(
+        GrammarKey(
             "first_touch",
             "",
             "from the table memory",
@@ -121,7 +123,7 @@ class Costs(Table):
             "table memory",
             choices=FIRST_TOUCH,
         ),
-        Key(
+        GrammarKey(
             "seconds",
             "s",
             "none",
@@ -156,10 +158,10 @@ class Costs(Table):
     seconds: Amount | None = None
     # Where a cache keeps a part of a working set: what share of the iterations finds which of their
     # data in which cache, and what these do. Empty if all do the same.
-    portions: tuple[tuple[Value, Costs], ...] = ()
+    portions: tuple[tuple[Value, ItemCosts], ...] = ()
 
     @classmethod
-    def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
+    def read(cls, reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Self:
         """Read the keys; beside a measured time is no place for what only says parts of it."""
         found = super().read(reading, table, where)
         for level in found.written.keys() - found.bytes.keys():
@@ -195,8 +197,8 @@ class Costs(Table):
         """Name the fields that a signature can give."""
         return [name for name in super().field_names() if name != "portions"]
 
-    def at(self, point: Point, of: str, inside: str = "") -> Self:
-        """Return the costs with numbers for their formulas; see `Table.at`."""
+    def at(self, point: ModelPoint, of: str, inside: str = "") -> Self:
+        """Return the costs with numbers for their formulas; see `ItemTable.at`."""
         found = super().at(point, of, inside)
         traffic = (*self.bytes.values(), *self.written.values())
         formulas = [
@@ -207,22 +209,22 @@ class Costs(Table):
         lost = [one for one in point.lost_shares(formulas, f"bytes of {of!r}") if _in_part(one)]
         if not lost:
             return found
-        moved = Costs(bytes=self.bytes, written=self.written)
+        moved = ItemCosts(bytes=self.bytes, written=self.written)
         portions = []
         for share, within in _between(lost):
             one = moved.at(replace(point, within=within), of, inside)
             portions.append((share, replace(found, bytes=one.bytes, written=one.written)))
         return replace(found, portions=tuple(portions))
 
-    def total(self, iterations: Value) -> Work:
+    def total(self, iterations: Value) -> RunWork:
         """Return the amounts, not the times, of some iterations."""
-        return Work(
+        return RunWork(
             flops=iterations * self.flops,
             memory_bytes=iterations * self.bytes.get(MEMORY_LEVEL, 0.0),
             instructions=None if self.instructions is None else iterations * self.instructions,
         )
 
-    def taking_over(self, point: Point, iterations: Value) -> Value:
+    def taking_over(self, point: ModelPoint, iterations: Value) -> Value:
         """Return the time until lines of other threads have come over, s."""
         if point.placement.threads == 1 or not numbers(self.taken_over).any():
             return 0.0
@@ -234,7 +236,7 @@ class Costs(Table):
         return time
 
     def alone(
-        self, point: Point, iterations: Value, first_touch: str | None = None
+        self, point: ModelPoint, iterations: Value, first_touch: str | None = None
     ) -> tuple[Value, Value]:
         """Return the time of the master of every process while other threads idle; the clock.
 
@@ -247,7 +249,7 @@ class Costs(Table):
 
     def time(
         self,
-        point: Point,
+        point: ModelPoint,
         iterations: Value,
         busy: int,
         frequency: Value,
@@ -291,7 +293,7 @@ class Costs(Table):
         sharpness = named("p_sat", sharpness, "1", "sharpness of the saturation for a loop")
         return memory.shared_time(alone, transfers, contended, sharpness, stretch)
 
-    def crowding(self, point: Point, iterations: Value, busy: int) -> Value:
+    def crowding(self, point: ModelPoint, iterations: Value, busy: int) -> Value:
         """Return the part of `time` that other processes of the memory domain cost, s.
 
         It is told of teams in one domain, whose data is there, only.
@@ -303,7 +305,7 @@ class Costs(Table):
         return among - self.time(point, iterations, busy, frequency, without_others=True)
 
     def _one_core(
-        self, point: Point, iterations: Value, frequency: Value, transfers: Value
+        self, point: ModelPoint, iterations: Value, frequency: Value, transfers: Value
     ) -> Value:
         """Time of iterations on a core that has the memory for itself, s."""
         if self.seconds is not None:
@@ -338,7 +340,7 @@ class Costs(Table):
         return time
 
     def _with_transfers(
-        self, point: Point, core: compute.CoreTime, iterations: Value, transfers: Value
+        self, point: ModelPoint, core: compute.CoreTime, iterations: Value, transfers: Value
     ) -> Value:
         """Time on one core with what iterations move that are all alike, s."""
         times = self._in_caches(point.parameters)
@@ -446,7 +448,7 @@ def _in_part(lost: Value) -> bool:
 def _between(lost: Sequence[Value]) -> Iterator[tuple[Value, Value]]:
     """Divide 0 to 1 by the parts that are lost: the width of each interval, and its middle."""
     rising: Sequence[Value]
-    if any(isinstance(one, Traced) for one in lost):
+    if any(isinstance(one, TracedExpression) for one in lost):
         rising = sorted(lost, key=float)
     else:
         each = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in lost))

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value, maximum
-from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, SHARE, Key
+from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, SHARE, GrammarKey
 from popmodel.model.kinds import sending, words
 from popmodel.model.kinds.item import CELLS, Amount, Item
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import halo, message
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
@@ -23,7 +23,7 @@ from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 _MODES = {
     "nonblocking": "all messages at once (nonblocking)",
@@ -42,24 +42,26 @@ class Halo(sending.Sending):
 
     kind: ClassVar[str] = "halo"
     about: ClassVar[str] = "an exchange of boundary layers with the neighbours in the grid"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("width", "1", None, "layers of cells", POSITIVE),
-        Key("bytes_per_cell", "B", None, "bytes per cell, all fields together", NOT_NEGATIVE),
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("width", "1", None, "layers of cells", POSITIVE),
+        GrammarKey(
+            "bytes_per_cell", "B", None, "bytes per cell, all fields together", NOT_NEGATIVE
+        ),
+        GrammarKey(
             "mode",
             "",
             "nonblocking",
             "nonblocking: all messages at once; blocking: one after the other",
             choices=tuple(_MODES),
         ),
-        Key(
+        GrammarKey(
             "pack",
             "",
             "serial",
             "who packs and unpacks messages: serial (the master), parallel (all threads) or none",
             choices=tuple(_PACKING),
         ),
-        Key("overlap", "1", "0", "share of the transfer hidden behind computation", SHARE),
+        GrammarKey("overlap", "1", "0", "share of the transfer hidden behind computation", SHARE),
         sending.THREADS,
     )
     needs: ClassVar[str] = CELLS
@@ -77,15 +79,15 @@ class Halo(sending.Sending):
     pack: str
     overlap: Amount
 
-    def sizes(self, point: Point) -> list[Value]:
+    def sizes(self, point: ModelPoint) -> list[Value]:
         """Return the bytes of the message to a neighbour along each dimension."""
         return halo.face_bytes(point.cells(), self.width, self.bytes_per_cell)
 
-    def work(self, point: Point) -> Work:
+    def work(self, point: ModelPoint) -> RunWork:
         """Return the work of one exchange with all neighbours, packing included."""
         sizes = self.sizes(point)
         time = Neighbours.of(point, self.comm_threads).time(sizes, self.mode)
-        exposed = Work(transfer=time * (1 - self.overlap), steps=1.0)
+        exposed = RunWork(transfer=time * (1 - self.overlap), steps=1.0)
         if self.pack == "none" or point.placement.processes == 1:
             return exposed
         bandwidth = point.parameters.optional("memory.copy_bw")
@@ -95,11 +97,11 @@ class Halo(sending.Sending):
         copied = halo.packing_bytes(sizes, counts)
         return exposed.plus(copying(point, copied, bandwidth, shared=self.pack == "parallel"))
 
-    def most_operations(self, point: Point) -> float:
+    def most_operations(self, point: ModelPoint) -> float:
         """Return the operations of a process in one exchange, at most."""
         return 8 * len(point.extent)
 
-    def operations(self, point: Point, build: OperationsBuilder) -> None:
+    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
         """Let all exchange with their neighbours, at once or one after the other."""
         around = Neighbours.of(point, self.comm_threads)
         sizes = [nominal(size) for size in self.sizes(point)]
@@ -129,7 +131,7 @@ class Halo(sending.Sending):
         return text + sending.threads_sentence(entry)
 
 
-def copying(point: Point, size: Value, bandwidth: Value, *, shared: bool) -> Work:
+def copying(point: ModelPoint, size: Value, bandwidth: Value, *, shared: bool) -> RunWork:
     """Return the work of copying ``size`` bytes, by the master or shared by the threads.
 
     A copy is a load and a store for every 8 bytes.
@@ -139,9 +141,9 @@ def copying(point: Point, size: Value, bandwidth: Value, *, shared: bool) -> Wor
     time = size / bandwidth
     instructions = size / 4
     if not shared:
-        return Work(serial=time, serial_cycles=time * frequency, instructions=instructions)
+        return RunWork(serial=time, serial_cycles=time * frequency, instructions=instructions)
     share = time / point.team
-    return Work(
+    return RunWork(
         share=share,
         stretched=share,
         single_thread=time,
@@ -154,7 +156,7 @@ def copying(point: Point, size: Value, bandwidth: Value, *, shared: bool) -> Wor
 class Neighbours:
     """The neighbours of all processes in the grid; made by `Neighbours.of`."""
 
-    point: Point  # The machine and the placement
+    point: ModelPoint  # The machine and the placement
     threads: int  # Threads of a process that send
     # Dimension and partners of every direction: down and up along each dimension.
     towards: list[tuple[int, NDArray[np.int64]]]
@@ -164,7 +166,7 @@ class Neighbours:
     classes: Mapping[int, Sequence[p2p.SizeClass]]
 
     @staticmethod
-    def of(point: Point, threads: int = 1) -> Neighbours:
+    def of(point: ModelPoint, threads: int = 1) -> Neighbours:
         """Find the neighbours in the grid of a point, of which some threads send."""
         messages = point.messages
         towards = [

@@ -1,6 +1,6 @@
 """What all kinds of items have: keys that say what they hold, and what is asked of them.
 
-An item holds formulas as it is read. `Table.at` evaluates them: the same class, with numbers.
+An item holds formulas as it is read. `ItemTable.at` evaluates them: the same class, with numbers.
 """
 
 from __future__ import annotations
@@ -13,66 +13,68 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
-from popmodel.model.grammar.keys import POSITIVE, Key
+from popmodel.model.grammar.keys import POSITIVE, GrammarKey
 from popmodel.model.kinds import words
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.grammar.reading import Reading
+    from popmodel.model.grammar.reading import GrammarReading
     from popmodel.model.grammar.toml_lines import Path
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import Point
-    from popmodel.model.run.uneven import Uneven
-    from popmodel.model.run.work import Work
+    from popmodel.model.run.point import ModelPoint
+    from popmodel.model.run.uneven import UnevenWork
+    from popmodel.model.run.work import RunWork
     from popmodel.model.terms.pipeline import Fronts
 
 COMMON = (
-    Key("name", "", "the kind", "name in reports"),
-    Key("every", "1", "1", "inside a loop: executed only in every n-th iteration", POSITIVE),
+    GrammarKey("name", "", "the kind", "name in reports"),
+    GrammarKey("every", "1", "1", "inside a loop: executed only in every n-th iteration", POSITIVE),
 )
 """Keys of all items."""
 Amount: TypeAlias = Any
-"""What a key holds: a formula as it was read, in `Table.at` the quantity that it gives."""
+"""What a key holds: a formula as it was read, in `ItemTable.at` the quantity that it gives."""
 CELLS, GRID = "decomp with global (cells)", "decomp"
 """What an item may need."""
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedItem:
     """Values that are given by rank, one by one."""
 
     values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Table:
+class ItemTable:
     """Keys and their values: formulas as they were read, or numbers at a point."""
 
     # What the table is called; empty if its keys stand among those of the item around it.
     kind: ClassVar[str] = ""
     about: ClassVar[str] = ""  # What it describes
     # Its keys, one for each field with a value of its own, which they describe.
-    own: ClassVar[tuple[Key, ...]] = ()
+    own: ClassVar[tuple[GrammarKey, ...]] = ()
     # Fields that are tables whose keys stand among its own.
-    parts: ClassVar[Mapping[str, type[Table]]] = {}
+    parts: ClassVar[Mapping[str, type[ItemTable]]] = {}
 
     @classmethod
-    def keys(cls) -> tuple[Key, ...]:
+    def keys(cls) -> tuple[GrammarKey, ...]:
         """Return all keys of the table."""
         return (*cls.own, *(key for part in cls.parts.values() for key in part.own))
 
     @classmethod
-    def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
+    def read(cls, reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Self:
         """Read the values of the keys; what is not there has its default."""
         return cls(**cls.values(reading, table, where))
 
     @classmethod
-    def values(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> dict[str, Any]:
+    def values(
+        cls, reading: GrammarReading, table: Mapping[str, Any], where: Path
+    ) -> dict[str, Any]:
         """Read the values of the fields."""
         own = {key.name: reading.value(key, table, where) for key in cls.own}
         return own | {name: part.read(reading, table, where) for name, part in cls.parts.items()}
 
-    def shown(self) -> Iterator[tuple[Key, Any]]:
+    def shown(self) -> Iterator[tuple[GrammarKey, Any]]:
         """Return the keys with their values, as reports list them; tables in it as such."""
         keys = {key.name: key for key in (*self.own, *COMMON)}
         for name in self.field_names():
@@ -91,14 +93,14 @@ class Table:
         return [*shared[:1], *of_kind, *reversed(shared[1:])]
 
     @cached_property
-    def evaluated(self) -> tuple[tuple[str, Key, Any], ...]:
+    def evaluated(self) -> tuple[tuple[str, GrammarKey, Any], ...]:
         """Fields whose value depends on the point, with their keys."""
         known = {key.name: key for key in (*self.own, *COMMON)}
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
         return tuple(
             (name, known.get(name, _PART), value)
             for name, value in values
-            if isinstance(value, Expression | Table) or (isinstance(value, Mapping) and value)
+            if isinstance(value, Expression | ItemTable) or (isinstance(value, Mapping) and value)
         )
 
     def formulas(self) -> list[Expression]:
@@ -108,10 +110,10 @@ class Table:
             if isinstance(value, Expression):
                 found.append(value)
             else:
-                found += value.formulas() if isinstance(value, Table) else value.values()
+                found += value.formulas() if isinstance(value, ItemTable) else value.values()
         return found
 
-    def at(self, point: Point, of: str, inside: str = "") -> Self:
+    def at(self, point: ModelPoint, of: str, inside: str = "") -> Self:
         """Return the table with numbers for its formulas."""
         numbers: dict[str, Any] = {}
         for name, key, value in self.evaluated:
@@ -119,7 +121,7 @@ class Table:
                 by_rank = key.of_ranks and "rank" in value.names
                 evaluate = point.by_rank if by_rank else point.amount
                 numbers[name] = evaluate(value, key, f"{inside}{name} of {of!r}")
-            elif isinstance(value, Table):
+            elif isinstance(value, ItemTable):
                 numbers[name] = value.at(point, of, f"{inside}{value.kind}." if value.kind else "")
             else:
                 numbers[name] = {
@@ -130,15 +132,15 @@ class Table:
         self.check(found, point)
         return found
 
-    def check(self, numbers: Self, point: Point) -> None:
+    def check(self, numbers: Self, point: ModelPoint) -> None:
         """Refuse numbers that make no sense at a point, where domains of keys cannot say so."""
 
 
-_PART = Key("", "", None, "")
+_PART = GrammarKey("", "", None, "")
 
 
 @dataclass(frozen=True)
-class Item(Table):
+class Item(ItemTable):
     """A part of a program; every kind is a subclass with what is to be known of it."""
 
     needs: ClassVar[str] = ""  # What it cannot do without: `GRID`, `CELLS` or nothing
@@ -154,12 +156,14 @@ class Item(Table):
     every: Amount  # Inside a loop: executed in every n-th iteration only
 
     @classmethod
-    def keys(cls) -> tuple[Key, ...]:
+    def keys(cls) -> tuple[GrammarKey, ...]:
         """Return all keys of the kind."""
         return (*super().keys(), *COMMON)
 
     @classmethod
-    def values(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> dict[str, Any]:
+    def values(
+        cls, reading: GrammarReading, table: Mapping[str, Any], where: Path
+    ) -> dict[str, Any]:
         """Read the values of the fields."""
         if (cls.needs and not reading.dimensions) or (cls.needs == CELLS and not reading.has_cells):
             raise reading.error(where, f"{cls.kind} needs {cls.needs}")
@@ -183,7 +187,7 @@ class Item(Table):
         """Those of ``persistent_cv`` and ``transient_cv`` that it states in some form."""
         return set(self.own_spread)
 
-    def uneven(self, point: Point) -> tuple[Uneven, ...]:  # noqa: ARG002
+    def uneven(self, point: ModelPoint) -> tuple[UnevenWork, ...]:  # noqa: ARG002
         """Return the parts of its work of which more is known than a spread, if there are any.
 
         Together they are the whole work; `self` has numbers.
@@ -195,7 +199,7 @@ class Item(Table):
         """Overhead of an execution that was measured with its work: processes differ as in that."""
         return 0.0
 
-    def crowding(self, point: Point) -> Value:  # noqa: ARG002
+    def crowding(self, point: ModelPoint) -> Value:  # noqa: ARG002
         """Return the part of its computation that other processes of a memory domain cost, s."""
         return 0.0
 
@@ -223,32 +227,32 @@ class Item(Table):
         """Return what would make it faster here: a key of `remedies`, and the item then."""
         yield from ()
 
-    def work(self, point: Point) -> Work:
+    def work(self, point: ModelPoint) -> RunWork:
         """Return one execution by an average process, in closed form; `self` has numbers.
 
         An item with a body has the work of that, `repeats` times.
         """
         raise NotImplementedError
 
-    def fronts(self, point: Point) -> Fronts | None:  # noqa: ARG002
+    def fronts(self, point: ModelPoint) -> Fronts | None:  # noqa: ARG002
         """Return what of its work need not be paid again after a like one; `self` has numbers.
 
         None says that all processes meet in it, so that nothing before it matters after it.
         """
         return None if self.communicates else {}
 
-    def most_operations(self, point: Point) -> float:  # noqa: ARG002
+    def most_operations(self, point: ModelPoint) -> float:  # noqa: ARG002
         """Return the operations of a process in one execution, at most; `self` has numbers."""
         return 3
 
-    def lighter(self, part: float, point: Point) -> Self:  # noqa: ARG002
+    def lighter(self, part: float, point: ModelPoint) -> Self:  # noqa: ARG002
         """Return the item with about a part of what it only repeats, whole numbers of it.
 
         It stands for the item in a replay of a run that is too large; `self` has numbers.
         """
         return self
 
-    def operations(self, point: Point, build: OperationsBuilder) -> None:
+    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
         """Describe what all processes do in one execution, for the replay; `self` has numbers."""
         raise NotImplementedError
 

@@ -6,35 +6,35 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
-from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, GrammarKey
+from popmodel.model.grammar.reading import GrammarReading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Item
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 LEAST_STEPS = 20
 """Iterations of a loop that say at least how long the others take."""
 
 
-def _body(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[Item, ...]:
+def _body(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> tuple[Item, ...]:
     # [[program.body]] stands beside loop, an inline body inside it
     beside = where if where in reading.lines else (*where[:-2], "body")
     return reading.body(table["body"], beside)
 
 
 @dataclass(frozen=True)
-class Loop(Item):
+class LoopItem(Item):
     """A body that is executed ``count`` times."""
 
     kind: ClassVar[str] = "loop"
     about: ClassVar[str] = "a body that is repeated"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("count", "1", None, "executions of the body", NOT_NEGATIVE, POSITIVE),
-        Key("body", "", None, "list of items", read=_body),
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("count", "1", None, "executions of the body", NOT_NEGATIVE, POSITIVE),
+        GrammarKey("body", "", None, "list of items", read=_body),
     )
 
     count: Amount
@@ -45,11 +45,11 @@ class Loop(Item):
         """The items of its body."""
         return self.body
 
-    def around(self, inside: tuple[Item, ...]) -> Loop:
+    def around(self, inside: tuple[Item, ...]) -> LoopItem:
         """Return the loop with another body."""
         return replace(self, body=inside)
 
-    def lighter(self, part: float, point: Point) -> Self:  # noqa: ARG002
+    def lighter(self, part: float, point: ModelPoint) -> Self:  # noqa: ARG002
         """Return the loop with fewer iterations, but as many as tell how long the others take."""
         least = min(round(self.count), LEAST_STEPS)
         count = max(round(part * self.count), least, 1)

@@ -11,32 +11,32 @@ import numpy as np
 
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
-from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
-from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
+from popmodel.model.grammar.reading import GrammarReading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.calls import Call, CallList, idle, read_calls
+from popmodel.model.kinds.calls import CallList, ListedCall, idle, read_calls
 from popmodel.model.kinds.computed import Computed
-from popmodel.model.kinds.item import COMMON, Amount, Item, Table
-from popmodel.model.run.call_rows import CallError, Repeat, Row, Rows
-from popmodel.model.run.uneven import Uneven
-from popmodel.model.run.work import Work
+from popmodel.model.kinds.item import COMMON, Amount, Item, ItemTable
+from popmodel.model.run.call_rows import CallError, CallRow, RowRepeat, Rows
+from popmodel.model.run.uneven import UnevenWork
+from popmodel.model.run.work import RunWork
 from popmodel.model.uncertainty import nominal
 from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.call_costs import Priced
-    from popmodel.model.run.call_list import Plan
+    from popmodel.model.run.call_list import ListPlan
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 _AT_ONCE = 1 / 8
 _KNOWN = 8  # numbers of processes for which a list is kept as carried out
 _SENDING = ("send", "isend", "sendrecv")
 
 
-def _processes(reading: Reading, table: Mapping[str, Any], where: Path) -> int | None:
+def _processes(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> int | None:
     if "processes" not in table:
         return None
     value = table["processes"]
@@ -45,14 +45,14 @@ def _processes(reading: Reading, table: Mapping[str, Any], where: Path) -> int |
     return value
 
 
-def _offsets(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[int, ...]:
+def _offsets(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> tuple[int, ...]:
     value = table["offsets"]
     if not isinstance(value, list) or not value or not all(type(one) is int for one in value):
         raise reading.error(where, f"offsets must be a list of whole numbers, not {value!r}")
     return tuple(value)
 
 
-def _calls(reading: Reading, table: Mapping[str, Any], where: Path) -> CallList:
+def _calls(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> CallList:
     found = read_calls(reading, table, where)
     if not any(call.do in _SENDING for call in found.leaves()):
         raise reading.error(where, "calls has no message", "use serial for computation alone")
@@ -60,15 +60,15 @@ def _calls(reading: Reading, table: Mapping[str, Any], where: Path) -> CallList:
 
 
 @dataclass(frozen=True)
-class Scaled(Table):
+class Scaled(ItemTable):
     """What processes exchange where the list does not hold: so much with partners that far away."""
 
     kind: ClassVar[str] = "scaled"
     about: ClassVar[str] = "an exchange in place of a list, for other numbers of processes"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("messages", "1", None, "messages that a process sends", NOT_NEGATIVE),
-        Key("bytes", "B", None, "bytes that a process sends in all of them", NOT_NEGATIVE),
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("messages", "1", None, "messages that a process sends", NOT_NEGATIVE),
+        GrammarKey("bytes", "B", None, "bytes that a process sends in all of them", NOT_NEGATIVE),
+        GrammarKey(
             "offsets",
             "",
             None,
@@ -90,34 +90,34 @@ class Scaled(Table):
             return ()
         size = np.full(processes, round(nominal(self.bytes) / total))
         everybody, none = np.ones(processes, dtype=bool), np.zeros(processes, np.int64)
-        found: list[Row | Repeat] = []
+        found: list[CallRow | RowRepeat] = []
         for index, offset in enumerate(offsets):
             times = total // len(offsets) + (index < total % len(offsets))
             partners = (ranks + offset) % processes, (ranks - offset) % processes
             both = tuple(
-                Row(first + 2 * index + more, do, everybody, *partners, size, size, none, none)
+                CallRow(first + 2 * index + more, do, everybody, *partners, size, size, none, none)
                 for more, do in enumerate(("irecv", "isend"))
             )
-            found.append(Repeat(times, both))
+            found.append(RowRepeat(times, both))
         return (*found, idle(first + 2 * len(offsets), "waitall", everybody))
 
 
 @dataclass(frozen=True)
-class Messages(Item):
+class MessagesItem(Item):
     """All processes carry out a list of calls."""
 
     kind: ClassVar[str] = "messages"
     about: ClassVar[str] = "a list of calls that all processes carry out, for what fits no pattern"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("calls", "", None, "list of calls, in order", table=Call, read=_calls),
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("calls", "", None, "list of calls, in order", table=ListedCall, read=_calls),
+        GrammarKey(
             "processes",
             "",
             "any",
             "number of processes that the list holds for, a whole number",
             read=_processes,
         ),
-        Key("scaled", "", "none", "table: an exchange for other numbers", table=Scaled),
+        GrammarKey("scaled", "", "none", "table: an exchange for other numbers", table=Scaled),
     )
     communicates: ClassVar[bool] = True
     computes_between: ClassVar[bool] = True
@@ -131,7 +131,7 @@ class Messages(Item):
         """Return the formulas of the calls, and of what stands for them."""
         return [*super().formulas(), *self.calls.formulas()]
 
-    def shown(self) -> Iterator[tuple[Key, Any]]:
+    def shown(self) -> Iterator[tuple[GrammarKey, Any]]:
         """Return the keys with their values."""
         known = {key.name: key for key in (*self.own, *COMMON)}
         yield known["name"], self.name
@@ -154,13 +154,13 @@ class Messages(Item):
         """What was worked out of an item with numbers, which belongs to one point."""
         return {}
 
-    def work(self, point: Point) -> Work:
+    def work(self, point: ModelPoint) -> RunWork:
         """Return the work of one execution: what the master computes, the slowest's messages."""
         plan, priced = self._planned(point)
         computed = self._computed(point)
         seconds = computed.mean
         frequency = point.parameters.frequency(point.placement.per_node)
-        return Work(
+        return RunWork(
             serial=seconds,
             stated=seconds,
             serial_cycles=seconds * frequency,
@@ -169,11 +169,11 @@ class Messages(Item):
             instructions=computed.instructions,
         )
 
-    def uneven(self, point: Point) -> tuple[Uneven, ...]:
+    def uneven(self, point: ModelPoint) -> tuple[UnevenWork, ...]:
         """Return how the computation of the list differs between processes."""
         return self._computed(point).uneven
 
-    def most_operations(self, point: Point) -> float:
+    def most_operations(self, point: ModelPoint) -> float:
         """Return the operations of an average process, for what they take of a replay's time.
 
         Those of a list are worked out at once: they take a part of the time of others.
@@ -181,7 +181,7 @@ class Messages(Item):
         plan, _ = self._planned(point)
         return _AT_ONCE * plan.operations / plan.processes
 
-    def operations(self, point: Point, build: OperationsBuilder) -> None:
+    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
         """Let all processes carry out the list."""
         from popmodel.model.run import call_costs
         from popmodel.model.run.operations import Operations
@@ -192,7 +192,7 @@ class Messages(Item):
 
     # -- what is worked out of the list
 
-    def _planned(self, point: Point) -> tuple[Plan, Priced]:
+    def _planned(self, point: ModelPoint) -> tuple[ListPlan, Priced]:
         """Return what all processes do, and what it costs."""
         from popmodel.model.run.call_costs import Priced
 
@@ -204,10 +204,10 @@ class Messages(Item):
                 self._refuse_stuck(point, plan, priced)
                 came_to_end.add(limits)
             self.worked["plan"] = plan, priced
-        found: tuple[Plan, Priced] = self.worked["plan"]
+        found: tuple[ListPlan, Priced] = self.worked["plan"]
         return found
 
-    def _plan(self, point: Point) -> tuple[Plan, set[bytes]]:
+    def _plan(self, point: ModelPoint) -> tuple[ListPlan, set[bytes]]:
         """Return what all processes do, worked out once for like points.
 
         With it, for which messages waiting for their receivers it was seen to come to its end.
@@ -221,14 +221,14 @@ class Messages(Item):
             while len(known) >= _KNOWN:
                 del known[next(iter(known))]
             known[key] = self._carried_out(point), set()
-        found: tuple[Plan, set[bytes]] = known[key]
+        found: tuple[ListPlan, set[bytes]] = known[key]
         return found
 
-    def _holds(self, point: Point) -> bool:
+    def _holds(self, point: ModelPoint) -> bool:
         """Whether the list is that of so many processes."""
         return self.processes in (None, point.placement.processes)
 
-    def _carried_out(self, point: Point) -> Plan:
+    def _carried_out(self, point: ModelPoint) -> ListPlan:
         processes, holds = point.placement.processes, self._holds(point)
         rows = self.calls.rows(point, self.name, computing=not holds)
         if not holds:
@@ -247,7 +247,7 @@ class Messages(Item):
         except CallError as error:
             raise self._refused(point, error.row, error.problem) from None
 
-    def _refuse_stuck(self, point: Point, plan: Plan, priced: Priced) -> None:
+    def _refuse_stuck(self, point: ModelPoint, plan: ListPlan, priced: Priced) -> None:
         """Refuse a list that does not come to its end."""
         from popmodel.model.run import call_costs
 
@@ -257,7 +257,7 @@ class Messages(Item):
             problem = f"rank {process} waits there forever, for calls that wait for others"
             raise self._refused(point, row, problem)
 
-    def _refused(self, point: Point, row: int | None, problem: str) -> UsageError:
+    def _refused(self, point: ModelPoint, row: int | None, problem: str) -> UsageError:
         leaves = self.calls.leaves()
         where = "" if row is None else f", {leaves[row].title}"
         return point.refuse(
@@ -266,7 +266,7 @@ class Messages(Item):
             "correct the conditions, partners and order of the calls",
         )
 
-    def _computed(self, point: Point) -> Computed:
+    def _computed(self, point: ModelPoint) -> Computed:
         """Return the computation of the list."""
         if "computed" not in self.worked:
             plan, _ = self._planned(point)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
+from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
 from popmodel.model.kinds import sending, words
 from popmodel.model.kinds.item import Amount
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class PointToPoint(sending.Sending):
 
     kind: ClassVar[str] = "p2p"
     about: ClassVar[str] = "a message to a rank that a formula gives"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey(
             "to",
             "1",
             None,
             "destination, a formula of rank; no message if outside 0..P-1",
             of_ranks=True,
         ),
-        Key("bytes", "B", None, "message size", NOT_NEGATIVE),
-        Key(
+        GrammarKey("bytes", "B", None, "message size", NOT_NEGATIVE),
+        GrammarKey(
             "mode",
             "",
             "send",
@@ -48,23 +48,23 @@ class PointToPoint(sending.Sending):
     bytes: Amount
     mode: str
 
-    def targets(self, point: Point) -> NDArray[np.int64]:
+    def targets(self, point: ModelPoint) -> NDArray[np.int64]:
         """Return the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
         each = np.broadcast_to(np.asarray(self.to, float), (point.placement.processes,))
         found: NDArray[np.int64] = np.rint(each).astype(np.int64)
         return found
 
-    def work(self, point: Point) -> Work:
+    def work(self, point: ModelPoint) -> RunWork:
         """Return the work of one message of every process."""
         one, where = sending.exchanged(point, self.targets(point), self.bytes, self.comm_threads)
         if self.mode == "sendrecv":
-            return Work(transfer=p2p.exchange(one, one), steps=1.0)
+            return RunWork(transfer=p2p.exchange(one, one), steps=1.0)
         tier = "inter" if where.leaving else "intra"
         largest = p2p.eager_threshold(point.parameters.get(f"net.{tier}.eager_threshold"))
         waits = p2p.waits_for_receiver(self.bytes / self.comm_threads, largest)
-        return Work(transfer=p2p.ring_of_blocking_sends(one, where.chain, waits), steps=1.0)
+        return RunWork(transfer=p2p.ring_of_blocking_sends(one, where.chain, waits), steps=1.0)
 
-    def operations(self, point: Point, build: OperationsBuilder) -> None:
+    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
         """Let all send to their targets."""
         targets, part = self.targets(point), self.bytes / self.comm_threads
         cost = build.pattern(targets, part, self.comm_threads)

@@ -10,20 +10,20 @@ import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value, maximum
-from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, Key
-from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, GrammarKey
+from popmodel.model.grammar.reading import GrammarReading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.costs import Costs
-from popmodel.model.kinds.item import Amount, Item, Table
-from popmodel.model.kinds.spread import Spread
+from popmodel.model.kinds.costs import ItemCosts
+from popmodel.model.kinds.item import Amount, Item, ItemTable
+from popmodel.model.kinds.spread import ItemSpread
 from popmodel.model.kinds.varied import Varied
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import critical, false_sharing, openmp, schedule
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 
 _INSTEAD = {
@@ -34,20 +34,20 @@ _INSTEAD = {
 
 
 @dataclass(frozen=True)
-class Critical(Table):
+class Critical(ItemTable):
     """A section that one thread at a time executes: entries of each thread, seconds of each."""
 
     kind: ClassVar[str] = "critical"
     about: ClassVar[str] = "a critical section inside a parallel loop"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("entries", "1", None, "entries per thread", NOT_NEGATIVE),
-        Key("seconds", "s", None, "time inside, without the cost of the lock", NOT_NEGATIVE),
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("entries", "1", None, "entries per thread", NOT_NEGATIVE),
+        GrammarKey("seconds", "s", None, "time inside, without the cost of the lock", NOT_NEGATIVE),
     )
 
     entries: Amount
     seconds: Amount
 
-    def times(self, point: Point, share: Value) -> tuple[Value, Value]:
+    def times(self, point: ModelPoint, share: Value) -> tuple[Value, Value]:
         """Return the time of a thread inside, and waiting for it, beside ``share`` outside, s."""
         if not np.any(self.entries):
             return 0.0, 0.0
@@ -58,22 +58,22 @@ class Critical(Table):
 
 
 @dataclass(frozen=True)
-class SharedWrites(Table):
+class SharedWrites(ItemTable):
     """Writes of threads to elements that lie so near to each other that they share cache lines."""
 
     kind: ClassVar[str] = "shared_writes"
     about: ClassVar[str] = "writes to cache lines shared by threads (false sharing)"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("count", "1", None, "writes per process and execution", NOT_NEGATIVE),
-        Key("bytes", "B", None, "size of an element", POSITIVE),
-        Key("chunk", "1", None, "adjacent elements written by the same thread", ONE_OR_MORE),
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("count", "1", None, "writes per process and execution", NOT_NEGATIVE),
+        GrammarKey("bytes", "B", None, "size of an element", POSITIVE),
+        GrammarKey("chunk", "1", None, "adjacent elements written by the same thread", ONE_OR_MORE),
     )
 
     count: Amount
     bytes: Amount
     chunk: Amount
 
-    def time(self, point: Point) -> Value:
+    def time(self, point: ModelPoint) -> Value:
         """Return the time of a thread until lines that others wrote to have come over, s."""
         if point.placement.threads == 1:
             return 0.0
@@ -95,31 +95,31 @@ class Parallel(Varied):
 
     kind: ClassVar[str] = "parallel"
     about: ClassVar[str] = "an OpenMP loop, whose iterations the threads of a process share"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("trip", "1", None, "iterations shared by the threads", POSITIVE),
-        Key("inner", "1", "1", "innermost iterations in each of them", POSITIVE),
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("trip", "1", None, "iterations shared by the threads", POSITIVE),
+        GrammarKey("inner", "1", "1", "innermost iterations in each of them", POSITIVE),
+        GrammarKey(
             "schedule",
             "",
             "static",
             "static, dynamic or guided",
             choices=("static", "dynamic", "guided"),
         ),
-        Key(
+        GrammarKey(
             "chunk",
             "1",
             "one block per thread if static, else 1",
             "chunk size of the schedule, in iterations",
             ONE_OR_MORE,
         ),
-        Key(
+        GrammarKey(
             "iteration_cv",
             "1",
             "0",
             "coefficient of variation of the cost of a shared iteration, at random",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "constructs",
             "1",
             "{ parallel_for = 1 }",
@@ -127,7 +127,7 @@ class Parallel(Varied):
             NOT_NEGATIVE,
             names="be a table of counts",
         ),
-        Key(
+        GrammarKey(
             "thread_imbalance",
             "1",
             "from the schedule",
@@ -135,7 +135,7 @@ class Parallel(Varied):
             "place of schedule, chunk and iteration_cv",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "overhead",
             "s",
             "from constructs",
@@ -143,7 +143,7 @@ class Parallel(Varied):
             "constructs",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "synchronisation",
             "1",
             "0",
@@ -152,8 +152,10 @@ class Parallel(Varied):
             "and join",
             SHARE,
         ),
-        Key("critical", "", "none", "table: a critical section inside the loop", table=Critical),
-        Key(
+        GrammarKey(
+            "critical", "", "none", "table: a critical section inside the loop", table=Critical
+        ),
+        GrammarKey(
             "shared_writes",
             "",
             "none",
@@ -161,7 +163,7 @@ class Parallel(Varied):
             table=SharedWrites,
         ),
     )
-    parts: ClassVar[Mapping[str, type[Table]]] = {"costs": Costs, "spread": Spread}
+    parts: ClassVar[Mapping[str, type[ItemTable]]] = {"costs": ItemCosts, "spread": ItemSpread}
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
         "critical": ("no critical section in {}", "The threads do not wait for each other's turn."),
         "lines": ("no false sharing in {}", "Threads write to different cache lines."),
@@ -172,7 +174,7 @@ class Parallel(Varied):
 
     trip: Amount
     inner: Amount
-    costs: Costs
+    costs: ItemCosts
     constructs: Mapping[str, Amount]
     schedule: str = "static"
     chunk: Amount | None = None
@@ -182,10 +184,10 @@ class Parallel(Varied):
     thread_imbalance: Amount | None = None
     overhead: Amount | None = None
     synchronisation: Amount = 0.0
-    spread: Spread = Spread()
+    spread: ItemSpread = ItemSpread()
 
     @classmethod
-    def read(cls, reading: Reading, table: Mapping[str, Any], where: Path) -> Self:
+    def read(cls, reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Self:
         """Read the keys; beside what was measured is no place for what it follows from."""
         for measured, instead in _INSTEAD.items():
             for name in instead:
@@ -199,7 +201,7 @@ class Parallel(Varied):
             reading, {"constructs": {}, **table} if "overhead" in table else table, where
         )
 
-    def work(self, point: Point) -> Work:
+    def work(self, point: ModelPoint) -> RunWork:
         """Return the work of one execution."""
         threads = point.placement.threads
         parameters = point.parameters
@@ -236,7 +238,7 @@ class Parallel(Varied):
         more = inside + self.costs.taking_over(point, iterations / point.team)
         if self.shared_writes is not None:
             more = more + self.shared_writes.time(point)
-        return Work(
+        return RunWork(
             share=share + more,
             stretched=busiest + more,
             overhead=sum(entered.values()) + measured + fetching + queueing,
@@ -253,12 +255,12 @@ class Parallel(Varied):
         """Overhead of an execution that was measured with its work."""
         return 0.0 if self.overhead is None else self.overhead
 
-    def crowding(self, point: Point) -> Value:
+    def crowding(self, point: ModelPoint) -> Value:
         """Return the part of its computation that other processes of a memory domain cost, s."""
         busy = point.placement.per_node * point.placement.threads
         return self.costs.crowding(point, self.trip * self.inner / point.team, busy)
 
-    def _in_chunks(self, point: Point, share: Value) -> tuple[Value, Value]:
+    def _in_chunks(self, point: ModelPoint, share: Value) -> tuple[Value, Value]:
         """Time of the busiest thread of a loop handed out in chunks, and that of fetching them."""
         law = schedule.dynamic_time if self.schedule == "dynamic" else schedule.guided_time
         fetch = point.parameters.overhead(f"{self.schedule}_chunk", point.placement.threads)
@@ -294,7 +296,7 @@ class Parallel(Varied):
         if entry["thread_imbalance"] is not None:
             more = words.symbol(entry["thread_imbalance"])
             text += f", the busiest thread has {more} of the mean more to do, as measured"
-        text += f"; {Costs.sentence(entry)}"
+        text += f"; {ItemCosts.sentence(entry)}"
         if entry["overhead"] is not None:
             text += f"; plus {words.quantity(entry['overhead'])} of OpenMP, as measured"
         if entry["synchronisation"]["formula"] != "0":
@@ -319,4 +321,4 @@ class Parallel(Varied):
                 f"{words.quantity(writes['bytes'])} in cache lines shared by threads, "
                 f"{words.symbol(writes['chunk'])} adjacent elements by the same thread"
             )
-        return text + Spread.sentence(entry)
+        return text + ItemSpread.sentence(entry)

@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from popmodel.expressions import parse
 from popmodel.expressions.elementary import Value, choose, maximum, minimum
-from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, Key
-from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.keys import NOT_NEGATIVE, ONE_OR_MORE, GrammarKey
+from popmodel.model.grammar.reading import GrammarReading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import sending, words
 from popmodel.model.kinds.item import GRID, Amount, Item
 from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message, pipeline
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.operations import Cost, OperationsBuilder
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.operations import OperationCost, OperationsBuilder
+    from popmodel.model.run.point import ModelPoint
 
 DIRECTIONS = {"forward": 1, "backward": -1}
 """Ways along a dimension of the grid."""
@@ -33,7 +33,7 @@ LEAST_BLOCKS = 16
 """Blocks that say at least how long the others take."""
 
 
-def _dimensions(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[int, ...]:
+def _dimensions(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> tuple[int, ...]:
     dims = table["dims"]
     if (
         not isinstance(dims, list)
@@ -47,7 +47,9 @@ def _dimensions(reading: Reading, table: Mapping[str, Any], where: Path) -> tupl
     return tuple(dims)
 
 
-def _direction(reading: Reading, table: Mapping[str, Any], where: Path) -> str | tuple[str, ...]:
+def _direction(
+    reading: GrammarReading, table: Mapping[str, Any], where: Path
+) -> str | tuple[str, ...]:
     value = table.get("direction", "forward")
     if isinstance(value, str) and value in DIRECTIONS:
         return value
@@ -66,30 +68,32 @@ class Pipeline(Item):
 
     kind: ClassVar[str] = "pipeline"
     about: ClassVar[str] = "a wavefront through grid dimensions, block by block"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey(
             "dims",
             "",
             None,
             "list of the grid dimensions that the wavefront crosses",
             read=_dimensions,
         ),
-        Key(
+        GrammarKey(
             "direction",
             "",
             "forward",
             "forward or backward along all dims, or a list with one of them for each of dims",
             read=_direction,
         ),
-        Key("blocks", "1", None, "blocks per process and sweep", ONE_OR_MORE),
-        Key(
+        GrammarKey("blocks", "1", None, "blocks per process and sweep", ONE_OR_MORE),
+        GrammarKey(
             "seconds",
             "s",
             None,
             "time of the whole sweep on one process, executed by the master thread",
             NOT_NEGATIVE,
         ),
-        Key("bytes", "B", None, "message to the next process after each block", NOT_NEGATIVE),
+        GrammarKey(
+            "bytes", "B", None, "message to the next process after each block", NOT_NEGATIVE
+        ),
     )
     needs: ClassVar[str] = GRID
     remedies: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -112,7 +116,7 @@ class Pipeline(Item):
         each = [words] * len(self.dims) if isinstance(words, str) else words
         return {dim: DIRECTIONS[word] for dim, word in zip(self.dims, each, strict=True)}
 
-    def links(self, point: Point) -> list[_Link]:
+    def links(self, point: ModelPoint) -> list[_Link]:
         """Return where blocks go along each dimension that has several processes."""
         return [
             _Link(dim, way, message.grid_neighbours(point.extent, dim, way, periodic=False))
@@ -120,7 +124,7 @@ class Pipeline(Item):
             if point.extent[dim] > 1
         ]
 
-    def fronts(self, point: Point) -> pipeline.Fronts:
+    def fronts(self, point: ModelPoint) -> pipeline.Fronts:
         """Return what the wave pays along each dimension; its messages leave one by one."""
         found = {}
         links = self.links(point)
@@ -142,7 +146,7 @@ class Pipeline(Item):
             earlier = earlier + maximum(*(one.port for one in messages.values()))
         return found
 
-    def messages(self, point: Point, link: _Link) -> dict[int, _Message]:
+    def messages(self, point: ModelPoint, link: _Link) -> dict[int, _PipelineMessage]:
         """Return the message of a block by the place where it may go."""
         where = message.traffic(link.targets, point.placement.per_node)
         classes = point.messages.classes(where.staying, where.leaving)
@@ -151,8 +155,8 @@ class Pipeline(Item):
         return {place: self._message(point, place, of, meanwhile) for place, of in classes.items()}
 
     def _message(
-        self, point: Point, place: int, classes: Sequence[p2p.SizeClass], meanwhile: Value
-    ) -> _Message:
+        self, point: ModelPoint, place: int, classes: Sequence[p2p.SizeClass], meanwhile: Value
+    ) -> _PipelineMessage:
         """Return a message inside a node, or between nodes."""
         point.messages.use(place, self.bytes)
         tier, parameters = f"net.{TIERS[place]}", point.parameters
@@ -169,15 +173,15 @@ class Pipeline(Item):
                 f"the profile has no {tier}.os: each block of {self.name!r} keeps its sender busy "
                 "for a whole message"
             )
-        return _Message(
+        return _PipelineMessage(
             time, choose(waits, time, busy), choose(waits, time, port), choose(waits, time, 0.0)
         )
 
-    def work(self, point: Point) -> Work:
+    def work(self, point: ModelPoint) -> RunWork:
         """Return the work of one sweep: the master's, and the waiting for its start."""
         fronts = self.fronts(point)
         frequency = point.parameters.frequency(point.placement.per_node)
-        return Work(
+        return RunWork(
             serial=self.seconds,
             stated=self.seconds,
             waiting=pipeline.waiting(fronts, {}),
@@ -187,11 +191,11 @@ class Pipeline(Item):
             instructions=None,
         )
 
-    def most_operations(self, point: Point) -> float:  # noqa: ARG002
+    def most_operations(self, point: ModelPoint) -> float:  # noqa: ARG002
         """Return the operations of a process in one sweep, at most."""
         return float(3 * len(self.dims) * self.blocks)
 
-    def lighter(self, part: float, point: Point) -> Self:  # noqa: ARG002
+    def lighter(self, part: float, point: ModelPoint) -> Self:  # noqa: ARG002
         """Return the sweep with fewer blocks of the same length."""
         least = min(round(self.blocks), LEAST_BLOCKS)
         blocks = max(round(part * self.blocks), least, 1)
@@ -199,7 +203,7 @@ class Pipeline(Item):
             return self
         return replace(self, blocks=blocks, seconds=self.seconds * blocks / self.blocks)
 
-    def operations(self, point: Point, build: OperationsBuilder) -> None:
+    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
         """Let every process receive a block, compute and send, block by block.
 
         Messages of a block are sent one after the other. A short one keeps its sender busy for a
@@ -237,8 +241,8 @@ class Pipeline(Item):
             build.send(rank, [row + last for row in sends])
 
     def _costs(
-        self, point: Point, links: Sequence[_Link], build: OperationsBuilder
-    ) -> Iterator[Cost]:
+        self, point: ModelPoint, links: Sequence[_Link], build: OperationsBuilder
+    ) -> Iterator[OperationCost]:
         """Return the cost of the message that each rank sends along each dimension."""
         queue = np.zeros(point.placement.processes)  # of messages that the port has still to send
         for link in links:
@@ -285,14 +289,14 @@ class _Link:
     way: int
     targets: NDArray[np.int64]  # int64[P]: The next process of every rank, -1 for none
 
-    def leaving(self, point: Point) -> int:
+    def leaving(self, point: ModelPoint) -> int:
         """Count the messages between nodes on the way through all processes, at most."""
         place = point.messages.places([self.targets])[0].reshape(point.extent)
         return int((place == ELSEWHERE).sum(axis=self.dim).max())
 
 
 @dataclass(frozen=True)
-class _Message:
+class _PipelineMessage:
     """What a message costs."""
 
     time: Value  # From its sending until it has arrived, s

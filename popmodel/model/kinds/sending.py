@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.expressions.elementary import Value
-from popmodel.model.grammar.keys import ONE_OR_MORE, Key
+from popmodel.model.grammar.keys import ONE_OR_MORE, GrammarKey
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Item
 from popmodel.model.terms import message
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
-THREADS = Key(
+THREADS = GrammarKey(
     "comm_threads",
     "1",
     "1",
@@ -36,7 +36,7 @@ class Sending(Item):
 
     comm_threads: Amount
 
-    def check(self, numbers: Self, point: Point) -> None:
+    def check(self, numbers: Self, point: ModelPoint) -> None:
         """Refuse more threads than a process has."""
         if numbers.comm_threads > point.placement.threads:
             raise point.refuse(
@@ -48,7 +48,7 @@ class Sending(Item):
 
 
 def exchanged(
-    point: Point, targets: NDArray[np.int64], size: Value, threads: int = 1
+    point: ModelPoint, targets: NDArray[np.int64], size: Value, threads: int = 1
 ) -> tuple[Value, message.Traffic]:
     """Return the time in which rank r sends to ``targets[r]``, and where these messages go."""
     where = message.traffic(targets, point.placement.per_node)

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
-from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
+from popmodel.model.grammar.reading import GrammarReading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import sending, words
 from popmodel.model.kinds.item import GRID, Amount
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import message
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from popmodel.model.run.operations import OperationsBuilder
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 
-def read_dimension(reading: Reading, table: Mapping[str, Any], where: Path) -> int:
+def read_dimension(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> int:
     """Read a grid dimension."""
     dim = table["dim"]
     if isinstance(dim, bool) or not isinstance(dim, int) or not 0 <= dim < reading.dimensions:
@@ -41,10 +41,10 @@ class Shift(sending.Sending):
 
     kind: ClassVar[str] = "shift"
     about: ClassVar[str] = "a message to the process some steps along a grid dimension"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("dim", "", None, "grid dimension, counted from 0", read=read_dimension),
-        Key("by", "1", None, "steps along it, whole", is_whole=True),
-        Key("bytes", "B", None, "message size", NOT_NEGATIVE),
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("dim", "", None, "grid dimension, counted from 0", read=read_dimension),
+        GrammarKey("by", "1", None, "steps along it, whole", is_whole=True),
+        GrammarKey("bytes", "B", None, "message size", NOT_NEGATIVE),
         sending.THREADS,
     )
     needs: ClassVar[str] = GRID
@@ -53,17 +53,17 @@ class Shift(sending.Sending):
     by: Amount
     bytes: Amount
 
-    def targets(self, point: Point) -> NDArray[np.int64]:
+    def targets(self, point: ModelPoint) -> NDArray[np.int64]:
         """Return the rank that each rank sends to, shape (P,); one outside 0..P-1 is none."""
         wraps = point.periodic[self.dim]
         return message.grid_neighbours(point.extent, self.dim, self.by, periodic=wraps)
 
-    def work(self, point: Point) -> Work:
+    def work(self, point: ModelPoint) -> RunWork:
         """Return the work of one exchange."""
         one, _ = sending.exchanged(point, self.targets(point), self.bytes, self.comm_threads)
-        return Work(transfer=p2p.exchange(one, one), steps=1.0)
+        return RunWork(transfer=p2p.exchange(one, one), steps=1.0)
 
-    def operations(self, point: Point, build: OperationsBuilder) -> None:
+    def operations(self, point: ModelPoint, build: OperationsBuilder) -> None:
         """Let all send and receive at once."""
         targets, part = self.targets(point), self.bytes / self.comm_threads
         cost = build.pattern(targets, part, self.comm_threads)

@@ -13,23 +13,25 @@ from numpy.typing import NDArray
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value
 from popmodel.model.changes import SPREADS
-from popmodel.model.grammar.keys import NOT_NEGATIVE, Key
-from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.keys import NOT_NEGATIVE, GrammarKey
+from popmodel.model.grammar.reading import GrammarReading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import words
-from popmodel.model.kinds.item import Amount, Table
-from popmodel.model.run.uneven import Uneven, relative
+from popmodel.model.kinds.item import Amount, ItemTable
+from popmodel.model.run.uneven import UnevenWork, relative
 from popmodel.model.uncertainty import nominal
 from popmodel.units import plural
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 _AS_ALL = "as in imbalance"
 
 
-def _values(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[float, ...] | None:
+def _values(
+    reading: GrammarReading, table: Mapping[str, Any], where: Path
+) -> tuple[float, ...] | None:
     """Read relative values: numbers of at least 0, not all of them 0."""
     name = str(where[-1])
     if name not in table:
@@ -45,7 +47,7 @@ def _values(reading: Reading, table: Mapping[str, Any], where: Path) -> tuple[fl
 
 
 def _by_rank(
-    reading: Reading, table: Mapping[str, Any], where: Path
+    reading: GrammarReading, table: Mapping[str, Any], where: Path
 ) -> tuple[float, ...] | Expression | None:
     """Read relative work: a value for each process, or a formula of rank."""
     if not isinstance(table.get(str(where[-1])), str):
@@ -65,17 +67,17 @@ class Recorded:
     # float64[P, n]: Of each process in each execution, relative to their mean.
     values: NDArray[np.float64]
 
-    def uneven(self, share: float, persistent: float, transient: float) -> Uneven:
+    def uneven(self, share: float, persistent: float, transient: float) -> UnevenWork:
         """Return them as the factors of a replay, their differences times two factors."""
         mean = self.values.mean(axis=1)
         turns = np.ones_like(self.values)
         np.divide(self.values, mean[:, None], out=turns, where=mean[:, None] > 0)
         sequence = np.maximum(1 + transient * (turns - 1), 0.0)
         ranks = relative(tuple(mean.tolist()), persistent)
-        return Uneven(share, ranks, np.sort(sequence[mean > 0].ravel()), sequence)
+        return UnevenWork(share, ranks, np.sort(sequence[mean > 0].ravel()), sequence)
 
 
-def _recorded(reading: Reading, table: Mapping[str, Any], where: Path) -> Recorded | None:
+def _recorded(reading: GrammarReading, table: Mapping[str, Any], where: Path) -> Recorded | None:
     """Read the name of an entry of the table ``recorded``."""
     if where[-1] not in table:
         return None
@@ -87,7 +89,7 @@ def _recorded(reading: Reading, table: Mapping[str, Any], where: Path) -> Record
     return Recorded(name, reading.recorded[name])
 
 
-_BY_RANK = Key(
+_BY_RANK = GrammarKey(
     "by_rank",
     "",
     "none",
@@ -100,11 +102,11 @@ _BY_RANK = Key(
 
 
 @dataclass(frozen=True)
-class Spread(Table):
+class ItemSpread(ItemTable):
     """How the work of the processes differs; None where what the program says holds."""
 
-    own: ClassVar[tuple[Key, ...]] = (
-        Key(
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey(
             "persistent_cv",
             "1",
             _AS_ALL,
@@ -112,7 +114,7 @@ class Spread(Table):
             "every step",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "transient_cv",
             "1",
             _AS_ALL,
@@ -121,7 +123,7 @@ class Spread(Table):
             NOT_NEGATIVE,
         ),
         _BY_RANK,
-        Key(
+        GrammarKey(
             "quantiles",
             "",
             "none",
@@ -130,7 +132,7 @@ class Spread(Table):
             "transient_cv",
             read=_values,
         ),
-        Key(
+        GrammarKey(
             "recorded",
             "",
             "none",
@@ -150,7 +152,7 @@ class Spread(Table):
     # Relative work of each process in each execution, for as many processes as there are.
     recorded: Recorded | None = None
 
-    def at(self, point: Point, of: str, inside: str = "") -> Self:
+    def at(self, point: ModelPoint, of: str, inside: str = "") -> Self:
         """Return the spreads at the point's number of processes."""
         numbers = super().at(point, of, inside)
         grown: dict[str, Any] = {
@@ -165,7 +167,7 @@ class Spread(Table):
         names |= {"transient_cv"} if self.quantiles is not None else set()
         return names | ({"persistent_cv", "transient_cv"} if self.recorded is not None else set())
 
-    def uneven(self, point: Point, share: float = 1.0) -> Uneven | None:
+    def uneven(self, point: ModelPoint, share: float = 1.0) -> UnevenWork | None:
         """Return what is known value by value at a point, of a share of an item's work."""
         ranks = turns = None
         factor = {name: nominal(point.changed.get(name, 1.0)) for name in SPREADS.values()}
@@ -181,7 +183,7 @@ class Spread(Table):
             return self.recorded.uneven(share, factor["persistent_cv"], factor["transient_cv"])
         if ranks is None and turns is None:
             return None
-        return Uneven(share, ranks, turns)
+        return UnevenWork(share, ranks, turns)
 
     def known(self) -> dict[str, Value]:
         """Return those that are given."""

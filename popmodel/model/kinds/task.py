@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, Key
+from popmodel.model.grammar.keys import NOT_NEGATIVE, POSITIVE, GrammarKey
 from popmodel.model.kinds import words
 from popmodel.model.kinds.item import Amount, Item
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import task
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    from popmodel.model.run.point import Point
+    from popmodel.model.run.point import ModelPoint
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,19 @@ class Task(Item):
 
     kind: ClassVar[str] = "task"
     about: ClassVar[str] = "explicit OpenMP tasks"
-    own: ClassVar[tuple[Key, ...]] = (
-        Key("count", "1", None, "tasks per process", POSITIVE),
-        Key("seconds", "s", None, "time of one task", NOT_NEGATIVE),
-        Key("span", "s", "seconds", "time of the longest chain of dependent tasks", NOT_NEGATIVE),
+    own: ClassVar[tuple[GrammarKey, ...]] = (
+        GrammarKey("count", "1", None, "tasks per process", POSITIVE),
+        GrammarKey("seconds", "s", None, "time of one task", NOT_NEGATIVE),
+        GrammarKey(
+            "span", "s", "seconds", "time of the longest chain of dependent tasks", NOT_NEGATIVE
+        ),
     )
 
     count: Amount
     seconds: Amount
     span: Amount | None = None
 
-    def work(self, point: Point) -> Work:
+    def work(self, point: ModelPoint) -> RunWork:
         """Return the work of one execution."""
         threads, parameters = point.placement.threads, point.parameters
         span = self.seconds if self.span is None else self.span
@@ -40,7 +42,7 @@ class Task(Item):
         whole = task.task_time(self.count, self.seconds, span, point.team, create)
         working = task.task_time(self.count, self.seconds, span, point.team)
         frequency = parameters.frequency(point.placement.per_node * threads)
-        return Work(
+        return RunWork(
             share=useful / point.team,
             stretched=working,
             overhead=whole - working + parameters.overhead("parallel", threads),

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from popmodel.expressions.elementary import Value
 from popmodel.model.kinds.item import Item
-from popmodel.model.run.uneven import Uneven
+from popmodel.model.run.uneven import UnevenWork
 
 if TYPE_CHECKING:
-    from popmodel.model.kinds.spread import Spread
-    from popmodel.model.run.point import Point
+    from popmodel.model.kinds.spread import ItemSpread
+    from popmodel.model.run.point import ModelPoint
 
 
 class Varied(Item):
@@ -20,7 +20,7 @@ class Varied(Item):
     if TYPE_CHECKING:
 
         @property
-        def spread(self) -> Spread:
+        def spread(self) -> ItemSpread:
             """How its work differs."""
 
     @property
@@ -33,7 +33,7 @@ class Varied(Item):
         """The kinds of spread that it states in some form."""
         return self.spread.stated()
 
-    def uneven(self, point: Point) -> tuple[Uneven, ...]:
+    def uneven(self, point: ModelPoint) -> tuple[UnevenWork, ...]:
         """Return how its work differs, where that is known value by value."""
         known = self.spread.uneven(point)
         return () if known is None else (known,)

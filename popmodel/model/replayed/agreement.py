@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from popmodel.model.run.course import Correction, Course
+from popmodel.model.run.course import Correction, RunCourse
 from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
@@ -18,15 +18,15 @@ CLOSED_FORM, REPLAY = "closed form", "replay"
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ReplayAgreement:
     """Replay and closed form of one run, both for the best estimate."""
 
     # Useful time of an average thread, of the closed form and of the replay, s.
     useful: float
     useful_replayed: float
     # Numbers.
-    closed_form: Course
-    replay: Course
+    closed_form: RunCourse
+    replay: RunCourse
     correction: Correction  # How the replay changes the delays of the closed form
     processes: int  # Processes that were replayed: fewer than those of the run if that is too large
     part: float  # Part of the program that was replayed, 0 to 1
@@ -44,7 +44,7 @@ class Agreement:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON types."""
 
-        def side(course: Course, useful: float) -> dict[str, Any]:
+        def side(course: RunCourse, useful: float) -> dict[str, Any]:
             return {
                 "runtime": course.runtime,
                 "ideal_runtime": course.ideal,

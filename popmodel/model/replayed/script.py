@@ -14,10 +14,10 @@ from popmodel.model.changes import SPREADS
 from popmodel.model.kinds.item import Item
 from popmodel.model.run.course import computation
 from popmodel.model.run.operations import Operations, OperationsBuilder, repetitions
-from popmodel.model.run.point import Point
-from popmodel.model.run.uneven import Uneven
-from popmodel.model.run.work import Work
-from popmodel.model.tree import Node, Tree
+from popmodel.model.run.point import ModelPoint
+from popmodel.model.run.uneven import UnevenWork
+from popmodel.model.run.work import RunWork
+from popmodel.model.tree import ItemTree, TreeNode
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
@@ -65,7 +65,7 @@ class Memory(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Listed:
+class ScriptList:
     """Computation of an item that processes share unevenly, in one or some of its executions."""
 
     place: Place  # Of the item
@@ -73,7 +73,7 @@ class Listed:
     # Spreads of what is not known value by value.
     persistent: float
     transient: float
-    parts: tuple[Uneven, ...]  # How it differs
+    parts: tuple[UnevenWork, ...]  # How it differs
     memory: Memory = Memory()  # Of all of it
     executions: int = 1  # Of a loop that communicates nothing: how many are in it
     overhead: float = 0.0  # Beside the work of an average process, and as unequal, s
@@ -99,7 +99,7 @@ class Compute:
     work: float  # The part that grows with its work, of items without a spread of their own
     overhead: float  # What is the same for all processes
     own: Own = Own()  # The part that grows with its work, of the other items
-    listed: tuple[Listed, ...] = ()  # That of which more is known than a spread
+    listed: tuple[ScriptList, ...] = ()  # That of which more is known than a spread
     memory: Memory = Memory()  # Of all but the last
 
 
@@ -111,28 +111,28 @@ class NewStep:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class ScriptMeeting:
     """A communication, at its place in the program."""
 
     place: Place
     operations: Operations
 
 
-Event: TypeAlias = Compute | NewStep | Meeting
+Event: TypeAlias = Compute | NewStep | ScriptMeeting
 
 
 @dataclass(frozen=True)
-class Part:
+class ScriptPart:
     """A node of the tree of works with what the replay does with it."""
 
     place: Place  # Where it is
     every: float  # In how many turns of its loop it is executed once
     # What it computes, communication included (packing); of a loop that communicates nothing.
     compute: Compute
-    meeting: Meeting | None = None  # What it communicates itself
+    meeting: ScriptMeeting | None = None  # What it communicates itself
     count: int = 1  # Of a loop that communicates, its iterations
     # Of a loop that communicates, its body; others are one computation.
-    inside: tuple[Part, ...] = ()
+    inside: tuple[ScriptPart, ...] = ()
 
     def operations(self, counts: Counts) -> float:
         """Count the operations of all processes in one turn of the loop around it."""
@@ -152,11 +152,11 @@ class Part:
 class Script:
     """The parts of a program, each worked out once; made by `Script.of`."""
 
-    point: Point  # Where it is evaluated
-    parts: tuple[Part, ...]  # In order
+    point: ModelPoint  # Where it is evaluated
+    parts: tuple[ScriptPart, ...]  # In order
 
     @staticmethod
-    def of(tree: Tree, common: Common) -> Script:
+    def of(tree: ItemTree, common: Common) -> Script:
         """Work out every part of a program once."""
         shared = _Shared(tree.point, common, _is_known_by_process(tree))
         return Script(tree.point, _parts(shared, tree.nodes, ()))
@@ -165,7 +165,7 @@ class Script:
         """Count the operations of all processes."""
         return sum(part.operations(counts) for part in self.parts)
 
-    def loops(self) -> Iterator[Part]:
+    def loops(self) -> Iterator[ScriptPart]:
         """Return the loops that communicate, an outer one before those in it."""
         waiting = list(self.parts)
         while waiting:
@@ -178,12 +178,12 @@ class Script:
         """Return what an average process does, in order."""
         numbers = {loop.place: 1 + number for number, loop in enumerate(self.loops())}
 
-        def body(parts: tuple[Part, ...], turn: int) -> Iterator[Event]:
+        def body(parts: tuple[ScriptPart, ...], turn: int) -> Iterator[Event]:
             for part in parts:
                 for _ in range(part.times(turn)):
                     yield from turns(part) if part.inside else _once(part)
 
-        def turns(loop: Part) -> Iterator[Event]:
+        def turns(loop: ScriptPart) -> Iterator[Event]:
             meetings = [part for part in loop.inside if part.meeting is not None]
             met = bool(meetings)
             for turn in range(counts.get(loop.place, loop.count)):
@@ -197,7 +197,7 @@ class Script:
         yield from body(self.parts, 0)
 
 
-def _once(part: Part) -> Iterator[Event]:
+def _once(part: ScriptPart) -> Iterator[Event]:
     if part.meeting is None:
         yield part.compute
         return
@@ -207,7 +207,7 @@ def _once(part: Part) -> Iterator[Event]:
     yield half
 
 
-def _is_known_by_process(tree: Tree) -> bool:
+def _is_known_by_process(tree: ItemTree) -> bool:
     """Whether work is known process by process."""
     return any(
         part.ranks is not None for item, _ in tree.leaves() for part in item.uneven(tree.point)
@@ -218,16 +218,16 @@ def _is_known_by_process(tree: Tree) -> bool:
 class _Shared:
     """What all parts have in common: where they are, their spread, whether memory is looked at."""
 
-    point: Point
+    point: ModelPoint
     common: Common
     has_memory: bool
 
 
-def _parts(shared: _Shared, nodes: tuple[Node, ...], around: Place) -> tuple[Part, ...]:
+def _parts(shared: _Shared, nodes: tuple[TreeNode, ...], around: Place) -> tuple[ScriptPart, ...]:
     return tuple(_part(shared, node, (*around, index)) for index, node in enumerate(nodes))
 
 
-def _leaves(node: Node) -> Iterator[tuple[Item, Work, float]]:
+def _leaves(node: TreeNode) -> Iterator[tuple[Item, RunWork, float]]:
     """Return the items without a body in a node: their work and executions in one of it."""
     if not node.inside:
         yield node.item, node.work, 1.0
@@ -237,7 +237,7 @@ def _leaves(node: Node) -> Iterator[tuple[Item, Work, float]]:
             yield item, work.times(times), executions * nominal(times)
 
 
-def _own(shared: _Shared, node: Node) -> Own:
+def _own(shared: _Shared, node: TreeNode) -> Own:
     """Computation in items with a spread of their own, in one execution of a node."""
     found = Own()
     for item, work, _ in _leaves(node):
@@ -247,7 +247,7 @@ def _own(shared: _Shared, node: Node) -> Own:
     return found
 
 
-def _listed(shared: _Shared, node: Node, place: Place) -> Iterator[Listed]:
+def _listed(shared: _Shared, node: TreeNode, place: Place) -> Iterator[ScriptList]:
     """Computation in items of which more is known than a spread, in one execution of a node."""
     for index, (item, work, executions) in enumerate(_leaves(node)):
         if parts := item.uneven(shared.point):
@@ -255,7 +255,7 @@ def _listed(shared: _Shared, node: Node, place: Place) -> Iterator[Listed]:
             spreads, turns = _spreads(item, shared.common), max(round(executions), 1)
             memory = _memory(shared, item, work)
             overhead = executions * nominal(item.measured_overhead)
-            yield Listed((*place, index), seconds, *spreads, parts, memory, turns, overhead)
+            yield ScriptList((*place, index), seconds, *spreads, parts, memory, turns, overhead)
 
 
 def _spreads(item: Item, common: Common) -> tuple[float, float]:
@@ -265,7 +265,7 @@ def _spreads(item: Item, common: Common) -> tuple[float, float]:
     return persistent, transient
 
 
-def _memory(shared: _Shared, item: Item, work: Work) -> Memory:
+def _memory(shared: _Shared, item: Item, work: RunWork) -> Memory:
     """What some executions of an item have to do with others on the memory domain."""
     crowding = nominal(item.crowding(shared.point)) if shared.has_memory else 0.0
     if not crowding:
@@ -274,13 +274,13 @@ def _memory(shared: _Shared, item: Item, work: Work) -> Memory:
     return Memory(crowding * executions, nominal(work.memory_bytes))
 
 
-def _part(shared: _Shared, node: Node, place: Place) -> Part:
+def _part(shared: _Shared, node: TreeNode, place: Place) -> ScriptPart:
     item = node.item
     every = nominal(item.every)
     if node.inside and node.communicates:
         count = repetitions(item.repeats, item.name)
         inside = _parts(shared, node.inside, place)
-        return Part(place, every, Compute(0.0, 0.0), None, count, inside)
+        return ScriptPart(place, every, Compute(0.0, 0.0), None, count, inside)
     work = 0.0 if item.computes_between else nominal(computation(node.work))
     listed = () if item.communicates else tuple(_listed(shared, node, place))
     own = _own(shared, node)
@@ -292,7 +292,7 @@ def _part(shared: _Shared, node: Node, place: Place) -> Part:
     overhead = nominal(node.work.overhead) - sum(one.overhead for one in listed)
     compute = Compute(rest, overhead, own, listed, memory)
     if not item.communicates:
-        return Part(place, every, compute)
+        return ScriptPart(place, every, compute)
     build = OperationsBuilder(shared.point.messages)
     item.operations(shared.point, build)
-    return Part(place, every, compute, Meeting(place, build.build()))
+    return ScriptPart(place, every, compute, ScriptMeeting(place, build.build()))

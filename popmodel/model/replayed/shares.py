@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.run.uneven import Uneven
+from popmodel.model.run.uneven import UnevenWork
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def _deck(values: Array, processes: int, stream: Sequence[int]) -> Iterator[Arra
 class Factors:
     """By what the work of processes is multiplied in each execution of some parts."""
 
-    def __init__(self, parts: Sequence[Uneven], processes: int, stream: Sequence[int]) -> None:
+    def __init__(self, parts: Sequence[UnevenWork], processes: int, stream: Sequence[int]) -> None:
         self._known = np.array([one.ranks is not None for one in parts])[:, None]
         self._sequence = {
             row: one.sequence for row, one in enumerate(parts) if one.sequence is not None

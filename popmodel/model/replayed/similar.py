@@ -21,10 +21,10 @@ from popmodel.model.kinds.item import Item
 from popmodel.model.kinds.loop import LEAST_STEPS
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.placement import Placement
-from popmodel.model.run.point import Point
+from popmodel.model.run.point import ModelPoint
 from popmodel.model.signature.names import derived
 from popmodel.model.signature.program import Signature, items
-from popmodel.model.tree import Node, Tree
+from popmodel.model.tree import ItemTree, TreeNode
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
 
@@ -42,11 +42,11 @@ class Similar:
     """A run that stands for another one; made by `similar`."""
 
     signature: Signature  # The program, with fewer repetitions
-    point: Point  # Where it is evaluated, with fewer processes
+    point: ModelPoint  # Where it is evaluated, with fewer processes
     share: float  # Its part of the operations of the other run
 
 
-def similar(signature: Signature, tree: Tree) -> Similar:
+def similar(signature: Signature, tree: ItemTree) -> Similar:
     """Return the nearest run that is small enough to be carried out; mostly the run itself."""
     processes = tree.point.placement.processes
     part = _largest_part(tree)
@@ -73,7 +73,7 @@ def similar(signature: Signature, tree: Tree) -> Similar:
     return Similar(replace(signature, program=program), point, share / whole if whole else 1.0)
 
 
-def _largest_part(tree: Tree) -> float:
+def _largest_part(tree: ItemTree) -> float:
     """Part of the repetitions with which the run of all processes is small enough; 0 to 1."""
 
     def fits(part: float) -> bool:
@@ -90,16 +90,16 @@ def _largest_part(tree: Tree) -> float:
     return low
 
 
-def _operations(tree: Tree, part: float) -> tuple[float, float]:
+def _operations(tree: ItemTree, part: float) -> tuple[float, float]:
     """Operations of a process at most: in the whole of a replay, and in one communication."""
     every = list(_each(tree.nodes, part, tree.point))
     return sum(own for _, own in every), max((once for once, _ in every), default=0.0)
 
 
 def _each(
-    nodes: tuple[Node, ...],
+    nodes: tuple[TreeNode, ...],
     part: float,
-    point: Point,
+    point: ModelPoint,
     times: float = 1.0,
     *,
     limited: bool = True,
@@ -126,9 +126,9 @@ def _each(
 
 def _lighter(
     program: tuple[Item, ...],
-    nodes: tuple[Node, ...],
+    nodes: tuple[TreeNode, ...],
     part: float,
-    point: Point,
+    point: ModelPoint,
     *,
     inner: bool = False,
 ) -> tuple[Item, ...]:
@@ -143,7 +143,7 @@ def _lighter(
     return tuple(found)
 
 
-def _written(item: Item, numbers: Item, part: float, point: Point) -> Item:
+def _written(item: Item, numbers: Item, part: float, point: ModelPoint) -> Item:
     """Return an item with formulas, and with the numbers of its lighter form where these differ."""
     lighter = numbers.lighter(part, point)
     changed: dict[str, Any] = {
@@ -154,7 +154,7 @@ def _written(item: Item, numbers: Item, part: float, point: Point) -> Item:
     return replace(item, **changed) if changed else item
 
 
-def _fewer(signature: Signature, point: Point, most: int) -> Point:
+def _fewer(signature: Signature, point: ModelPoint, most: int) -> ModelPoint:
     """Return the point with no more than some processes, and everything else as it is there."""
     extent = _fewer_lines(point.extent, point.placement.per_node, most)
     processes = math.prod(extent) if extent else _fewer_ranks(point.placement, most)

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from popmodel.model.kinds.loop import LEAST_STEPS
-from popmodel.model.replayed.script import Part, Place, Script
-from popmodel.model.replayed.unroll import Array, Outline, carry_out, outline
-from popmodel.model.run.course import AVERAGED, Course, closed_form, computation
+from popmodel.model.replayed.script import Place, Script, ScriptPart
+from popmodel.model.replayed.unroll import Array, UnrollOutline, carry_out, outline
+from popmodel.model.run.course import AVERAGED, RunCourse, closed_form, computation
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.tree import Tree
+from popmodel.model.tree import ItemTree
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.costs import Charges
 from popmodel.simulator.engine import ends
@@ -37,14 +37,14 @@ MOST_REPEATS = 8
 class Simulation:
     """What a replay found."""
 
-    course: Course  # Of the whole run; numbers
+    course: RunCourse  # Of the whole run; numbers
     part: float  # Part of the iterations that were carried out, 0 to 1
     repeats: int  # Random programs of which the course is the mean
     operations: int  # MPI operations that were carried out in all of them, over all processes
     computation: float  # Computation of an average process over that of the closed form
 
 
-def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
+def simulate(tree: ItemTree, spread: Mapping[str, Any], seed: int) -> Simulation:
     """Replay a program on the machine's network and on one that costs nothing."""
     script = Script.of(tree, spread)
     total = script.operations({})
@@ -67,18 +67,18 @@ def simulate(tree: Tree, spread: Mapping[str, Any], seed: int) -> Simulation:
         for repeat in range(repeats)
     ]
     times = zip(*(vars(course).values() for course, _ in found), strict=True)
-    mean = Course(*(float(np.mean(values)) for values in times))
+    mean = RunCourse(*(float(np.mean(values)) for values in times))
     factor = float(np.mean([computed for _, computed in found]))
     return Simulation(mean, done / total, repeats, round(done) * repeats, factor)
 
 
 def _course(
-    long: Outline,
-    missing: Sequence[tuple[Outline, float]],
-    tree: Tree,
+    long: UnrollOutline,
+    missing: Sequence[tuple[UnrollOutline, float]],
+    tree: ItemTree,
     spread: Mapping[str, Any],
     seed: int,
-) -> tuple[Course, float]:
+) -> tuple[RunCourse, float]:
     """Course of one random program, and its computation over that of the closed form.
 
     Of every loop that is carried out in part, the program with half of that part is known, and how
@@ -108,7 +108,7 @@ def _course(
     computing = average + max(unequal - evened, 0.0)
     # estimates from a part of the steps may cross by a little
     ideal = max(ideal, computing + overhead)
-    return Course(computing, ideal, max(runtime, ideal)), factor
+    return RunCourse(computing, ideal, max(runtime, ideal)), factor
 
 
 def _left_to_others(computed: Array, saved: Array) -> tuple[float, float]:
@@ -120,7 +120,7 @@ def _left_to_others(computed: Array, saved: Array) -> tuple[float, float]:
     return float(computed.mean() / without.mean()), float(evened)
 
 
-def _carried(outline: Outline, spread: Mapping[str, Any], seed: int) -> Array:
+def _carried(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> Array:
     """Runtime without and with the costs of the network, and the slowest of all steps, s.
 
     Behind them what every process computes, and what it saves by memory left to it.
@@ -154,7 +154,7 @@ def _shortened(script: Script, part: float) -> dict[Place, int]:
     return counts
 
 
-def _period(body: Sequence[Part]) -> int:
+def _period(body: Sequence[ScriptPart]) -> int:
     """After how many iterations everything that happens in some of them only comes again."""
     numbers = (part.every for part in body)
     return math.lcm(*(round(every) for every in numbers if every >= 1 and every == round(every)))

@@ -20,22 +20,22 @@ from popmodel.model.replayed.domains import Domains
 from popmodel.model.replayed.script import (
     Compute,
     Counts,
-    Listed,
-    Meeting,
     Memory,
     NewStep,
     Own,
     Place,
     Script,
+    ScriptList,
+    ScriptMeeting,
 )
 from popmodel.model.replayed.shares import Factors
 from popmodel.model.run.course import LARGEST
 from popmodel.model.run.operations import Inside, NotUnrolled
-from popmodel.model.run.point import Point
+from popmodel.model.run.point import ModelPoint
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import nominal
 from popmodel.simulator.costs import Charges
-from popmodel.simulator.program import Collectives, Messages, Op, Program
+from popmodel.simulator.program import Collectives, Op, Program, ProgramMessages
 from popmodel.values import dataclass
 
 _NS = 1e9
@@ -45,7 +45,7 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Part:
+class UnrollPart:
     """One execution of a communication in a program."""
 
     step: int  # The step in which it is
@@ -66,19 +66,19 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Outline:
+class UnrollOutline:
     """A program whose computation is that of an average process."""
 
     # What all processes do and what the machine's network charges; nothing is computed yet.
     program: Program
     charges: Charges
-    parts: tuple[Part, ...]  # Communications in order
+    parts: tuple[UnrollPart, ...]  # Communications in order
     # Before each part and after the last one: by step, computation that grows with the work of a
     # process, ns.
     work: tuple[dict[int, float], ...]
     own: tuple[dict[int, Own], ...]  # The same of items with a spread of their own, ns
     # The same of items of which more is known, with the step of each.
-    listed: tuple[tuple[tuple[int, Listed], ...], ...]
+    listed: tuple[tuple[tuple[int, ScriptList], ...], ...]
     overhead: tuple[float, ...]  # The rest of what is computed there, ns
     # tuple of (float64[P] or None): By what that computation, but for the rest, is multiplied
     # because processes of a memory domain are not busy as long; None where they are, or where
@@ -105,7 +105,7 @@ class Outline:
 
 
 @dataclass(frozen=True)
-class Carried:
+class CarriedLoops:
     """A program of processes that have more and less to do."""
 
     program: Program  # What all processes do
@@ -155,13 +155,13 @@ def transient_scores(steps: int, processes: int, rng: np.random.Generator) -> Ar
     return scores
 
 
-def outline(script: Script, counts: Counts) -> Outline:
+def outline(script: Script, counts: Counts) -> UnrollOutline:
     """Carry out a program step by step."""
     placement = script.point.placement
-    meetings: list[tuple[Meeting, int]] = []  # what is done, and in which step
+    meetings: list[tuple[ScriptMeeting, int]] = []  # what is done, and in which step
     work: list[dict[int, float]] = [{}]  # before each of them and after the last, by step
     own: list[dict[int, Own]] = [{}]
-    listed: list[list[tuple[int, Listed]]] = [[]]
+    listed: list[list[tuple[int, ScriptList]]] = [[]]
     overhead = [0.0]
     memory = [Memory()]
     step = -1
@@ -179,7 +179,7 @@ def outline(script: Script, counts: Counts) -> Outline:
                 overhead[-1] += event.overhead * _NS
                 if event.memory.crowding:
                     memory[-1] = memory[-1].plus(event.memory)
-            case Meeting():
+            case ScriptMeeting():
                 meetings.append((event, step))
                 work.append({})
                 own.append({})
@@ -194,17 +194,17 @@ def outline(script: Script, counts: Counts) -> Outline:
     program, charges, parts = _joined(meetings, placement.per_node)
     paces = tuple(_paces(script.point, work, own, listed, memory))
     before = tuple(work), tuple(own), tuple(map(tuple, listed)), tuple(overhead), paces
-    return Outline(program, charges, parts, *before, inside, tuple(loops))
+    return UnrollOutline(program, charges, parts, *before, inside, tuple(loops))
 
 
 def _paces(
-    point: Point,
+    point: ModelPoint,
     work: Sequence[Mapping[int, float]],
     own: Sequence[Mapping[int, Own]],
-    listed: Sequence[Sequence[tuple[int, Listed]]],
+    listed: Sequence[Sequence[tuple[int, ScriptList]]],
     memory: Sequence[Memory],
 ) -> Iterator[Array | None]:
-    """By what the computations between communications are multiplied: `Outline.paces`."""
+    """By what the computations between communications are multiplied: `UnrollOutline.paces`."""
     crowded = any(one.crowding for one in memory) or any(
         one.memory.crowding for gap in listed for _, one in gap
     )
@@ -228,7 +228,7 @@ def _paces(
         yield known[key]
 
 
-def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried:
+def carry_out(outline: UnrollOutline, spread: Mapping[str, Any], seed: int) -> CarriedLoops:
     """Let some processes have more to do than others."""
     program = outline.program
     processes = program.processes
@@ -263,7 +263,7 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
         mine: Array = np.maximum(ranks + one.turns * turns[step], 0.0)
         return mine
 
-    def of_listed(one: Listed, step: int) -> tuple[Array, Array]:
+    def of_listed(one: ScriptList, step: int) -> tuple[Array, Array]:
         """What processes compute, and their overhead beside it."""
         several, transient = shares[one.place], one.transient * turns[step]
         drawn = several.next(lasting(one.persistent) - 1, transient, one.executions)
@@ -327,7 +327,7 @@ def carry_out(outline: Outline, spread: Mapping[str, Any], seed: int) -> Carried
             pending += np.bincount(inside.process[~among], mine[~among], processes)
     slowest = float(in_step.max(axis=1).sum()) / _NS
     done = replace(program, burst=burst, tail=pending)
-    return Carried(done, slowest, in_step.sum(axis=0) / _NS, saved / _NS)
+    return CarriedLoops(done, slowest, in_step.sum(axis=0) / _NS, saved / _NS)
 
 
 @dataclass(frozen=True)
@@ -366,8 +366,8 @@ class _Laid:
 
 
 def _joined(
-    meetings: Sequence[tuple[Meeting, int]], per_node: int
-) -> tuple[Program, Charges, tuple[Part, ...]]:
+    meetings: Sequence[tuple[ScriptMeeting, int]], per_node: int
+) -> tuple[Program, Charges, tuple[UnrollPart, ...]]:
     """Put communications one after the other."""
     one_of_each = {one.place: one.operations for one, _ in meetings}
     laid = {place: _Laid.of(one.program) for place, one in one_of_each.items()}
@@ -378,14 +378,14 @@ def _joined(
     kind, target = np.empty(size, np.uint8), np.empty(size, np.int32)
     cursor = offsets[:-1].copy()
     messages = collectives = 0
-    parts: list[Part] = []
+    parts: list[UnrollPart] = []
     for meeting, step in meetings:
         one, here = meeting.operations.program, laid[meeting.place]
         where = here.behind + cursor[here.process]
         kind[where] = one.kind
         target[where] = one.target + np.where(here.is_collective, collectives, messages)
         parts.append(
-            Part(
+            UnrollPart(
                 step,
                 here.acting,
                 cursor[here.acting],
@@ -409,7 +409,7 @@ def _joined(
         target=target,
         burst=np.zeros(size),
         tail=np.zeros(processes),
-        messages=Messages(**_columns([one.program.messages for one in every_one])),
+        messages=ProgramMessages(**_columns([one.program.messages for one in every_one])),
         collectives=Collectives(**_columns([renamed[one.place] for one, _ in meetings])),
         call=kind.astype(np.int32),
         call_name=names,
@@ -422,7 +422,7 @@ def _joined(
     return program, charges, tuple(parts)
 
 
-def _among(meeting: Meeting, cursor: Whole) -> tuple[Place, Inside | None, Whole | None]:
+def _among(meeting: ScriptMeeting, cursor: Whole) -> tuple[Place, Inside | None, Whole | None]:
     """What processes share unevenly in a communication that begins at ``cursor``."""
     inside, first = meeting.operations.inside, meeting.operations.program.offsets
     if inside is None:

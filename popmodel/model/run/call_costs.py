@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from popmodel.arrays import numbered
 from popmodel.expressions.elementary import Value
-from popmodel.model.run.call_list import Exchanged, Plan
-from popmodel.model.run.messages import ELSEWHERE, NOWHERE, ON_NODE, TIERS, Messages
+from popmodel.model.run.call_list import ListExchange, ListPlan
+from popmodel.model.run.messages import ELSEWHERE, NOWHERE, ON_NODE, TIERS, RunMessages
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
 from popmodel.simulator.costs import Charges, core, costs
 from popmodel.simulator.program import Collectives, Op, Program
-from popmodel.simulator.program import Messages as Sent
+from popmodel.simulator.program import ProgramMessages as Sent
 from popmodel.values import dataclass
 
 Ranks = NDArray[np.int64]
@@ -31,8 +31,8 @@ _NS = 1e9
 class Priced:
     """Messages of a list with what they cost; best estimates. Made by `Priced.of`."""
 
-    exchanged: Exchanged  # The messages
-    where: Messages  # Processes on nodes
+    exchanged: ListExchange  # The messages
+    where: RunMessages  # Processes on nodes
     place: Ranks  # int64[M]: Where each goes; a message of a process to itself goes nowhere
     kind: Ranks  # int64[M]: Row of ``sizes`` and ``places``
     # int64[K]: Different sizes and places.
@@ -44,7 +44,7 @@ class Priced:
     waits: NDArray[np.bool_]  # bool[M]: Whether a blocking send of it waits for its receive
 
     @staticmethod
-    def of(exchanged: Exchanged, where: Messages) -> Priced:
+    def of(exchanged: ListExchange, where: RunMessages) -> Priced:
         """Find what messages cost on a placement."""
         sender, receiver, nodes = exchanged.sender, exchanged.receiver, where.nodes
         place = np.where(nodes[sender] == nodes[receiver], ON_NODE, ELSEWHERE)
@@ -147,7 +147,7 @@ def _furthest(group: Ranks, place: Ranks) -> Ranks:
     return last
 
 
-def program(plan: Plan, priced: Priced) -> tuple[Program, Charges]:
+def program(plan: ListPlan, priced: Priced) -> tuple[Program, Charges]:
     """Return what all processes do as a program in which nothing is computed, and its charges."""
     sent, count = plan.messages, len(plan.messages)
     zeros, none = np.zeros(count), np.empty(0, np.int64)
@@ -197,7 +197,7 @@ def program(plan: Plan, priced: Priced) -> tuple[Program, Charges]:
     return made, charges
 
 
-def stuck(plan: Plan, priced: Priced) -> tuple[int, int] | None:
+def stuck(plan: ListPlan, priced: Priced) -> tuple[int, int] | None:
     """Return a process that waits forever, and the row of its call; None if all come to the end."""
     made, charges = program(plan, priced)
     messages = np.arange(len(plan.messages), dtype=np.int32)

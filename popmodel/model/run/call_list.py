@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.model.run.call_rows import CallError, Ranks, Repeat, Row, Rows
+from popmodel.model.run.call_rows import CallError, CallRow, Ranks, RowRepeat, Rows
 from popmodel.simulator.program import Op
 from popmodel.values import dataclass
 
@@ -27,7 +27,7 @@ _ENDS = {"recv": Op.RECEIVE, "irecv": Op.POST, "sendrecv": Op.POST}
 
 
 @dataclass(frozen=True)
-class Exchanged:
+class ListExchange:
     """Messages of a list, by number."""
 
     # int64[M]: Who sends how many bytes to whom.
@@ -50,14 +50,14 @@ class Exchanged:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ListPlan:
     """What all processes do in one execution of a list."""
 
     offsets: Ranks  # int64[P + 1]: Operations of process p are ``offsets[p] .. offsets[p + 1]``
     kind: NDArray[np.uint8]  # uint8[N]: `Op` of each operation
     target: Ranks  # int64[N]: Its message
     row: Ranks  # int64[N]: Row that it comes from
-    messages: Exchanged  # What is sent
+    messages: ListExchange  # What is sent
     # int64[C]: Computations: their rows, processes, and the operation before which they are; -1
     # where none follows.
     computing: Ranks
@@ -81,9 +81,9 @@ class Plan:
         return found.reshape(rows, self.processes)
 
 
-def carried_out(rows: Rows, processes: int) -> Plan:
+def carried_out(rows: Rows, processes: int) -> ListPlan:
     """Carry out a list of calls on all processes."""
-    leaves: list[Row] = []
+    leaves: list[CallRow] = []
     order = np.array(_order(rows, leaves, processes), dtype=np.int64)
     turns = _turns(order, len(leaves))
     length = max(order.size, 1)
@@ -111,7 +111,7 @@ def carried_out(rows: Rows, processes: int) -> Plan:
     computing, process, where = _computations(leaves, turns, processes)
     at = np.searchsorted(key[sort], (process * length + where) * width)
     left, right = np.argsort(message), np.argsort(numbers)
-    exchanged = Exchanged(
+    exchanged = ListExchange(
         sends.rank[left],
         sends.partner[left],
         sends.size[left],
@@ -122,7 +122,7 @@ def carried_out(rows: Rows, processes: int) -> Plan:
         sent_by[left],
         received_by[right],
     )
-    return Plan(
+    return ListPlan(
         offsets.astype(np.int64),
         kind[sort],
         target[sort],
@@ -134,11 +134,11 @@ def carried_out(rows: Rows, processes: int) -> Plan:
     )
 
 
-def _order(rows: Rows, leaves: list[Row], processes: int) -> list[int]:
+def _order(rows: Rows, leaves: list[CallRow], processes: int) -> list[int]:
     """Rows in the order in which they are carried out, by their index in ``leaves``."""
     found: list[int] = []
     for one in rows:
-        if isinstance(one, Repeat):
+        if isinstance(one, RowRepeat):
             inside = _order(one.rows, leaves, processes)
             if len(inside) * one.times * processes > MOST_CALLS:
                 raise CallError(None, f"has more than {MOST_CALLS:,} calls of all processes")
@@ -155,7 +155,7 @@ def _turns(order: Ranks, count: int) -> list[Ranks]:
     return np.split(sort, np.cumsum(np.bincount(order, minlength=count))[:-1]) if count else []
 
 
-class _Side(NamedTuple):
+class _ListSide(NamedTuple):
     """Sends or receives of a list: a row for each message."""
 
     rank: Ranks
@@ -180,8 +180,10 @@ class _Side(NamedTuple):
         return found
 
 
-def _sides(leaves: Sequence[Row], turns: list[Ranks], processes: int) -> tuple[_Side, _Side]:
-    def side(does: Sequence[str], *, sends: bool) -> _Side:
+def _sides(
+    leaves: Sequence[CallRow], turns: list[Ranks], processes: int
+) -> tuple[_ListSide, _ListSide]:
+    def side(does: Sequence[str], *, sends: bool) -> _ListSide:
         found: list[tuple[Ranks, ...]] = []
         for row, when in zip(leaves, turns, strict=True):
             if row.do not in does:
@@ -195,12 +197,12 @@ def _sides(leaves: Sequence[Row], turns: list[Ranks], processes: int) -> tuple[_
             of_row = (np.full(count, one) for one in (op, _SUB[row.do], row.number))
             turn = np.repeat(when, rank.size)
             found.append((*of_rank, turn, np.tile(size[rank], when.size), *of_row))
-        return _Side(*_columns(found, len(_Side._fields)))
+        return _ListSide(*_columns(found, len(_ListSide._fields)))
 
     return side(SENDS, sends=True), side(RECEIVES, sends=False)
 
 
-def _matched(sends: _Side, receives: _Side) -> tuple[Ranks, Ranks]:
+def _matched(sends: _ListSide, receives: _ListSide) -> tuple[Ranks, Ranks]:
     """Number of the message of every send and every receive."""
     one = np.lexsort((sends.turn, sends.tag, sends.partner, sends.rank))
     other = np.lexsort((receives.turn, receives.tag, receives.rank, receives.partner))
@@ -240,7 +242,7 @@ class _Waits(NamedTuple):
     sub: Ranks
 
 
-def _waits(leaves: Sequence[Row], order: Ranks) -> list[_Waits]:
+def _waits(leaves: Sequence[CallRow], order: Ranks) -> list[_Waits]:
     """Find which requests each wait completes, once for all ranks that do the same."""
     asking = [index for index, row in enumerate(leaves) if row.do in OPENS + WAITS]
     if not asking:
@@ -257,7 +259,7 @@ def _waits(leaves: Sequence[Row], order: Ranks) -> list[_Waits]:
     return found
 
 
-def _of_group(leaves: Sequence[Row], order: Ranks, which: Ranks, ranks: Ranks) -> _Waits:
+def _of_group(leaves: Sequence[CallRow], order: Ranks, which: Ranks, ranks: Ranks) -> _Waits:
     opened: list[int] = []
     turns: list[int] = []
     of: list[int] = []
@@ -297,7 +299,7 @@ class _Lookup(NamedTuple):
     processes: int
 
     @staticmethod
-    def of(side: _Side, processes: int) -> _Lookup:
+    def of(side: _ListSide, processes: int) -> _Lookup:
         rows = np.flatnonzero(side.opens)
         keys = side.turn[rows] * processes + side.rank[rows]
         sort = np.argsort(keys)
@@ -340,7 +342,7 @@ def _completed(
     return _Waited(*_columns(found, len(_Waited._fields)))
 
 
-def _groups(side: _Side, numbers: Ranks, waited: _Waited, op: Op, length: int) -> Ranks:
+def _groups(side: _ListSide, numbers: Ranks, waited: _Waited, op: Op, length: int) -> Ranks:
     """Number the calls that complete the messages of a side, by process."""
     own: Ranks = side.rank * length + side.turn
     mine = waited.kind == op
@@ -350,7 +352,7 @@ def _groups(side: _Side, numbers: Ranks, waited: _Waited, op: Op, length: int) -
 
 
 def _computations(
-    leaves: Sequence[Row], turns: list[Ranks], processes: int
+    leaves: Sequence[CallRow], turns: list[Ranks], processes: int
 ) -> tuple[Ranks, Ranks, Ranks]:
     """Computations: rows, processes, and when."""
     found = [

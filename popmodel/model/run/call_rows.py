@@ -25,7 +25,7 @@ class CallError(Exception):
 
 
 @dataclass(frozen=True)
-class Row:
+class CallRow:
     """A call, with its values for every rank."""
 
     number: int  # Its own
@@ -43,11 +43,11 @@ class Row:
     which: Ranks
 
 
-class Repeat(NamedTuple):
+class RowRepeat(NamedTuple):
     """Rows that are carried out several times."""
 
     times: int
-    rows: tuple[Row | Repeat, ...]
+    rows: tuple[CallRow | RowRepeat, ...]
 
 
-Rows: TypeAlias = "tuple[Row | Repeat, ...]"
+Rows: TypeAlias = "tuple[CallRow | RowRepeat, ...]"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import imbalance
 from popmodel.model.uncertainty import nominal
 from popmodel.values import dataclass
@@ -28,16 +28,16 @@ _SAME = 1e-9  # of the same: a difference that is less is rounding
 
 
 @dataclass(frozen=True)
-class Course:
+class RunCourse:
     """Times of a run, s."""
 
     computing: Value  # Computation of the process that has the most of it
     ideal: Value  # Runtime on a network that costs nothing
     runtime: Value  # Runtime
 
-    def nominal(self) -> Course:
+    def nominal(self) -> RunCourse:
         """Return the best estimates."""
-        return Course(nominal(self.computing), nominal(self.ideal), nominal(self.runtime))
+        return RunCourse(nominal(self.computing), nominal(self.ideal), nominal(self.runtime))
 
 
 @dataclass(frozen=True)
@@ -50,22 +50,22 @@ class Delays:
     transfer: Value  # What the network adds
 
 
-def computation(work: Work) -> Value:
+def computation(work: RunWork) -> Value:
     """Return the part of an average process's time that grows with its work, s."""
     return work.serial + work.stretched
 
 
 def closed_form(
-    work: Work, processes: int, spread: Mapping[str, Value], *, has_mpi: bool
-) -> Course:
+    work: RunWork, processes: int, spread: Mapping[str, Value], *, has_mpi: bool
+) -> RunCourse:
     """Return the course of a run in which all processes wait for the slowest in every step."""
     overall, per_step = _slowest(work, processes, spread, has_mpi=has_mpi)
     computing = computation(work)
     ideal = computing * (1 + per_step) + work.overhead + work.waiting
-    return Course(computing * (1 + overall), ideal, ideal + work.transfer)
+    return RunCourse(computing * (1 + overall), ideal, ideal + work.transfer)
 
 
-def closed_delays(work: Work, processes: int, spread: Mapping[str, Value]) -> Delays:
+def closed_delays(work: RunWork, processes: int, spread: Mapping[str, Value]) -> Delays:
     """Return the delays of `closed_form` for a program that communicates, as short formulas."""
     overall, per_step = _slowest(work, processes, spread, has_mpi=True)
     computing = computation(work)
@@ -75,7 +75,7 @@ def closed_delays(work: Work, processes: int, spread: Mapping[str, Value]) -> De
 
 
 def with_largest(
-    spread: Mapping[str, Value], excess: Value, work: Work, processes: Value
+    spread: Mapping[str, Value], excess: Value, work: RunWork, processes: Value
 ) -> Mapping[str, Value]:
     """Return the spread of a run in which one process exceeds the average by so much or more."""
     score = imbalance.expected_maximum(processes)
@@ -92,7 +92,7 @@ def with_largest(
 
 
 def _slowest(
-    work: Work, processes: Value, spread: Mapping[str, Value], *, has_mpi: bool
+    work: RunWork, processes: Value, spread: Mapping[str, Value], *, has_mpi: bool
 ) -> tuple[Value, Value]:
     """By what part the slowest process computes longer: over the run, and summed over its steps."""
     persistent = spread.get("persistent_cv", 0.0)
@@ -106,7 +106,7 @@ def _slowest(
     return overall, imbalance.slowest_per_step(persistent, transient, processes)
 
 
-def delays(work: Work, course: Course) -> Delays:
+def delays(work: RunWork, course: RunCourse) -> Delays:
     """Return the time by which a run is longer than the work of an average process."""
     return Delays(
         course.computing - computation(work),
@@ -136,7 +136,7 @@ class Correction:
 
 
 def correction(
-    work: Work, closed: Delays, replayed: Delays, computation_factor: float = 1.0
+    work: RunWork, closed: Delays, replayed: Delays, computation_factor: float = 1.0
 ) -> Correction:
     """Return the change of every delay from the closed form to the replay."""
     time = nominal(computation(work)) + nominal(work.overhead)
@@ -156,7 +156,7 @@ def correction(
     )
 
 
-def corrected(work: Work, found: Delays, correction: Correction) -> tuple[Work, Course]:
+def corrected(work: RunWork, found: Delays, correction: Correction) -> tuple[RunWork, RunCourse]:
     """Return the work and the course of an evaluation as a replay of the best estimate says them.
 
     What the replay finds for each of the delays relative to the closed form holds for every
@@ -166,7 +166,7 @@ def corrected(work: Work, found: Delays, correction: Correction) -> tuple[Work, 
         work = work.computed(correction.computation)
     computing = computation(work) + _changed(found.unequal, correction.unequal)
     ideal = computing + work.overhead + _changed(found.waiting, correction.waiting)
-    return work, Course(computing, ideal, ideal + _changed(found.transfer, correction.transfer))
+    return work, RunCourse(computing, ideal, ideal + _changed(found.transfer, correction.transfer))
 
 
 def _changed(delay: Value, change: Change) -> Value:

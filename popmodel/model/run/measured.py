@@ -32,7 +32,7 @@ three.
 
 
 @dataclass(frozen=True)
-class Shape:
+class MeasuredShape:
     """Processes that take part in a collective: how many, on how many nodes, most on one of
     them.
     """
@@ -43,10 +43,10 @@ class Shape:
     per_node: int
 
     @staticmethod
-    def of_row(row: Mapping[str, Any]) -> Shape:
+    def of_row(row: Mapping[str, Any]) -> MeasuredShape:
         """Return the shape in which a row of a profile was measured."""
         per_node = min(int(row["ppn"]), int(row["P"]))
-        return Shape(int(row["P"]), math.ceil(row["P"] / per_node), per_node)
+        return MeasuredShape(int(row["P"]), math.ceil(row["P"] / per_node), per_node)
 
     @property
     def side(self) -> str:
@@ -64,23 +64,23 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Share:
+class MeasuredShare:
     """The part of a measurement in the time of a collective."""
 
     path: str  # Of the measured time
     algorithm: str | None  # The algorithm that comes nearest to it; None if nobody knows
     weight: Value  # Power of this measurement in the product of all; they add up to 1
-    reach: Shape  # As far as measurements go towards what is asked; that itself if they go so far
+    reach: MeasuredShape  # As far as measurements go towards what is asked
     bytes: Value  # The same of the message size
     beyond: Value  # Doublings from there to what is asked
 
 
-def shares(profile: Profile, op: str, asked: Shape, size: Value) -> list[Share]:
+def shares(profile: Profile, op: str, asked: MeasuredShape, size: Value) -> list[MeasuredShare]:
     """Return the measurements that tell about a collective; empty if none does."""
     table: dict[int, dict[float, dict[float, int]]] = {}
     rows = profile.document.get("coll", {}).get(op, ())
     for index, row in enumerate(rows):
-        shape = Shape.of_row(row)
+        shape = MeasuredShape.of_row(row)
         # of a call that costs next to nothing nothing is left when the clock's cost is taken off
         nothing_left = not profile.quantities[f"coll.{op}[{index}].seconds"].value
         if shape.size > 1 and shape.side == asked.side and not nothing_left:
@@ -96,7 +96,7 @@ def shares(profile: Profile, op: str, asked: Shape, size: Value) -> list[Share]:
                 longer = _doublings(bytes_, wanted)
                 same = not bool(numbers(longer).any())
                 found.append(
-                    Share(
+                    MeasuredShare(
                         f"coll.{op}[{index}].seconds",
                         rows[index].get("algorithm"),
                         part * of_nodes * of_size,
@@ -136,15 +136,15 @@ def _weights(known: Sequence[float], asked: Value) -> Iterator[Value]:
         yield maximum(minimum(rising, falling), 0.0)
 
 
-def _shape(asked: Shape, per_node: float, nodes: float) -> Shape:
+def _shape(asked: MeasuredShape, per_node: float, nodes: float) -> MeasuredShape:
     """Return the shape to which measurements go towards the one that is asked."""
     if per_node == asked.per_node and nodes == asked.filled:
         return asked
     if asked.nodes == 1:
-        return Shape(round(per_node), 1, round(per_node))
+        return MeasuredShape(round(per_node), 1, round(per_node))
     on_one = round(per_node)
     size = max(round(per_node * nodes), on_one + 1)
-    return Shape(size, math.ceil(size / on_one), on_one)
+    return MeasuredShape(size, math.ceil(size / on_one), on_one)
 
 
 def _doublings(reached: Value, asked: Value) -> Value:

@@ -24,7 +24,7 @@ TIERS = {ON_NODE: "intra", ELSEWHERE: "inter"}
 
 
 @dataclass(frozen=True)
-class Messages:
+class RunMessages:
     """Processes on nodes that exchange messages."""
 
     parameters: Parameters  # The machine

@@ -9,9 +9,9 @@ import numpy as np
 from popmodel.efficiency.aggregates import AGGREGATES, NO_MPI
 from popmodel.errors import UsageError
 from popmodel.expressions.elementary import Value
-from popmodel.model.run.course import Course, computation
+from popmodel.model.run.course import RunCourse, computation
 from popmodel.model.run.placement import Placement
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.values import dataclass
 
 INSTRUCTIONS_ABSENT = "the signature does not count all instructions (key instructions)"
@@ -23,7 +23,7 @@ PARTS = ("parallel loops", "imbalance and waiting", "serial code", "messages", "
 
 
 @dataclass(frozen=True)
-class Modelled:
+class ModelledObservables:
     """A modelled run."""
 
     aggregates: dict[str, Value]  # Names of `popmodel.efficiency.aggregates.AGGREGATES`
@@ -38,7 +38,9 @@ class Modelled:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # the end looks at what came of it
-def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) -> Modelled:
+def observe(
+    work: RunWork, placement: Placement, course: RunCourse, *, has_mpi: bool
+) -> ModelledObservables:
     """Return the aggregates of a run."""
     # P and T may be traced numbers, which float() would turn into plain ones
     processes, threads = 1.0 * placement.processes, 1.0 * placement.threads
@@ -92,7 +94,7 @@ def observe(work: Work, placement: Placement, course: Course, *, has_mpi: bool) 
         absent["mpi_node_min"] = NODE_UNKNOWN
     waiting = ideal - outside
     parts = (work.share, uneven + waiting, work.serial, runtime - ideal, work.overhead)
-    return Modelled(aggregates, absent, dict(zip(PARTS, parts, strict=True)))
+    return ModelledObservables(aggregates, absent, dict(zip(PARTS, parts, strict=True)))
 
 
 def _refuse_infinite(aggregates: Mapping[str, Value]) -> None:

@@ -13,10 +13,10 @@ from functools import partialmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.arrays import Rows
+from popmodel.arrays import ArrayRows
 from popmodel.expressions.elementary import Value
-from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS, Messages
-from popmodel.model.run.uneven import Uneven
+from popmodel.model.run.messages import ELSEWHERE, ON_NODE, TIERS, RunMessages
+from popmodel.model.run.uneven import UnevenWork
 from popmodel.model.terms import message
 from popmodel.model.uncertainty import nominal
 from popmodel.network import point_to_point as p2p
@@ -55,11 +55,11 @@ class Inside:
     seconds: Seconds  # float64[n]: For how long on average, s
     part: Ranks  # int64[n]: Row of ``parts``
     # How it differs: where the work of every process is known, it is that of ``seconds``.
-    parts: tuple[Uneven, ...]
+    parts: tuple[UnevenWork, ...]
 
 
 @dataclass(frozen=True)
-class Cost:
+class OperationCost:
     """Of the message that each rank sends."""
 
     place: NDArray[np.int8]  # int8[P]: Where it goes
@@ -79,11 +79,11 @@ def repetitions(count: Value, name: str) -> int:
 class OperationsBuilder:
     """Operations in the making, with what messages and collectives cost in seconds."""
 
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, messages: RunMessages) -> None:
         self.messages = messages
         self.processes = messages.placement.processes
         self._builder = ProgramBuilder(self.processes)
-        self._messages = Rows(3)  # time, waits, busy
+        self._messages = ArrayRows(3)  # time, waits, busy
         self._collectives: list[float] = []
         self._whole: Operations | None = None
 
@@ -96,7 +96,7 @@ class OperationsBuilder:
         largest = self.messages.parameters.get(f"net.{TIERS[place]}.eager_threshold")
         return bool(p2p.waits_for_receiver(size, nominal(p2p.eager_threshold(largest))))
 
-    def cost(self, place: NDArray[np.int8], size: float, classes: Classes) -> Cost:
+    def cost(self, place: NDArray[np.int8], size: float, classes: Classes) -> OperationCost:
         """Return the cost of messages of one size to some places."""
         time, busy = np.zeros(place.shape), np.zeros(place.shape)
         waits = np.zeros(place.shape, dtype=bool)
@@ -105,9 +105,9 @@ class OperationsBuilder:
             if mine.any():
                 time[mine] = nominal(p2p.by_size(size, classes[tier]))
                 waits[mine] = self.waits(tier, size)
-        return Cost(place, time, waits, busy)
+        return OperationCost(place, time, waits, busy)
 
-    def pattern(self, targets: Ranks, size: float, threads: int = 1) -> Cost:
+    def pattern(self, targets: Ranks, size: float, threads: int = 1) -> OperationCost:
         """Return the cost of a communication in which rank r sends to ``targets[r]``."""
         where = message.traffic(targets, self.messages.placement.per_node)
         classes = self.messages.classes(where.staying, where.leaving, threads)
@@ -122,7 +122,9 @@ class OperationsBuilder:
         self._messages.append((time, waits, busy))
         return self._builder.message(sender, receiver, round(size))
 
-    def each(self, targets: Ranks, size: float, cost: Cost, threads: int = 1) -> dict[int, int]:
+    def each(
+        self, targets: Ranks, size: float, cost: OperationCost, threads: int = 1
+    ) -> dict[int, int]:
         """Describe the message of every rank that sends; gives their numbers by rank.
 
         One stands for those of all threads, each of which sends ``size`` bytes.
@@ -178,7 +180,13 @@ class OperationsBuilder:
         return self._builder.repeated(rank, times, step)
 
     def send_all(
-        self, targets: Ranks, size: float, cost: Cost, threads: int = 1, *, at_once: bool = True
+        self,
+        targets: Ranks,
+        size: float,
+        cost: OperationCost,
+        threads: int = 1,
+        *,
+        at_once: bool = True,
     ) -> None:
         """Let rank r send to ``targets[r]``, each of its threads ``size`` bytes.
 
@@ -226,7 +234,7 @@ class OperationsBuilder:
         return Operations(program, charges)
 
 
-def _one_of_each_ring(targets: Ranks, cost: Cost) -> set[int]:
+def _one_of_each_ring(targets: Ranks, cost: OperationCost) -> set[int]:
     """Processes that have to receive before they send.
 
     Where every send of a ring waits for its receive none would ever start.

@@ -16,7 +16,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True, order=True)
-class Use:
+class ParameterUse:
     """A table or a law of the machine, and what it was asked for."""
 
     # Path of the table, such as ``openmp.parallel_for`` or ``net.inter``; words behind it say which
@@ -51,7 +51,7 @@ class Parameters:
     lacking: set[str] = field(default_factory=set)
     assumptions: set[str] = field(default_factory=set)  # What is assumed of it, in words
     # What was asked of the machine, to be compared with what was measured.
-    used: set[Use] = field(default_factory=set)
+    used: set[ParameterUse] = field(default_factory=set)
     # As `values`, without what-if factors; None where there are none.
     unchanged: Callable[[str], Value] | None = None
     # Gives what a law of the machine finds a name in formulas: (name, value, unit, meaning) ->
@@ -63,7 +63,7 @@ class Parameters:
     def use(self, subject: str, argument: str, value: Value) -> None:
         """Note what a table or law is asked for."""
         typical = float(np.ravel(np.asarray(value, dtype=np.float64))[0])
-        self.used.add(Use(subject, argument, typical))
+        self.used.add(ParameterUse(subject, argument, typical))
 
     def as_profiled(self) -> Parameters:
         """Return the machine without what-if factors; what is asked of it is not noted."""

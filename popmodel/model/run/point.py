@@ -13,15 +13,15 @@ from popmodel.arrays import distinct
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.expressions.elementary import Value, choose, numbers
-from popmodel.expressions.traced import Traced
+from popmodel.expressions.traced import TracedExpression
 from popmodel.model.grammar import amounts
-from popmodel.model.grammar.keys import Key
+from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.machine_names import CLOCK, is_of_machine, of_machine, path_of
 from popmodel.model.grammar.reading import LAST_LEVEL
-from popmodel.model.run.messages import Messages
+from popmodel.model.run.messages import RunMessages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Placement
-from popmodel.model.run.teams import Teams
+from popmodel.model.run.teams import RunTeams
 from popmodel.model.terms import memory
 from popmodel.model.uncertainty import drawn_only, nominal
 from popmodel.units import format_size
@@ -29,7 +29,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Point:
+class ModelPoint:
     """One evaluation of a program: what formulas and terms take their values from."""
 
     application: str  # Name of the application, for messages
@@ -63,20 +63,20 @@ class Point:
         return self.values.get("T", self.placement.threads)
 
     @cached_property
-    def messages(self) -> Messages:
+    def messages(self) -> RunMessages:
         """What messages cost in this placement."""
-        return Messages(self.parameters, self.placement)
+        return RunMessages(self.parameters, self.placement)
 
     @cached_property
-    def teams(self) -> Teams:
+    def teams(self) -> RunTeams:
         """What collectives cost in this placement."""
-        return Teams(self.messages, self.extent)
+        return RunTeams(self.messages, self.extent)
 
     def cells(self) -> list[Value]:
         """Return the local cells along each grid dimension."""
         return [self.values[f"n{dim}"] for dim in range(len(self.extent))]
 
-    def amount(self, expression: Expression, key: Key, what: str) -> Value:
+    def amount(self, expression: Expression, key: GrammarKey, what: str) -> Value:
         """Evaluate a formula and check its domain."""
         values = {**self.values, **self._of_machine(expression)}
         if key.of_ranks:
@@ -106,7 +106,7 @@ class Point:
     def _named(self, name: str) -> Value:
         return self.ranked[name] if name in self.ranked else self.values[name]
 
-    def by_rank(self, expression: Expression, key: Key, what: str) -> NDArray[np.float64]:
+    def by_rank(self, expression: Expression, key: GrammarKey, what: str) -> NDArray[np.float64]:
         """Evaluate a formula of rank for every process, of the best estimate; shape (P,).
 
         Parameters and errors as in `amount`.
@@ -118,14 +118,14 @@ class Point:
         return np.broadcast_to(found, (self.placement.processes,))
 
     def mean_by_rank(
-        self, expression: Expression, key: Key, what: str, weights: NDArray[np.float64]
+        self, expression: Expression, key: GrammarKey, what: str, weights: NDArray[np.float64]
     ) -> Value:
         """Return the mean over all processes of weights times a formula of rank."""
         values: dict[str, Value] = {}
         for name in (expression.names | {"P", "T"}) - {"rank"}:
             value = self._machine(path_of(name)) if is_of_machine(name) else self._named(name)
             values[name] = value[:, None] if isinstance(value, np.ndarray) else value
-        if any(isinstance(value, Traced) for value in values.values()):
+        if any(isinstance(value, TracedExpression) for value in values.values()):
             ranks = np.flatnonzero(weights).tolist()
             each = (expression.evaluate({**values, "rank": float(rank)}) for rank in ranks)
             total: Value = 0.0
@@ -137,7 +137,7 @@ class Point:
         return mean
 
     def _of_ranks(
-        self, expression: Expression, key: Key, what: str, values: Mapping[str, Value]
+        self, expression: Expression, key: GrammarKey, what: str, values: Mapping[str, Value]
     ) -> Value:
         about = f"{self.application}: {what}"
         known = {**values, "rank": np.arange(self.placement.processes, dtype=np.float64)}

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from popmodel.machine.profile import Profile
 from popmodel.model.calibration import TRUSTED
-from popmodel.model.run.measured import Shape
-from popmodel.model.run.parameters import Use
+from popmodel.model.run.measured import MeasuredShape
+from popmodel.model.run.parameters import ParameterUse
 from popmodel.units import format_size
 from popmodel.values import dataclass
 
@@ -73,9 +73,9 @@ class Reach:
         return TRUSTED if self.section == RUNS else LIMITS[self.argument]
 
 
-def reaches(ranges: Ranges, used: Iterable[Use], nodes: int) -> Iterator[Reach]:
+def reaches(ranges: Ranges, used: Iterable[ParameterUse], nodes: int) -> Iterator[Reach]:
     """Compare what a prediction used with what was measured, where that is known."""
-    for use in sorted({*used, Use("topology", "nodes", float(nodes))}):
+    for use in sorted({*used, ParameterUse("topology", "nodes", float(nodes))}):
         subject, found = use.subject, ranges.get((use.subject, use.argument))
         if found is None and use.subject.startswith("coll.") and use.argument == "processes":
             # made up of messages, which two processes exchange
@@ -124,14 +124,14 @@ def measured_ranges(profile: Profile) -> Ranges:
     for op, rows in document.get("coll", {}).items():
         for index, row in enumerate(rows):
             path = f"coll.{op}[{index}].seconds"
-            subject = Shape.of_row(row).subject(op)
+            subject = MeasuredShape.of_row(row).subject(op)
             add(subject, "processes", row["P"], path)
             add(subject, "bytes", row["bytes"], path)
     found = {key: (min(numbers), max(numbers)) for key, numbers in values.items()}
     return found | {("topology", "nodes"): (1.0, float(profile.topology.nodes))}
 
 
-def _beyond(use: Use, low: float, high: float) -> tuple[float, str]:
+def _beyond(use: ParameterUse, low: float, high: float) -> tuple[float, str]:
     """By which factor a value is outside a range, and which end of the range on that side."""
     if use.argument == "nodes":
         return use.value / high, f"above those of the profile ({high:g})"

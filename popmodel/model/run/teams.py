@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from popmodel.arrays import distinct
 from popmodel.expressions.elementary import Value, maximum, numbers, sqrt
 from popmodel.model.run import measured
-from popmodel.model.run.measured import Shape, Share
-from popmodel.model.run.messages import Messages
+from popmodel.model.run.measured import MeasuredShape, MeasuredShare
+from popmodel.model.run.messages import RunMessages
 from popmodel.network import collectives
 from popmodel.network import point_to_point as p2p
 from popmodel.values import dataclass
@@ -30,10 +30,10 @@ _TINY = 1e-300  # s; keeps a ratio of times of nothing defined
 
 
 @dataclass(frozen=True)
-class Teams:
+class RunTeams:
     """Processes on nodes that take part in collective operations."""
 
-    messages: Messages  # What messages between them cost
+    messages: RunMessages  # What messages between them cost
     extent: tuple[int, ...] = ()  # Processes along each grid dimension
 
     def members(self, comm: Communicator) -> list[NDArray[np.int64]]:
@@ -78,7 +78,9 @@ class Teams:
         times = dict(self._by_shape(op, size, comm))
         return [(ranks, times.get(self._team(ranks).shape, 0.0)) for ranks in self.members(comm)]
 
-    def _by_shape(self, op: str, size: Value, comm: Communicator) -> Iterator[tuple[Shape, Value]]:
+    def _by_shape(
+        self, op: str, size: Value, comm: Communicator
+    ) -> Iterator[tuple[MeasuredShape, Value]]:
         """Time of a collective in the communicators of each shape."""
         teams = [self._team(ranks) for ranks in self.members(comm)]
         if not teams:
@@ -90,7 +92,7 @@ class Teams:
     def _team(self, ranks: NDArray[np.int64]) -> _Team:
         return _Team(ranks.size, self.messages.nodes[ranks])
 
-    def _in_team(self, op: str, size: Value, shape: Shape, crowd: _Crowd) -> Value:
+    def _in_team(self, op: str, size: Value, shape: MeasuredShape, crowd: _Crowd) -> Value:
         """Time in one of several communicators: as measured, else the formula of the algorithm."""
         parameters = self.messages.parameters
         parameters.use(shape.subject(op), "processes", shape.size)
@@ -107,7 +109,9 @@ class Teams:
             )
         return total
 
-    def _carried(self, op: str, size: Value, shape: Shape, crowd: _Crowd, share: Share) -> Value:
+    def _carried(
+        self, op: str, size: Value, shape: MeasuredShape, crowd: _Crowd, share: MeasuredShare
+    ) -> Value:
         """Time that follows from one measurement.
 
         It was taken of one communicator on the machine as it is; where something else is asked, it
@@ -129,7 +133,9 @@ class Teams:
         time = time * (now / then)
         return time * parameters.values(measured.LAW) ** sqrt(share.beyond) if is_beyond else time
 
-    def _formula(self, op: str, name: str, size: Value, shape: Shape, crowd: _Crowd) -> Value:
+    def _formula(
+        self, op: str, name: str, size: Value, shape: MeasuredShape, crowd: _Crowd
+    ) -> Value:
         """Time of an algorithm by what messages cost."""
         operation = collectives.OPERATIONS[op]
         algorithm = operation.algorithms[name]
@@ -193,8 +199,8 @@ class _Team:
         return int(np.bincount(self.at).max())
 
     @property
-    def shape(self) -> Shape:
-        return Shape(self.size, self.nodes, self.per_node)
+    def shape(self) -> MeasuredShape:
+        return MeasuredShape(self.size, self.nodes, self.per_node)
 
 
 @dataclass(frozen=True)
@@ -206,7 +212,7 @@ class _Crowd:
     teams_leaving: int  # Communicators that reach beyond the node
 
     @staticmethod
-    def alone(shape: Shape) -> _Crowd:
+    def alone(shape: MeasuredShape) -> _Crowd:
         """One communicator, as it is measured."""
         return _Crowd(
             shape.per_node if shape.per_node > 1 else 0,

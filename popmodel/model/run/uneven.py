@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Uneven:
+class UnevenWork:
     """A part of the work of an item, and how it differs."""
 
     share: float  # Its part of the work of an average process

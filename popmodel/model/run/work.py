@@ -10,7 +10,7 @@ from popmodel.values import dataclass
 
 
 @dataclass(frozen=True)
-class Work:
+class RunWork:
     """Times and amounts of one process; times in seconds."""
 
     serial: Value = 0.0  # Master outside parallel regions
@@ -40,21 +40,21 @@ class Work:
     # Instructions of all threads in useful time; None if some part does not count them.
     instructions: Value | None = 0.0
 
-    def plus(self, other: Work) -> Work:
+    def plus(self, other: RunWork) -> RunWork:
         """Return one part after the other in the same step, whose meetings are counted once."""
         sums: dict[str, Any] = {
             name: _sum(mine, getattr(other, name)) for name, mine in self._fields()
         }
-        return Work(**sums | {"steps": maximum(self.steps, other.steps)})
+        return RunWork(**sums | {"steps": maximum(self.steps, other.steps)})
 
-    def times(self, count: Value) -> Work:
+    def times(self, count: Value) -> RunWork:
         """Return the part executed ``count`` times."""
         scaled: dict[str, Any] = {
             name: None if mine is None else mine * count for name, mine in self._fields()
         }
-        return Work(**scaled)
+        return RunWork(**scaled)
 
-    def computed(self, factor: Value) -> Work:
+    def computed(self, factor: Value) -> RunWork:
         """Return the part with all that its threads compute taking ``factor`` times as long.
 
         One thread would take as much longer.

@@ -9,7 +9,7 @@ import numpy as np
 
 from popmodel.machine.quantity import Quantity
 from popmodel.model.calibration import RESIDUAL, Calibration, Drift, unpacked
-from popmodel.model.grammar.reading import Reading
+from popmodel.model.grammar.reading import GrammarReading
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.shapes import Real, ShapeError, shown
 
@@ -23,7 +23,7 @@ _SAME = 1e-6  # relative: values that differ by less were written from the same 
 
 
 def calibration(
-    reading: Reading,
+    reading: GrammarReading,
     inputs: Mapping[str, Mapping[str, Quantity]],
     table: Mapping[str, Any],
 ) -> Calibration:
@@ -71,7 +71,7 @@ def _score(name: str, key: str) -> Path:
     return (*_AT, "scores", name, key)
 
 
-def _number(reading: Reading, table: object, where: Path, bounds: Real) -> float:
+def _number(reading: GrammarReading, table: object, where: Path, bounds: Real) -> float:
     """Read a number of the calibration."""
     name = ".".join(str(part) for part in where[-1:])
     if not isinstance(table, Mapping) or name not in table:
@@ -84,7 +84,7 @@ def _number(reading: Reading, table: object, where: Path, bounds: Real) -> float
 
 
 def _is_changed(
-    reading: Reading, inputs: Mapping[str, Mapping[str, Quantity]], name: str, score: Any
+    reading: GrammarReading, inputs: Mapping[str, Mapping[str, Quantity]], name: str, score: Any
 ) -> bool:
     """Tell whether a number of the file is not the one that was calibrated any more."""
     where = (*_AT, "scores", name)
@@ -102,7 +102,7 @@ def _is_changed(
     return not now.is_uncertain or not abs(now.value - then) <= _SAME * then
 
 
-def _drifts(reading: Reading, table: Mapping[str, Any]) -> dict[str, Drift]:
+def _drifts(reading: GrammarReading, table: Mapping[str, Any]) -> dict[str, Drift]:
     found = {}
     for name, one in table.items():
         where = (*_AT, "drifts", name)
@@ -111,7 +111,7 @@ def _drifts(reading: Reading, table: Mapping[str, Any]) -> dict[str, Drift]:
     return found
 
 
-def _hull(reading: Reading, table: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def _hull(reading: GrammarReading, table: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     found = {}
     for name, ends in table.items():
         where = (*_AT, "hull", name)
@@ -126,5 +126,5 @@ def _hull(reading: Reading, table: Mapping[str, Any]) -> dict[str, tuple[float, 
     return found
 
 
-def _runs(reading: Reading, table: Mapping[str, Any]) -> dict[str, str]:
+def _runs(reading: GrammarReading, table: Mapping[str, Any]) -> dict[str, str]:
     return {digest: reading.text(table, (*_AT, "runs", digest)) for digest in table}

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from popmodel.model.grammar.reading import Reading
-from popmodel.shapes import Flag, Items, Named, Real, ShapeError, Table, Whole
+from popmodel.model.grammar.reading import GrammarReading
+from popmodel.shapes import Flag, Items, NamedShape, Real, ShapeError, TableShape, WholeShape
 from popmodel.values import dataclass
 
-_SHAPE = Table(
+_SHAPE = TableShape(
     {
         "openmp": Flag(),
         "runs": Items(
-            Table(
+            TableShape(
                 {
-                    "P": Whole(1),
-                    "T": Whole(1),
-                    "parameters": Named(Real(above=0)),
+                    "P": WholeShape(1),
+                    "T": WholeShape(1),
+                    "parameters": NamedShape(Real(above=0)),
                     "runtime": Real(above=0),
                     "waited": Real(least=0, most=1),
                     "ideal": Real(above=0),
@@ -96,7 +96,7 @@ class LearntRuns:
 
 
 def learnt_runs(
-    reading: Reading, params: Mapping[str, Any], table: Mapping[str, Any]
+    reading: GrammarReading, params: Mapping[str, Any], table: Mapping[str, Any]
 ) -> LearntRuns:
     """Read the table."""
     try:

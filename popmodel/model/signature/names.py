@@ -16,13 +16,13 @@ from popmodel.model.grammar import amounts
 from popmodel.model.grammar.reading import OPEN
 from popmodel.model.run.grid import best_grid
 from popmodel.model.run.placement import ImpossibleSplit
-from popmodel.model.signature.program import EXTENTS, Grid, Signature
+from popmodel.model.signature.program import EXTENTS, Signature, SignatureGrid
 from popmodel.model.signature.tables import key_of
 from popmodel.units import plural
 
 Evaluate: TypeAlias = "Callable[[Expression, Mapping[str, Value], str], Value | None]"
 """A formula, the names known so far, and whose formula it is -> its value; None if it has none."""
-Extents = Callable[[Grid, Sequence[Value], Mapping[str, Value]], Sequence[Value]]
+Extents = Callable[[SignatureGrid, Sequence[Value], Mapping[str, Value]], Sequence[Value]]
 """A grid, its cells along each dimension, and the names -> processes along each dimension."""
 
 
@@ -58,7 +58,9 @@ def names(
     """Compute let and the decomposition for a run."""
     found: tuple[int, ...] = ()
 
-    def extents(grid: Grid, cells: Sequence[Value], values: Mapping[str, Value]) -> Sequence[float]:
+    def extents(
+        grid: SignatureGrid, cells: Sequence[Value], values: Mapping[str, Value]
+    ) -> Sequence[float]:
         nonlocal found
         domain = key_of("decomp", "global").domain
         for cell, expression in zip(cells, grid.cells or (), strict=True):

@@ -27,7 +27,7 @@ SET = "set for this prediction"
 
 
 @dataclass(frozen=True)
-class Grid:
+class SignatureGrid:
     """A Cartesian decomposition."""
 
     # Processes along each dimension; None asks for the grid with the least surface.
@@ -37,7 +37,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SignatureLimits:
     """What must hold for the application to run."""
 
     require: tuple[Expression, ...] = ()  # Conditions
@@ -71,8 +71,8 @@ class Signature:
     constants: Mapping[str, Quantity]  # What was measured or fitted of the program
     # Names derived from params, P, T and the grid, each after those that it needs.
     let: tuple[tuple[str, Expression], ...]
-    limits: Limits  # What must hold
-    grid: Grid | None  # How processes are arranged
+    limits: SignatureLimits  # What must hold
+    grid: SignatureGrid | None  # How processes are arranged
     # ``persistent_cv``, ``transient_cv``, ``reference_processes``, ``growth_exponent``, those that
     # were given.
     imbalance: Mapping[str, Quantity]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from popmodel.errors import did_you_mean
-from popmodel.model.grammar.reading import Reading, SignatureError
+from popmodel.model.grammar.reading import GrammarReading, SignatureError
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.item import Item
@@ -17,7 +17,7 @@ _INSIDE = {
 """Kinds by the tables that belong into them."""
 
 
-class ProgramReader(Reading):
+class ProgramReader(GrammarReading):
     """Reads the items of a program."""
 
     def body(self, value: object, where: Path) -> tuple[Item, ...]:

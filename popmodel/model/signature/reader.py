@@ -20,7 +20,7 @@ from popmodel import shell
 from popmodel.errors import UsageError
 from popmodel.expressions import Expression
 from popmodel.machine.quantity import Quantity
-from popmodel.model.grammar.keys import Key
+from popmodel.model.grammar.keys import GrammarKey
 from popmodel.model.grammar.reading import UNREADABLE, Part, SignatureError
 from popmodel.model.grammar.toml_lines import Path, line_of
 from popmodel.model.recorded import decode
@@ -29,9 +29,9 @@ from popmodel.model.signature.learnt_runs import learnt_runs
 from popmodel.model.signature.program import (
     EXTENTS,
     MAX_DIMENSIONS,
-    Grid,
-    Limits,
     Signature,
+    SignatureGrid,
+    SignatureLimits,
     Unknown,
 )
 from popmodel.model.signature.program_reader import ProgramReader
@@ -42,10 +42,10 @@ SCHEMA = "popmodel/signature/1"
 BASE_UNITS = ("B", "s", "1")
 
 
-def _any_grid() -> Grid:
+def _any_grid() -> SignatureGrid:
     """A grid that stands for one that cannot be read."""
     every = (UNREADABLE,) * MAX_DIMENSIONS
-    return Grid(every, every, (False,) * MAX_DIMENSIONS)
+    return SignatureGrid(every, every, (False,) * MAX_DIMENSIONS)
 
 
 def _in_order(let: Mapping[str, Expression]) -> list[str]:
@@ -81,7 +81,7 @@ class SignatureReader(ProgramReader):
         grid = self.any_decomposition(document)
         let = self.let(formulas)
         grid = self.before_the_grid(grid, let)
-        limits = self.section(document, "limits", self.limits, Limits())
+        limits = self.section(document, "limits", self.limits, SignatureLimits())
         imbalance = self.section(document, "imbalance", self.imbalance, nothing)
         first_touch = self.section(document, "memory", self.first_touch, "threads")
         self.recorded |= self.section(document, "recorded", self.recordings, nothing)
@@ -191,8 +191,8 @@ class SignatureReader(ProgramReader):
                 found |= dict.fromkeys(names, UNREADABLE)
 
     def before_the_grid(
-        self, grid: Grid | None, let: tuple[tuple[str, Expression], ...]
-    ) -> Grid | None:
+        self, grid: SignatureGrid | None, let: tuple[tuple[str, Expression], ...]
+    ) -> SignatureGrid | None:
         """Refuse a grid by names that need it; put formulas in the order of their evaluation."""
         needs = EXTENTS
         for name, expression in let:
@@ -210,7 +210,7 @@ class SignatureReader(ProgramReader):
         self.formulas = early | of_decomp | defined
         return grid
 
-    def any_decomposition(self, document: Mapping[str, Any]) -> Grid | None:
+    def any_decomposition(self, document: Mapping[str, Any]) -> SignatureGrid | None:
         """Read the decomposition; for one that cannot be read stands one with all its names."""
         try:
             return self.decomposition(document)
@@ -220,7 +220,7 @@ class SignatureReader(ProgramReader):
         self.dimensions, self.has_cells = MAX_DIMENSIONS, True
         return _any_grid()
 
-    def decomposition(self, document: Mapping[str, Any]) -> Grid | None:
+    def decomposition(self, document: Mapping[str, Any]) -> SignatureGrid | None:
         if "decomp" not in document:
             return None
         table = self.table(document, ("decomp",))
@@ -253,15 +253,15 @@ class SignatureReader(ProgramReader):
         self.dimensions, self.has_cells = size, cells is not None
         letters = "Pn" if self.has_cells else "P"
         self.names |= {f"{letter}{d}" for letter in letters for d in range(size)}
-        return Grid(dims, cells, tuple(flags))
+        return SignatureGrid(dims, cells, tuple(flags))
 
-    def limits(self, table: Mapping[str, Any]) -> Limits:
+    def limits(self, table: Mapping[str, Any]) -> SignatureLimits:
         require = self.expressions(table, ("limits", "require")) if "require" in table else ()
         memory = None
         if "memory_per_rank" in table:
             where = ("limits", "memory_per_rank")
             memory = self.formula(key_of(*where), table, where)
-        return Limits(require, memory)
+        return SignatureLimits(require, memory)
 
     def imbalance(self, table: Mapping[str, Any]) -> dict[str, Quantity]:
         found = {}
@@ -275,7 +275,7 @@ class SignatureReader(ProgramReader):
         where = ("memory", "first_touch")
         return self.choice(key_of(*where), table, where)
 
-    def spread(self, key: Key, value: object) -> Quantity:
+    def spread(self, key: GrammarKey, value: object) -> Quantity:
         """Read a number of ``imbalance``."""
         where = ("imbalance", key.name)
         quantity = self.quantity(value, where)

@@ -7,42 +7,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from popmodel.model.grammar.keys import EXPONENT, NOT_NEGATIVE, ONE_OR_MORE, POSITIVE, SHARE, Key
+from popmodel.model.grammar.keys import (
+    EXPONENT,
+    NOT_NEGATIVE,
+    ONE_OR_MORE,
+    POSITIVE,
+    SHARE,
+    GrammarKey,
+)
 from popmodel.model.grammar.toml_lines import Path
 from popmodel.model.kinds import KINDS
-from popmodel.model.kinds.item import Table
+from popmodel.model.kinds.item import ItemTable
 from popmodel.model.run.remote import FIRST_TOUCH
 
-_DOCUMENT: Mapping[str, tuple[Key, ...]] = {
+_DOCUMENT: Mapping[str, tuple[GrammarKey, ...]] = {
     "": (
-        Key("schema", "", None, "popmodel/signature/1"),
-        Key("app", "", None, "table: the application"),
-        Key("params", "", "none", "table: parameters of the problem, numbers above 0"),
-        Key(
+        GrammarKey("schema", "", None, "popmodel/signature/1"),
+        GrammarKey("app", "", None, "table: the application"),
+        GrammarKey("params", "", "none", "table: parameters of the problem, numbers above 0"),
+        GrammarKey(
             "constants",
             "",
             "none",
             "table: what was measured or fitted of the program, numbers of at least 0",
         ),
-        Key(
+        GrammarKey(
             "let",
             "",
             "none",
             "table: names for formulas, by P, T, parameters, the grid and each other",
         ),
-        Key("limits", "", "none", "table: what a run must satisfy"),
-        Key("decomp", "", "none", "table: how the cells of a grid are divided among processes"),
-        Key("imbalance", "", "none", "table: how the work of the processes varies"),
-        Key("memory", "", "none", "table: in which memory domains the data of a process lies"),
-        Key("program", "", None, "list of items, executed in order"),
-        Key("recorded", "", "none", "table: recorded times by name, packed text"),
-        Key(
+        GrammarKey("limits", "", "none", "table: what a run must satisfy"),
+        GrammarKey(
+            "decomp", "", "none", "table: how the cells of a grid are divided among processes"
+        ),
+        GrammarKey("imbalance", "", "none", "table: how the work of the processes varies"),
+        GrammarKey(
+            "memory", "", "none", "table: in which memory domains the data of a process lies"
+        ),
+        GrammarKey("program", "", None, "list of items, executed in order"),
+        GrammarKey("recorded", "", "none", "table: recorded times by name, packed text"),
+        GrammarKey(
             "calibration",
             "",
             "none",
             "table: what measured runs have taught; popmodel calibrate writes it",
         ),
-        Key(
+        GrammarKey(
             "learnt",
             "",
             "none",
@@ -50,17 +61,17 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         ),
     ),
     "app": (
-        Key("name", "", None, "name of the application"),
-        Key("description", "", "none", "what it does"),
-        Key(
+        GrammarKey("name", "", None, "name of the application"),
+        GrammarKey("description", "", "none", "what it does"),
+        GrammarKey(
             "command",
             "",
             "./NAME",
             "the program and its arguments, as in a shell; {N} stands for a parameter N, {P} and "
             "{T} for processes and threads",
         ),
-        Key("source", "", "none", "reference"),
-        Key(
+        GrammarKey("source", "", "none", "reference"),
+        GrammarKey(
             "not_modelled",
             "",
             "none",
@@ -68,19 +79,21 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         ),
     ),
     "limits": (
-        Key("require", "", "none", "list of conditions on P, T and parameters"),
-        Key("memory_per_rank", "B", "unknown", "memory per process", NOT_NEGATIVE),
+        GrammarKey("require", "", "none", "list of conditions on P, T and parameters"),
+        GrammarKey("memory_per_rank", "B", "unknown", "memory per process", NOT_NEGATIVE),
     ),
     "decomp": (
-        Key("global", "1", "none", "list: cells along each dimension, at most three", POSITIVE),
-        Key(
+        GrammarKey(
+            "global", "1", "none", "list: cells along each dimension, at most three", POSITIVE
+        ),
+        GrammarKey(
             "grid",
             "1",
             "auto",
             "list: processes along each dimension; auto chooses the grid with the smallest surface",
             ONE_OR_MORE,
         ),
-        Key(
+        GrammarKey(
             "periodic",
             "",
             "false",
@@ -88,29 +101,31 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         ),
     ),
     "imbalance": (
-        Key(
+        GrammarKey(
             "persistent_cv",
             "1",
             "0",
             "coefficient of variation of the work per process, the same in every step",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "transient_cv",
             "1",
             "0",
             "coefficient of variation of the work per process, drawn anew in every step",
             NOT_NEGATIVE,
         ),
-        Key(
+        GrammarKey(
             "reference_processes",
             "1",
             "1",
             "number of processes for which both are given",
             POSITIVE,
         ),
-        Key("growth_exponent", "1", "0", "H: both grow as (P/reference_processes)**H", EXPONENT),
-        Key(
+        GrammarKey(
+            "growth_exponent", "1", "0", "H: both grow as (P/reference_processes)**H", EXPONENT
+        ),
+        GrammarKey(
             "largest",
             "1",
             "0",
@@ -120,7 +135,7 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         ),
     ),
     "memory": (
-        Key(
+        GrammarKey(
             "first_touch",
             "",
             "threads",
@@ -131,46 +146,48 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         ),
     ),
     "calibration": (
-        Key("machine", "", None, "name of the machine that the runs were made on"),
-        Key("machine_digest", "", None, "hash of the values of its profile"),
-        Key("noise", "1", None, "standard deviation of the logarithm of a runtime, run to run"),
-        Key(
+        GrammarKey("machine", "", None, "name of the machine that the runs were made on"),
+        GrammarKey("machine_digest", "", None, "hash of the values of its profile"),
+        GrammarKey(
+            "noise", "1", None, "standard deviation of the logarithm of a runtime, run to run"
+        ),
+        GrammarKey(
             "own",
             "1",
             None,
             "errors of laws that every split has for itself, as a part of those without runs",
         ),
-        Key("hull", "", None, "table: smallest and largest value of the runs, by name"),
-        Key("runs", "", None, "table: the runs, by their hash"),
-        Key(
+        GrammarKey("hull", "", None, "table: smallest and largest value of the runs, by name"),
+        GrammarKey("runs", "", None, "table: the runs, by their hash"),
+        GrammarKey(
             "terms",
             "",
             "none",
             "table: times that the signature lacks, one standard deviation each",
         ),
-        Key(
+        GrammarKey(
             "drifts",
             "",
             "none",
             "table: how far the speed of computing may drift over a doubling, and from where",
         ),
-        Key(
+        GrammarKey(
             "scores",
             "",
             None,
             "table: mean and deviation of standard normal scores behind uncertain inputs, and the "
             "value of constants",
         ),
-        Key("tied", "", None, "correlations of the scores, packed text"),
+        GrammarKey("tied", "", None, "correlations of the scores, packed text"),
     ),
     "learnt": (
-        Key(
+        GrammarKey(
             "openmp",
             "",
             None,
             "whether a run had parallel regions; without, more than one thread is refused",
         ),
-        Key(
+        GrammarKey(
             "runs",
             "",
             None,
@@ -181,13 +198,16 @@ _DOCUMENT: Mapping[str, tuple[Key, ...]] = {
         ),
     ),
 }
-_INSIDE: tuple[type[Table], ...] = tuple(
+_INSIDE: tuple[type[ItemTable], ...] = tuple(
     table
     for kind in KINDS.values()
     for table in (kind, *(key.table for key in kind.own if key.table is not None))
 )
 
-KEYS: Mapping[str, tuple[Key, ...]] = {**_DOCUMENT, **{one.kind: one.keys() for one in _INSIDE}}
+KEYS: Mapping[str, tuple[GrammarKey, ...]] = {
+    **_DOCUMENT,
+    **{one.kind: one.keys() for one in _INSIDE},
+}
 """The keys of every table of a signature, by its name; the document itself has none."""
 
 TABLES: Mapping[str, str] = {
@@ -198,12 +218,12 @@ TABLES: Mapping[str, str] = {
 """What each table describes."""
 
 
-def key_of(table: str, name: str) -> Key:
+def key_of(table: str, name: str) -> GrammarKey:
     """Return the entry of a key."""
     return next(key for key in KEYS[table] if key.name == name)
 
 
-def key_at(path: Path) -> Key | None:
+def key_at(path: Path) -> GrammarKey | None:
     """Return the entry of the formula at a place; None for a name that ``let`` defines."""
     if path[0] == "let":
         return None

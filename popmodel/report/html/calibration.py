@@ -20,7 +20,7 @@ from popmodel.report.figures import percent
 from popmodel.report.heading import application
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.drawings import legend
-from popmodel.report.html.ranges import Scale, ratios
+from popmodel.report.html.ranges import PageScale, ratios
 from popmodel.report.html.section import Section
 from popmodel.report.pictures import Mark
 from popmodel.report.splits import described, name, varied
@@ -168,7 +168,7 @@ def _comparable(before: Entry) -> bool:
     return before["value"] is not None and before["value"] > 0
 
 
-def _change(before: Entry, after: Entry, scale: Scale) -> Any:
+def _change(before: Entry, after: Entry, scale: PageScale) -> Any:
     if after["value"] is None or not _comparable(before) or after["value"] <= 0:
         return ""
     ends = (after["low"], after["high"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from popmodel.efficiency.advice.costs import shares
-from popmodel.efficiency.family import Evaluation
+from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import COMPARABLE, SCALING
 from popmodel.report.figures import describe_team
@@ -21,7 +21,7 @@ _THREADED, _OF_MPI = "hybrid-additive", "mpi"
 
 
 @dataclass(frozen=True)
-class Value:
+class PageValue:
     """A value; `low` and `high` are the ends of its interval where it has one."""
 
     value: float
@@ -30,15 +30,15 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Column:
+class PageColumn:
     """A run."""
 
     name: str  # Tells it apart from others
     kind: str
     split: str  # Processes and threads: ``2 x 4``
     threads: int  # Threads of all processes
-    runtime: Value  # Seconds
-    metrics: Mapping[str, Mapping[str, Value]]  # By family and metric
+    runtime: PageValue  # Seconds
+    metrics: Mapping[str, Mapping[str, PageValue]]  # By family and metric
     absent: Mapping[str, Mapping[str, str]]  # Why a metric has no value
     lowest: Mapping[str, str]  # By family, the metric in which it loses most
     compared: bool  # Whether it is compared with a reference run that is another one
@@ -48,7 +48,7 @@ class Column:
     family: str
 
     @property
-    def efficiency(self) -> Value | None:
+    def efficiency(self) -> PageValue | None:
         """Parallel efficiency, as the family that fits the run has it."""
         if not self.family:
             return None
@@ -62,10 +62,10 @@ class Column:
         seen = 1.0
         if family == SCALING and values.get("computation_scaling"):
             seen = values["global_efficiency"] / values["computation_scaling"]
-        return shares(Evaluation(load_families()[family], values, {}, ()), seen)
+        return shares(FamilyEvaluation(load_families()[family], values, {}, ()), seen)
 
 
-def columns(contents: Contents) -> tuple[Column, ...]:
+def columns(contents: Contents) -> tuple[PageColumn, ...]:
     """The runs of all documents: measured ones in their order, then predicted ones."""
     measured = [(one, run) for one in contents.of("metrics") for run in one["runs"]]
     names = run_names([run["trace"] for _, run in measured])
@@ -77,7 +77,7 @@ def columns(contents: Contents) -> tuple[Column, ...]:
     return tuple(_numbered(found))
 
 
-def _numbered(found: Sequence[Column]) -> Iterator[Column]:
+def _numbered(found: Sequence[PageColumn]) -> Iterator[PageColumn]:
     """The same with a number behind names that several have."""
     seen: dict[str, int] = {}
     names = [one.name for one in found]
@@ -86,16 +86,16 @@ def _numbered(found: Sequence[Column]) -> Iterator[Column]:
         yield replace(one, name=f"{one.name} #{number}") if names.count(one.name) > 1 else one
 
 
-def _measured(document: Document, run: Document, name: str) -> Column:
+def _measured(document: Document, run: Document, name: str) -> PageColumn:
     threads = run["threads"]
-    return Column(
+    return PageColumn(
         name,
         "measured",
         f"{count(run['processes'])} x {describe_team(threads)}",
         run["processes"] * threads if isinstance(threads, int) else sum(threads),
-        Value(run["runtime"]),
+        PageValue(run["runtime"]),
         {
-            family: {name: Value(value) for name, value in values.items()}
+            family: {name: PageValue(value) for name, value in values.items()}
             for family, values in run["metrics"].items()
         },
         run["absent"],
@@ -122,10 +122,10 @@ def _fitting(document: Document, run: Document) -> str:
     return next((one for one in (*advised, usual, *known) if one in known), "")
 
 
-def _predicted(document: Document) -> Column:
+def _predicted(document: Document) -> PageColumn:
     application = document["application"]["name"]
     split = f"{count(document['processes'])} x {document['threads']}"
-    return Column(
+    return PageColumn(
         f"{application} {split}",
         "predicted",
         split,
@@ -140,10 +140,10 @@ def _predicted(document: Document) -> Column:
     )
 
 
-def _values(found: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+def _values(found: Mapping[str, Any]) -> Iterator[tuple[str, PageValue]]:
     for name, one in found.items():
         yield name, _value(one)
 
 
-def _value(one: Mapping[str, Any]) -> Value:
-    return Value(one["value"], one["low"], one["high"])
+def _value(one: Mapping[str, Any]) -> PageValue:
+    return PageValue(one["value"], one["low"], one["high"])

@@ -10,7 +10,7 @@ import numpy as np
 
 from popmodel.report.communication import SHOWN, alike, facts, inexact, size_class
 from popmodel.report.communication_matrix import (
-    Pair,
+    MatrixPair,
     binned,
     drawn,
     pairs_of,
@@ -104,7 +104,7 @@ def _pairs(document: Document) -> dict[str, Any]:
     ordered = sorted(pairs_of(document), key=lambda one: (-one.bytes, -one.messages))
     left = ordered[_MOST_PAIRS:]
 
-    def line(one: Pair) -> dict[str, Any]:
+    def line(one: MatrixPair) -> dict[str, Any]:
         ends = (ranks(rank // each, each, processes) for rank in (one.sender, one.receiver))
         return {
             "name": " to ".join(ends),

@@ -9,10 +9,10 @@ from typing import Any
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.comparison import (
-    Amount,
-    Factor,
-    Kind,
-    Measured,
+    ComparedAmount,
+    ComparedFactor,
+    ComparedKind,
+    ComparedMeasurement,
     amounts,
     effects,
     factors,
@@ -57,7 +57,7 @@ def section(contents: Contents) -> Section | None:
     pair = runs[base], runs[other]
     found = factors(pair)
     families = list(_families(runs, one_reference=len(metrics) == 1))
-    divided = {one.name for one in found if one.kind is Kind.EFFICIENCY}
+    divided = {one.name for one in found if one.kind is ComparedKind.EFFICIENCY}
     opened = next((one for one in families if one["labels"] >= divided), None)
     places = list(_places(runs))
     sums = amounts(runs)
@@ -99,10 +99,10 @@ def section(contents: Contents) -> Section | None:
     return Section(ID, "Comparison", context, data)
 
 
-def _for_pairs(runs: Sequence[Measured]) -> dict[str, Any]:
+def _for_pairs(runs: Sequence[ComparedMeasurement]) -> dict[str, Any]:
     """Factors of any two runs: kinds of divisions, which one a pair has, and values by run."""
     values: list[dict[str, float]] = [{} for _ in runs]
-    divisions: dict[tuple[tuple[str, Kind, int], ...], int] = {}
+    divisions: dict[tuple[tuple[str, ComparedKind, int], ...], int] = {}
     pairs = [[0] * len(runs) for _ in runs]
     for base, other in combinations_with_replacement(range(len(runs)), 2):
         found = factors([runs[base], runs[other]])
@@ -122,7 +122,7 @@ def _for_pairs(runs: Sequence[Measured]) -> dict[str, Any]:
     }
 
 
-def sentence(base: Measured, other: Measured) -> str:
+def sentence(base: ComparedMeasurement, other: ComparedMeasurement) -> str:
     """Say how the runtime changes, and what makes most of it."""
     before, after = base.runtime, other.runtime
     change = after - before
@@ -143,14 +143,16 @@ def sentence(base: Measured, other: Measured) -> str:
     return f"{said} Largest causes: {'; '.join(named)}." if named else said
 
 
-def _ordered(base: Measured, other: Measured) -> list[tuple[Factor, float]]:
+def _ordered(
+    base: ComparedMeasurement, other: ComparedMeasurement
+) -> list[tuple[ComparedFactor, float]]:
     """Factors of two runs and their effects, the largest first."""
     found = factors([base, other])
     made = effects(found, (base, other), 0, 1)
     return sorted(zip(found, made, strict=True), key=lambda pair: -abs(pair[1]))
 
 
-def _causes(base: Measured, other: Measured) -> Iterator[dict[str, Any]]:
+def _causes(base: ComparedMeasurement, other: ComparedMeasurement) -> Iterator[dict[str, Any]]:
     """What factors make of the runtime, as a table shows it."""
     made = _ordered(base, other)
     largest = max((abs(effect) for _, effect in made), default=0.0) or 1.0
@@ -166,7 +168,7 @@ def _causes(base: Measured, other: Measured) -> Iterator[dict[str, Any]]:
         }
 
 
-def _changes(sums: Sequence[Amount], base: int, other: int) -> Iterator[dict[str, str]]:
+def _changes(sums: Sequence[ComparedAmount], base: int, other: int) -> Iterator[dict[str, str]]:
     """How much both runs do, and the change in per cent."""
     for one in sums:
         before, after = one.values[base], one.values[other]
@@ -179,7 +181,9 @@ def _changes(sums: Sequence[Amount], base: int, other: int) -> Iterator[dict[str
         }
 
 
-def _families(runs: Sequence[Measured], *, one_reference: bool) -> Iterator[dict[str, Any]]:
+def _families(
+    runs: Sequence[ComparedMeasurement], *, one_reference: bool
+) -> Iterator[dict[str, Any]]:
     """Families of efficiencies that all runs have: labels, depths and values of each line."""
     for family in load_families().values():
         if family.id == SCALING or not all(family.id in one.run["metrics"] for one in runs):
@@ -217,7 +221,7 @@ def _points(rows: Sequence[Mapping[str, Any]], base: int, other: int) -> Iterato
         }
 
 
-def _places(runs: Sequence[Measured]) -> Iterator[Places]:
+def _places(runs: Sequence[ComparedMeasurement]) -> Iterator[Places]:
     """Where computing and calls take their time, as far as two runs tell."""
     kinds = (
         (
@@ -280,7 +284,7 @@ def _difference(before: float | None, after: float | None, *, in_full: bool) -> 
     return (after or 0.0) - (before or 0.0)
 
 
-def _overview(runs: Sequence[Measured], base: int) -> dict[str, Any]:
+def _overview(runs: Sequence[ComparedMeasurement], base: int) -> dict[str, Any]:
     """All runs against one: the change of the runtime, and what each factor makes of it.
 
     The factors are those that all runs have.
@@ -308,7 +312,7 @@ def _overview(runs: Sequence[Measured], base: int) -> dict[str, Any]:
 # --- Words: the script writes the same ------------------------------------------------------------
 
 
-def _written(kind: Kind, value: float | None) -> str:
+def _written(kind: ComparedKind, value: float | None) -> str:
     if value is None:
         return "-"
     return _WRITTEN[kind](value)
@@ -333,12 +337,12 @@ def _signed(seconds: float) -> str:
     return f"{'+' if seconds > 0 else ''}{format_time(seconds, digits=3)}"
 
 
-_WRITTEN: Mapping[Kind, Callable[[float], str]] = {
-    Kind.TIME: format_time,
-    Kind.COUNT: "{:.3e}".format,
-    Kind.RATIO: "{:.3f}".format,
-    Kind.FREQUENCY: lambda value: f"{value / 1e9:.3f} GHz",
-    Kind.EFFICIENCY: _percent,
-    Kind.NUMBER: lambda value: count(int(value)),
-    Kind.SIZE: format_size,
+_WRITTEN: Mapping[ComparedKind, Callable[[float], str]] = {
+    ComparedKind.TIME: format_time,
+    ComparedKind.COUNT: "{:.3e}".format,
+    ComparedKind.RATIO: "{:.3f}".format,
+    ComparedKind.FREQUENCY: lambda value: f"{value / 1e9:.3f} GHz",
+    ComparedKind.EFFICIENCY: _percent,
+    ComparedKind.NUMBER: lambda value: count(int(value)),
+    ComparedKind.SIZE: format_size,
 }

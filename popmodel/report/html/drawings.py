@@ -18,7 +18,7 @@ SMALL: charts.Size = (200, 130)
 
 
 @dataclass(frozen=True)
-class Drawing:
+class PageDrawing:
     """A chart with its title, which stands outside of it."""
 
     title: str
@@ -26,26 +26,26 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Figures:
+class PageFigures:
     """Charts beside each other, and what the marks on them mean."""
 
-    drawings: tuple[Drawing, ...]
+    drawings: tuple[PageDrawing, ...]
     legend: tuple[tuple[Markup, str], ...] = ()
 
 
-def figures(found: Charts, prefix: str, size: charts.Size = WIDE) -> Figures:
+def figures(found: Charts, prefix: str, size: charts.Size = WIDE) -> PageFigures:
     """Draw charts for a page."""
-    return Figures(
+    return PageFigures(
         tuple(drawing(chart, prefix, size) for chart in found.charts), legend(found.legend)
     )
 
 
-def drawing(chart: Chart, prefix: str, size: charts.Size = WIDE) -> Drawing:
+def drawing(chart: Chart, prefix: str, size: charts.Size = WIDE) -> PageDrawing:
     """Draw one chart; as for `figures`."""
     named = replace(chart, name=f"{prefix}-{chart.name}")
     width, height, lines = charts.alone(named, size)
     # Text in the lines is escaped where they are made.
-    return Drawing(
+    return PageDrawing(
         chart.title,
         Markup(
             f'<svg class="drawing" width="{width:.0f}" height="{height:.0f}" '

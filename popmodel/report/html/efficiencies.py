@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popmodel.efficiency.explain import explain
-from popmodel.efficiency.family import Family, Line
+from popmodel.efficiency.family import Family, FamilyLine
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.figures import percent
-from popmodel.report.html.columns import Column, Value, columns
+from popmodel.report.html.columns import PageColumn, PageValue, columns
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.section import Section
 from popmodel.report.reasons import Reasons
@@ -49,18 +49,18 @@ def _several(document: Document) -> bool:
     return len(document["runs"]) > 1
 
 
-def _is_shown(family: Family, runs: Sequence[Column]) -> bool:
+def _is_shown(family: Family, runs: Sequence[PageColumn]) -> bool:
     """A run that is its own reference does not scale."""
     return any(run.metrics.get(family.id) for run in runs if run.compared or family.id != SCALING)
 
 
-def _chosen(runs: Sequence[Column], families: Sequence[Family]) -> str:
+def _chosen(runs: Sequence[PageColumn], families: Sequence[Family]) -> str:
     """The family that is shown first: the one that fits the first run that has one."""
     known = [family.id for family in families]
     return next(id for id in [*(run.family for run in runs), *known] if id in known)
 
 
-def _worst(contents: Contents, family: Family, runs: Sequence[Column]) -> str:
+def _worst(contents: Contents, family: Family, runs: Sequence[PageColumn]) -> str:
     """What to explain first: what is advised on, else where the last run measured loses most."""
     advised = [metric for id, metric in _advised(contents) if id == family.id]
     measured = [run for run in runs if run.kind == "measured"]
@@ -74,11 +74,11 @@ def _advised(contents: Contents) -> list[tuple[str, str]]:
     return [(cause["family"], cause["metric"]) for cause in found]
 
 
-def _head(run: Column) -> dict[str, Any]:
+def _head(run: PageColumn) -> dict[str, Any]:
     return {"name": run.name, "about": f"{run.split}, {run.kind}", "runtime": run.runtime}
 
 
-def _family(family: Family, runs: Sequence[Column]) -> dict[str, Any]:
+def _family(family: Family, runs: Sequence[PageColumn]) -> dict[str, Any]:
     reasons = Reasons()
     shares = [run.shares(family.id) for run in runs]
     trees = [
@@ -113,8 +113,8 @@ def _notes(contents: Contents, family: Family) -> list[str]:
 
 def _row(
     family: Family,
-    line: Line,
-    runs: Sequence[tuple[Column, Mapping[str, float]]],
+    line: FamilyLine,
+    runs: Sequence[tuple[PageColumn, Mapping[str, float]]],
     reasons: Reasons,
 ) -> dict[str, Any]:
     return {
@@ -126,7 +126,7 @@ def _row(
 
 
 def _cell(
-    run: Column, family: Family, metric: str, shares: Mapping[str, float], reasons: Reasons
+    run: PageColumn, family: Family, metric: str, shares: Mapping[str, float], reasons: Reasons
 ) -> dict[str, Any]:
     """What is shown of a metric of a run: its value, or the number of the reason why not."""
     found = run.metrics.get(family.id, {}).get(metric)
@@ -149,7 +149,7 @@ def _written(value: float, *, ratio: bool) -> str:
     return f"{value:.3f}" if ratio else percent(value)
 
 
-def _interval(found: Value, *, ratio: bool) -> str:
+def _interval(found: PageValue, *, ratio: bool) -> str:
     if found.low is None or found.high is None:
         return ""
     return " .. ".join(_written(end, ratio=ratio) for end in (found.low, found.high))
@@ -172,7 +172,7 @@ def _with_unit(meaning: str, unit: str) -> str:
     return f"{meaning} ({unit})" if unit not in ("", "1") else meaning
 
 
-def _shares(family: Family, runs: Sequence[Column]) -> dict[str, list[float | None]]:
+def _shares(family: Family, runs: Sequence[PageColumn]) -> dict[str, list[float | None]]:
     """For the script: by metric, what it costs each run, as a share of all core time."""
     found: dict[str, list[float | None]] = {metric: [] for metric in family.metrics}
     for run in runs:

@@ -8,7 +8,7 @@ from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
-from popmodel.report.blocks import Cell, Note, Role, Row, Table, notes, texts
+from popmodel.report.blocks import NoteBlock, Role, TableBlock, TableCell, TableRow, notes, texts
 from popmodel.report.figures import percent
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.drawings import SMALL, figures
@@ -61,7 +61,7 @@ def _projection(document: Document, id: str) -> Mapping[str, Any]:
     }
 
 
-def _tables(document: Document, reasons: Reasons) -> tuple[Table | Note, ...]:
+def _tables(document: Document, reasons: Reasons) -> tuple[TableBlock | NoteBlock, ...]:
     """Runtime and metrics, all sizes beside each other, each with its interval and its law."""
     asked = sizes(document)
     found: Found = {
@@ -71,20 +71,20 @@ def _tables(document: Document, reasons: Reasons) -> tuple[Table | Note, ...]:
     each = (((f"{p} x {t}", "projected"), ("", "90 %")) for p, t in asked)
     heads = (*chain.from_iterable(each), ("", "by law"))
 
-    def row(name: str, family: str, metric: str, text: Texts, depth: int = 0) -> Row:
+    def row(name: str, family: str, metric: str, text: Texts, depth: int = 0) -> TableRow:
         some = [found.get((*size, family, metric)) for size in asked]
         coloured = family not in ("", SCALING)
         cells = [cell for one in some for cell in _cells(one, text, reasons, coloured=coloured)]
         known = {one["law"] for one in some if one is not None} - {"derived"}
-        return Row(name, (*cells, Cell(", ".join(sorted(known)))), depth)
+        return TableRow(name, (*cells, TableCell(", ".join(sorted(known)))), depth)
 
-    def trees() -> Iterator[Table]:
+    def trees() -> Iterator[TableBlock]:
         shown = first_family(document)
         there = {(row["family"], row["metric"]) for row in document["rows"]}
         first = [row("runtime", "", RUNTIME, format_time)]
         if (SCALING, "speedup") in there:
             first.append(row("speed-up", SCALING, "speedup", "{:.3g}".format))
-        yield Table(heads, tuple(first), title="runtime")
+        yield TableBlock(heads, tuple(first), title="runtime")
         for name in dict.fromkeys((*shown, SCALING)):
             family = load_families()[name]
             is_ratio = name == SCALING
@@ -100,14 +100,16 @@ def _tables(document: Document, reasons: Reasons) -> tuple[Table | Note, ...]:
                 if (name, line.metric) in there and not is_above(name, line.metric, shown)
             )
             if rows:
-                yield Table(heads, rows, title=f"{family.title}{', ratios' if is_ratio else ', %'}")
+                yield TableBlock(
+                    heads, rows, title=f"{family.title}{', ratios' if is_ratio else ', %'}"
+                )
 
     return tuple(trees())
 
 
 def _cells(
     one: Mapping[str, Any] | None, text: Texts, reasons: Reasons, *, coloured: bool
-) -> tuple[Cell, ...]:
+) -> tuple[TableCell, ...]:
     """The value of one size and its interval, or the number of the reason why there is none."""
     if one is None:
         return texts(("-", "-"))
@@ -118,5 +120,5 @@ def _cells(
         if one["low"] is None
         else f"{text(one['low'])} .. {text(one['high'])}"
     )
-    value = efficiency(one["value"]) if coloured else Cell(text(one["value"]))
-    return value, Cell(interval)
+    value = efficiency(one["value"]) if coloured else TableCell(text(one["value"]))
+    return value, TableCell(interval)

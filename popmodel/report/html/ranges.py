@@ -24,7 +24,7 @@ _NARROW, _FAR = 5.0, 1e4  # ratios of the ends of an axis: below, above other st
 
 
 @dataclass(frozen=True)
-class Scale:
+class PageScale:
     """An axis that all cells of a column share."""
 
     # Its ends: values, or logarithms of them.
@@ -101,27 +101,27 @@ def linear(
     text: Callable[[float], str],
     exact: float | None = None,
     ends: tuple[float | None, float | None] = (None, None),
-) -> Scale:
+) -> PageScale:
     """An axis that has room for all values."""
     known = [one for one in (*values, exact, *ends) if one is not None]
     low, high = min(known), max(known)
     room = _ROOM * (high - low) or abs(high) * 0.05 or 1.0
     low = low - room if ends[0] is None else ends[0]
     high = high + room if ends[1] is None else ends[1]
-    bare = Scale(low, high, False, (), exact)
+    bare = PageScale(low, high, False, (), exact)
     marks = tuple((one, text(one)) for one in ticks(low, high))
-    return Scale(low, high, False, _apart(marks, bare), exact)
+    return PageScale(low, high, False, _apart(marks, bare), exact)
 
 
-def ratios(values: Iterable[float | None]) -> Scale:
+def ratios(values: Iterable[float | None]) -> PageScale:
     """A logarithmic axis of ratios around 1, at which a line is drawn."""
     known = [1.0, *(one for one in values if one is not None and one > 0)]
     low, high = math.log(min(known)), math.log(max(known))
     room = _ROOM * (high - low) or 0.05
     low, high = low - room, high + room
-    bare = Scale(low, high, True, (), 1.0)
+    bare = PageScale(low, high, True, (), 1.0)
     marks = tuple((one, f"{one:g}") for one in round_numbers(math.exp(low), math.exp(high)))
-    return Scale(low, high, True, _apart(marks, bare), 1.0)
+    return PageScale(low, high, True, _apart(marks, bare), 1.0)
 
 
 def round_numbers(low: float, high: float) -> list[float]:
@@ -134,7 +134,7 @@ def round_numbers(low: float, high: float) -> list[float]:
     return [one for one in found if low <= one <= high]
 
 
-def _apart(marks: tuple[tuple[float, str], ...], scale: Scale) -> tuple[tuple[float, str], ...]:
+def _apart(marks: tuple[tuple[float, str], ...], scale: PageScale) -> tuple[tuple[float, str], ...]:
     """Every mark, every second, every third, ...: the most whose numbers stand apart."""
     for step in range(1, len(marks)):
         # The line of what is exact keeps its number.

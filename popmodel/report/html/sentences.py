@@ -10,7 +10,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
 from popmodel.report.figures import percent
 from popmodel.report.heading import application, machine
-from popmodel.report.html.columns import Column, Value
+from popmodel.report.html.columns import PageColumn, PageValue
 from popmodel.report.networks import properties
 from popmodel.report.sensitivity_regions import SMALL
 from popmodel.report.splits import name as split_name
@@ -24,7 +24,7 @@ _SERIES = 3  # runs of which it is worth a word between which the efficiency fal
 _GLOBAL = "global_efficiency"
 
 
-def of_run(run: Column) -> str:
+def of_run(run: PageColumn) -> str:
     """How efficient a run is and what its largest loss is, in time and in core time."""
     efficiency = run.efficiency
     if efficiency is None:
@@ -35,11 +35,11 @@ def of_run(run: Column) -> str:
     )
 
 
-def _named(run: Column) -> str:
+def _named(run: PageColumn) -> str:
     return f"{run.name} ({run.split})"
 
 
-def _largest(run: Column) -> str:
+def _largest(run: PageColumn) -> str:
     """The largest loss of a run."""
     metric = run.lowest.get(run.family, "")
     share = run.shares(run.family).get(metric, 0.0)
@@ -60,7 +60,7 @@ def _lower(family: str, metric: str) -> str:
     return name[0].lower() + name[1:] if first[1:].islower() else name
 
 
-def trend(runs: Sequence[Column]) -> str:
+def trend(runs: Sequence[PageColumn]) -> str:
     """How several runs differ: over their threads, or one from the other."""
     ordered = sorted(runs, key=lambda run: run.threads)
     first, last = ordered[0], ordered[-1]
@@ -76,7 +76,7 @@ def trend(runs: Sequence[Column]) -> str:
     )
 
 
-def _whole(runs: Sequence[Column]) -> list[tuple[str, float | None]]:
+def _whole(runs: Sequence[PageColumn]) -> list[tuple[str, float | None]]:
     """For each run the efficiency that has all losses: the global one where it is compared."""
     if all(
         run.compared and run.comparable and _GLOBAL in run.metrics.get(SCALING, {}) for run in runs
@@ -86,7 +86,7 @@ def _whole(runs: Sequence[Column]) -> list[tuple[str, float | None]]:
     return [("parallel efficiency", None if one is None else one.value) for one in found]
 
 
-def _fall(one: Column, other: Column) -> str:
+def _fall(one: PageColumn, other: PageColumn) -> str:
     (what, before), (_, after) = _whole((one, other))
     if before is None or after is None:
         return ""
@@ -94,7 +94,7 @@ def _fall(one: Column, other: Column) -> str:
     return text + (_mostly(one, other, lost=after < before) if one.family == other.family else "")
 
 
-def _mostly(one: Column, other: Column, *, lost: bool) -> str:
+def _mostly(one: PageColumn, other: PageColumn, *, lost: bool) -> str:
     """The metric that explains most of the difference of two runs."""
     families = [one.family]
     if _whole((one, other))[0][0].startswith("global"):
@@ -124,7 +124,7 @@ def _explains(id: str, metric: str, known: Collection[str]) -> bool:
     return not (is_whole or has_parts or family.metrics[metric].view_of)
 
 
-def _steepest(runs: Sequence[Column]) -> str:
+def _steepest(runs: Sequence[PageColumn]) -> str:
     """Between which runs the efficiency falls most, where there are more than two."""
     whole = [value for _, value in _whole(runs)]
     known = [(run.name, value) for run, value in zip(runs, whole, strict=True) if value is not None]
@@ -136,7 +136,7 @@ def _steepest(runs: Sequence[Column]) -> str:
     return f"; it falls most from {before} to {after}: {percent(high)} to {percent(low)} %"
 
 
-def _changed(one: Column, other: Column) -> str:
+def _changed(one: PageColumn, other: PageColumn) -> str:
     """Two runs on as many threads."""
     before, after = one.runtime.value, other.runtime.value
     change = after / before - 1
@@ -150,7 +150,7 @@ def _changed(one: Column, other: Column) -> str:
     return f"{text}{_fall(one, other)}."
 
 
-def _spread(runs: Sequence[Column]) -> str:
+def _spread(runs: Sequence[PageColumn]) -> str:
     times = sorted(runs, key=lambda run: run.runtime.value)
     fastest, slowest = times[0], times[-1]
     return (
@@ -199,7 +199,7 @@ def _saves(share: float) -> str:
     return "would not help" if share < SMALL else f"would save {percent(share)} %"
 
 
-def of_prediction(document: Document, run: Column) -> str:
+def of_prediction(document: Document, run: PageColumn) -> str:
     """A predicted run, with its intervals."""
     efficiency = run.efficiency
     text = f"{application(document)} on {machine(document)}: {run.split} is predicted to take "
@@ -259,18 +259,18 @@ def of_projection(document: Document) -> str:
     return f"Projected to {size}, the run takes {_time(_value(last))}."
 
 
-def _value(one: Any) -> Value:
-    return Value(one["value"], one.get("low"), one.get("high"))
+def _value(one: Any) -> PageValue:
+    return PageValue(one["value"], one.get("low"), one.get("high"))
 
 
-def _time(one: Value) -> str:
+def _time(one: PageValue) -> str:
     text = format_time(one.value)
     if one.low is None or one.high is None:
         return text
     return f"{text} (90 %: {_brief(one.low)} .. {_brief(one.high)})"
 
 
-def _percent(one: Value) -> str:
+def _percent(one: PageValue) -> str:
     text = f"{percent(one.value)} %"
     if one.low is None or one.high is None:
         return text

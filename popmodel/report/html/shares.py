@@ -18,7 +18,7 @@ _SEAM = 1  # pixels of paper between two parts, which are told apart by more tha
 
 
 @dataclass(frozen=True)
-class Share:
+class PageShare:
     """The parts of one runtime."""
 
     label: str  # Whose runtime it is
@@ -28,26 +28,28 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Shares:
+class PageShares:
     """Parts of several runtimes: what the parts are, with the sign of each, and the runtimes."""
 
     parts: tuple[tuple[Markup, str], ...]
-    rows: tuple[Share, ...]
+    rows: tuple[PageShare, ...]
 
 
-def shares(times: Sequence[tuple[str, Mapping[str, float]]]) -> Shares | None:
+def shares(times: Sequence[tuple[str, Mapping[str, float]]]) -> PageShares | None:
     """Lay out parts of runtimes; None without any."""
     names = list(dict.fromkeys(part for _, parts in times for part in parts))
     if not names:
         return None
     longest = max(sum(parts.values()) for _, parts in times)
-    return Shares(
+    return PageShares(
         tuple((_sign(name), name) for name in names),
         tuple(_share(label, parts, names, longest) for label, parts in times),
     )
 
 
-def _share(label: str, parts: Mapping[str, float], names: Sequence[str], longest: float) -> Share:
+def _share(
+    label: str, parts: Mapping[str, float], names: Sequence[str], longest: float
+) -> PageShare:
     whole = sum(parts.values())
     boxes, x = [], 0.0
     for name in names:
@@ -57,7 +59,7 @@ def _share(label: str, parts: Mapping[str, float], names: Sequence[str], longest
             boxes.append(_box(name, x, width - _SEAM))
         x += width
     top = (_HEIGHT - _THICK) / 2
-    return Share(
+    return PageShare(
         label,
         Markup(
             f'<svg class="drawing range" width="{_WIDTH}" height="{_HEIGHT}" '

@@ -11,15 +11,15 @@ from markupsafe import Markup
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.terms import FAMILY
 from popmodel.prediction.prediction import EXTRAPOLATED, OUTSIDE
-from popmodel.report.blocks import Cell, Row, Table
+from popmodel.report.blocks import TableBlock, TableCell, TableRow
 from popmodel.report.figures import percent
 from popmodel.report.heading import application
 from popmodel.report.html.contents import Contents
-from popmodel.report.html.drawings import WIDE, Figures, figures, legend
-from popmodel.report.html.ranges import Scale, linear, round_numbers
+from popmodel.report.html.drawings import WIDE, PageFigures, figures, legend
+from popmodel.report.html.ranges import PageScale, linear, round_numbers
 from popmodel.report.html.section import Section
 from popmodel.report.html.shares import shares
-from popmodel.report.pictures import Axis, Chart, Charts, Curve, Mark, Spot
+from popmodel.report.pictures import Chart, Charts, Mark, PictureAxis, PictureCurve, Spot
 from popmodel.report.renderers.html import html
 from popmodel.report.splits import Entry, name, ordered, runs
 from popmodel.report.splits import cores as cores_of
@@ -129,7 +129,7 @@ def _used(splits: Sequence[Entry], marks: Mapping[tuple[int, int], Mark]) -> set
 
 def _row(
     one: Entry,
-    scale: Scale,
+    scale: PageScale,
     choice: Entry,
     marks: Mapping[tuple[int, int], Mark],
     document: Document,
@@ -204,23 +204,23 @@ def _efficiencies(splits: Sequence[Entry]) -> Markup:
     family = load_families()[FAMILY]
     found = [one["breakdown"]["metrics"] for one in splits]
 
-    def cells(line: Any) -> list[Cell] | None:
+    def cells(line: Any) -> list[TableCell] | None:
         values = [metrics.get(line.metric) for metrics in found]
         if line.view or all(value is None for value in values):
             return None
-        return [Cell("-" if value is None else percent(value), value) for value in values]
+        return [TableCell("-" if value is None else percent(value), value) for value in values]
 
-    rows: tuple[Row, ...] = tree_rows(
+    rows: tuple[TableRow, ...] = tree_rows(
         family, (line for walk in family.tree() for line in walk.rows), cells
     )
     heads = tuple((name(one),) for one in splits)
-    return html([(Table(heads, lifted(rows), first=f"{family.title}, %"),)])
+    return html([(TableBlock(heads, lifted(rows), first=f"{family.title}, %"),)])
 
 
 # -- runtime over cores
 
 
-def _overview(document: Document, id: str) -> Figures | None:
+def _overview(document: Document, id: str) -> PageFigures | None:
     """The recommended splits over the cores, beside what ideal scaling would give."""
     by_split = {_pair(one): one for one in document["candidates"]}
     taken = [by_split[tuple(choice["take"])] for choice in document["choices"]]
@@ -243,8 +243,10 @@ def _overview(document: Document, id: str) -> Figures | None:
         x,
         y,
         (
-            Curve(tuple(zip(places, map(math.log, ideal), strict=True)), exact=True),
-            Curve(tuple((at, math.log(t["value"])) for at, t in zip(places, times, strict=True))),
+            PictureCurve(tuple(zip(places, map(math.log, ideal), strict=True)), exact=True),
+            PictureCurve(
+                tuple((at, math.log(t["value"])) for at, t in zip(places, times, strict=True))
+            ),
         ),
         tuple(
             Spot(
@@ -261,8 +263,8 @@ def _overview(document: Document, id: str) -> Figures | None:
     return figures(Charts((chart,)), id, WIDE)
 
 
-def _logarithmic(title: str, values: Sequence[float], marks: Mapping[float, str]) -> Axis:
+def _logarithmic(title: str, values: Sequence[float], marks: Mapping[float, str]) -> PictureAxis:
     low, high = math.log(min(values)), math.log(max(values))
     room = _ROOM * (high - low) or 0.1
     ticks = tuple((math.log(value), text) for value, text in marks.items())
-    return Axis(title, low - room, high + room, ticks)
+    return PictureAxis(title, low - room, high + room, ticks)

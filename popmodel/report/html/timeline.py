@@ -44,7 +44,7 @@ def section(contents: Contents) -> Section | None:
     packed: Arrays = {}
     runs, tables = [], []
     for number, (name, one) in enumerate(zip(names, timelines, strict=True)):
-        run = _Run(f"{ID}-{number}", one, packed)
+        run = _TimelineRun(f"{ID}-{number}", one, packed)
         runs.append({"name": name, **run.data()})
         tables.append(
             {
@@ -81,7 +81,7 @@ def _table(one: Timeline) -> dict[str, Any]:
     }
 
 
-class _Run:
+class _TimelineRun:
     """What the script is given of one run."""
 
     def __init__(self, prefix: str, one: Timeline, packed: Arrays) -> None:

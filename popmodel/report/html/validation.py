@@ -7,11 +7,11 @@ from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.terms import FAMILY
-from popmodel.report.blocks import Block, Cell, Table
+from popmodel.report.blocks import Block, TableBlock, TableCell
 from popmodel.report.figures import percent
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.drawings import figures, sign
-from popmodel.report.html.ranges import Scale, linear, ratios
+from popmodel.report.html.ranges import PageScale, linear, ratios
 from popmodel.report.html.section import Section
 from popmodel.report.pictures import Charts
 from popmodel.report.renderers.html import html
@@ -113,7 +113,7 @@ def _ratios(time: Mapping[str, Any]) -> Iterator[float | None]:
         yield None if time[end] is None else time[end] / time["mean"]
 
 
-def _plot(split: Split, scale: Scale) -> Any:
+def _plot(split: Split, scale: PageScale) -> Any:
     value, low, high = _ratios(split["runtime"])
     assert value is not None
     return scale.drawn(value, low, high, mark_of(split)[0])
@@ -195,15 +195,15 @@ def _by_split(splits: Sequence[Split]) -> tuple[Block, ...]:
     differing = varied(splits)
     found = [split["metrics"][FAMILY] for split in having]
 
-    def cells(line: Any) -> list[Cell] | None:
+    def cells(line: Any) -> list[TableCell] | None:
         some = [metrics.get(line.metric) for metrics in found]
         if line.view or not any(some):
             return None
-        return [Cell("-" if one is None else _points(one)) for one in some]
+        return [TableCell("-" if one is None else _points(one)) for one in some]
 
     rows = tree_rows(family, (line for walk in family.tree() for line in walk.rows), cells)
     heads = tuple((described(split, differing),) for split in having)
-    return (Table(heads, lifted(rows), first=f"{family.title}, points"),)
+    return (TableBlock(heads, lifted(rows), first=f"{family.title}, points"),)
 
 
 def _points(one: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.advice import numbered
 from popmodel.report.figures import percent
 from popmodel.report.html import sentences
-from popmodel.report.html.columns import Column, Value, columns
+from popmodel.report.html.columns import PageColumn, PageValue, columns
 from popmodel.report.html.contents import Contents, verb_of
 from popmodel.report.html.section import Section
 from popmodel.report.joint import joint_caveats, joint_warnings
@@ -44,7 +44,7 @@ def section(contents: Contents) -> Section | None:
     return Section("verdict", "Verdict", context)
 
 
-def _said(contents: Contents, runs: Sequence[Column]) -> Iterator[tuple[str, str]]:
+def _said(contents: Contents, runs: Sequence[PageColumn]) -> Iterator[tuple[str, str]]:
     """A sentence on each thing that the report knows, with what it is about."""
     measured = [run for run in runs if run.kind == "measured"]
     predicted = iter([run for run in runs if run.kind == "predicted"])
@@ -73,7 +73,7 @@ def _said(contents: Contents, runs: Sequence[Column]) -> Iterator[tuple[str, str
             yield "Projection", sentences.of_projection(one)
 
 
-def _networks(contents: Contents, measured: Sequence[Column]) -> list[tuple[str, Document]]:
+def _networks(contents: Contents, measured: Sequence[PageColumn]) -> list[tuple[str, Document]]:
     """The sensitivity of the run that is told of, or else all, each with its name."""
     known = contents.of("sensitivity")
     traces = [run["trace"] for one in contents.of("metrics") for run in one["runs"]]
@@ -84,18 +84,18 @@ def _networks(contents: Contents, measured: Sequence[Column]) -> list[tuple[str,
     return [("Network" + (f" of {name}" if len(known) > 1 else ""), one) for name, one in named]
 
 
-def _worst(contents: Contents, runs: Sequence[Column]) -> int:
+def _worst(contents: Contents, runs: Sequence[PageColumn]) -> int:
     """Which run is advised on; else the one with the lowest efficiency that is known."""
     advised = {c["run"] for one in contents.of("metrics") for c in one["advice"]["causes"]}
     named = [at for at, run in enumerate(runs) if run.name in advised]
     return min(named or range(len(runs)), key=lambda at: _value(runs[at].efficiency))
 
 
-def _value(efficiency: Value | None) -> float:
+def _value(efficiency: PageValue | None) -> float:
     return 1.0 if efficiency is None else efficiency.value
 
 
-def _figures(run: Column) -> dict[str, Any]:
+def _figures(run: PageColumn) -> dict[str, Any]:
     """What a run cost and lost, for the table."""
     efficiency, family = run.efficiency, run.family
     lowest = run.lowest.get(family, "")
@@ -114,7 +114,7 @@ def _figures(run: Column) -> dict[str, Any]:
     }
 
 
-def _steps(contents: Contents, runs: Sequence[Column]) -> Iterator[str]:
+def _steps(contents: Contents, runs: Sequence[PageColumn]) -> Iterator[str]:
     """What to do next, the most worth first."""
     for one in contents.of("metrics"):
         yield from numbered(one["advice"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from popmodel.report.pictures import Bar, Bars
+from popmodel.report.pictures import Bars, PictureBar
 from popmodel.report.renderers.sheet import LINE, MARGIN, Draw, safe, text_width, words
 from popmodel.values import dataclass
 
@@ -80,7 +80,7 @@ class _Axis:
         return max(self.room or 0.0, (self.exact or 0.0) * self.scale)
 
 
-def _bar(bar: Bar | None, x: float, y: float, label: str, axis: _Axis) -> list[str]:
+def _bar(bar: PictureBar | None, x: float, y: float, label: str, axis: _Axis) -> list[str]:
     """One bar with its interval and its text, or that there is none."""
     if bar is None:
         return [words(x, y, "-", "faint")]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from popmodel.report.pictures import Cell, Cells
+from popmodel.report.pictures import Cells, PictureCell
 from popmodel.report.renderers.sheet import LINE, MARGIN, Draw, safe, text_width, words
 
 _SIDE = 448  # of the square at most
@@ -45,7 +45,7 @@ def arranged(shown: Cells) -> tuple[int, Draw]:
     return round(width), draw
 
 
-def outlines(cells: Iterable[Cell]) -> dict[int, str]:
+def outlines(cells: Iterable[PictureCell]) -> dict[int, str]:
     """Path around the cells of each shade, a cell being 1 wide and high; neighbours in one go."""
     paths: dict[int, str] = {}
     ordered = sorted(cells, key=lambda cell: (cell.shade, cell.row, cell.column))
@@ -59,7 +59,7 @@ def outlines(cells: Iterable[Cell]) -> dict[int, str]:
     return paths
 
 
-def _cells(cells: Sequence[Cell], left: float, top: float, side: float) -> list[str]:
+def _cells(cells: Sequence[PictureCell], left: float, top: float, side: float) -> list[str]:
     if len(cells) > _TOLD:
         place = f'transform="translate({left:.1f} {top:.1f}) scale({side:.6g})"'
         return [

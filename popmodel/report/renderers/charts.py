@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TypeAlias
 
-from popmodel.report.pictures import Axis, Chart, Charts, Curve, Spot
+from popmodel.report.pictures import Chart, Charts, PictureAxis, PictureCurve, Spot
 from popmodel.report.renderers.marks import interval, legend, shape
 from popmodel.report.renderers.sheet import LINE, MARGIN, Draw, safe, text_width, words
 
@@ -75,7 +75,7 @@ def _chart(chart: Chart, margin: float, x: float, y: float, size: Size) -> tuple
     return [*lines, words(x + size[0] / 2, foot, chart.x.title, "middle")], foot + 6
 
 
-def _scale(axis: Axis, start: float, end: float) -> Place:
+def _scale(axis: PictureAxis, start: float, end: float) -> Place:
     return lambda value: start + (value - axis.low) / (axis.high - axis.low) * (end - start)
 
 
@@ -92,7 +92,7 @@ def _band(chart: Chart, across: Place, up: Place) -> list[str]:
     return [f'<path class="band" d="M{path}Z"/>']
 
 
-def _curve(curve: Curve, name: str, across: Place, up: Place) -> list[str]:
+def _curve(curve: PictureCurve, name: str, across: Place, up: Place) -> list[str]:
     places = [(across(x), up(y)) for x, y in curve.points]
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     kind = "exact" if curve.exact else "curve"

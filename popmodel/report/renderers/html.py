@@ -8,26 +8,26 @@ from itertools import chain, groupby
 from markupsafe import Markup
 
 from popmodel.report.blocks import (
-    Bar,
+    BarBlock,
     Block,
     Brief,
-    Cell,
     Checks,
     Code,
-    Command,
-    Equation,
+    CommandBlock,
+    EquationBlock,
     Facts,
-    Finding,
-    Fit,
+    FindingBlock,
+    FitBlock,
     Heading,
     Listing,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
     Strips,
-    Symbol,
-    Table,
+    SymbolBlock,
+    TableBlock,
+    TableCell,
+    TableRow,
     Title,
 )
 from popmodel.report.renderers.elements import NOTHING, element, join, nested, scrolled
@@ -64,7 +64,7 @@ def html(sections: Iterable[Section], heading: int = 3, *, brief: bool = False) 
 def _flat(blocks: Iterable[Block], *, brief: bool) -> Iterator[Block]:
     """Blocks with the form of each that is shown: a page has room for the widest."""
     for block in blocks:
-        if isinstance(block, Fit):
+        if isinstance(block, FitBlock):
             yield from _flat(chain.from_iterable(block.forms[0]), brief=brief)
         elif isinstance(block, Brief):
             form = block.brief if brief else block.whole
@@ -79,9 +79,9 @@ def _is_part(block: Block) -> bool:
 
 def _list_of(block: Block) -> str:
     """The kind of list that a block is an entry of; empty for none."""
-    if isinstance(block, Note):
+    if isinstance(block, NoteBlock):
         return _LISTS.get(block.role, "")
-    return "bullets" if isinstance(block, Symbol | Finding) else ""
+    return "bullets" if isinstance(block, SymbolBlock | FindingBlock) else ""
 
 
 def _list(blocks: Sequence[Block], kind: str) -> Markup:
@@ -91,11 +91,11 @@ def _list(blocks: Sequence[Block], kind: str) -> Markup:
 def _entry(block: Block) -> tuple[int, Markup]:
     """Depth and text of an entry of a list."""
     match block:
-        case Note(text, _, depth):
+        case NoteBlock(text, _, depth):
             return depth, element("span", text)
-        case Symbol(name, _, meaning):
+        case SymbolBlock(name, _, meaning):
             return 0, NOTHING.join([element("code", name), Markup(" "), element("span", meaning)])
-        case Finding(place, message, hint):
+        case FindingBlock(place, message, hint):
             told = [element("code", place), Markup(" "), element("span", message)]
             return 0, NOTHING.join(
                 [*told, *([element("div", hint, class_="note")] if hint else [])]
@@ -106,9 +106,9 @@ def _entry(block: Block) -> tuple[int, Markup]:
 def _block(block: Block, heading: int, below: int) -> Markup:
     """One block that is no entry of a list."""
     match block:
-        case Table():
+        case TableBlock():
             return _table(block)
-        case Note(text, role):
+        case NoteBlock(text, role):
             if role is Role.CAUSE:
                 text = f"\N{LEFTWARDS ARROW} {text}"
             return element("p", text, class_=_PARAGRAPHS.get(role))
@@ -120,7 +120,7 @@ def _block(block: Block, heading: int, below: int) -> Markup:
             return _heading(heading, f"{left}, {rights[0]}")
         case Listing():
             return _listing(block)
-        case Command(texts, comment):
+        case CommandBlock(texts, comment):
             return _command(texts, comment)
         case Code(lines):
             return element("pre", "\n".join(lines), **_box("Text to copy"))
@@ -130,7 +130,7 @@ def _block(block: Block, heading: int, below: int) -> Markup:
             heads = ("check", "status", "result", "what to do")
             body = [[one.name, one.status, one.found, one.todo] for one in rows]
             return _checks(heads, body)
-        case Equation(name, text, _, meaning):
+        case EquationBlock(name, text, _, meaning):
             equation = element("pre", f"{name} = {text}", **_box(f"Equation of {name}"))
             return NOTHING.join([equation, element("p", meaning)])
     raise TypeError(f"{type(block).__name__} is no block")
@@ -163,7 +163,7 @@ def _checks(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
     return _framed(above, body, "Checks")
 
 
-def _table(table: Table) -> Markup:
+def _table(table: TableBlock) -> Markup:
     """A table of figures; a head of several lines is one head."""
     heads = [" ".join(filter(None, head)).replace("- ", "") for head in table.heads]
     return _grid(table.title or table.first, heads, table.rows)
@@ -174,7 +174,7 @@ def _listing(listing: Listing) -> Markup:
     return _grid(listing.title, listing.heads, listing.rows)
 
 
-def _grid(first: str, heads: Sequence[str], rows: Sequence[Row]) -> Markup:
+def _grid(first: str, heads: Sequence[str], rows: Sequence[TableRow]) -> Markup:
     corner = element("th", first, scope="col") if first else element("td")
     above = element("tr", corner, *(_head(head) for head in heads))
     least = min((row.depth for row in rows), default=0)
@@ -192,7 +192,7 @@ def _framed(above: Markup, rows: Sequence[Markup], label: str) -> Markup:
     return scrolled(element("table", head, element("tbody", join(rows))), label)
 
 
-def _row(row: Row, depth: int, columns: int) -> Markup:
+def _row(row: TableRow, depth: int, columns: int) -> Markup:
     style = f"--depth: {depth}" if depth else None
     label = element("th", row.label, scope="row", class_="deep" if depth else None, style=style)
     if row.instead:
@@ -200,8 +200,8 @@ def _row(row: Row, depth: int, columns: int) -> Markup:
     return element("tr", label, *map(_cell, row.cells))
 
 
-def _cell(cell: Cell | Bar) -> Markup:
-    if isinstance(cell, Bar):
+def _cell(cell: TableCell | BarBlock) -> Markup:
+    if isinstance(cell, BarBlock):
         share = min(max(cell.fraction, 0.0), 1.0)
         bar = element("span", class_="bar", style=f"--part: {share:.3f}", aria_hidden="true")
         return element("td", bar)

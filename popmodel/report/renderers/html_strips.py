@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from popmodel.report.blocks import Marks, Strip, Strips
+from popmodel.report.blocks import MarksBlock, Strip, Strips
 from popmodel.report.renderers.elements import element, join, scrolled
 
 _HIGH = 20  # units of the drawing; its width is 1,000
@@ -20,14 +20,14 @@ def strips(shown: Strips) -> Markup:
     ends = element("span", shown.begin), element("span", shown.end)
     drawn.append(element("div", *ends, class_="ends"))
     values = [row for row in shown.rows if isinstance(row, Strip)]
-    marks = [row for row in shown.rows if isinstance(row, Marks)]
+    marks = [row for row in shown.rows if isinstance(row, MarksBlock)]
     below = [_table(values, shown)] if values else []
     below += [element("p", f"{row.label}: {_told(row)}") for row in marks]
     summary = element("summary", "as a table")
     return join([element("div", *drawn, class_="strips"), element("details", summary, *below)])
 
 
-def _drawn(row: Strip | Marks) -> Markup:
+def _drawn(row: Strip | MarksBlock) -> Markup:
     label = element("span", row.label)
     paths = [_area(row.values)] if isinstance(row, Strip) else _marks(row)
     drawing = element(
@@ -50,7 +50,7 @@ def _area(values: Sequence[float]) -> Markup:
     return element("path", d=f"M0 {_HIGH}{steps}V{_HIGH}Z")
 
 
-def _marks(marks: Marks) -> list[Markup]:
+def _marks(marks: MarksBlock) -> list[Markup]:
     high = f"h{{:.1f}}v{_HIGH}h-{{:.1f}}Z"
     stretches = [
         f"M{_WIDE * begin:.1f} 0" + high.format(*[_WIDE * (end - begin)] * 2)
@@ -87,7 +87,7 @@ def _mean(values: Sequence[float], part: int) -> float:
     return sum(some) / len(some)
 
 
-def _told(marks: Marks) -> str:
+def _told(marks: MarksBlock) -> str:
     """Where marks are, in per cent of the time."""
     told = [f"{100 * begin:.1f} to {100 * end:.1f} %" for begin, end in marks.stretches]
     told += [f"{100 * at:.1f} %" for at in marks.instants]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
-from popmodel.report.pictures import Lane, Lanes, Timelines
+from popmodel.report.pictures import Lane, PictureLanes, Timelines
 from popmodel.report.renderers.sheet import LINE, MARGIN, Draw, text_width, words
 
 _WIDTH = 760
@@ -34,7 +34,7 @@ def arranged(timelines: Timelines) -> tuple[int, Draw]:
     return round(left + _WIDTH + 24 + MARGIN), draw
 
 
-def _panel(panel: Lanes, x: float, y: float) -> tuple[list[str], float]:
+def _panel(panel: PictureLanes, x: float, y: float) -> tuple[list[str], float]:
     """A panel whose lanes begin at x, and where it ends."""
     y += LINE
     lines = [words(MARGIN, y, panel.title, "panel")]

@@ -8,26 +8,26 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from popmodel.report.blocks import (
-    Bar,
+    BarBlock,
     Block,
     Brief,
-    Cell,
     Checks,
     Code,
-    Command,
-    Equation,
+    CommandBlock,
+    EquationBlock,
     Facts,
-    Finding,
-    Fit,
+    FindingBlock,
+    FitBlock,
     Heading,
     Listing,
-    Note,
+    NoteBlock,
     Role,
-    Row,
     Section,
     Strips,
-    Symbol,
-    Table,
+    SymbolBlock,
+    TableBlock,
+    TableCell,
+    TableRow,
     Title,
 )
 from popmodel.report.renderers.strips import strip_lines
@@ -68,10 +68,10 @@ def markdown_lines(sections: Iterable[Section]) -> list[str]:
 
 def _sign(block: Block) -> str:
     """What an entry of a list begins with."""
-    if isinstance(block, Note) and block.role is Role.STEP:
+    if isinstance(block, NoteBlock) and block.role is Role.STEP:
         return "1."
-    is_entry = isinstance(block, Finding | Symbol) or (
-        isinstance(block, Note) and block.role in _LISTS
+    is_entry = isinstance(block, FindingBlock | SymbolBlock) or (
+        isinstance(block, NoteBlock) and block.role in _LISTS
     )
     return "-" if is_entry else ""
 
@@ -79,17 +79,17 @@ def _sign(block: Block) -> str:
 def _block(block: Block) -> Iterable[str]:
     """Lines of one block."""
     match block:
-        case Note():
+        case NoteBlock():
             return [_note(block)]
         case Facts(rows):
             return _facts(rows)
-        case Table():
+        case TableBlock():
             return _table(block)
         case Heading(text, is_part):
             return [f"{'##' if is_part else '###'} {escaped(text)}"]
         case Listing(title, columns, rows):
             return _grid([title, *columns], map(_row, rows))
-        case Command(texts, comment, _):
+        case CommandBlock(texts, comment, _):
             return _commands(texts, comment)
         case Code(lines):
             return _fenced(lines)
@@ -97,7 +97,7 @@ def _block(block: Block) -> Iterable[str]:
             return _fenced(strip_lines(block, _WIDTH))
         case Title(left, rights):
             return [f"## {escaped(f'{left}, {rights[0]}')}"]
-        case Fit(forms):
+        case FitBlock(forms):
             return markdown_lines(forms[0])
         case Brief(whole):
             return markdown_lines(whole)
@@ -105,11 +105,11 @@ def _block(block: Block) -> Iterable[str]:
             heads = ["check", "status", "result", "what to do"]
             body = [_cells([one.name, one.status, one.found, one.todo]) for one in rows]
             return _grid(heads, body, ":--")
-        case Equation(_, _, latex, meaning):
+        case EquationBlock(_, _, latex, meaning):
             return ["$$", latex, "$$", "", escaped(meaning)]
-        case Symbol(_, latex, meaning):
+        case SymbolBlock(_, latex, meaning):
             return [f"- ${latex}$ {escaped(meaning)}"]
-        case Finding(place, message, hint):
+        case FindingBlock(place, message, hint):
             return [f"- {escaped(f'{place} {message}')}{escaped(f' ({hint})' if hint else '')}"]
 
 
@@ -118,7 +118,7 @@ def escaped(text: str) -> str:
     return _SIGNS.sub(lambda sign: f"\\{sign[0]}", clean(text))
 
 
-def _note(note: Note) -> str:
+def _note(note: NoteBlock) -> str:
     text = escaped(note.text)
     if note.role in _LISTS:
         return f"{'  ' * note.depth}- {text}"
@@ -133,18 +133,20 @@ def _facts(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield f"- **{escaped(name)}**: {escaped(value)}" if name else f"  - {escaped(value)}"
 
 
-def _table(table: Table) -> list[str]:
+def _table(table: TableBlock) -> list[str]:
     """A table; bars are left out, as the figures say the same."""
-    bars = {at for row in table.rows for at, one in enumerate(row.cells) if isinstance(one, Bar)}
+    bars = {
+        at for row in table.rows for at, one in enumerate(row.cells) if isinstance(one, BarBlock)
+    }
     names = [" ".join(filter(None, head)).replace("- ", "") for head in table.heads]
     heads = [name for at, name in enumerate(names) if at not in bars]
     least = min((row.depth for row in table.rows), default=0)
     return _grid([table.title or table.first, *heads], (_row(row, least) for row in table.rows))
 
 
-def _row(row: Row, least: int = 0) -> list[str]:
+def _row(row: TableRow, least: int = 0) -> list[str]:
     """The cells of a row; how much deeper it is than the least deep one as blanks that stay."""
-    cells = [cell.text for cell in row.cells if isinstance(cell, Cell)]
+    cells = [cell.text for cell in row.cells if isinstance(cell, TableCell)]
     label, *figures = _cells([row.label, *([row.instead] if row.instead else cells)])
     return ["&nbsp;" * (2 * (row.depth - least)) + label, *figures]
 

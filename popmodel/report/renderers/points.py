@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from popmodel.report.figures import ticks
-from popmodel.report.pictures import Band, Mark, Panel, Point, Points
+from popmodel.report.pictures import Band, Mark, Panel, PicturePoint, PicturePoints
 from popmodel.report.renderers.marks import interval, legend, shape
 from popmodel.report.renderers.sheet import (
     LINE,
@@ -27,7 +27,7 @@ _LEAST_SLOT = 58
 _LEAST_PLOT = 270
 
 
-def arranged(points: Points) -> tuple[int, Draw]:
+def arranged(points: PicturePoints) -> tuple[int, Draw]:
     """Width of a sheet with panels of points below each other, and what draws them."""
     layout = _layout(points.bands)
 
@@ -42,7 +42,7 @@ def arranged(points: Points) -> tuple[int, Draw]:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _PointLayout:
     """Where panels stand, the same in all bands: x of the axes, width of the plots, of all."""
 
     axes: tuple[float, ...]
@@ -50,7 +50,7 @@ class _Layout:
     width: int
 
 
-def _layout(bands: Sequence[Band]) -> _Layout:
+def _layout(bands: Sequence[Band]) -> _PointLayout:
     plot = max(
         _LEAST_PLOT,
         *(_slot(panel) * len(panel.points) for band in bands for panel in band.panels),
@@ -61,7 +61,7 @@ def _layout(bands: Sequence[Band]) -> _Layout:
     for column in columns:
         axes.append(x + max(_left(panel) for panel in column))
         x = axes[-1] + plot + _GAP
-    return _Layout(tuple(axes), plot, math.ceil(x - _GAP + MARGIN))
+    return _PointLayout(tuple(axes), plot, math.ceil(x - _GAP + MARGIN))
 
 
 def _slot(panel: Panel) -> float:
@@ -101,7 +101,7 @@ def _left(panel: Panel) -> float:
     return max(text_width(text) for text in texts) + 12
 
 
-def _band(band: Band, y: float, layout: _Layout) -> tuple[list[str], float]:
+def _band(band: Band, y: float, layout: _PointLayout) -> tuple[list[str], float]:
     """Panels side by side, and where they end."""
     lines: list[str] = []
     if band.heading:
@@ -156,7 +156,7 @@ def _panel(panel: Panel, x: float, y: float, plot: float, axis: str) -> list[str
     return [*lines, words(x + plot / 2, foot, axis, "middle")]
 
 
-def _point(point: Point, name: str, x: float, at: Any) -> list[str]:
+def _point(point: PicturePoint, name: str, x: float, at: Any) -> list[str]:
     lines = [f'<g id="{escape(name)}"><title>{safe(point.text)}</title>']
     top = at(point.value) - 6
     if point.low is not None and point.high is not None:

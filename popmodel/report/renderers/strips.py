@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from popmodel.report.blocks import Marks, Strip, Strips
+from popmodel.report.blocks import MarksBlock, Strip, Strips
 from popmodel.report.renderers.text import display_width, pad
 
 RAMP = " .:-=+*#%@"
@@ -42,7 +42,7 @@ def _densities(values: Sequence[float], columns: int) -> str:
     return "".join(signs)
 
 
-def _marked(marks: Marks, columns: int) -> str:
+def _marked(marks: MarksBlock, columns: int) -> str:
     signs = [" "] * columns
     for first, last in marks.stretches:
         begin = min(int(first * columns), columns - 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from popmodel.report.blocks import Bar, Cell, Listing, Row, Table
+from popmodel.report.blocks import BarBlock, Listing, TableBlock, TableCell, TableRow
 from popmodel.report.renderers.colour import Depth, heat
 from popmodel.report.renderers.text import (
     clean,
@@ -46,7 +46,7 @@ class Least:
     column: int = 0
 
 
-def in_line(tables: Iterable[Table]) -> Least:
+def in_line(tables: Iterable[TableBlock]) -> Least:
     """Widths with which tables below each other stand in line."""
     known = list(tables)
     return Least(
@@ -55,7 +55,7 @@ def in_line(tables: Iterable[Table]) -> Least:
     )
 
 
-def fits(table: Table, width: int) -> bool:
+def fits(table: TableBlock, width: int) -> bool:
     """Whether all columns have room side by side, with whole names."""
     labels = [*_label_widths(table), display_width(table.first)]
     columns = (
@@ -65,7 +65,7 @@ def fits(table: Table, width: int) -> bool:
     return max(labels) + sum(GAP + column for column in columns) <= width
 
 
-def table_lines(table: Table, style: Style, least: Least) -> list[str]:
+def table_lines(table: TableBlock, style: Style, least: Least) -> list[str]:
     """A table with a label column and columns of figures."""
     if not fits(table, style.width):
         table = _without_bars(table)
@@ -126,7 +126,7 @@ def _listing_widths(listing: Listing) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _TableLayout:
     """Widths of the labels and of the columns, and which columns stand side by side."""
 
     label: int
@@ -134,13 +134,15 @@ class _Layout:
     parts: list[list[int]]
 
 
-def _layout(table: Table, needed: int, width: int, longest_head: int, least: int) -> _Layout:
+def _layout(
+    table: TableBlock, needed: int, width: int, longest_head: int, least: int
+) -> _TableLayout:
     widths = []
     for at in _places(table):
         head = max((display_width(clean(line)) for line in table.heads[at]), default=0)
         widths.append(max(_figures_width(table, at), min(head, longest_head), least))
     label = min(needed, max(width - max(widths, default=0) - GAP, SMALLEST_LABEL))
-    return _Layout(label, widths, _parts(widths, width - label, table.keys))
+    return _TableLayout(label, widths, _parts(widths, width - label, table.keys))
 
 
 def _parts(widths: Sequence[int], room: int, keys: int) -> list[list[int]]:
@@ -163,7 +165,7 @@ def _parts(widths: Sequence[int], room: int, keys: int) -> list[list[int]]:
     return parts
 
 
-def _heads(table: Table, layout: _Layout, part: Sequence[int]) -> list[str]:
+def _heads(table: TableBlock, layout: _TableLayout, part: Sequence[int]) -> list[str]:
     height = max(map(len, table.heads), default=0)
     drawn = []
     for level in range(height):
@@ -176,7 +178,7 @@ def _heads(table: Table, layout: _Layout, part: Sequence[int]) -> list[str]:
     return drawn
 
 
-def _key(table: Table, layout: _Layout, style: Style) -> list[str]:
+def _key(table: TableBlock, layout: _TableLayout, style: Style) -> list[str]:
     """Which column is which, where their names became numbers."""
     if not table.is_key:
         return []
@@ -197,7 +199,7 @@ def pair_lines(rows: Sequence[tuple[str, str]], width: int, least: int = 0) -> l
     ]
 
 
-def _row(row: Row, layout: _Layout, part: Sequence[int], style: Style) -> list[str]:
+def _row(row: TableRow, layout: _TableLayout, part: Sequence[int], style: Style) -> list[str]:
     """The lines of a row: one, or two where the label is too wide for its column."""
     label = " " * row.depth + clean(row.label)
     if row.instead:  # stands once, whatever is continued below
@@ -215,26 +217,26 @@ def _row(row: Row, layout: _Layout, part: Sequence[int], style: Style) -> list[s
     return [label, below] if below else [label]
 
 
-def _figure(cell: Cell | Bar, width: int, depth: Depth) -> str:
+def _figure(cell: TableCell | BarBlock, width: int, depth: Depth) -> str:
     text = pad_left(_text(cell), width)
-    if isinstance(cell, Bar) or cell.efficiency is None:
+    if isinstance(cell, BarBlock) or cell.efficiency is None:
         return text
     return heat(text, cell.efficiency, depth)
 
 
-def _text(cell: Cell | Bar) -> str:
+def _text(cell: TableCell | BarBlock) -> str:
     """A figure; a bar as signs. A part above zero that rounds to nothing shows nothing."""
-    if isinstance(cell, Cell):
+    if isinstance(cell, TableCell):
         return cell.text
     return pad("#" * round(min(max(cell.fraction, 0.0), 1.0) * BAR_WIDTH), BAR_WIDTH)
 
 
-def _without_bars(table: Table) -> Table:
+def _without_bars(table: TableBlock) -> TableBlock:
     """The table without columns of bars: they repeat what the figures say."""
     kept = [
         at
         for at in _places(table)
-        if not any(isinstance(row.cells[at], Bar) for row in table.rows if at < len(row.cells))
+        if not any(isinstance(row.cells[at], BarBlock) for row in table.rows if at < len(row.cells))
     ]
     rows = (
         replace(row, cells=tuple(row.cells[at] for at in kept if at < len(row.cells)))
@@ -243,18 +245,18 @@ def _without_bars(table: Table) -> Table:
     return replace(table, heads=tuple(table.heads[at] for at in kept), rows=tuple(rows))
 
 
-def _places(table: Table) -> range:
+def _places(table: TableBlock) -> range:
     return range(len(table.heads))
 
 
-def _label_widths(table: Table) -> list[int]:
+def _label_widths(table: TableBlock) -> list[int]:
     """Widths of the labels; a text in place of figures needs no column for its label."""
     return [
         row.depth + display_width(clean(row.label)) for row in table.rows if not row.instead
     ] or [0]
 
 
-def _figures_width(table: Table, at: int) -> int:
+def _figures_width(table: TableBlock, at: int) -> int:
     return max(
         (display_width(_text(row.cells[at])) for row in table.rows if at < len(row.cells)),
         default=0,

@@ -11,19 +11,19 @@ from popmodel.report.blocks import (
     Brief,
     Checks,
     Code,
-    Command,
-    Equation,
+    CommandBlock,
+    EquationBlock,
     Facts,
-    Finding,
-    Fit,
+    FindingBlock,
+    FitBlock,
     Heading,
     Listing,
-    Note,
+    NoteBlock,
     Role,
     Section,
     Strips,
-    Symbol,
-    Table,
+    SymbolBlock,
+    TableBlock,
     Title,
 )
 from popmodel.report.renderers.colour import COLOURS
@@ -115,10 +115,10 @@ class _Groups:
     """Least widths of the blocks that stand in line, by group."""
 
     def __init__(self, sections: Sequence[Section]) -> None:
-        tables: dict[str, list[Table]] = {}
+        tables: dict[str, list[TableBlock]] = {}
         self._names: dict[str, int] = {}
         for block in (block for section in sections for block in section):
-            if isinstance(block, Table) and block.group:
+            if isinstance(block, TableBlock) and block.group:
                 tables.setdefault(block.group, []).append(block)
             if isinstance(block, Facts | Checks) and block.group:
                 names = [row[0] if isinstance(row, tuple) else row.name for row in block.rows]
@@ -126,7 +126,7 @@ class _Groups:
                 self._names[block.group] = max(widest, self._names.get(block.group, 0))
         self._tables = {group: in_line(some) for group, some in tables.items()}
 
-    def of_table(self, table: Table) -> Least:
+    def of_table(self, table: TableBlock) -> Least:
         """Least widths of a table."""
         return self._tables.get(table.group, Least())
 
@@ -149,20 +149,20 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
     """Lines of one block."""
     width = style.width
     match block:
-        case Note(text, role, depth):
+        case NoteBlock(text, role, depth):
             indent = _INDENTS[role]
             blank = " " * (indent.step * depth)
             rest = None if indent.rest is None else blank + indent.rest
             return paragraph(text, width, blank + indent.first, rest)
         case Facts(rows, _, margin):
             return pair_lines(rows, width - margin, groups.of_names(block))
-        case Table():
+        case TableBlock():
             return table_lines(block, style, groups.of_table(block))
         case Heading(text):
             return paragraph(text, width)
         case Listing():
             return listing_lines(block, style)
-        case Command(texts, comment, depth):
+        case CommandBlock(texts, comment, depth):
             return _command(texts, comment, " " * (2 * depth), width)
         case Code(lines):
             return lines
@@ -170,24 +170,24 @@ def _block(block: Block, style: Style, groups: _Groups) -> Iterable[str]:
             return strip_lines(block, width)
         case Title(left, rights):
             return _title(left, rights, width)
-        case Fit(forms):
+        case FitBlock(forms):
             found = next((form for form in forms if _fits(form, width)), forms[-1])
             return _lines(found, style, groups)
         case Brief(_, brief):  # among others
             return _lines(brief, style, groups)
         case Checks():
             return _checks(block, width, groups.of_names(block))
-        case Equation(name, text, _, meaning):
+        case EquationBlock(name, text, _, meaning):
             return [*equation_lines(name, text, width), *paragraph(meaning, width, HANGING)]
-        case Symbol(name, _, meaning):
+        case SymbolBlock(name, _, meaning):
             return paragraph(f"{name} {meaning}", width, INDENT, HANGING)
-        case Finding(place, message, hint):
+        case FindingBlock(place, message, hint):
             return _finding(clean(place), message, hint, width)
 
 
 def _fits(form: Sequence[Section], width: int) -> bool:
     blocks = [block for section in form for block in section]
-    return all(fits(block, width) for block in blocks if isinstance(block, Table)) and all(
+    return all(fits(block, width) for block in blocks if isinstance(block, TableBlock)) and all(
         listing_fits(block, width) for block in blocks if isinstance(block, Listing)
     )
 

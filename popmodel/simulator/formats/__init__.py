@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
 
-__all__ = ["FORMATS", "Format", "format_of", "write"]
+__all__ = ["FORMATS", "ProgramFormat", "format_of", "write"]
 
 
-class Format(NamedTuple):
+class ProgramFormat(NamedTuple):
     """A format that programs are written in."""
 
     name: str  # For people
@@ -33,13 +33,13 @@ class Format(NamedTuple):
 
 
 FORMATS = (
-    Format("SimGrid SMPI", (".ti", ".ti.txt"), f"{__name__}.smpi"),
-    Format("GOAL", (".goal",), f"{__name__}.goal"),
+    ProgramFormat("SimGrid SMPI", (".ti", ".ti.txt"), f"{__name__}.smpi"),
+    ProgramFormat("GOAL", (".goal",), f"{__name__}.goal"),
 )
 """All formats; a further one is an entry here and a module."""
 
 
-def format_of(path: str | os.PathLike[str]) -> Format:
+def format_of(path: str | os.PathLike[str]) -> ProgramFormat:
     """Return the format that the name of a file asks for."""
     plain = Path(path).name.removesuffix(".gz")
     for each in FORMATS:

@@ -26,7 +26,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.trace.source import Source
+    from popmodel.trace.source import TraceSource
 
 _RECORDS = (b"1", b"2", b"3")
 
@@ -110,7 +110,7 @@ def _events(added: Added, unit: int, first: NDArray[np.int64]) -> Iterator[tuple
         yield at, f"2:{place}:{at}:{number}:{value}\n".encode()
 
 
-def _text_lines(source: Source) -> Iterator[bytes]:
+def _text_lines(source: TraceSource) -> Iterator[bytes]:
     """Lines of a text with their ends; the last one may have none."""
     buffer = memoryview(bytearray(CHUNK))
     left = b""

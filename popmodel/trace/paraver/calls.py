@@ -10,7 +10,7 @@ import numpy as np
 from popmodel.errors import TraceError
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import walk, walk_locations
-from popmodel.trace.calls import Calls, CollectiveArguments
+from popmodel.trace.calls import CallTable, CollectiveArguments
 from popmodel.trace.event import Event
 from popmodel.trace.paraver.events import rows_where_type, rows_where_value
 from popmodel.trace.paraver.numbers import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.records import Tally
-    from popmodel.trace.tables import Events
+    from popmodel.trace.tables import EventTable
 
 MOST_NAMES = 1 << 15
 """Names of calls that can be told apart; MPI has less than a thousand."""
@@ -38,7 +38,7 @@ _FIRST_ARGUMENT = NUMBERS[Event.BYTES_SENT]
 _ROWS = 1 << 18  # events that are paired together
 
 
-def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
+def pair(events: EventTable, labels: Labels, end: int, path: str) -> CallTable:
     """Pair the entry of every MPI call with its exit, and with what it tells of itself.
 
     Calls do not nest: the event after an entry, on the same location and of any MPI type, is its
@@ -68,7 +68,7 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
     to_one = np.isin(names, SENT_TO_ONE)[found["name"][found["call"]]]
     # As much goes to all as comes from all, also in place, where what is sent may be recorded as 0.
     sent = np.where(to_one, np.maximum(sent, received), sent)
-    return Calls(
+    return CallTable(
         offsets=found["offsets"],
         entry=found["entry"],
         exit=found["exit"],
@@ -80,7 +80,7 @@ def pair(events: Events, labels: Labels, end: int, path: str) -> Calls:
     )
 
 
-def tally(events: Events, labels: Labels) -> Tally:
+def tally(events: EventTable, labels: Labels) -> Tally:
     """Count the MPI calls of a trace by name, the most frequent first, without holding them."""
     counts: Counter[tuple[int, int]] = Counter()
     entries = exits = closed = 0
@@ -108,7 +108,7 @@ def tally(events: Events, labels: Labels) -> Tally:
 
 
 def named_calls(
-    events: Events, labels: Labels, end: int, names: Collection[str]
+    events: EventTable, labels: Labels, end: int, names: Collection[str]
 ) -> list[NamedCall]:
     """Calls of a few names, without holding all; what is still open ends at `end`, ns."""
     wanted = {
@@ -128,7 +128,7 @@ def named_calls(
     return found
 
 
-def _next_time(events: Events, row: int, stop: int, last: int) -> int:
+def _next_time(events: EventTable, row: int, stop: int, last: int) -> int:
     """Time of a thread's next event of MPI, which is the exit of the call; else the end."""
     begin, length = row + 1, 64
     while begin < stop:

@@ -9,7 +9,7 @@ import numpy as np
 from popmodel.kernel import _kernel
 from popmodel.trace.blocks import give_back
 from popmodel.trace.paraver.spill import ColumnFile, Shapes, Spill
-from popmodel.trace.tables import Events, Int64, Messages, States, offsets_of
+from popmodel.trace.tables import EventTable, Int64, MessageTable, States, offsets_of
 
 SCHEMA: Mapping[str, Mapping[str, type[np.generic]]] = {
     "states": {"begin": np.int64, "end": np.int64, "state": np.int32},
@@ -125,12 +125,12 @@ def sort_locations(arrays: Arrays, scanner: _kernel.Scanner) -> None:
                 give_back(column, rows.start, rows.stop)
 
 
-def as_records(arrays: Arrays) -> tuple[States, Events, Messages]:
+def as_records(arrays: Arrays) -> tuple[States, EventTable, MessageTable]:
     """Return the arrays as the three kinds of records."""
     return (
         States(**_table(arrays, "states")),
-        Events(**_table(arrays, "events")),
-        Messages(**_table(arrays, "messages")),
+        EventTable(**_table(arrays, "events")),
+        MessageTable(**_table(arrays, "messages")),
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.trace.paraver.tables import ParaverRecords
-    from popmodel.trace.tables import Events
+    from popmodel.trace.tables import EventTable
 
 _NAMED = re.compile(r"(CUDA|HIP|GPU|ROCM)-D\d+\.S\d+|OpenCL-\w+-CQ\d+|Metrics GPU", re.IGNORECASE)
 """Names of rows: streams and command queues of Extrae, streams and counters of nsys2prv."""
@@ -45,7 +45,7 @@ def device_rows(names: Sequence[str] | None, records: ParaverRecords) -> NDArray
     return found
 
 
-def _have_no_others(events: Events) -> NDArray[np.bool_]:
+def _have_no_others(events: EventTable) -> NDArray[np.bool_]:
     """Whether locations have events, and only such as devices have."""
     offsets, types = events.offsets, events.type
     others = np.zeros(len(offsets) - 1, np.int64)

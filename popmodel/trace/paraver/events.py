@@ -11,7 +11,7 @@ from popmodel.kernel import _kernel
 from popmodel.trace.blocks import take, walk
 from popmodel.trace.instants import Instants
 from popmodel.trace.intervals import Intervals
-from popmodel.trace.tables import Events, offsets_of
+from popmodel.trace.tables import EventTable, offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray
 
 
 def rows_where_value(
-    events: Events, types: Sequence[int], values: Sequence[int]
+    events: EventTable, types: Sequence[int], values: Sequence[int]
 ) -> NDArray[np.int64]:
     """Rows, ascending, whose type is one of some and whose value is one of a few."""
     low, high = _runs(types)
@@ -45,7 +45,7 @@ def rows_where_value(
     return np.concatenate([np.empty(0, np.int64), *found])
 
 
-def types_of(events: Events) -> set[int]:
+def types_of(events: EventTable) -> set[int]:
     """Types that occur."""
     found: set[int] = set()
     for block in walk(events.type):
@@ -86,7 +86,7 @@ class Selected(NamedTuple):
         )
 
 
-def select(events: Events, types: Sequence[int]) -> Selected:
+def select(events: EventTable, types: Sequence[int]) -> Selected:
     """Select the events of some types."""
     rows = rows_where_type(events.type, types)
     return Selected(
@@ -98,7 +98,7 @@ def select(events: Events, types: Sequence[int]) -> Selected:
     )
 
 
-def select_by_lines(events: Events, types: Sequence[int]) -> Iterator[Selected]:
+def select_by_lines(events: EventTable, types: Sequence[int]) -> Iterator[Selected]:
     """Select events a block after the other; what stands at one time is in one block."""
     begin, count = 0, len(events.time)
     while begin < count:
@@ -108,12 +108,12 @@ def select_by_lines(events: Events, types: Sequence[int]) -> Iterator[Selected]:
         rows = slice(begin, end)
         offsets = np.clip(events.offsets, begin, end) - begin
         yield select(
-            Events(offsets, events.time[rows], events.type[rows], events.value[rows]), types
+            EventTable(offsets, events.time[rows], events.type[rows], events.value[rows]), types
         )
         begin = end
 
 
-def instants(events: Events, *types: Sequence[int]) -> list[Instants]:
+def instants(events: EventTable, *types: Sequence[int]) -> list[Instants]:
     """Times and values of the events of some types, for each of some sets of types."""
     runs = [_runs(each) for each in types]
     numbers = np.repeat(np.arange(len(runs), dtype=np.uint32), [run.shape[1] for run in runs])

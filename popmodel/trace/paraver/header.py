@@ -42,7 +42,7 @@ class Header:
         return sum(sum(each.threads) for each in self.applications)
 
 
-class _Reader:
+class _HeaderReader:
     """Takes a line apart from left to right."""
 
     def __init__(self, text: str) -> None:
@@ -76,7 +76,7 @@ def parse_header(line: str) -> Header:
     tasks, others leave out the CPUs of nodes (then each has one), give fractions of the duration,
     or separate applications by a comma.
     """
-    reader = _Reader(line)
+    reader = _HeaderReader(line)
     reader.take(r"#(Paraver|PARAVER) \(", "'#Paraver ('")
     reader.take(r"[^)]*\):", "the date, closed by '):'")
     duration = reader.number("the duration")
@@ -103,7 +103,7 @@ def parse_header(line: str) -> Header:
     return header
 
 
-def _nodes(reader: _Reader) -> tuple[int, ...]:
+def _nodes(reader: _HeaderReader) -> tuple[int, ...]:
     count = reader.number("the number of nodes")
     if count == 0:
         reader.take(r"(\([^)]*\))?", "")
@@ -118,7 +118,7 @@ def _nodes(reader: _Reader) -> tuple[int, ...]:
     return tuple(cpus)
 
 
-def _application(reader: _Reader, nodes: int) -> Application:
+def _application(reader: _HeaderReader, nodes: int) -> Application:
     count = reader.number("the number of tasks", least=1)
     reader.take(r":?\(", "'(' and the threads of each task")
     threads, node_of = [], []

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from popmodel.trace.intervals import Intervals
     from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
-    from popmodel.trace.tables import Events
+    from popmodel.trace.tables import EventTable
 
 
-def openmp(events: Events, labels: Labels, end: int) -> OpenMP:
+def openmp(events: EventTable, labels: Labels, end: int) -> OpenMP:
     """Parallel constructs and outlined functions; what is still open ends at `end`, ns."""
     found = select(events, (*PARALLEL, *OUTLINED))
     constructs, construct_names = _spans(events, found, labels, PARALLEL, end)
@@ -36,7 +36,7 @@ def openmp(events: Events, labels: Labels, end: int) -> OpenMP:
     return OpenMP(constructs, functions, construct_names, function_names)
 
 
-def synchronisation(events: Events, end: int) -> Synchronisation:
+def synchronisation(events: EventTable, end: int) -> Synchronisation:
     """Barriers, locks and critical sections; what is still open ends at `end`, ns."""
     found = select(events, (*BARRIERS, *LOCKS))
 
@@ -47,7 +47,7 @@ def synchronisation(events: Events, end: int) -> Synchronisation:
 
 
 def _spans(
-    events: Events, found: Selected, labels: Labels, types: Sequence[int], end: int
+    events: EventTable, found: Selected, labels: Labels, types: Sequence[int], end: int
 ) -> tuple[Spans, list[tuple[str, str]]]:
     """When one of some types is open, which of its values opened it, and their names and labels."""
     spans, opening = where_nonzero(found, types, end)
@@ -61,7 +61,7 @@ def _spans(
     return Spans(spans.offsets, spans.begin, spans.end, what.astype(np.int32)), names
 
 
-def _name(events: Events, labels: Labels, type_: int, value: int, row: int) -> str:
+def _name(events: EventTable, labels: Labels, type_: int, value: int, row: int) -> str:
     """Name of an event's value, with the source line where the trace has one."""
     name = without_arguments(full_name(labels.label(type_, value)))
     if not name:

@@ -10,7 +10,7 @@ from popmodel.arrays import among
 from popmodel.trace.event import Event
 from popmodel.trace.paraver.numbers import MPI_TYPES, NUMBERS, OPENMP_TYPES, USER_EVENTS
 from popmodel.trace.records import Others
-from popmodel.trace.tables import Events
+from popmodel.trace.tables import EventTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +35,7 @@ _OF_THE_RUN = tuple(
 )
 
 
-def others(events: Events) -> Others:
+def others(events: EventTable) -> Others:
     """Events but those of MPI calls, of processes and of the tracer, and where they stand."""
     of_mpi = among(events.type, MPI_TYPES)
     kept = np.flatnonzero(~(of_mpi | among(events.type, (*_OF_CALLS, *_OF_THE_RUN))))
@@ -43,7 +43,7 @@ def others(events: Events) -> Others:
     lasting = (type_ >= USER_EVENTS.start) & (type_ < USER_EVENTS.stop)
     lasting |= among(type_, (*OPENMP_TYPES, NUMBERS[Event.USER_REGION]))
     return Others(
-        Events(
+        EventTable(
             np.searchsorted(kept, events.offsets),
             events.time[kept],
             type_,
@@ -54,7 +54,7 @@ def others(events: Events) -> Others:
     )
 
 
-def _turns(events: Events, of_mpi: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _turns(events: EventTable, of_mpi: NDArray[np.bool_]) -> NDArray[np.int64]:
     """`Others.turn` of all rows: calls of the location that have begun, and whether one goes on."""
     begins = of_mpi & (events.value != 0)
     begun = np.concatenate([[0], np.cumsum(begins)])

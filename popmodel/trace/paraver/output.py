@@ -32,7 +32,7 @@ from popmodel.trace.tables import location_of_row
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.trace.calls import Calls
+    from popmodel.trace.calls import CallTable
     from popmodel.trace.trace import Trace
 
 SUFFIXES = (".prv", ".prv.gz")
@@ -73,7 +73,7 @@ def write(path: str | os.PathLike[str], trace: Trace, labels: Labels) -> None:
         raise TraceError(target, problem, hint="write it elsewhere, or free some space") from None
 
 
-def _numbers(calls: Calls, labels: Labels) -> tuple[NDArray[np.int64], Labels]:
+def _numbers(calls: CallTable, labels: Labels) -> tuple[NDArray[np.int64], Labels]:
     """Type and value of the calls of each name, int64[names, 2], and labels that have them."""
     usual = legend({}, counters=False)
     types = {**usual.event_types, **labels.event_types}
@@ -105,7 +105,7 @@ def _value(name: str, named: Mapping[int, str]) -> int:
     return max(_FIRST_OWN, *named, -1) + 1
 
 
-def _write_text(file: BinaryIO, trace: Trace, calls: Calls, numbers: NDArray[np.int64]) -> None:
+def _write_text(file: BinaryIO, trace: Trace, calls: CallTable, numbers: NDArray[np.int64]) -> None:
     where, cpus, node_of = _places(trace)
     threads = trace.threads.tolist()
     communicators = {
@@ -118,7 +118,7 @@ def _write_text(file: BinaryIO, trace: Trace, calls: Calls, numbers: NDArray[np.
 
 
 def _windows(
-    trace: Trace, calls: Calls, numbers: NDArray[np.int64], renderer: Renderer
+    trace: Trace, calls: CallTable, numbers: NDArray[np.int64], renderer: Renderer
 ) -> Iterator[bytes]:
     states, of_state = _in_order("begin", *_states(trace))
     events, of_event = _in_order("time", *_events(trace, calls, numbers))
@@ -158,7 +158,7 @@ def _messages(trace: Trace) -> NDArray[np.void]:
     return rows
 
 
-def _sent_to_one(trace: Trace, calls: Calls) -> NDArray[np.int64]:
+def _sent_to_one(trace: Trace, calls: CallTable) -> NDArray[np.int64]:
     """Bytes sent as Extrae records them: of Alltoall those to one peer."""
     told = calls.collectives
     name = calls.name[told.call]
@@ -176,7 +176,7 @@ _ENTRY, _ARGUMENT, _OTHER, _EXIT = 0, 1, 2, -1
 
 
 def _events(
-    trace: Trace, calls: Calls, numbers: NDArray[np.int64]
+    trace: Trace, calls: CallTable, numbers: NDArray[np.int64]
 ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     """All events in the order of each location, and the location of each."""
     location = location_of_row(calls.offsets).astype(np.int64)

@@ -19,7 +19,7 @@ from popmodel.trace.paraver.header import Application, Header, HeaderError, pars
 from popmodel.trace.paraver.labels import Labels, beside, parse_pcf, parse_row, read_beside
 from popmodel.trace.paraver.spill import ColumnFile, Spill, size_of, temporary_files
 from popmodel.trace.paraver.tables import ParaverRecords
-from popmodel.trace.source import CHUNK, Source, open_source
+from popmodel.trace.source import CHUNK, TraceSource, open_source
 from popmodel.trace.tables import Int32, Int64, TraceWarning, offsets_of
 from popmodel.trace.trace import Trace
 from popmodel.units import format_time
@@ -154,7 +154,7 @@ def _nameless() -> IO[bytes]:
 
 
 def scan(
-    source: Source,
+    source: TraceSource,
     path: Path,
     application: int,
     drain: Callable[[Spill | None, _kernel.Scanner, memoryview], Spill] | None = None,
@@ -195,7 +195,7 @@ def scan(
     return header, scanner, spill
 
 
-def _check_threads(header: Header, source: Source) -> None:
+def _check_threads(header: Header, source: TraceSource) -> None:
     """Raise `HeaderError` if there cannot be a record of each thread, however short."""
     if header.threads > max(FEW_THREADS, source.most):
         raise HeaderError(
@@ -203,7 +203,7 @@ def _check_threads(header: Header, source: Source) -> None:
         )
 
 
-def _advice(reason: str, source: Source) -> str:
+def _advice(reason: str, source: TraceSource) -> str:
     """Return what to do about a record that cannot be used."""
     if source.compressed:
         return DAMAGED_GZIP
@@ -258,7 +258,7 @@ def _communicators(arrays: columns.Arrays) -> dict[int, Int32]:
     }
 
 
-def read_header_line(source: Source, path: Path, view: memoryview) -> tuple[str, bytes]:
+def read_header_line(source: TraceSource, path: Path, view: memoryview) -> tuple[str, bytes]:
     """Return the first line and the bytes read after it."""
     text = bytearray()
     found = -1

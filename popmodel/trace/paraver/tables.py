@@ -30,18 +30,18 @@ from popmodel.trace.paraver.openmp import openmp, synchronisation
 from popmodel.trace.paraver.others import others
 from popmodel.trace.paraver.user_regions import user_regions
 from popmodel.trace.records import CallSites, Records
-from popmodel.trace.tables import Events
+from popmodel.trace.tables import EventTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from popmodel.trace.calls import Calls
+    from popmodel.trace.calls import CallTable
     from popmodel.trace.paraver.events import Selected
     from popmodel.trace.paraver.labels import Labels
     from popmodel.trace.records import NamedCall, OpenMP, Others, Synchronisation, Tally
-    from popmodel.trace.tables import Messages, States
+    from popmodel.trace.tables import MessageTable, States
     from popmodel.trace.user_regions import Occurrences
 
 _APPLICATION = NUMBERS[Event.APPLICATION]
@@ -58,8 +58,8 @@ class ParaverRecords(Records):
     def __init__(
         self,
         states: States,
-        events: Events,
-        messages: Messages,
+        events: EventTable,
+        messages: MessageTable,
         labels: Labels,
         end: int,
         path: str,
@@ -75,12 +75,12 @@ class ParaverRecords(Records):
         return self._states
 
     @property
-    def messages(self) -> Messages:
+    def messages(self) -> MessageTable:
         """Point-to-point messages."""
         return self._messages
 
     @property
-    def events(self) -> Events:
+    def events(self) -> EventTable:
         """All events."""
         return self._events
 
@@ -88,7 +88,7 @@ class ParaverRecords(Records):
         """Events of the program: all but those of MPI calls, processes and the tracer."""
         return others(self.events)
 
-    def calls(self) -> Calls:
+    def calls(self) -> CallTable:
         """MPI calls, paired from their entries and exits."""
         return pair(self.events, self.labels, self._end, self._path)
 
@@ -198,9 +198,9 @@ class ParaverRecords(Records):
         """Types of events that occur: of most kinds a trace has none."""
         return types_of(self.events)
 
-    def _having(self, *types: int) -> Events:
+    def _having(self, *types: int) -> EventTable:
         """All events if there are any of these types, else none: nobody has to look for them."""
-        return Events.none(self.locations) if self.types.isdisjoint(types) else self.events
+        return EventTable.none(self.locations) if self.types.isdisjoint(types) else self.events
 
 
 def _beside(found: Selected, entries: NDArray[np.int64], type_: int) -> NDArray[np.int64]:

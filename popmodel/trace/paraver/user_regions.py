@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.trace.paraver.labels import Labels
-    from popmodel.trace.tables import Events
+    from popmodel.trace.tables import EventTable
 
 _USER_FUNCTION = NUMBERS[Event.USER_REGION]
 
 
-def user_regions(events: Events, labels: Labels, last: int) -> Occurrences:
+def user_regions(events: EventTable, labels: Labels, last: int) -> Occurrences:
     """Find the regions that a user has marked; what is still open ends at `last`, ns."""
     typed = [each for type_ in _types(events) if (each := _of_type(events, labels, type_, last))]
     names = tuple(sorted({name for mine, _ in typed for name in mine}))
@@ -44,7 +44,7 @@ def user_regions(events: Events, labels: Labels, last: int) -> Occurrences:
     return Occurrences.in_order(names, *np.concatenate(columns, axis=1))
 
 
-def _types(events: Events) -> list[int]:
+def _types(events: EventTable) -> list[int]:
     """Event types of the user's own that occur, ascending."""
     return sorted(
         type_
@@ -54,7 +54,7 @@ def _types(events: Events) -> list[int]:
 
 
 def _of_type(
-    events: Events, labels: Labels, type_: int, last: int
+    events: EventTable, labels: Labels, type_: int, last: int
 ) -> tuple[list[str], tuple[NDArray[np.int64], ...]] | None:
     """Names, and for each interval the index of its name, its location, begin and end.
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.errors import TraceError
-from popmodel.trace.calls import CallGroup, Calls, CollectiveArguments
-from popmodel.trace.records import Columns, Exact
+from popmodel.trace.calls import CallGroup, CallTable, CollectiveArguments
+from popmodel.trace.records import Exact, RecordColumns
 from popmodel.trace.states import RUNNING
 from popmodel.trace.tables import States, offsets_of
 from popmodel.trace.trace import Trace
@@ -35,7 +35,7 @@ _SENDS = tuple(f"MPI_{each}" for each in ("Send", "Ssend", "Bsend", "Isend", "Is
 _RECEIVES = ("MPI_Recv", "MPI_Irecv")
 
 
-class _Call(NamedTuple):
+class _UntimedCall(NamedTuple):
     """Name, time (ns), partner (-1: none), tag, bytes, and request that it opens or completes."""
 
     name: str
@@ -72,7 +72,7 @@ class Actions:
     def __init__(self, rank: int) -> None:
         self.rank = rank
         self.time = 0.0
-        self.calls: list[_Call] = []
+        self.calls: list[_UntimedCall] = []
         self.collectives: list[_Collective] = []
         self.bursts: list[tuple[float, float]] = []
         self._open: dict[Hashable, deque[int]] = {}
@@ -90,7 +90,7 @@ class Actions:
     def message(self, name: str, partner: int, tag: int, size: int, key: Hashable = None) -> None:
         """Send or receive a message; with a key the call opens a request of that key."""
         request = -1 if key is None else self._opened(key)
-        self.calls.append(_Call(f"MPI_{name}", self.time, partner, tag, size, request))
+        self.calls.append(_UntimedCall(f"MPI_{name}", self.time, partner, tag, size, request))
 
     def collective(
         self,
@@ -106,29 +106,29 @@ class Actions:
         request = -1 if key is None else self._opened(key)
         told = _Collective(len(self.calls), sent, received, communicator, is_root, parts)
         self.collectives.append(told)
-        self.calls.append(_Call(f"MPI_{name}", self.time, request=request))
+        self.calls.append(_UntimedCall(f"MPI_{name}", self.time, request=request))
 
     def call(self, name: str) -> None:
         """Call something that concerns nobody else, or all open requests."""
         if name == "Waitall":
             self._open.clear()
-        self.calls.append(_Call(f"MPI_{name}", self.time))
+        self.calls.append(_UntimedCall(f"MPI_{name}", self.time))
 
     def wait(self, key: Hashable, what: str) -> None:
         """Complete the oldest open request of a key."""
         waiting = self._open.get(key)
         if not waiting:
             raise LineError(f"no open request {what}")
-        self.calls.append(_Call("MPI_Wait", self.time, request=waiting.popleft()))
+        self.calls.append(_UntimedCall("MPI_Wait", self.time, request=waiting.popleft()))
 
     def test(self, key: Hashable) -> None:
         """Test the oldest open request of a key, if there is one; `match_receives` takes it out."""
         if waiting := self._open.get(key):
-            self.calls.append(_Call(_TEST, self.time, request=waiting[0]))
+            self.calls.append(_UntimedCall(_TEST, self.time, request=waiting[0]))
 
     def spend(self, slept: Mapping[int, float]) -> None:
         """Let tests take some ns each, by their calls, and take these calls out."""
-        calls, tests, place = list[_Call](), deque[tuple[float, float]](), dict[int, int]()
+        calls, tests, place = list[_UntimedCall](), deque[tuple[float, float]](), dict[int, int]()
         late = 0.0
         for row, call in enumerate(self.calls):
             if call.name == _TEST:
@@ -196,7 +196,7 @@ def _patterns(sender: int, tag: int) -> list[tuple[int, int]]:
     return [each for each in every if each != (ANY_SOURCE, ANY_TAG)]
 
 
-class _Message(NamedTuple):
+class _UntimedMessage(NamedTuple):
     """Its sender, tag and time, and the call that sends it."""
 
     sender: int
@@ -220,13 +220,13 @@ class _Matching:
         self._ready = [(0.0, rank) for rank in range(len(processes))]
         self._at = [0] * len(processes)
         self._late = [0.0] * len(processes)  # how far each is behind its computing
-        self._arrived: list[list[_Message]] = [[] for _ in processes]
+        self._arrived: list[list[_UntimedMessage]] = [[] for _ in processes]
         self._posted: list[dict[int, None]] = [{} for _ in processes]  # receives without a message
         self._open: list[dict[int, int]] = [{} for _ in processes]  # request: its receive
         self._waiting: list[set[int]] = [set() for _ in processes]
         self._gathered: list[int] = []  # in the collective that all are coming to
         self._collectives = [{one.call for one in process.collectives} for process in processes]
-        self._got: dict[tuple[int, int], _Message] = {}
+        self._got: dict[tuple[int, int], _UntimedMessage] = {}
         # messages to each process beyond the receives that name as much of them
         self._spare: list[Counter[tuple[int, int]]] = [Counter() for _ in processes]
         for rank, calls in enumerate(self._calls):
@@ -236,7 +236,7 @@ class _Matching:
                 elif call.name in _RECEIVES:
                     self._spare[rank].subtract(_patterns(call.partner, call.tag))
 
-    def run(self) -> dict[tuple[int, int], _Message]:
+    def run(self) -> dict[tuple[int, int], _UntimedMessage]:
         """The message of each receive, by process and call."""
         while self._ready:
             time, rank = heappop(self._ready)
@@ -263,7 +263,7 @@ class _Matching:
                     self._go_on(each, now)
             return
         if call.name in _SENDS:
-            taken = self._deliver(call.partner, _Message(rank, call.tag, now, row))
+            taken = self._deliver(call.partner, _UntimedMessage(rank, call.tag, now, row))
             if call.name == "MPI_Ssend" and not taken:
                 return
         elif call.name in _RECEIVES:
@@ -309,7 +309,7 @@ class _Matching:
         self._at[rank] += 1
         heappush(self._ready, (now, rank))
 
-    def _matches(self, rank: int, row: int, message: _Message) -> bool:
+    def _matches(self, rank: int, row: int, message: _UntimedMessage) -> bool:
         """Whether a receive takes a message, and leaves enough for those that name more of it."""
         call, spare = self._calls[rank][row], self._spare[rank]
         sender, tag = call.partner, call.tag
@@ -335,7 +335,7 @@ class _Matching:
                 return
         self._posted[rank][row] = None
 
-    def _deliver(self, rank: int, message: _Message) -> bool:
+    def _deliver(self, rank: int, message: _UntimedMessage) -> bool:
         """Whether a receive takes it at once."""
         if rank >= len(self._calls):
             return True  # of a process that does nothing: `trace_of` refuses it
@@ -372,7 +372,7 @@ def trace_of(
     partner, tag, size, request = np.array(rows, np.int64).reshape(-1, 4).T
     time = np.array([call.time for each in processes for call in each.calls], np.float64)
     entry = np.rint(time).astype(np.int64)
-    calls = Calls(
+    calls = CallTable(
         offsets=offsets,
         entry=entry,
         exit=entry,
@@ -403,7 +403,7 @@ def trace_of(
         process_offsets=offsets_of(np.bincount(rank_of)),
         node_of_location=np.zeros(count, np.int32),
         communicators={key: np.array(ranks, np.int32) for key, ranks in communicators.items()},
-        records=Columns(
+        records=RecordColumns(
             states, calls, exact=Exact(time, np.array([each.time for each in processes]))
         ),
         timed=False,
@@ -436,7 +436,7 @@ def _arguments(processes: Sequence[Actions], offsets: NDArray[np.int64]) -> Coll
 
 
 def _refuse_without_other_end(
-    path: str | os.PathLike[str], calls: Calls, hint: str, rank_of: NDArray[np.int64]
+    path: str | os.PathLike[str], calls: CallTable, hint: str, rank_of: NDArray[np.int64]
 ) -> None:
     """Every send needs its receive: of the same processes and tag there are as many."""
     assert calls.partner is not None  # both were given

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.samples import Launch, Result
+from popmodel.bench.calibration.measured import MeasuredResults
+from popmodel.bench.samples import Launch, SampleResult
 
 BATCHES = 60
 JobKey = tuple[str, tuple[tuple[str, Any], ...]]
@@ -87,7 +87,7 @@ def launches(
             if job.arithmetic is not None:
                 arithmetic = batches(job.arithmetic, rng, noise, slow, job.quantile)
             facts = {"stopped": "converged", "wall": 0.1, "at": 10.0 * number, **(job.facts or {})}
-            result = Result(job.name, dict(job.params), seconds, reference, facts)
+            result = SampleResult(job.name, dict(job.params), seconds, reference, facts)
             results.append(replace(result, arithmetic=arithmetic))
         facts_ = {} if header is None else dict(header(number))
         found.append(
@@ -101,12 +101,12 @@ def launches(
     return found
 
 
-def measured(jobs: Sequence[Job], count: int = 3, disturbed: Noise = QUIET) -> Measured:
-    return Measured(launches(jobs, count, np.random.default_rng(0), disturbed))
+def measured(jobs: Sequence[Job], count: int = 3, disturbed: Noise = QUIET) -> MeasuredResults:
+    return MeasuredResults(launches(jobs, count, np.random.default_rng(0), disturbed))
 
 
 def absent(job: str, reason: str, **params: Any) -> Launch:
-    result = Result(job, params, np.empty(0), absent=reason)
+    result = SampleResult(job, params, np.empty(0), absent=reason)
     return Launch("x.jsonl", {"program": "node"}, (result,), "complete")
 
 

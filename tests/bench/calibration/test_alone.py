@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from popmodel.bench.calibration import noise
-from popmodel.bench.calibration.measured import Measured, left_alone
-from popmodel.bench.samples import Launch, Result
+from popmodel.bench.calibration.measured import MeasuredResults, left_alone
+from popmodel.bench.samples import Launch, SampleResult
 
 OWN, SHARED = 0.3e-9, 0.6e-9
 
 
 def result(
     job: str, pace: Sequence[float] | None, seconds: Sequence[float] | None = None, threads: int = 1
-) -> Result:
+) -> SampleResult:
     """Batches that take as long as their pace says."""
     times = np.array(pace if seconds is None else seconds) * 1.0
     paces = None if pace is None else np.array(pace)
-    return Result(job, {"threads": threads}, times, facts={"work": 1.0}, pace=paces)
+    return SampleResult(job, {"threads": threads}, times, facts={"work": 1.0}, pace=paces)
 
 
-def launch(number: int, *results: Result, host: str = "a") -> Launch:
+def launch(number: int, *results: SampleResult, host: str = "a") -> Launch:
     header = {"program": "node", "host": host, "launch": number}
     return Launch(f"launch-{number}.jsonl", header, results, "complete")
 
@@ -37,7 +37,7 @@ def test_batches_on_shared_cores_are_not_used() -> None:
 
 def test_what_belongs_to_a_batch_goes_with_it() -> None:
     pace = np.array([SHARED, OWN, OWN, OWN])
-    one = Result(
+    one = SampleResult(
         *("mixed", {"threads": 1}, np.arange(4.0), np.arange(4.0) + 10),
         arithmetic=np.arange(6.0),
         pace=pace,
@@ -95,10 +95,10 @@ def quick_and_slow(*own: bool, job: str = "clock") -> list[Launch]:
 
 
 def test_launches_on_shared_cores_count_only_without_others() -> None:
-    some = Measured(quick_and_slow(False, True, False, False))
+    some = MeasuredResults(quick_and_slow(False, True, False, False))
     assert [one.seconds[0] for one in some.results("clock")] == [1.0]
     first, *others = quick_and_slow(True, False, False)
-    none = Measured([launch(0, result("loop", [OWN] * 9)), *others])
+    none = MeasuredResults([launch(0, result("loop", [OWN] * 9)), *others])
     assert [one.seconds[0] for one in none.results("clock")] == [2.0, 2.0]
     assert first.results[0].pace is not None
 
@@ -111,7 +111,7 @@ def test_jobs_that_no_launch_did_on_its_own_cores_are_taken_together_as_they_are
             launch(n, *loop.results, *clock.results)
             for n, (loop, clock) in enumerate(zip(loops, clocks, strict=True))
         ]
-        pairs = Measured(both).together(("loop", {}), ("clock", {}))
+        pairs = MeasuredResults(both).together(("loop", {}), ("clock", {}))
         return [tuple(float(one.seconds[0]) for one in pair) for pair in pairs]
 
     assert together((True, True), (True, False), (False, True)) == [(1, 1)]
@@ -120,10 +120,10 @@ def test_jobs_that_no_launch_did_on_its_own_cores_are_taken_together_as_they_are
 
 def test_a_launch_that_converged_early_is_no_outlier() -> None:
     def found(stopped: str) -> int:
-        many = [Result("clock", {}, np.ones(500), facts={"stopped": "batches"})] * 3
-        few = Result("clock", {}, np.ones(50), facts={"stopped": stopped})
+        many = [SampleResult("clock", {}, np.ones(500), facts={"stopped": "batches"})] * 3
+        few = SampleResult("clock", {}, np.ones(50), facts={"stopped": stopped})
         launches = [launch(n, one) for n, one in enumerate([*many, few])]
-        return len(Measured(launches).results("clock"))
+        return len(MeasuredResults(launches).results("clock"))
 
     assert found("converged") == 4
     assert found("budget") == 3
@@ -131,7 +131,7 @@ def test_a_launch_that_converged_early_is_no_outlier() -> None:
 
 def test_the_quality_says_how_much_was_shared() -> None:
     half = [launch(n, result("clock", [OWN] * 5 + [SHARED] * 5)) for n in range(3)]
-    entry = noise.quality(Measured(half), {})["core"]
+    entry = noise.quality(MeasuredResults(half), {})["core"]
     assert not entry["noisy"]
     assert entry["why"] == [
         "other work shared the cores in 50 % of the batches, not used where there are others"
@@ -141,7 +141,7 @@ def test_the_quality_says_how_much_was_shared() -> None:
 def test_a_section_without_cores_of_its_own_is_noisy() -> None:
     own = [launch(n, result("triad", [OWN] * 5)) for n in range(3)]
     shared = [launch(n, result("clock", [SHARED] * 5)) for n in range(3, 6)]
-    quality = noise.quality(Measured(own + shared), {})
+    quality = noise.quality(MeasuredResults(own + shared), {})
     assert not quality["memory"]["noisy"]
     assert quality["core"]["noisy"]
     assert quality["core"]["why"] == [

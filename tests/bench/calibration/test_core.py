@@ -14,7 +14,7 @@ from bench.calibration.synthetic import (
 from popmodel.bench.calibration import (
     core,
 )
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 
 
 def test_rates_are_per_cycle_of_the_measured_clock() -> None:
@@ -59,4 +59,4 @@ def test_no_smt_is_a_reason() -> None:
     clock = launches(
         [Job("clock", {"threads": 1}, 1.0, facts={"work": 1})], 1, np.random.default_rng(0)
     )
-    assert core.calibrate(Measured([launch, *clock]))[1] == {"core.smt_factor": "no SMT"}
+    assert core.calibrate(MeasuredResults([launch, *clock]))[1] == {"core.smt_factor": "no SMT"}

@@ -16,11 +16,11 @@ import pytest
 from bench.calibration.synthetic import Job, Noise, launches
 
 from popmodel.bench.calibration import core, memory, openmp, point_to_point
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 
 KIB = 1024
 Quantity = Mapping[str, Any]
-Measure = Callable[[Measured], Mapping[str, Quantity]]
+Measure = Callable[[MeasuredResults], Mapping[str, Quantity]]
 
 APART, TOGETHER = Noise(), Noise(launch=0.015, together=0.03)
 # launches, what varies between them, draws: enough to tell, few enough to take seconds
@@ -45,7 +45,7 @@ def held(
         for seed in range(draws):
             rng = np.random.default_rng([way, seed])
             asked, truths = jobs(rng)
-            quantities = measure(Measured(launches(asked, count, rng, noise)))
+            quantities = measure(MeasuredResults(launches(asked, count, rng, noise)))
             for name, truth in truths.items():
                 quantity = quantities[name]
                 assert quantity["low"] <= quantity["value"] <= quantity["high"]
@@ -101,7 +101,7 @@ def test_messages_and_the_switch_of_the_protocol() -> None:
         truths |= {"eager_threshold": switch, "os": 1.1e-7, "or": 1.3e-7, "g": 2e-7, "G": gap}
         return asked, truths
 
-    def measure(measured: Measured) -> Mapping[str, Quantity]:
+    def measure(measured: MeasuredResults) -> Mapping[str, Quantity]:
         tier = point_to_point.calibrate(measured)[0]["intra"]
         first, last = tier["classes"][0], tier["classes"][-1]
         return {
@@ -129,7 +129,7 @@ def test_overheads_and_their_law() -> None:
         ]
         return asked, {str(t): seconds[t] for t in counts} | law
 
-    def measure(measured: Measured) -> Mapping[str, Quantity]:
+    def measure(measured: MeasuredResults) -> Mapping[str, Quantity]:
         topology = {"cores_per_node": 64, "sockets": 1}
         entry = openmp.calibrate(measured, topology)[0]["barrier"]
         assert set(entry["fit"]) == set(law)
@@ -160,7 +160,7 @@ def test_the_saturation_of_memory() -> None:
         by_cores = {str(t): bandwidth(t) for t in counts}
         return asked, {"b1": b1, "bsat": bsat, "q": q, **by_cores}
 
-    def measure(measured: Measured) -> Mapping[str, Quantity]:
+    def measure(measured: MeasuredResults) -> Mapping[str, Quantity]:
         topology = {
             "cores_per_node": 16,
             "caches": [{"level": "L3", "bytes": 1 << 24, "shared_by": 16}],
@@ -188,7 +188,7 @@ def test_rates_per_cycle() -> None:
         ]
         return asked, truths
 
-    def measure(measured: Measured) -> Mapping[str, Quantity]:
+    def measure(measured: MeasuredResults) -> Mapping[str, Quantity]:
         section, _ = core.calibrate(measured)
         return {**section, **section["freq"]}
 
@@ -219,7 +219,7 @@ def test_fits_to_a_single_launch() -> None:
     held_by: dict[str, list[bool]] = {name: [] for name in truths}
     for seed in range(60):
         rng = np.random.default_rng([9, seed])
-        measured = Measured(launches(asked, 1, rng, Noise(launch=0.0)))
+        measured = MeasuredResults(launches(asked, 1, rng, Noise(launch=0.0)))
         topology = {
             "cores_per_node": 32,
             "caches": [{"level": "L3", "bytes": 1 << 24, "shared_by": 16}],

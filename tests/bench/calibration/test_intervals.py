@@ -19,8 +19,8 @@ from popmodel.bench.calibration import (
     point_to_point,
 )
 from popmodel.bench.calibration.intervals import CalibrationError, Series, quantities
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.samples import Launch, Result
+from popmodel.bench.calibration.measured import MeasuredResults
+from popmodel.bench.samples import Launch, SampleResult
 
 SIZES = (0, 8, 1024, 4096, 16384, 65536, 262144)
 
@@ -71,11 +71,11 @@ def test_ratios_are_taken_within_a_launch() -> None:
     found = []
     for number, slow in enumerate((1.0, 2.0, 4.0), 1):  # the clock goes down to a quarter
         results = [
-            Result(name, params, np.full(60, slow * 1e-7), None, {"work": work})
+            SampleResult(name, params, np.full(60, slow * 1e-7), None, {"work": work})
             for name, params, work in (clock, ("loads", {}, 600))
         ]
         found.append(Launch(f"{number}", {"program": "node", "launch": number}, tuple(results)))
-    loads = core.calibrate(Measured(found))[0]["load_per_cycle"]
+    loads = core.calibrate(MeasuredResults(found))[0]["load_per_cycle"]
     assert loads["low"] == pytest.approx(loads["high"], rel=1e-4)
 
 
@@ -84,13 +84,13 @@ def test_an_interrupted_launch_is_one_with_what_resumed_it() -> None:
         Launch(
             f"run/launch-001{part}.jsonl",
             {"program": "node", "launch": 1},
-            (Result(job, params, np.full(60, 1e-7), None, {"work": 300}),),
+            (SampleResult(job, params, np.full(60, 1e-7), None, {"work": 300}),),
         )
         for part, job, params in (("", "clock", {"threads": 1}), ("-2", "loads", {}))
     )
-    assert core.calibrate(Measured([first, second]))[0]["load_per_cycle"]["value"] == 1.0
+    assert core.calibrate(MeasuredResults([first, second]))[0]["load_per_cycle"]["value"] == 1.0
     elsewhere = Launch("other/launch-001.jsonl", second.header, second.results)
-    assert "load_per_cycle" not in core.calibrate(Measured([first, elsewhere]))[0]
+    assert "load_per_cycle" not in core.calibrate(MeasuredResults([first, elsewhere]))[0]
 
 
 def test_a_resumed_launch_counts_once() -> None:
@@ -98,11 +98,11 @@ def test_a_resumed_launch_counts_once() -> None:
         Launch(
             f"run/launch-001{part}.jsonl",
             {"program": "node", "launch": 1},
-            (Result("clock", {"threads": n}, np.full(60, 1e-7), None, {"work": 300}),),
+            (SampleResult("clock", {"threads": n}, np.full(60, 1e-7), None, {"work": 300}),),
         )
         for n, part in enumerate(("", "-2"), 1)
     ]
-    entry = noise.quality(Measured(found), {})["core"]
+    entry = noise.quality(MeasuredResults(found), {})["core"]
     assert entry["launches"] == 1
     assert entry["why"] == ["only one launch: the spread between launches is unknown"]
 
@@ -112,13 +112,13 @@ def test_launches_of_other_jobs_and_thread_levels_do_not_count() -> None:
         Launch(
             f"run/launch-00{n}.jsonl",
             {"program": "mpi", "launch": n, "mpi": {"thread_level": level}},
-            (Result(job, {"bytes": 8}, np.full(60, 1e-7)),),
+            (SampleResult(job, {"bytes": 8}, np.full(60, 1e-7)),),
         )
         for n, (job, level) in enumerate(
             (("ping_pong", "single"), ("ping_pong", "multiple"), ("window", "single"))
         )
     ]
-    assert noise.quality(Measured(found), {})["net"]["launches"] == 1
+    assert noise.quality(MeasuredResults(found), {})["net"]["launches"] == 1
 
 
 def test_one_launch_gives_the_error_of_its_batches() -> None:
@@ -145,7 +145,7 @@ def test_a_size_that_one_launch_measured_does_not_take_the_others_away() -> None
         for one in found[1:]
     ]
     whole, less = (
-        point_to_point.calibrate(Measured(some))[0]["intra"]["classes"][0]
+        point_to_point.calibrate(MeasuredResults(some))[0]["intra"]["classes"][0]
         for some in (found, [found[0], *lame])
     )
     for name in ("alpha", "beta"):
@@ -161,6 +161,6 @@ def test_a_tier_of_which_every_launch_has_a_part_is_a_reason() -> None:
         for n, size in enumerate((0, 8, 1024))
         for one in launches([pingpong(size, 1e-6)], 1, rng, QUIET)
     ]
-    net, reasons = point_to_point.calibrate(Measured(found))
+    net, reasons = point_to_point.calibrate(MeasuredResults(found))
     assert net == {}
     assert reasons == {"net.intra": "no launch measured 3 message sizes"}

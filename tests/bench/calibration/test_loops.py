@@ -9,7 +9,7 @@ import pytest
 from bench.calibration.synthetic import QUIET, Job, Noise, absent, launches, measured
 
 from popmodel.bench.calibration import calibrate, loops
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 from popmodel.machine import profile
 
 TOPOLOGY: dict[str, Any] = {
@@ -106,7 +106,7 @@ def test_noise_of_batches_and_launches_stays_within_the_interval() -> None:
         found = launches(
             all_loops(0.6), 5, np.random.default_rng(seed), Noise(launch=0.02, batch=0.03)
         )
-        quantity = loops.calibrate(Measured(found), TOPOLOGY, CORE, {})[0]["overlap"]
+        quantity = loops.calibrate(MeasuredResults(found), TOPOLOGY, CORE, {})[0]["overlap"]
         assert quantity["value"] == pytest.approx(0.6, abs=0.06)
         inside += quantity["low"] <= 0.6 <= quantity["high"]
     assert inside >= 36  # it holds loops and launches, which differ more than their median
@@ -136,7 +136,7 @@ def test_loops_in_which_one_part_is_nothing_tell_nothing() -> None:
 def test_a_loop_that_could_not_be_measured_says_why() -> None:
     reasons: dict[str, str] = {}
     gone = absent("mixed", "not enough memory", threads=1, bytes=1 << 28, arithmetic=100)
-    assert loops.calibrate(Measured([gone]), TOPOLOGY, CORE, reasons) == ({}, {}, [])
+    assert loops.calibrate(MeasuredResults([gone]), TOPOLOGY, CORE, reasons) == ({}, {}, [])
     assert reasons == {"core.overlap": "not enough memory"}
 
 

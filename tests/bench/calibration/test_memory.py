@@ -19,7 +19,7 @@ from bench.calibration.synthetic import (
 from popmodel.bench.calibration import (
     memory,
 )
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 
 
 def test_two_cores_tell_no_saturation() -> None:
@@ -125,18 +125,20 @@ def sweeps(name: str, times: Mapping[int, float]) -> list[Job]:
     ]
 
 
-def kappa(of: Measured | Sequence[Job]) -> dict[str, Any]:
+def kappa(of: MeasuredResults | Sequence[Job]) -> dict[str, Any]:
     """Usable share of the last cache."""
-    section, _, _ = memory.calibrate(of if isinstance(of, Measured) else measured(of), SHARED)
+    section, _, _ = memory.calibrate(
+        of if isinstance(of, MeasuredResults) else measured(of), SHARED
+    )
     found: dict[str, Any] = section["kappa"]
     return found
 
 
-def one_by_one(each: Sequence[Sequence[Job]]) -> Measured:
+def one_by_one(each: Sequence[Sequence[Job]]) -> MeasuredResults:
     """Launches with jobs of their own."""
     rng = np.random.default_rng(0)
     found = [launches(jobs, 1, rng, QUIET)[0] for jobs in each]
-    return Measured([replace(one, path=f"{n}/launch.jsonl") for n, one in enumerate(found)])
+    return MeasuredResults([replace(one, path=f"{n}/launch.jsonl") for n, one in enumerate(found)])
 
 
 def test_the_usable_share_is_that_of_updates_as_narrow_as_those_of_programs() -> None:
@@ -207,9 +209,9 @@ def test_a_cache_that_others_leave_at_times_ends_where_it_does_on_average() -> N
         replace(one, seconds=np.concatenate([other.seconds[:25], one.seconds[25:]]))  # of 60
         for one, other in zip(usual.results, lucky.results, strict=True)
     ]
-    assert kappa(Measured([lucky]))["value"] > kappa(Measured([usual]))["value"]
-    found = kappa(Measured([replace(usual, results=tuple(at_times))]))
-    assert found == kappa(Measured([usual]))
+    assert kappa(MeasuredResults([lucky]))["value"] > kappa(MeasuredResults([usual]))["value"]
+    found = kappa(MeasuredResults([replace(usual, results=tuple(at_times))]))
+    assert found == kappa(MeasuredResults([usual]))
 
 
 def test_small_sets_may_be_measured_in_other_launches_than_large_ones() -> None:

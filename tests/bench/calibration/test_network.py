@@ -22,7 +22,7 @@ from popmodel.bench.calibration import (
     point_to_point,
     threads,
 )
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 from popmodel.network.collectives import OPERATIONS, Message
 
 SIZES = (0, 8, 1024, 4096, 16384, 65536, 262144)
@@ -208,7 +208,7 @@ def test_trains_tell_the_gap() -> None:
 
 def test_a_tier_that_is_not_there_is_a_reason() -> None:
     launch = absent("ping_pong", "no two ranks on different nodes", tier="network", bytes=0)
-    _, reasons = point_to_point.calibrate(Measured([launch]))
+    _, reasons = point_to_point.calibrate(MeasuredResults([launch]))
     assert reasons == {"net.inter": "no two ranks on different nodes"}
 
 
@@ -242,7 +242,7 @@ def test_full_thread_support_costs_what_it_adds_to_a_message() -> None:
     level = {"mpi": {"thread_level": "multiple"}}
     plain = launches([pingpong(8, 1e-6)], 2, rng, QUIET)
     full = launches([pingpong(8, 1.3e-6)], 2, rng, QUIET, lambda _: level)
-    section, _ = threads.calibrate(Measured([*plain, *full]))
+    section, _ = threads.calibrate(MeasuredResults([*plain, *full]))
     assert section["multiple_overhead"]["value"] == pytest.approx(3e-7)
 
 
@@ -259,13 +259,13 @@ def test_full_thread_support_is_compared_with_ranks_placed_alike() -> None:
     crowded = launches(crowd, 2, rng, QUIET, placed(8, "funneled"))
     plain = launches([pingpong(8, 1e-6)], 2, rng, QUIET, placed(2, "funneled"))
     full = launches([pingpong(8, 1.3e-6)], 2, rng, QUIET, placed(2, "multiple"))
-    section, absent = threads.calibrate(Measured([*crowded, *plain, *full]))
+    section, absent = threads.calibrate(MeasuredResults([*crowded, *plain, *full]))
     assert section["multiple_overhead"]["value"] == pytest.approx(3e-7)
     assert "net.multiple_overhead" not in absent
-    net, _ = point_to_point.calibrate(Measured([*plain, *full, *crowded]))
+    net, _ = point_to_point.calibrate(MeasuredResults([*plain, *full, *crowded]))
     assert net["intra"]["table"][0]["seconds"]["value"] == pytest.approx(2e-6, rel=1e-2)
     assert [row["bytes"] for row in net["intra"]["table"]] == [8, 64, 1024, 1 << 20]
-    section, absent = threads.calibrate(Measured([*crowded, *full]))
+    section, absent = threads.calibrate(MeasuredResults([*crowded, *full]))
     assert "multiple_overhead" not in section
     assert absent["net.multiple_overhead"] == (
         "no launch with a lower thread level had the same ranks, nodes and threads"

@@ -19,8 +19,8 @@ from popmodel.bench.calibration import (
     noise,
     openmp,
 )
-from popmodel.bench.calibration.measured import Measured
-from popmodel.bench.samples import Launch, Result
+from popmodel.bench.calibration.measured import MeasuredResults
+from popmodel.bench.samples import Launch, SampleResult
 
 
 def test_quanta_tell_detours_spread_and_drift() -> None:
@@ -28,11 +28,15 @@ def test_quanta_tell_detours_spread_and_drift() -> None:
         Launch(
             f"{i}.jsonl",
             {"program": "node"},
-            (Result("quantum", {}, np.full(20, 1e-3 * (1 + 0.1 * i)), None, {"at": 60.0 * i}),),
+            (
+                SampleResult(
+                    "quantum", {}, np.full(20, 1e-3 * (1 + 0.1 * i)), None, {"at": 60.0 * i}
+                ),
+            ),
         )
         for i in range(3)
     ]
-    section = noise.calibrate(Measured(quanta))
+    section = noise.calibrate(MeasuredResults(quanta))
     assert section["drift"] == pytest.approx(0.2)
     assert section["run_cv"] == pytest.approx(0.1 / 1.1, rel=1e-3)
     assert section["fwq"] == pytest.approx(0.1)
@@ -79,7 +83,7 @@ def test_disturbances_count_by_processor(
     def quality_at(value: float) -> dict[str, Any]:
         jobs = [Job("clock", {"threads": 1}, 1e-6, facts={name: value})]
         found = launches(jobs, 3, np.random.default_rng(0), QUIET, lambda _: header)
-        return dict(noise.quality(Measured(found), {})["core"])
+        return dict(noise.quality(MeasuredResults(found), {})["core"])
 
     assert not quality_at(quiet)["noisy"]
     assert quality_at(quiet * (6.4 if name == "steal" else 10))["why"] == [words]
@@ -113,7 +117,7 @@ def test_a_busy_neighbour_on_the_core_is_seen_although_the_clock_is_steady() -> 
             replace(one, results=one.results + other.results)
             for one, other in zip(found, slowed, strict=True)
         ]
-        return list(noise.quality(Measured(both), {})["core"].get("why", []))
+        return list(noise.quality(MeasuredResults(both), {})["core"].get("why", []))
 
     assert why(0.02) == []
     (said,) = why(0.4)
@@ -131,15 +135,15 @@ def test_one_launch_says_nothing_of_launches() -> None:
     assert not entry["noisy"]
 
 
-def readings(*batches: tuple[float, int]) -> Measured:
+def readings(*batches: tuple[float, int]) -> MeasuredResults:
     """A barrier of so many seconds in so many batches, by launch."""
-    return Measured(
+    return MeasuredResults(
         [
             Launch(
                 f"launch-{number}.jsonl",
                 {"program": "node", "launch": number},
                 (
-                    Result(
+                    SampleResult(
                         "construct",
                         {"name": "barrier", "threads": 2},
                         np.full(count, seconds),
@@ -176,8 +180,8 @@ def test_launches_that_differ_twofold_are_a_spread() -> None:
 
 def test_jobs_too_short_to_tell_have_the_disturbance_of_their_launch() -> None:
     short = launches([Job("clock", {"threads": 1}, 1e-6)], 3, np.random.default_rng(0), QUIET)
-    disturbed = Measured([replace(launch, foreign=0.4) for launch in short])
+    disturbed = MeasuredResults([replace(launch, foreign=0.4) for launch in short])
     entry = noise.quality(disturbed, {})["core"]
     assert entry["noisy"]
     assert entry["why"] == ["other programs used 40 % of the CPU time"]
-    assert not noise.quality(Measured(short), {})["core"]["noisy"]
+    assert not noise.quality(MeasuredResults(short), {})["core"]["noisy"]

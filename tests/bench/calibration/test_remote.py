@@ -7,7 +7,7 @@ import pytest
 from bench.calibration.synthetic import Job, absent, launches, measured
 
 from popmodel.bench.calibration import remote
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 
 SIZE = 1 << 26
 
@@ -58,5 +58,5 @@ def test_a_pair_that_could_not_be_measured_says_why() -> None:
     reasons: dict[str, str] = {}
     gone = absent("remote_chase", "no such domain", on=0, data=3)
     local = launches([triad(0, 0, 1e10)], 1, np.random.default_rng(0))
-    assert remote.calibrate(Measured([gone, *local]), reasons) == {}
+    assert remote.calibrate(MeasuredResults([gone, *local]), reasons) == {}
     assert reasons == {"memory.remote.0-3": "no such domain"}

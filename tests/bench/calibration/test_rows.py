@@ -7,7 +7,7 @@ import pytest
 from bench.calibration.synthetic import QUIET, Job, Noise, launches, measured
 
 from popmodel.bench.calibration import core, rows
-from popmodel.bench.calibration.measured import Measured
+from popmodel.bench.calibration.measured import MeasuredResults
 
 TURNS = (16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512)
 CLOCK = 3e9
@@ -45,7 +45,7 @@ def test_the_loss_and_where_it_begins_are_found(lost: float, last: int) -> None:
 def test_noise_of_batches_and_launches_moves_neither_far() -> None:
     for seed in range(10):
         found = launches(jobs(20, 48), 5, np.random.default_rng(seed), Noise(0.01, 0.02))
-        section = rows.calibrate(Measured(found))
+        section = rows.calibrate(MeasuredResults(found))
         assert section["branch_miss"]["value"] == pytest.approx(20, abs=4)
         assert section["predicted_trip"]["low"] <= 48 < section["predicted_trip"]["high"]
 
@@ -53,7 +53,7 @@ def test_noise_of_batches_and_launches_moves_neither_far() -> None:
 def test_the_interval_of_the_loss_holds_launches_that_differ() -> None:
     rng = np.random.default_rng(0)
     first, second = (launches(jobs(lost, 48), 4, rng, QUIET) for lost in (20, 30))
-    section = rows.calibrate(Measured([*first[:2], *second[2:]]))
+    section = rows.calibrate(MeasuredResults([*first[:2], *second[2:]]))
     lost = section["branch_miss"]
     assert (lost["low"], lost["value"], lost["high"]) == pytest.approx((20, 25, 30), abs=0.1)
 
@@ -74,7 +74,7 @@ def test_launches_without_all_lengths_tell_nothing() -> None:
     clock, *some = jobs(20, 48)
     rng = np.random.default_rng(0)
     first, second = (launches([clock, *part], 2, rng, QUIET) for part in (some[:7], some[7:]))
-    assert rows.calibrate(Measured([first[0], second[1]])) == {}
+    assert rows.calibrate(MeasuredResults([first[0], second[1]])) == {}
 
 
 def test_they_are_of_the_core() -> None:

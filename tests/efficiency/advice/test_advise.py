@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from popmodel.efficiency.advice import Advised, advise
 from popmodel.efficiency.call_sites import CallSite
 from popmodel.efficiency.evidence import Crowd, Evidence, OtherNetworks, SerialCode
-from popmodel.efficiency.family import Evaluation
+from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
-from popmodel.efficiency.measure import Run
-from popmodel.efficiency.observables import Observables, Region
+from popmodel.efficiency.measure import MeasuredRun
+from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.efficiency.scaling import Comparable, scale
 
 from ..builders import observables, runs
@@ -25,15 +25,15 @@ from ..builders import observables, runs
 ENOUGH = Evidence(calls=1000)
 
 
-def run(useful: Sequence[Sequence[float]], runtime: float, **given: Any) -> Run:
+def run(useful: Sequence[Sequence[float]], runtime: float, **given: Any) -> MeasuredRun:
     """A run with many calls of MPI, unless told otherwise."""
     evidence = given.pop("evidence", ENOUGH)
     sites = tuple(given.pop("sites", ()))
     measured = observables(useful, runtime, **{"ideal_runtime": runtime, **given})
-    return Run("x", measured, (), call_sites=sites, evidence=evidence)
+    return MeasuredRun("x", measured, (), call_sites=sites, evidence=evidence)
 
 
-def advised(*runs: Run, families: Sequence[str] = (), **options: Any) -> Advised:
+def advised(*runs: MeasuredRun, families: Sequence[str] = (), **options: Any) -> Advised:
     """What is advised on runs called a, b, ..."""
     names = list("abcdefgh"[: len(runs)])
     compared = [
@@ -42,7 +42,7 @@ def advised(*runs: Run, families: Sequence[str] = (), **options: Any) -> Advised
     ]
     scaled = scale(compared, **options)
     chosen = families or list(load_families())
-    evaluations: list[Mapping[str, Evaluation]] = [
+    evaluations: list[Mapping[str, FamilyEvaluation]] = [
         {
             id: scaled.evaluations[index]
             if id == "scaling"
@@ -57,7 +57,7 @@ def advised(*runs: Run, families: Sequence[str] = (), **options: Any) -> Advised
     return advise(runs, evaluations, scaled, names)
 
 
-def only(*runs: Run, **options: Any) -> str:
+def only(*runs: MeasuredRun, **options: Any) -> str:
     """Why and remedy of the only cause."""
     (cause,) = advised(*runs, **options).advice
     return f"{cause.why} {cause.remedy}"
@@ -106,7 +106,9 @@ def test_any_runs_get_finite_costs_and_whole_sentences(
     one: Observables, other: Observables, family: str | None, number: int
 ) -> None:
     without = replace(other, has_mpi=False)
-    chosen = [Run(name, each, (), evidence=ENOUGH) for name, each in (("a", one), ("b", without))]
+    chosen = [
+        MeasuredRun(name, each, (), evidence=ENOUGH) for name, each in (("a", one), ("b", without))
+    ]
     found = advised(*chosen[-number:], families=[] if family is None else [family])
     assert found.verdict.endswith(".")
     assert found.verdict.startswith("No advice") == (not found.advice)
@@ -235,7 +237,7 @@ def test_waiting_names_the_call_that_waits_longest() -> None:
     assert "Ranks arrive there at different times" in late
 
 
-def transferring(slow: float, latency: float, bandwidth: float, *sites: CallSite) -> Run:
+def transferring(slow: float, latency: float, bandwidth: float, *sites: CallSite) -> MeasuredRun:
     """A run of 10 s, 7 s of it on the ideal network."""
     evidence = Evidence(1000, networks=OtherNetworks(slow, latency, bandwidth))
     return run([[7], [7]], 10.0, ideal_runtime=7.0, evidence=evidence, sites=sites)
@@ -296,7 +298,7 @@ def test_communication_that_cannot_be_split_says_why() -> None:
     assert "Waiting and transfer cannot be told apart: a message is missing." in text
 
 
-def hybrid(*regions: Region, **given: Any) -> Run:
+def hybrid(*regions: RegionObservables, **given: Any) -> MeasuredRun:
     """Two threads that lose half of the time in regions."""
     return run(
         [[5, 5]],
@@ -309,8 +311,8 @@ def hybrid(*regions: Region, **given: Any) -> Run:
     )
 
 
-def region(name: str, cost: float, **given: float) -> Region:
-    return Region(name, 1000, cost, 0.5, 0.9, cost, **given)
+def region(name: str, cost: float, **given: float) -> RegionObservables:
+    return RegionObservables(name, 1000, cost, 0.5, 0.9, cost, **given)
 
 
 @pytest.mark.parametrize(

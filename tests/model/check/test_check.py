@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
 from popmodel.model import signatures as signature
-from popmodel.model.check.check import Checked, check
+from popmodel.model.check.check import CheckedSignature, check
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.signature.files import bundled, read
 
@@ -20,12 +20,12 @@ HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = "[[program]]\nserial = { trip = 5 }\n"
 ROOT = Path(__file__).parents[2]
 
-Check = Callable[..., Checked]
+Check = Callable[..., CheckedSignature]
 
 
 @pytest.fixture
 def checked(tmp_path: Path) -> Check:
-    def run(text: str, **settings: float) -> Checked:
+    def run(text: str, **settings: float) -> CheckedSignature:
         path = tmp_path / "demo.toml"
         path.write_text(text)
         return check(path, settings)

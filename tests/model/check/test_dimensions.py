@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.documents import parse_toml
-from popmodel.model.check.dimensions import BYTE, NUMBER, SECOND, Base, Dimensions, Unit, infer
+from popmodel.model.check.dimensions import (
+    BYTE,
+    NUMBER,
+    SECOND,
+    Base,
+    Dimensions,
+    DimensionUnit,
+    infer,
+)
 from popmodel.model.grammar import toml_lines
 from popmodel.model.signature.files import bundled, read
 from popmodel.model.signature.reader import SignatureReader
@@ -292,10 +300,10 @@ NAMES = {"w": BYTE, "t": SECOND, "N": NUMBER, "P": NUMBER}
 
 
 @st.composite
-def formulas(draw: st.DrawFn, unit: Unit = NUMBER, depth: int = 3) -> str:
+def formulas(draw: st.DrawFn, unit: DimensionUnit = NUMBER, depth: int = 3) -> str:
     """A formula of a unit, made of names and of operations that are sound."""
 
-    def of(other: Unit) -> str:
+    def of(other: DimensionUnit) -> str:
         return draw(formulas(other, depth - 1))
 
     if depth == 0:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from model.demo import exact, machine, point
 
 from popmodel.machine.profile import Profile, from_document
-from popmodel.model.kinds.costs import Costs
+from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.kinds.serial import Serial
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import openmp
 
 MODES = st.sampled_from(["sum", "ecm", "roofline", None])
@@ -41,12 +41,14 @@ def by_cores(**rates: float) -> Profile:
     return from_document(document)
 
 
-def work(costs: Costs, threads: int, profile: Profile, trip: float = 6400.0, **keys: Any) -> Work:
+def work(
+    costs: ItemCosts, threads: int, profile: Profile, trip: float = 6400.0, **keys: Any
+) -> RunWork:
     here = point(profile, 1, threads)
     return Parallel("loop", 1.0, trip, 100.0, costs, {}, **keys).work(here)
 
 
-def e_mt(costs: Costs, threads: int, profile: Profile) -> float:
+def e_mt(costs: ItemCosts, threads: int, profile: Profile) -> float:
     found = work(costs, threads, profile, trip=64 * 99.0)
     return float(openmp.multithreading_efficiency(found.single_thread, threads, found.parallel))
 
@@ -55,13 +57,15 @@ def test_threads_that_leave_the_memory_idle_lose_nothing() -> None:
     """8 cores that ask for 29 % of the bandwidth of their domain."""
     time = 8 * 16 / (0.29 * 4e10)
     cycles = 2e9 * (time - 16 / 1e10) - 1
-    costs = Costs(chain=cycles, bytes={"MEM": 16}, mode="sum")
+    costs = ItemCosts(chain=cycles, bytes={"MEM": 16}, mode="sum")
     assert e_mt(costs, 8, large()) == pytest.approx(1.0, abs=0.01)
-    assert e_mt(Costs(seconds=time, bytes={"MEM": 16}), 8, large()) == pytest.approx(1.0, abs=0.01)
+    assert e_mt(ItemCosts(seconds=time, bytes={"MEM": 16}), 8, large()) == pytest.approx(
+        1.0, abs=0.01
+    )
 
 
 def test_threads_that_only_move_data_share_the_measured_bandwidth() -> None:
-    costs = Costs(bytes={"MEM": 64}, mode="roofline")
+    costs = ItemCosts(bytes={"MEM": 64}, mode="roofline")
     profile = large()
     for threads in (1, 2, 5, 16, 32):
         here = point(profile, 1, threads)
@@ -90,7 +94,7 @@ def test_threads_bring_at_most_their_number(
     factor: float,
     q: float,
 ) -> None:
-    costs = Costs(flops=flops, loads=loads, bytes={"L3": caches, "MEM": traffic}, mode=mode)
+    costs = ItemCosts(flops=flops, loads=loads, bytes={"L3": caches, "MEM": traffic}, mode=mode)
     profile = large(1e10, factor * 1e10, q)
     found = e_mt(costs, threads, profile)
     assert found <= 1 + 1e-9
@@ -102,7 +106,7 @@ def test_threads_bring_at_most_their_number(
 def test_less_bandwidth_never_makes_a_loop_faster(
     flops: float, traffic: float, mode: str | None, threads: int, factor: float
 ) -> None:
-    costs = Costs(flops=flops, bytes={"MEM": traffic}, mode=mode)
+    costs = ItemCosts(flops=flops, bytes={"MEM": traffic}, mode=mode)
     fast, only_saturated, both = (
         work(costs, threads, large(b1, bsat)).stretched
         for b1, bsat in ((1e10, 1e11), (1e10, 1e11 / factor), (1e10 / factor, 1e11 / factor))
@@ -112,7 +116,7 @@ def test_less_bandwidth_never_makes_a_loop_faster(
 
 
 def test_in_a_full_domain_more_threads_bring_nothing() -> None:
-    costs = Costs(flops=4, bytes={"MEM": 64}, mode="sum")
+    costs = ItemCosts(flops=4, bytes={"MEM": 64}, mode="sum")
     profile = large(1e10, 2e10)
     times = [float(work(costs, threads, profile).share) for threads in (8, 16, 32)]
     full = 640000 * 64 / 2e10
@@ -123,7 +127,7 @@ def test_in_a_full_domain_more_threads_bring_nothing() -> None:
 
 def test_the_masters_of_a_domain_share_its_memory_in_serial_code() -> None:
     profile = large(1e10, 2e10, 100.0)
-    costs = Costs(bytes={"MEM": 64}, mode="roofline")
+    costs = ItemCosts(bytes={"MEM": 64}, mode="roofline")
     alone, together = (
         Serial("setup", 1.0, 1e6, costs).work(point(profile, processes, 4)).serial
         for processes in (2, 16)
@@ -137,7 +141,7 @@ def test_the_masters_of_a_domain_share_its_memory_in_serial_code() -> None:
 
 def test_a_table_by_cores_is_what_streaming_loops_get() -> None:
     profile = by_cores(n1=1e10, n2=1.8e10, n4=2.4e10)
-    costs = Costs(bytes={"MEM": 64}, mode="roofline")
+    costs = ItemCosts(bytes={"MEM": 64}, mode="roofline")
     for threads, rate in ((1, 1e10), (2, 1.8e10), (3, 2.1e10), (4, 2.4e10)):
         assert work(costs, threads, profile).share == pytest.approx(640000 * 64 / rate)
 
@@ -145,7 +149,7 @@ def test_a_table_by_cores_is_what_streaming_loops_get() -> None:
 def test_a_table_by_cores_slows_loops_of_low_demand_less() -> None:
     profile = by_cores(n1=1e10, n4=2.4e10)
     slower = [
-        1 / e_mt(Costs(chain=chain, bytes={"MEM": 64}, mode="sum"), 4, profile)
+        1 / e_mt(ItemCosts(chain=chain, bytes={"MEM": 64}, mode="sum"), 4, profile)
         for chain in (0.0, 4.0, 16.0, 64.0)
     ]
     assert slower == sorted(slower, reverse=True)
@@ -155,12 +159,12 @@ def test_a_table_by_cores_slows_loops_of_low_demand_less() -> None:
 
 def test_cores_that_do_not_disturb_each_other_yet_take_the_time_of_one() -> None:
     linear = by_cores(n1=1e10, n4=4.2e10)  # and a measurement that is a little off
-    costs = Costs(flops=8, bytes={"MEM": 64}, mode="sum")
+    costs = ItemCosts(flops=8, bytes={"MEM": 64}, mode="sum")
     assert e_mt(costs, 4, linear) == pytest.approx(1.0)
 
 
 def test_an_unknown_sharpness_is_assumed() -> None:
-    costs = Costs(flops=8, bytes={"MEM": 64}, mode="sum")
+    costs = ItemCosts(flops=8, bytes={"MEM": 64}, mode="sum")
     unknown, stated = (work(costs, 4, large(q=q)).share for q in (None, 3.0))
     assert unknown == stated
 
@@ -198,7 +202,7 @@ def test_the_busiest_core_against_a_simulation(
     rest = (cores - stretch * more) / (cores - more)
     shares = [stretch * transfers] * more + [rest * transfers] * (cores - more)
     simulated = finished(shares, alone, np.random.default_rng(cores)) / transfers
-    costs = Costs(seconds=alone, bytes={"MEM": 1.0})  # a transfer takes a full domain 1 s
+    costs = ItemCosts(seconds=alone, bytes={"MEM": 1.0})  # a transfer takes a full domain 1 s
     profile = large(0.5, 1.0, 4.5)
     here = point(profile, 2, cores)  # a process on each domain
     found = costs.time(here, 1.0, 2 * cores, 2e9, stretch)

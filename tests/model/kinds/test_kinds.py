@@ -14,11 +14,11 @@ from popmodel.errors import UsageError
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.kinds.collective import Collective
 from popmodel.model.performance import prepare
-from popmodel.model.run.messages import Messages
+from popmodel.model.run.messages import RunMessages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.teams import Teams
-from popmodel.model.run.work import Work
+from popmodel.model.run.teams import RunTeams
+from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms import critical, schedule, task
 from popmodel.network import collectives
@@ -44,7 +44,7 @@ def with_coll(op: str, rows: list[dict[str, Any]]) -> Profile:
     return from_document(document)
 
 
-def walk(signature: Signature, profile: Profile, processes: int, threads: int) -> Work:
+def walk(signature: Signature, profile: Profile, processes: int, threads: int) -> RunWork:
     placement = place(processes, threads, profile.topology)
     values = {name: quantity.value for name, quantity in signature.inputs.items()}
     parameters = Parameters(profile, lambda path: profile.get(path).value)
@@ -252,7 +252,7 @@ def test_a_pipeline_waits_for_its_start() -> None:
 def collective_time(profile: Profile, op: str, processes: int, size: float) -> float:
     parameters = Parameters(profile, lambda path: profile.get(path).value)
     placement = place(processes, 1, profile.topology)
-    return float(Teams(Messages(parameters, placement)).collective(op, size))
+    return float(RunTeams(RunMessages(parameters, placement)).collective(op, size))
 
 
 @pytest.mark.parametrize("op", list(collectives.OPERATIONS))

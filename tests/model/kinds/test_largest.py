@@ -13,7 +13,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.whole import whole
 from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Prediction
+from popmodel.prediction.prediction import PredictedRun
 
 STEPS = """
 [[program]]
@@ -29,7 +29,7 @@ def steps(imbalance: str, own: str = "") -> Signature:
     return program(STEPS.format(own), imbalance=imbalance)
 
 
-def predicted(signature: Signature, processes: int, draws: int = 0) -> Prediction:
+def predicted(signature: Signature, processes: int, draws: int = 0) -> PredictedRun:
     return predict(signature, machine(), processes, 1, draws=draws)
 
 

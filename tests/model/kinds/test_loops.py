@@ -14,14 +14,14 @@ from model.demo import exact, machine, point, program
 
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.grammar.reading import SignatureError
-from popmodel.model.kinds.costs import Costs
+from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.halo import copying
 from popmodel.model.kinds.parallel import Critical, Parallel, SharedWrites
 from popmodel.model.kinds.pipeline import Pipeline
 from popmodel.model.kinds.serial import Serial
 from popmodel.model.kinds.task import Task
-from popmodel.model.run.point import Point
-from popmodel.model.run.work import Work
+from popmodel.model.run.point import ModelPoint
+from popmodel.model.run.work import RunWork
 from popmodel.model.terms import false_sharing, schedule
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.model.uncertainty import Draws
@@ -40,15 +40,15 @@ def with_memory(**entries: Any) -> Profile:
 
 def computation(
     processes: int = 1, threads: int = 1, profile: Profile | None = None, overlap: str | None = None
-) -> Point:
+) -> ModelPoint:
     return point(profile or machine(), processes, threads, (1,), overlap=overlap)
 
 
-def serial(here: Point, trip: float, costs: Costs) -> Work:
+def serial(here: ModelPoint, trip: float, costs: ItemCosts) -> RunWork:
     return Serial("loop", 1.0, trip, costs).work(here)
 
 
-def parallel(here: Point, trip: float, inner: float, costs: Costs, **keys: Any) -> Work:
+def parallel(here: ModelPoint, trip: float, inner: float, costs: ItemCosts, **keys: Any) -> RunWork:
     return Parallel("loop", 1.0, trip, inner, costs, {}, **keys).work(here)
 
 
@@ -59,12 +59,12 @@ def parallel(here: Point, trip: float, inner: float, costs: Costs, **keys: Any) 
 def test_the_slowest_of_peak_rates_and_chain_counts(
     flops: float, loads: float, chain: float
 ) -> None:
-    work = serial(computation(), 1e6, Costs(flops=flops, loads=loads, chain=chain))
+    work = serial(computation(), 1e6, ItemCosts(flops=flops, loads=loads, chain=chain))
     cycles = max(flops / 2, loads / 2, chain) + 1  # and the control of the loop
     assert work.serial == pytest.approx(1e6 * cycles * CYCLE)
 
 
-def counting(**core: float) -> Point:
+def counting(**core: float) -> ModelPoint:
     """A machine that knows how many instructions a core carries out, and holds."""
     return computation(profile=machine(**{f"core__{name}": one for name, one in core.items()}))
 
@@ -73,7 +73,7 @@ def counting(**core: float) -> Point:
 def test_counted_instructions_take_their_time_and_the_loop_is_among_them(
     flops: float, instructions: float, latency: float
 ) -> None:
-    costs = Costs(flops=flops, instructions=instructions, latency=latency)
+    costs = ItemCosts(flops=flops, instructions=instructions, latency=latency)
     here = counting(instructions_per_cycle=4.0, window=100.0)
     iterations_at_once = 100 / instructions
     cycles = max(flops / 2, instructions / 4, latency / iterations_at_once)
@@ -92,18 +92,18 @@ def test_counted_instructions_take_their_time_and_the_loop_is_among_them(
 def test_a_profile_that_knows_less_of_a_core_is_enough(
     known: dict[str, float], cycles: float
 ) -> None:
-    costs = Costs(flops=4, instructions=12, latency=50)
+    costs = ItemCosts(flops=4, instructions=12, latency=50)
     assert serial(counting(**known), 1, costs).serial == pytest.approx(cycles * CYCLE)
 
 
 def test_where_nobody_counted_instructions_the_loop_comes_on_top() -> None:
     here = counting(instructions_per_cycle=4.0, window=100.0)
-    assert serial(here, 1, Costs(flops=4)).serial == pytest.approx((2 + 1) * CYCLE)
+    assert serial(here, 1, ItemCosts(flops=4)).serial == pytest.approx((2 + 1) * CYCLE)
 
 
 @given(st.floats(1, 1000), st.floats(1, 1000))
 def test_room_for_more_instructions_never_makes_a_loop_slower(first: float, second: float) -> None:
-    costs = Costs(flops=4, instructions=12, latency=50)
+    costs = ItemCosts(flops=4, instructions=12, latency=50)
     small, large = (
         serial(counting(instructions_per_cycle=4.0, window=one), 1, costs).serial
         for one in sorted((first, second))
@@ -121,7 +121,7 @@ def test_a_latency_needs_a_count_of_instructions() -> None:
 
 
 def test_a_chain_is_shared_and_stretched_as_other_work() -> None:
-    work = parallel(computation(threads=4), 10, 100, Costs(chain=7))
+    work = parallel(computation(threads=4), 10, 100, ItemCosts(chain=7))
     assert work.share == pytest.approx(1000 / 4 * 8 * CYCLE)
     assert work.stretched == pytest.approx(3 * 100 * 8 * CYCLE)
 
@@ -133,7 +133,7 @@ def test_one_thread_waits_for_no_other_thread(plan: dict[str, Any]) -> None:
     profile = with_memory()
     profile.document["openmp"]["guided_chunk"] = profile.document["openmp"]["dynamic_chunk"]
     here = computation(profile=from_document(dict(profile.document)))
-    work = parallel(here, 64 / 3, 100, Costs(flops=2), **plan)
+    work = parallel(here, 64 / 3, 100, ItemCosts(flops=2), **plan)
     assert work.stretched == work.share == pytest.approx(64 / 3 * 100 * 2 * CYCLE)
 
 
@@ -141,7 +141,7 @@ def test_a_loop_says_how_it_overlaps() -> None:
     core, caches, memory = 3 * CYCLE, 8 / 4e10, 16 / 1e10
 
     def time(mode: str | None, **how: Any) -> float:
-        costs = Costs(flops=4, loads=2, bytes={"L3": 24, "MEM": 16}, mode=mode)
+        costs = ItemCosts(flops=4, loads=2, bytes={"L3": 24, "MEM": 16}, mode=mode)
         return float(serial(computation(**how), 1, costs).serial)
 
     assert time(None) == time("sum") == pytest.approx(core + caches + memory)
@@ -155,14 +155,14 @@ def test_a_loop_says_how_it_overlaps() -> None:
 def test_the_profile_decides_where_a_loop_does_not() -> None:
     document = copy.deepcopy(dict(machine().document))
     document["core"]["overlap"] = "full"
-    costs = Costs(flops=4, bytes={"MEM": 16})
+    costs = ItemCosts(flops=4, bytes={"MEM": 16})
     found = serial(computation(profile=from_document(document)), 1, costs).serial
     assert found == pytest.approx(16 / 1e10)
 
 
 def test_a_machine_may_overlap_a_share_and_one_that_does_not_say_is_in_the_middle() -> None:
     core, memory = 2 * CYCLE, 16 / 1e10
-    costs = Costs(flops=4, bytes={"MEM": 16})
+    costs = ItemCosts(flops=4, bytes={"MEM": 16})
 
     def time(overlap: Any) -> float:
         document = copy.deepcopy(dict(machine().document))
@@ -172,7 +172,7 @@ def test_a_machine_may_overlap_a_share_and_one_that_does_not_say_is_in_the_middl
         here = computation(profile=from_document(document))
         found = serial(here, 1, costs).serial
         # a loop that says how it overlaps does not ask the machine
-        fixed = Costs(flops=4, bytes={"MEM": 16}, mode="sum")
+        fixed = ItemCosts(flops=4, bytes={"MEM": 16}, mode="sum")
         assert serial(here, 1, fixed).serial == pytest.approx(core + CYCLE + memory)
         return float(found)
 
@@ -187,10 +187,10 @@ def test_transfers_from_each_level_overlap_by_their_own_share() -> None:
     document["core"]["overlap_with"] = {"MEM": exact(-0.2)}
     here = computation(profile=from_document(document))
     busy, memory, cache = 3 * CYCLE, 16 / 1e10, 8 / 4e10
-    found = serial(here, 1, Costs(flops=4, bytes={"MEM": 16})).serial
+    found = serial(here, 1, ItemCosts(flops=4, bytes={"MEM": 16})).serial
     # the longer of both hides nothing of the shorter, which makes it take longer
     assert found == pytest.approx(busy + memory + 0.2 * min(busy, memory))
-    found = serial(here, 1, Costs(flops=4, bytes={"L3": 24, "MEM": 16})).serial
+    found = serial(here, 1, ItemCosts(flops=4, bytes={"L3": 24, "MEM": 16})).serial
     share = (0.5 * cache - 0.2 * memory) / (cache + memory)  # L3 serves what MEM does not
     sum_, longest = busy + cache + memory, max(busy, cache, memory)
     assert found == pytest.approx(sum_ - share * (sum_ - longest))
@@ -202,7 +202,7 @@ def test_loops_that_take_as_long_as_their_instructions_overlap_by_a_share_of_the
     document["core"]["overlap_issue"] = {"MEM": exact(0.25)}
     here = computation(profile=from_document(document))
     busy, memory = 12 / 4 * CYCLE, 16 / 1e10
-    costs = Costs(instructions=12, bytes={"MEM": 16}, mode="issue")
+    costs = ItemCosts(instructions=12, bytes={"MEM": 16}, mode="issue")
     found = serial(here, 1, costs).serial
     assert found == pytest.approx(memory + 0.75 * min(busy, memory))
     of_arithmetic = serial(here, 1, replace(costs, mode=None)).serial
@@ -218,10 +218,10 @@ def test_a_machine_whose_overlap_with_instructions_nobody_measured_is_taken_at_f
     document["topology"]["caches"] = [inner, *document["topology"]["caches"]]
     here = computation(profile=from_document(document))
     busy, cache, memory = 12 / 4 * CYCLE, 64 / 4e10, 16 / 1e10
-    found = serial(here, 1, Costs(instructions=12, bytes={"L3": 64}, mode="issue")).serial
+    found = serial(here, 1, ItemCosts(instructions=12, bytes={"L3": 64}, mode="issue")).serial
     assert found == pytest.approx(cache + 0.2 * busy)
     # that of arithmetic is known, and little else of memory
-    found = serial(here, 1, Costs(instructions=12, bytes={"MEM": 16}, mode="issue")).serial
+    found = serial(here, 1, ItemCosts(instructions=12, bytes={"MEM": 16}, mode="issue")).serial
     assert found == pytest.approx(memory + 0.5 * busy)
 
 
@@ -239,7 +239,7 @@ def test_draws_of_the_overlap_stay_a_share() -> None:
     drawn = Draws(profile.quantities, count=200)
     here = computation(profile=profile)
     here = replace(here, parameters=replace(here.parameters, values=drawn.__getitem__))
-    times = serial(here, 1, Costs(flops=4, bytes={"MEM": 16})).serial
+    times = serial(here, 1, ItemCosts(flops=4, bytes={"MEM": 16})).serial
     assert np.min(times) >= 16 / 1e10
     assert np.max(times) < 3 * CYCLE + 16 / 1e10
 
@@ -249,9 +249,9 @@ def test_draws_of_the_overlap_stay_a_share() -> None:
 
 def test_instructions_of_all_threads_are_added() -> None:
     many = computation(threads=4)
-    work = parallel(many, 10, 100, Costs(instructions=12))
+    work = parallel(many, 10, 100, ItemCosts(instructions=12))
     assert work.instructions == 12_000
-    more = work.plus(serial(many, 50, Costs(instructions=2))).times(3)
+    more = work.plus(serial(many, 50, ItemCosts(instructions=2))).times(3)
     assert more.instructions == 3 * (12_000 + 100)
     assert copying(many, 800, 1e9, shared=False).instructions == 200
     assert copying(many, 800, 1e9, shared=True).instructions == 200
@@ -259,20 +259,20 @@ def test_instructions_of_all_threads_are_added() -> None:
 
 def test_one_part_that_is_not_counted_makes_them_unknown() -> None:
     one = computation(threads=2, profile=with_openmp())
-    counted = serial(one, 5, Costs(instructions=2))
+    counted = serial(one, 5, ItemCosts(instructions=2))
     for part in (
-        serial(one, 5, Costs(flops=2)),
+        serial(one, 5, ItemCosts(flops=2)),
         Task("tasks", 1.0, 5, 1e-6, 1e-6).work(one),
         sweep(one),
-        parallel(one, 5, 1, Costs(instructions=2), critical=Critical(1, 1e-6)),
+        parallel(one, 5, 1, ItemCosts(instructions=2), critical=Critical(1, 1e-6)),
     ):
         assert part.instructions is None
         assert counted.plus(part).instructions is None
         assert part.plus(counted).times(2).instructions is None
-    assert counted.plus(Work(transfer=1.0)).instructions == 10
+    assert counted.plus(RunWork(transfer=1.0)).instructions == 10
 
 
-def sweep(here: Point) -> Work:
+def sweep(here: ModelPoint) -> RunWork:
     return Pipeline("sweep", 1.0, (0,), "forward", blocks=1, seconds=1e-3, bytes=8).work(here)
 
 
@@ -304,7 +304,7 @@ SHARED = {
 def test_false_sharing_is_useful_time_of_every_thread(threads: int, transfer: float) -> None:
     one = computation(threads=threads, profile=with_memory(**SHARED))
     writes = SharedWrites(count=800, bytes=8, chunk=1)
-    costs = Costs(flops=4)
+    costs = ItemCosts(flops=4)
     without = parallel(one, 800, 10, costs)
     shared = parallel(one, 800, 10, costs, shared_writes=writes)
     # four cores of a socket; lines of eight elements
@@ -320,7 +320,7 @@ def test_false_sharing_is_useful_time_of_every_thread(threads: int, transfer: fl
 def test_padded_elements_and_one_thread_share_no_line() -> None:
     profile = with_memory(**SHARED)
     padded = SharedWrites(count=800, bytes=64, chunk=1)
-    costs = Costs(flops=4)
+    costs = ItemCosts(flops=4)
     many = computation(threads=4, profile=profile)
     assert parallel(many, 800, 1, costs, shared_writes=padded) == parallel(many, 800, 1, costs)
     packed = SharedWrites(count=800, bytes=8, chunk=1)
@@ -339,12 +339,12 @@ def test_padded_elements_and_one_thread_share_no_line() -> None:
 def test_a_profile_without_what_false_sharing_needs(missing: str, path: str) -> None:
     known = {key: value for key, value in SHARED.items() if key != missing}
     one = computation(threads=2, profile=with_memory(**known))
-    parallel(one, 8, 1, Costs(), shared_writes=SharedWrites(8, 8, 1))
+    parallel(one, 8, 1, ItemCosts(), shared_writes=SharedWrites(8, 8, 1))
     assert path in one.parameters.lacking  # and assumed
 
 
 OVER = {"line_takeover": {"near": exact(5e-9), "far": exact(2e-8)}}
-BETWEEN = Costs(flops=4, taken_over=0.25)
+BETWEEN = ItemCosts(flops=4, taken_over=0.25)
 
 
 @pytest.mark.parametrize(("threads", "each"), [(1, 0.0), (2, 5e-9), (4, 5e-9), (8, 2e-8)])
@@ -378,7 +378,7 @@ def test_a_profile_without_the_lines_of_near_cores(known: dict[str, Any], each: 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_random_iterations_make_one_thread_the_slowest(threads: int) -> None:
-    trip, cv, costs = 800, 0.4, Costs(flops=4)
+    trip, cv, costs = 800, 0.4, ItemCosts(flops=4)
     work = parallel(computation(threads=threads), trip, 100, costs, iteration_cv=cv)
     expected = 1 + cv * np.sqrt(threads / trip) * expected_maximum(threads)
     assert work.stretched / work.share == pytest.approx(expected)
@@ -389,7 +389,7 @@ def test_random_iterations_make_one_thread_the_slowest(threads: int) -> None:
 
 def test_random_iterations_of_a_dynamic_schedule_end_in_turns() -> None:
     profile = with_memory()
-    here, costs = computation(threads=8, profile=profile), Costs(flops=4)
+    here, costs = computation(threads=8, profile=profile), ItemCosts(flops=4)
     plan = {"schedule": "dynamic", "chunk": 5}
     work = parallel(here, 100, 100, costs, **plan, iteration_cv=0.8)
     iteration = work.share * 8 / 100

@@ -16,7 +16,7 @@ from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.script import Script
 from popmodel.model.replayed.simulate import simulate
 from popmodel.model.replayed.unroll import outline
-from popmodel.model.run.course import Course, closed_form
+from popmodel.model.run.course import RunCourse, closed_form
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
@@ -52,7 +52,7 @@ def both(signature: Signature, processes: int, threads: int = 1, **changes: floa
     return closed, simulate(tree, {}, seed=0).course
 
 
-def assert_same(closed: Course, replayed: Course) -> None:
+def assert_same(closed: RunCourse, replayed: RunCourse) -> None:
     expected = pytest.approx(closed.runtime, rel=1e-9, abs=1e-15)
     assert replayed.runtime == expected
     assert replayed.ideal == pytest.approx(closed.ideal, rel=1e-9, abs=1e-15)

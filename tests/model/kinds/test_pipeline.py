@@ -18,7 +18,7 @@ from popmodel.machine import profile
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.performance import Model, prepare
 from popmodel.model.replayed.simulate import simulate
-from popmodel.model.run.course import Course, closed_form
+from popmodel.model.run.course import RunCourse, closed_form
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
@@ -62,7 +62,7 @@ def model_of(signature: Signature, processes: int, profile: Profile) -> Model:
     return prepare(signature, place(processes, 1, profile.topology), parameters, {})
 
 
-def both(signature: Signature, processes: int, profile: Profile) -> tuple[Course, Course]:
+def both(signature: Signature, processes: int, profile: Profile) -> tuple[RunCourse, RunCourse]:
     tree = model_of(signature, processes, profile).work()
     closed = closed_form(tree.total, processes, {}, has_mpi=True)
     return closed, simulate(tree, {}, seed=0).course

@@ -20,20 +20,22 @@ from popmodel.model.kinds.shift import Shift
 from popmodel.model.performance import prepare
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.point import Point
+from popmodel.model.run.point import ModelPoint
 from popmodel.model.terms import message
 from popmodel.network import point_to_point as p2p
 
 
-def shift(here: Point, dim: int, by: int, size: float, threads: int = 1) -> float:
+def shift(here: ModelPoint, dim: int, by: int, size: float, threads: int = 1) -> float:
     return float(Shift("shift", 1.0, threads, dim, by, size).work(here).transfer)
 
 
-def halo(here: Point, sizes: Sequence[float], mode: str, threads: int = 1) -> float:
+def halo(here: ModelPoint, sizes: Sequence[float], mode: str, threads: int = 1) -> float:
     return float(Neighbours.of(here, threads).time(sizes, mode))
 
 
-def point_to_point(here: Point, targets: Any, size: float, mode: str, threads: int = 1) -> float:
+def point_to_point(
+    here: ModelPoint, targets: Any, size: float, mode: str, threads: int = 1
+) -> float:
     return float(PointToPoint("p2p", 1.0, threads, targets, size, mode).work(here).transfer)
 
 

@@ -13,7 +13,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Prediction
+from popmodel.prediction.prediction import PredictedRun
 
 HALVES = """
 [[program]]
@@ -35,7 +35,7 @@ def balance(signature: Signature, processes: int = 16) -> float:
     return of_metric(predict(signature, machine(), processes, 1, draws=0), "process_load_balance")
 
 
-def of_metric(found: Prediction, metric: str) -> float:
+def of_metric(found: PredictedRun, metric: str) -> float:
     return found.metrics["hybrid-additive"][metric].value
 
 

@@ -7,7 +7,7 @@ from model.demo import machine, program
 
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Prediction
+from popmodel.prediction.prediction import PredictedRun
 
 REGION = """
 [[program]]
@@ -17,11 +17,11 @@ parallel = {{ name = "region", trip = "T", seconds = "4e-3 / T", {} }}
 """
 
 
-def predicted(more: str, threads: int = 4) -> Prediction:
+def predicted(more: str, threads: int = 4) -> PredictedRun:
     return predict(program(REGION.format(more)), machine(), 1, threads, draws=0)
 
 
-def metric(found: Prediction, name: str) -> float:
+def metric(found: PredictedRun, name: str) -> float:
     return found.metrics["hybrid-additive"][name].value
 
 

@@ -14,7 +14,7 @@ from model.demo import machine, program
 
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.replayed import similar as likeness
-from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.replayed.agreement import ReplayAgreement
 from popmodel.model.replayed.similar import similar
 from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.signature.program import Signature
@@ -46,12 +46,14 @@ def many_nodes() -> Profile:
     return from_document(document)
 
 
-def replayed(signature: Signature, profile: Profile, processes: int, **values: float) -> Agreement:
+def replayed(
+    signature: Signature, profile: Profile, processes: int, **values: float
+) -> ReplayAgreement:
     study = Study(signature, profile, values, 0, 0)
     return study.replay(study.admit(processes, 1))
 
 
-def gains(found: list[Agreement]) -> list[float]:
+def gains(found: list[ReplayAgreement]) -> list[float]:
     """Runtime of the replay over that of the closed form."""
     return [one.replay.runtime / one.closed_form.runtime for one in found]
 

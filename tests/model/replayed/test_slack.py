@@ -13,7 +13,7 @@ import pytest
 from model.demo import ALPHA, BETA, flat, program
 from numpy.typing import NDArray
 
-from popmodel.model.replayed.agreement import Agreement
+from popmodel.model.replayed.agreement import ReplayAgreement
 from popmodel.model.study import Study
 
 PROCESSES, STEPS, WORK = 16, 40, 64e-6
@@ -30,7 +30,7 @@ SIZES = [0, 4000, 16000, 60000]
 
 def replays(
     exchange: str, size: float, spread: tuple[float, float], *, meet: bool
-) -> list[Agreement]:
+) -> list[ReplayAgreement]:
     body = [
         "{ parallel = { trip = 64, inner = 1000, flops = 2 } }",
         EXCHANGES[exchange],

@@ -15,7 +15,7 @@ from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.performance import prepare
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import Allocation, place
-from popmodel.model.run.work import Work
+from popmodel.model.run.work import RunWork
 
 KIB = 1024
 
@@ -32,7 +32,7 @@ def levels(*caches: tuple[str, int, int], **rates: float) -> Profile:
 
 def walk(
     text: str, profile: Profile, threads: int = 1, processes: int = 1, bind: str = "close"
-) -> tuple[Work, Parameters]:
+) -> tuple[RunWork, Parameters]:
     placement = place(processes, threads, profile.topology, Allocation(bind=bind))
     parameters = Parameters(profile, lambda path: profile.get(path).value)
     signature = program(f"[[program]]\n{text}\n")

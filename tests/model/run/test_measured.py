@@ -14,11 +14,11 @@ from model.demo import ALPHA, BETA, GAMMA, flat, program
 from popmodel.formulas.derivation import formula
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.run import measured
-from popmodel.model.run.measured import Shape
-from popmodel.model.run.messages import Messages
+from popmodel.model.run.measured import MeasuredShape
+from popmodel.model.run.messages import RunMessages
 from popmodel.model.run.parameters import Parameters
 from popmodel.model.run.placement import place
-from popmodel.model.run.teams import Teams
+from popmodel.model.run.teams import RunTeams
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import interval, nominal
 from popmodel.prediction.causes import elasticities
@@ -48,10 +48,10 @@ def within(**more: Any) -> list[dict[str, Any]]:
     return [row(p, p, m, seconds(p, m), **more) for p in COUNTS for m in SIZES]
 
 
-def teams(profile: Profile, processes: int, extent: tuple[int, ...] = ()) -> Teams:
+def teams(profile: Profile, processes: int, extent: tuple[int, ...] = ()) -> RunTeams:
     known = {**profile.quantities, measured.LAW: measured.CARRIED}
     parameters = Parameters(profile, lambda path: known[path].value)
-    return Teams(Messages(parameters, place(processes, 1, profile.topology)), extent)
+    return RunTeams(RunMessages(parameters, place(processes, 1, profile.topology)), extent)
 
 
 def time(profile: Profile, processes: int, size: float, op: str = "allreduce") -> float:
@@ -170,14 +170,14 @@ def test_what_is_asked_is_noted_for_its_side_of_the_network() -> None:
 @pytest.mark.parametrize(
     ("processes", "per_node", "shape"),
     [
-        (8, 8, Shape(8, 1, 8)),
-        (8, 16, Shape(8, 1, 8)),
-        (8, 3, Shape(8, 3, 3)),
-        (4, 1, Shape(4, 4, 1)),
+        (8, 8, MeasuredShape(8, 1, 8)),
+        (8, 16, MeasuredShape(8, 1, 8)),
+        (8, 3, MeasuredShape(8, 3, 3)),
+        (4, 1, MeasuredShape(4, 4, 1)),
     ],
 )
-def test_the_shape_of_a_row(processes: int, per_node: int, shape: Shape) -> None:
-    assert Shape.of_row(row(processes, per_node, 8, 1.0)) == shape
+def test_the_shape_of_a_row(processes: int, per_node: int, shape: MeasuredShape) -> None:
+    assert MeasuredShape.of_row(row(processes, per_node, 8, 1.0)) == shape
 
 
 # -- in predictions

@@ -12,7 +12,7 @@ from popmodel.model import signatures as signature
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds import KINDS
 from popmodel.model.kinds.collective import Collective
-from popmodel.model.kinds.loop import Loop
+from popmodel.model.kinds.loop import LoopItem
 from popmodel.model.kinds.p2p import PointToPoint
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.kinds.serial import Serial
@@ -47,7 +47,7 @@ def test_cannon_is_read_as_written() -> None:
     assert cannon.grid is not None
     assert cannon.grid.periodic == (True, True)
     (loop,) = cannon.program
-    assert isinstance(loop, Loop)
+    assert isinstance(loop, LoopItem)
     multiply, shift_a, shift_b = loop.body
     assert isinstance(multiply, Parallel)
     assert multiply.trip.text == "nb"
@@ -113,7 +113,16 @@ collective = { op = "barrier" }
     )
     demo = signature.from_text(text)
     kinds = [type(item) for item in items(demo.program)]
-    assert kinds == [Loop, Serial, Serial, Parallel, Loop, PointToPoint, Collective, Collective]
+    assert kinds == [
+        LoopItem,
+        Serial,
+        Serial,
+        Parallel,
+        LoopItem,
+        PointToPoint,
+        Collective,
+        Collective,
+    ]
     assert demo.params["N"].origin == "trace"
     assert demo.params["N"].high == 12
     assert demo.imbalance["persistent_cv"].value == 0.1

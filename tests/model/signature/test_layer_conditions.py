@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from popmodel.model import signatures
-from popmodel.model.kinds.loop import Loop
+from popmodel.model.kinds.loop import LoopItem
 from popmodel.model.kinds.parallel import Parallel
 
 LINE = 8  # elements
@@ -69,7 +69,7 @@ def stated(name: str, values: dict[str, float], size: int, level: str) -> float:
     """Bytes of an iteration as the signature says, of a cache that replaces by age."""
     signature = signatures.load(name)
     step = signature.program[0]
-    assert isinstance(step, Loop)
+    assert isinstance(step, LoopItem)
     (loop,) = (item for item in step.body if isinstance(item, Parallel))
     fits = {"if_fits": lambda held, hit, miss, *_: hit if held <= size else miss}
     return float(loop.costs.bytes[level].evaluate(values, fits))

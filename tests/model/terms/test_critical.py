@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy
 
-from popmodel.expressions.traced import Traced
+from popmodel.expressions.traced import TracedExpression
 from popmodel.model.terms.critical import random_round
 
 
@@ -47,7 +47,7 @@ def test_random_times_wait_at_least_as_long_as_constant_ones() -> None:
 
 
 def test_traced_numbers_give_the_same_time() -> None:
-    z, s = (Traced(value, sympy.Symbol(name)) for name, value in (("Z", 1.0), ("S", 0.3)))
+    z, s = (TracedExpression(value, sympy.Symbol(name)) for name, value in (("Z", 1.0), ("S", 0.3)))
     time = random_round(5, z, s)
     assert time.value == random_round(5, 1.0, 0.3)
     assert str(time.formula) == "mva(5, Z, S)"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sympy
 
-from popmodel.expressions.traced import Traced
+from popmodel.expressions.traced import TracedExpression
 from popmodel.model.terms.schedule import dynamic_time, guided_chunks, guided_time
 
 
@@ -92,7 +92,7 @@ def test_traced_numbers_give_the_same_time_and_its_formula() -> None:
     symbols = {name: sympy.Symbol(name, positive=True) for name in values}
     for law in (dynamic_time, guided_time):
         time = law(
-            *(Traced(value, symbols[name]) for name, value in values.items()),
+            *(TracedExpression(value, symbols[name]) for name, value in values.items()),
             spread=0.4,
             overhead=1e-7,
         )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import popmodel
-from popmodel.report.comparison import Kind
+from popmodel.report.comparison import ComparedKind
 from popmodel.report.html import comparison
 from popmodel.report.html.contents import SCHEMA, Contents
 from popmodel.report.html.page import fragment
@@ -127,10 +127,10 @@ def test_points_are_differences_of_per_cents(both: dict[str, Any]) -> None:
 
 def test_amounts_change_by_per_cent_of_the_base() -> None:
     sums = [
-        comparison.Amount("a", Kind.NUMBER, (1000, 1250)),
-        comparison.Amount("b", Kind.SIZE, (0, 2048)),
-        comparison.Amount("c", Kind.TIME, (None, 0.5)),
-        comparison.Amount("d", Kind.TIME, (2.0, 0.0)),
+        comparison.Amount("a", ComparedKind.NUMBER, (1000, 1250)),
+        comparison.Amount("b", ComparedKind.SIZE, (0, 2048)),
+        comparison.Amount("c", ComparedKind.TIME, (None, 0.5)),
+        comparison.Amount("d", ComparedKind.TIME, (2.0, 0.0)),
     ]
     assert [tuple(row.values()) for row in comparison._changes(sums, 0, 1)] == [
         ("a", "1,000", "1,250", "+25.0 %"),

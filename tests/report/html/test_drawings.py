@@ -6,9 +6,9 @@ import re
 from xml.etree import ElementTree
 
 from popmodel.report.html.drawings import figures, legend
-from popmodel.report.pictures import Axis, Chart, Charts, Curve, Mark, Spot
+from popmodel.report.pictures import Chart, Charts, Mark, PictureAxis, PictureCurve, Spot
 
-AXIS = Axis("seconds", 0.0, 2.0, ((0.0, "0"), (1.0, "1"), (2.0, "2")))
+AXIS = PictureAxis("seconds", 0.0, 2.0, ((0.0, "0"), (1.0, "1"), (2.0, "2")))
 
 
 def chart(title: str = "Runtime", told: str = "16 x 4") -> Chart:
@@ -17,7 +17,7 @@ def chart(title: str = "Runtime", told: str = "16 x 4") -> Chart:
         title,
         AXIS,
         AXIS,
-        (Curve(((0.0, 0.0), (2.0, 2.0)), exact=True),),
+        (PictureCurve(((0.0, 0.0), (2.0, 2.0)), exact=True),),
         (Spot(1.0, 1.5, "", told, Mark.TRIANGLE, 1.0, 2.0),),
         ((0.0, 0.5, 1.0), (2.0, 1.5, 2.0)),
     )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.report.html.ranges import Scale, linear, ratios, round_numbers
+from popmodel.report.html.ranges import PageScale, linear, ratios, round_numbers
 from popmodel.report.pictures import Mark
 from popmodel.report.renderers.sheet import text_width
 
@@ -117,6 +117,6 @@ def test_names_of_units_are_text() -> None:
 
 def test_a_single_value_has_an_axis() -> None:
     for scale in (linear([3.0], text), linear([0.0], text), ratios([1.0])):
-        assert isinstance(scale, Scale)
+        assert isinstance(scale, PageScale)
         assert scale.low < scale.high
         assert math.isfinite(scale.at(3.0))

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from popmodel.model.run.observe import PARTS
-from popmodel.report.html.shares import Share, shares
+from popmodel.report.html.shares import PageShare, shares
 
 
-def widths(one: Share) -> list[float]:
+def widths(one: PageShare) -> list[float]:
     return [float(box.get("width") or "") for box in ElementTree.fromstring(one.bar)]
 
 

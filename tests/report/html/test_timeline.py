@@ -34,7 +34,7 @@ from popmodel.trace import Trace, read
 from popmodel.trace.event import Event
 from popmodel.trace.focus import focused
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import Part
+from popmodel.trace.part import TracePart
 from popmodel.trace.states import RUNNING, WAITING
 
 ROOT = Path(__file__).parents[3]
@@ -75,7 +75,7 @@ def compare(trace: Trace, made: Section, first: int, last: int) -> int:
     """Hold the metrics of a window to those of that part of the trace; how many there are."""
     mine = window(made, first, last)
     try:
-        run = analyse(trace, part=Part(begin=mine.begin, end=mine.end)).observables
+        run = analyse(trace, part=TracePart(begin=mine.begin, end=mine.end)).observables
     except PopmodelError:  # nothing was traced there
         assert not mine.sums["traced"].any()
         return 0
@@ -136,7 +136,7 @@ def test_estimates_are_near_a_replay_of_the_window_where_it_is_long(path: Path) 
     long = edges(made) * 2 // 5
     for first in (0, edges(made) // 3, edges(made) - long):
         mine = window(made, first, first + long)
-        run = analyse(trace, part=Part(begin=mine.begin, end=mine.end)).observables
+        run = analyse(trace, part=TracePart(begin=mine.begin, end=mine.end)).observables
         estimated, wanted = mine.metrics("mpi")["transfer_efficiency"], known(run, "mpi")
         assert estimated == pytest.approx(wanted["transfer_efficiency"], abs=0.03)
 

@@ -10,7 +10,7 @@ import pytest
 
 import popmodel
 from popmodel.report.html import verdict
-from popmodel.report.html.columns import Column, Value
+from popmodel.report.html.columns import PageColumn, PageValue
 from popmodel.report.html.contents import Contents
 from popmodel.report.html.page import fragment
 from popmodel.report.html.sentences import of_network, of_projection, of_replays, of_run, trend
@@ -52,29 +52,29 @@ def run(
     balance: float = 1.0,
     transfer: float = 1.0,
     computing: float | None = None,
-) -> Column:
+) -> PageColumn:
     """A measured run of MPI: load balance, transfer, and its computing against a reference."""
     metrics = {
         "mpi": {
-            "parallel_efficiency": Value(balance * transfer),
-            "load_balance": Value(balance),
-            "communication_efficiency": Value(transfer),
-            "serialisation_efficiency": Value(1.0),
-            "transfer_efficiency": Value(transfer),
+            "parallel_efficiency": PageValue(balance * transfer),
+            "load_balance": PageValue(balance),
+            "communication_efficiency": PageValue(transfer),
+            "serialisation_efficiency": PageValue(1.0),
+            "transfer_efficiency": PageValue(transfer),
         }
     }
     if computing is not None:
         metrics["scaling"] = {
-            "global_efficiency": Value(balance * transfer * computing),
-            "computation_scaling": Value(computing),
+            "global_efficiency": PageValue(balance * transfer * computing),
+            "computation_scaling": PageValue(computing),
         }
     lowest = {"mpi": "load_balance" if balance < transfer else "transfer_efficiency"}
-    return Column(
+    return PageColumn(
         name,
         "measured",
         f"{threads} x 1",
         threads,
-        Value(runtime),
+        PageValue(runtime),
         metrics,
         {},
         lowest,
@@ -103,7 +103,7 @@ def test_a_run_without_losses_says_so() -> None:
 
 
 def test_a_run_whose_efficiency_is_unknown_has_its_runtime() -> None:
-    unknown = Column("a", "measured", "1 x 1", 1, Value(2.0), {}, {}, {}, False, True, "")
+    unknown = PageColumn("a", "measured", "1 x 1", 1, PageValue(2.0), {}, {}, {}, False, True, "")
     assert of_run(unknown) == "a (1 x 1) takes 2.000 s; its parallel efficiency is not known."
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from popmodel.report.pictures import Bar, Bars, Line, Picture
+from popmodel.report.pictures import Bars, Picture, PictureBar, PictureLine
 from popmodel.report.renderers import svg
 from popmodel.report.renderers.sheet import text_width
 
@@ -17,7 +17,7 @@ WIDEST = 1310
 STAMP = {"popmodel": "1", "time": "2026", "command": "popmodel"}
 
 
-def draw(columns: int, *lines: Line, **options: float) -> ET.Element:
+def draw(columns: int, *lines: PictureLine, **options: float) -> ET.Element:
     heads = [f"run {number}" for number in range(1, columns + 1)]
     picture = Picture("Bars", ["a fact"], Bars(heads, lines, **options), ["a remark"])
     return ET.fromstring(svg.draw(picture, STAMP))
@@ -44,8 +44,10 @@ def places(root: ET.Element) -> list[tuple[str, float, float, float]]:
 
 @pytest.mark.parametrize("columns", [1, 3, 4, 5, 20])
 def test_texts_are_apart_and_inside_however_many_columns_there_are(columns: int) -> None:
-    values = tuple(Bar(0.05 * number, f"{5 * number} %") for number in range(columns))
-    root = draw(columns, Line("efficiency", values), Line("of which", values, 1), full=1.0)
+    values = tuple(PictureBar(0.05 * number, f"{5 * number} %") for number in range(columns))
+    root = draw(
+        columns, PictureLine("efficiency", values), PictureLine("of which", values, 1), full=1.0
+    )
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     assert width <= WIDEST
     found = places(root)
@@ -57,7 +59,7 @@ def test_texts_are_apart_and_inside_however_many_columns_there_are(columns: int)
 
 
 def test_columns_that_do_not_fit_continue_below_with_the_labels_again() -> None:
-    line = Line("efficiency", tuple(Bar(0.5, "50 %") for _ in range(20)))
+    line = PictureLine("efficiency", tuple(PictureBar(0.5, "50 %") for _ in range(20)))
     texts = [text for text, *_ in places(draw(20, line, full=1.0))]
     assert texts.count("efficiency") == 4
     assert [text for text in texts if text.startswith("run ")] == [
@@ -66,25 +68,27 @@ def test_columns_that_do_not_fit_continue_below_with_the_labels_again() -> None:
 
 
 def test_bars_are_as_long_as_their_values() -> None:
-    root = draw(1, Line("a", (Bar(2.0, "2 s"),)), Line("b", (Bar(1.0, "1 s"),)))
+    root = draw(
+        1, PictureLine("a", (PictureBar(2.0, "2 s"),)), PictureLine("b", (PictureBar(1.0, "1 s"),))
+    )
     (long, short) = (end - begin for begin, end in rectangles(root, "share"))
     assert long == pytest.approx(2 * short)
 
 
 def test_a_bar_ends_with_its_room() -> None:
-    root = draw(1, Line("a", (Bar(1.2, "120 %"),)), full=1.0)
+    root = draw(1, PictureLine("a", (PictureBar(1.2, "120 %"),)), full=1.0)
     assert rectangles(root, "share") == rectangles(root, "room")
 
 
 def test_what_is_worst_stands_out_and_what_is_missing_is_a_dash() -> None:
-    root = draw(2, Line("a", (Bar(1.0, "1 s", is_worst=True), None)))
+    root = draw(2, PictureLine("a", (PictureBar(1.0, "1 s", is_worst=True), None)))
     assert len(rectangles(root, "worst")) == 1
     assert rectangles(root, "share") == []
     assert [text for text, *_ in places(root)].count("-") == 1
 
 
 def test_intervals_reach_from_end_to_end() -> None:
-    root = draw(1, Line("a", (Bar(2.0, "2 s", low=1.0, high=4.0),)))
+    root = draw(1, PictureLine("a", (PictureBar(2.0, "2 s", low=1.0, high=4.0),)))
     ((begin, end),) = rectangles(root, "share")
     (path,) = root.iter(f"{SVG}path")
     low, high = map(float, re.match(r"M(\S+) \S+?H([0-9.]+)M", path.attrib["d"]).groups())  # type: ignore[union-attr]
@@ -93,7 +97,12 @@ def test_intervals_reach_from_end_to_end() -> None:
 
 
 def test_texts_stand_behind_the_mark_of_what_is_exact() -> None:
-    root = draw(1, Line("a", (Bar(0.5, "0.5"),)), Line("b", (Bar(2.0, "2"),)), exact=1.0)
+    root = draw(
+        1,
+        PictureLine("a", (PictureBar(0.5, "0.5"),)),
+        PictureLine("b", (PictureBar(2.0, "2"),)),
+        exact=1.0,
+    )
     (path,) = root.findall(f"{SVG}path[@class='exact']")
     mark = float(path.attrib["d"][1:].split()[0])
     (_, half), (begin, double) = rectangles(root, "share")
@@ -104,7 +113,9 @@ def test_texts_stand_behind_the_mark_of_what_is_exact() -> None:
 
 
 def test_the_style_is_that_of_this_picture_only() -> None:
-    text = svg.draw(Picture("Bars", [], Bars([""], [Line("a", (Bar(1.0, "1"),))])), STAMP)
+    text = svg.draw(
+        Picture("Bars", [], Bars([""], [PictureLine("a", (PictureBar(1.0, "1"),))])), STAMP
+    )
     style = text.partition("<style>\n")[2].partition("\n</style>")[0]
     assert all(rule.startswith(".popmodel ") for rule in style.splitlines())
     assert ET.fromstring(text).get("class") == "popmodel"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from xml.etree import ElementTree
 
-from popmodel.report.pictures import Cell, Cells, Picture
+from popmodel.report.pictures import Cells, Picture, PictureCell
 from popmodel.report.renderers.cells import outlines
 from popmodel.report.renderers.svg import draw
 
@@ -14,7 +14,7 @@ STAMP = {"popmodel": "0", "time": "now", "command": "popmodel communication"}
 LEGEND = ((1, "1 B"), (9, "1 KiB"))
 
 
-def drawn(number: int, cells: Iterable[Cell], each: int = 1) -> str:
+def drawn(number: int, cells: Iterable[PictureCell], each: int = 1) -> str:
     names = tuple(
         str(row) if each == 1 else f"{row * each}-{(row + 1) * each - 1}" for row in range(number)
     )
@@ -24,8 +24,8 @@ def drawn(number: int, cells: Iterable[Cell], each: int = 1) -> str:
     return text
 
 
-def diagonal(number: int) -> list[Cell]:
-    return [Cell(row, row, row % 9 + 1, f"{row} to {row}") for row in range(number)]
+def diagonal(number: int) -> list[PictureCell]:
+    return [PictureCell(row, row, row % 9 + 1, f"{row} to {row}") for row in range(number)]
 
 
 def covered(path: str) -> set[tuple[int, int]]:
@@ -71,8 +71,13 @@ def test_columns_of_several_ranks_are_named_by_the_first() -> None:
 
 
 def test_neighbours_of_one_shade_have_one_outline() -> None:
-    cells = [Cell(0, 0, 1, ""), Cell(0, 1, 1, ""), Cell(0, 3, 1, ""), Cell(1, 4, 1, "")]
-    assert outlines([*cells, Cell(0, 2, 5, "")]) == {
+    cells = [
+        PictureCell(0, 0, 1, ""),
+        PictureCell(0, 1, 1, ""),
+        PictureCell(0, 3, 1, ""),
+        PictureCell(1, 4, 1, ""),
+    ]
+    assert outlines([*cells, PictureCell(0, 2, 5, "")]) == {
         1: "M0 0h2v1h-2zM3 0h1v1h-1zM4 1h1v1h-1z",
         5: "M2 0h1v1h-1z",
     }
@@ -80,7 +85,9 @@ def test_neighbours_of_one_shade_have_one_outline() -> None:
 
 def test_of_very_many_cells_each_shade_is_one_path() -> None:
     cells = [
-        Cell(row, column, 1 + (row ^ column) % 9, "x") for row in range(100) for column in range(90)
+        PictureCell(row, column, 1 + (row ^ column) % 9, "x")
+        for row in range(100)
+        for column in range(90)
     ]
     text = drawn(100, cells)
     paths = dict(re.findall(r'<path class="cell shade(\d)"[^>]* d="([^"]*)"', text))

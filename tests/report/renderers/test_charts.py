@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
-from popmodel.report.pictures import Axis, Chart, Charts, Curve, Mark, Picture, Spot
+from popmodel.report.pictures import Chart, Charts, Mark, Picture, PictureAxis, PictureCurve, Spot
 from popmodel.report.renderers.svg import draw
 
 SVG = "{http://www.w3.org/2000/svg}"
-AXIS = Axis("x", 0.0, 10.0, ((0.0, "0"), (10.0, "10")))
+AXIS = PictureAxis("x", 0.0, 10.0, ((0.0, "0"), (10.0, "10")))
 STAMP = {"popmodel": "0", "time": "now", "command": "popmodel"}
 
 
 def drawn(
     *spots: Spot, legend: tuple[tuple[Mark, str], ...] = (), exact: bool = False
 ) -> ET.Element:
-    curve = Curve(((0.0, 0.0), (10.0, 10.0)), exact=exact)
+    curve = PictureCurve(((0.0, 0.0), (10.0, 10.0)), exact=exact)
     chart = Chart("c", "A chart", AXIS, AXIS, (curve,), spots)
     return ET.fromstring(draw(Picture("P", (), Charts([chart], legend)), STAMP))
 

@@ -10,28 +10,28 @@ from hypothesis import strategies as st
 
 from popmodel.report import blocks as known
 from popmodel.report.blocks import (
-    Bar,
+    BarBlock,
     Block,
     Brief,
-    Cell,
-    Check,
+    CheckBlock,
     Checks,
     Code,
-    Command,
-    Equation,
+    CommandBlock,
+    EquationBlock,
     Facts,
-    Finding,
-    Fit,
+    FindingBlock,
+    FitBlock,
     Heading,
     Listing,
-    Marks,
-    Note,
+    MarksBlock,
+    NoteBlock,
     Role,
-    Row,
     Strip,
     Strips,
-    Symbol,
-    Table,
+    SymbolBlock,
+    TableBlock,
+    TableCell,
+    TableRow,
     Title,
     heads,
     notes,
@@ -51,23 +51,23 @@ def drawn(*blocks: Block, brief: bool = False) -> Node:
 
 def every(text: str) -> list[Block]:
     """Each kind of block, with a text wherever one can stand."""
-    row = Row(text, (Cell(text, 0.7), Bar(0.5)))
-    table = Table(((text,), ("",)), (row, Row(text, instead=text)), title=text)
+    row = TableRow(text, (TableCell(text, 0.7), BarBlock(0.5)))
+    table = TableBlock(((text,), ("",)), (row, TableRow(text, instead=text)), title=text)
     return [
         Title(text, (text,)),
         Heading(text),
-        *(Note(text, role) for role in Role),
+        *(NoteBlock(text, role) for role in Role),
         Facts(((text, text), ("", text))),
-        Checks((Check(text, text, text, text),)),
+        Checks((CheckBlock(text, text, text, text),)),
         table,
-        Listing(text, (text,), (Row(text, texts([text])),)),
-        Command((text, text), text),
+        Listing(text, (text,), (TableRow(text, texts([text])),)),
+        CommandBlock((text, text), text),
         Code((text, text)),
-        Strips((Strip(text, (0.5,)), Marks(text, (0.5,), ((0.1, 0.2),))), text, text),
-        Equation(text, text, text, text),
-        Symbol(text, text, text),
-        Finding(text, text, text),
-        Fit((((table,),), ())),
+        Strips((Strip(text, (0.5,)), MarksBlock(text, (0.5,), ((0.1, 0.2),))), text, text),
+        EquationBlock(text, text, text, text),
+        SymbolBlock(text, text, text),
+        FindingBlock(text, text, text),
+        FitBlock((((table,),), ())),
         Brief(((Heading(text),),), ()),
     ]
 
@@ -100,21 +100,27 @@ def test_headings_are_never_deeper_than_there_are() -> None:
 
 
 def test_notes_of_one_kind_are_one_list() -> None:
-    found = drawn(*notes(["a", "b"], Role.BULLET), Note("c"), *notes(["1. d"], Role.STEP))
+    found = drawn(*notes(["a", "b"], Role.BULLET), NoteBlock("c"), *notes(["1. d"], Role.STEP))
     assert [len(one.all("li")) for one in found.all("ul")] == [2, 1]
     assert found.all("ul")[1].has_class("plain")
     assert found.all("p")[0].text == "c"
 
 
 def test_deeper_entries_are_lists_in_lists() -> None:
-    entries = [Note("loop", Role.ENTRY), Note("halo", Role.ENTRY, 1), Note("end", Role.ENTRY)]
+    entries = [
+        NoteBlock("loop", Role.ENTRY),
+        NoteBlock("halo", Role.ENTRY, 1),
+        NoteBlock("end", Role.ENTRY),
+    ]
     (outer, inner) = drawn(*entries).all("ul")
     assert [one.text for one in inner.all("li")] == ["halo"]
     assert len(outer.children) == 2
 
 
 def test_what_notes_are_for_is_marked() -> None:
-    found = drawn(Note("do", Role.VERDICT), Note("by", Role.REMARK), Note("why", Role.CAUSE))
+    found = drawn(
+        NoteBlock("do", Role.VERDICT), NoteBlock("by", Role.REMARK), NoteBlock("why", Role.CAUSE)
+    )
     assert [one.attributes.get("class") for one in found.all("p")] == ["verdict", "note", None]
     assert found.all("p")[2].text == "\N{LEFTWARDS ARROW} why"
 
@@ -126,8 +132,11 @@ def test_facts_are_terms_with_their_values() -> None:
 
 
 def test_a_table_has_heads_for_rows_and_columns() -> None:
-    rows = (Row("LB", (Cell("81.2 ", 0.812), Bar(0.25)), 1), Row("none", instead="no MPI", depth=2))
-    found = drawn(Table((("num-", "ber"), ("", "")), rows, title="MPI, %"))
+    rows = (
+        TableRow("LB", (TableCell("81.2 ", 0.812), BarBlock(0.25)), 1),
+        TableRow("none", instead="no MPI", depth=2),
+    )
+    found = drawn(TableBlock((("num-", "ber"), ("", "")), rows, title="MPI, %"))
     assert [one.text for one in found.all("th", scope="col")] == ["MPI, %", "number"]
     assert [one.text for one in found.all("th", scope="row")] == ["LB", "none"]
     assert found.all("th", scope="row")[1].attributes["style"] == "--depth: 1"
@@ -140,17 +149,17 @@ def test_a_table_has_heads_for_rows_and_columns() -> None:
 
 
 def test_a_listing_has_its_long_names_at_the_left() -> None:
-    found = drawn(Listing("regions", ("s",), (Row("a_long_name", texts(["1.0"])),)))
+    found = drawn(Listing("regions", ("s",), (TableRow("a_long_name", texts(["1.0"])),)))
     assert [one.text for one in found.all("tr")] == ["regions s", "a_long_name 1.0"]
 
 
 def test_checks_are_a_table() -> None:
-    found = drawn(Checks((Check("MPI", "ok", "4.1", "nothing"),)))
+    found = drawn(Checks((CheckBlock("MPI", "ok", "4.1", "nothing"),)))
     assert [one.text for one in found.all("tr")[1].children] == ["MPI", "ok", "4.1", "nothing"]
 
 
 def test_commands_stay_in_their_lines() -> None:
-    found = drawn(Command(("srun \\\n./a", "mpirun ./a"), "run it"), Code(("a", "b")))
+    found = drawn(CommandBlock(("srun \\\n./a", "mpirun ./a"), "run it"), Code(("a", "b")))
     assert [one.text for one in found.all("pre")] == [
         "# run it\nsrun \\\n./a",
         "# run it\nmpirun ./a",
@@ -161,7 +170,7 @@ def test_commands_stay_in_their_lines() -> None:
 
 def test_strips_are_drawn_and_stand_in_a_table() -> None:
     values = tuple([1.0] * 50 + [0.0] * 50)
-    shown = Strips((Strip("useful", values), Marks("focus", (), ((0.5, 0.75),))), "0 s", "2 s")
+    shown = Strips((Strip("useful", values), MarksBlock("focus", (), ((0.5, 0.75),))), "0 s", "2 s")
     found = drawn(shown)
     assert [one.attributes["role"] for one in found.all("svg")] == ["img", "img"]
     (table,) = found.all("table")
@@ -171,7 +180,7 @@ def test_strips_are_drawn_and_stand_in_a_table() -> None:
 
 
 def test_marks_of_nothing_are_none() -> None:
-    assert "begin: none" in drawn(Strips((Marks("begin"),), "0", "1")).text
+    assert "begin: none" in drawn(Strips((MarksBlock("begin"),), "0", "1")).text
 
 
 def test_strips_with_few_values_repeat_them() -> None:
@@ -180,19 +189,19 @@ def test_strips_with_few_values_repeat_them() -> None:
 
 
 def test_equations_and_symbols_are_read_as_text() -> None:
-    found = drawn(Equation("t", "a + b", "", "the time"), Symbol("a", "", "a time"))
+    found = drawn(EquationBlock("t", "a + b", "", "the time"), SymbolBlock("a", "", "a time"))
     assert found.all("pre")[0].text == "t = a + b"
     assert found.all("li")[0].text == "a a time"
 
 
 def test_a_finding_has_its_place_and_what_to_do() -> None:
-    (found,) = drawn(Finding("a.toml:3", "is wrong", "write 4")).all("li")
+    (found,) = drawn(FindingBlock("a.toml:3", "is wrong", "write 4")).all("li")
     assert found.text == "a.toml:3 is wrong write 4"
 
 
 def test_a_page_has_room_for_the_widest_form() -> None:
     form = ((Heading("wide"),),), ((Heading("narrow"),),)
-    assert drawn(Fit(form)).text == "wide"
+    assert drawn(FitBlock(form)).text == "wide"
 
 
 def test_a_notebook_shows_things_in_brief() -> None:
@@ -202,5 +211,5 @@ def test_a_notebook_shows_things_in_brief() -> None:
 
 
 def test_a_table_without_heads_has_none_that_are_empty() -> None:
-    found = drawn(Table(heads(["%"]), (Row("a", texts(["1"])),)))
+    found = drawn(TableBlock(heads(["%"]), (TableRow("a", texts(["1"])),)))
     assert [one.text for one in found.all("th", scope="col")] == ["%"]

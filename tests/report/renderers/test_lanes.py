@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from popmodel.report.pictures import Axis, Lane, Lanes, Timelines
+from popmodel.report.pictures import Lane, PictureAxis, PictureLanes, Timelines
 from popmodel.report.renderers.lanes import arranged
 
-TIME = Axis("time, s", 0.0, 4.0, ((0.0, "0"), (2.0, "2")))
+TIME = PictureAxis("time, s", 0.0, 4.0, ((0.0, "0"), (2.0, "2")))
 
 
-def drawn(lanes: Lanes) -> str:
+def drawn(lanes: PictureLanes) -> str:
     _, draw = arranged(Timelines((lanes,)))
     return "\n".join(draw(0.0)[0])
 
@@ -20,11 +20,11 @@ def panel(
     *letters: str,
     marks: tuple[float, ...] = (),
     band: tuple[float, float] | None = None,
-) -> Lanes:
+) -> PictureLanes:
     found = tuple(Lane(f"rank {number}", text) for number, text in enumerate(letters))
     colours = {"c": "computing", "p": "messages"}
     legend = (("computing", "computing"), ("messages", "messages"))
-    return Lanes("run", "What processes do", found, TIME, colours, legend, marks, band)
+    return PictureLanes("run", "What processes do", found, TIME, colours, legend, marks, band)
 
 
 def path(text: str, kind: str) -> str:

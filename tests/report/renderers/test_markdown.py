@@ -5,25 +5,25 @@ from __future__ import annotations
 import pytest
 
 from popmodel.report.blocks import (
-    Bar,
+    BarBlock,
     Block,
     Brief,
-    Cell,
-    Check,
+    CheckBlock,
     Checks,
     Code,
-    Command,
-    Equation,
+    CommandBlock,
+    EquationBlock,
     Facts,
-    Finding,
-    Fit,
+    FindingBlock,
+    FitBlock,
     Heading,
     Listing,
-    Note,
+    NoteBlock,
     Role,
-    Row,
-    Symbol,
-    Table,
+    SymbolBlock,
+    TableBlock,
+    TableCell,
+    TableRow,
     Title,
     heads,
     notes,
@@ -42,7 +42,7 @@ def test_an_empty_line_stands_between_blocks_but_not_between_entries_of_a_list()
 
 
 def test_entries_have_a_depth() -> None:
-    entries = (Note("loop:", Role.ENTRY), Note("halo", Role.ENTRY, 1))
+    entries = (NoteBlock("loop:", Role.ENTRY), NoteBlock("halo", Role.ENTRY, 1))
     assert drawn(*entries) == ["- loop:", "  - halo"]
 
 
@@ -51,8 +51,12 @@ def test_steps_are_a_numbered_list() -> None:
 
 
 def test_a_table_is_a_tree() -> None:
-    rows = (Row("a|b", (Cell("1", 0.5),), 1), Row("<tag>", texts(["2"]), 2), Row("c", depth=1))
-    table = Table((("", "n"), ("num-", "ber")), rows, title="x")
+    rows = (
+        TableRow("a|b", (TableCell("1", 0.5),), 1),
+        TableRow("<tag>", texts(["2"]), 2),
+        TableRow("c", depth=1),
+    )
+    table = TableBlock((("", "n"), ("num-", "ber")), rows, title="x")
     assert drawn(table) == [
         "| x | n | number |",
         "|:--|--:|--:|",
@@ -63,17 +67,19 @@ def test_a_table_is_a_tree() -> None:
 
 
 def test_bars_are_left_out() -> None:
-    table = Table(heads(["s", ""]), (Row("a", (Cell("1.0"), Bar(0.5))),), first="time")
+    table = TableBlock(
+        heads(["s", ""]), (TableRow("a", (TableCell("1.0"), BarBlock(0.5))),), first="time"
+    )
     assert drawn(table) == ["| time | s |", "|:--|--:|", "| a | 1.0 |"]
 
 
 def test_a_text_stands_in_place_of_figures() -> None:
-    table = Table(heads("ab"), (Row("4 x 1", instead="not possible"),), first="split")
+    table = TableBlock(heads("ab"), (TableRow("4 x 1", instead="not possible"),), first="split")
     assert drawn(table)[2:] == ["| 4 x 1 | not possible |  |"]
 
 
 def test_a_listing_has_its_names_first() -> None:
-    listing = Listing("calls", ("times",), (Row("MPI_Send in f", texts(["2"])),))
+    listing = Listing("calls", ("times",), (TableRow("MPI_Send in f", texts(["2"])),))
     assert drawn(listing) == ["| calls | times |", "|:--|--:|", "| MPI_Send in f | 2 |"]
 
 
@@ -83,7 +89,7 @@ def test_facts_are_a_list() -> None:
 
 
 def test_checks_are_a_table() -> None:
-    assert drawn(Checks((Check("MPI", "fail", "no mpicc", "load it"),))) == [
+    assert drawn(Checks((CheckBlock("MPI", "fail", "no mpicc", "load it"),))) == [
         "| check | status | result | what to do |",
         "|:--|:--|:--|:--|",
         "| MPI | fail | no mpicc | load it |",
@@ -91,7 +97,7 @@ def test_checks_are_a_table() -> None:
 
 
 def test_commands_and_code_are_fenced() -> None:
-    assert drawn(Command(("srun ./a", "mpirun ./a"), comment="4 cores")) == [
+    assert drawn(CommandBlock(("srun ./a", "mpirun ./a"), comment="4 cores")) == [
         "```sh",
         "# 4 cores",
         "srun ./a",
@@ -108,25 +114,25 @@ def test_commands_and_code_are_fenced() -> None:
 
 
 def test_equations_are_latex() -> None:
-    assert drawn(Equation("T", "a/b", r"T = \frac{a}{b}", "= 3 s")) == [
+    assert drawn(EquationBlock("T", "a/b", r"T = \frac{a}{b}", "= 3 s")) == [
         "$$",
         r"T = \frac{a}{b}",
         "$$",
         "",
         "= 3 s",
     ]
-    assert drawn(Symbol("n0", "n_0", "= 4: cells")) == ["- $n_0$ = 4: cells"]
+    assert drawn(SymbolBlock("n0", "n_0", "= 4: cells")) == ["- $n_0$ = 4: cells"]
 
 
 def test_titles_and_findings() -> None:
     assert drawn(Title("app", ("4 processes", "4"))) == ["## app, 4 processes"]
-    assert drawn(Finding("a.toml:3:", "unknown key", "remove it")) == [
+    assert drawn(FindingBlock("a.toml:3:", "unknown key", "remove it")) == [
         "- a.toml:3: unknown key (remove it)"
     ]
 
 
 def test_of_several_forms_the_first_is_shown() -> None:
-    assert drawn(Fit((((Note("wide"),),), ((Note("narrow"),),)))) == ["wide"]
+    assert drawn(FitBlock((((NoteBlock("wide"),),), ((NoteBlock("narrow"),),)))) == ["wide"]
 
 
 @pytest.mark.parametrize(
@@ -142,15 +148,15 @@ def test_of_several_forms_the_first_is_shown() -> None:
     ],
 )
 def test_nothing_in_a_text_is_markup(text: str, shown: str) -> None:
-    assert drawn(Note(text)) == [shown]
+    assert drawn(NoteBlock(text)) == [shown]
 
 
 def test_a_cause_points_at_its_loss() -> None:
-    assert drawn(Note("2 s lost", Role.CAUSE)) == ["\\<- 2 s lost"]
+    assert drawn(NoteBlock("2 s lost", Role.CAUSE)) == ["\\<- 2 s lost"]
 
 
 def test_a_file_has_the_whole_of_what_a_screen_shows_in_brief() -> None:
-    assert drawn(Brief(((Note("all"),), (Note("of it"),)), ((Note("most"),),))) == [
+    assert drawn(Brief(((NoteBlock("all"),), (NoteBlock("of it"),)), ((NoteBlock("most"),),))) == [
         "all",
         "",
         "of it",

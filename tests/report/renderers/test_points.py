@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.report.figures import ticks
-from popmodel.report.pictures import Band, Mark, Panel, Picture, Point, Points
+from popmodel.report.pictures import Band, Mark, Panel, Picture, PicturePoint, PicturePoints
 from popmodel.report.renderers import svg
 from popmodel.report.renderers.sheet import text_width
 
@@ -22,20 +22,24 @@ STAMP = {"popmodel": "1", "time": "2026", "command": "popmodel"}
 LEGEND = [(Mark.FIRST, "this one"), (Mark.MARKED, "or one of these"), (Mark.PLAIN, "others")]
 
 
-def point(category: str, value: float, mark: Mark = Mark.PLAIN, spread: float = 0.1) -> Point:
+def point(
+    category: str, value: float, mark: Mark = Mark.PLAIN, spread: float = 0.1
+) -> PicturePoint:
     low, high = value * (1 - spread), value * (1 + spread)
     interval = (low, high) if spread else (None, None)
-    return Point(category, value, *interval, f"{category}: {value:g}", f"{value:.4g} s", mark)
+    return PicturePoint(
+        category, value, *interval, f"{category}: {value:g}", f"{value:.4g} s", mark
+    )
 
 
-def band(*points: Point, heading: str = "64 cores") -> Band:
+def band(*points: PicturePoint, heading: str = "64 cores") -> Band:
     below = tuple("100 %" for _ in points)
     panels = (Panel("a", "Runtime (s)", points, below, "P(best)"), Panel("b", "PE (%)", points))
     return Band(heading, panels, "processes x threads", ("Not possible: 1 x 64: too many",))
 
 
 def draw(*bands: Band, title: str = "a drawing") -> ET.Element:
-    picture = Picture(title, ["machine m"], Points(LEGEND, bands), ["a remark"])
+    picture = Picture(title, ["machine m"], PicturePoints(LEGEND, bands), ["a remark"])
     return ET.fromstring(svg.draw(picture, STAMP))
 
 

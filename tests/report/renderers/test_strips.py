@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.report.blocks import Marks, Strip, Strips
+from popmodel.report.blocks import MarksBlock, Strip, Strips
 from popmodel.report.renderers.strips import RAMP, strip_lines
 
 
@@ -26,13 +26,13 @@ def test_something_is_never_drawn_as_nothing() -> None:
 
 
 def test_marks_stand_where_their_times_are() -> None:
-    marks = Marks("focus", (0.0, 0.5, 1.0), ((0.25, 0.5),))
+    marks = MarksBlock("focus", (0.0, 0.5, 1.0), ((0.25, 0.5),))
     (drawn, _) = lines(Strips((marks,), "0", "1"), 7 + 16)
     assert drawn == "focus  |   ====|      |"
 
 
 def test_a_short_stretch_is_seen() -> None:
-    (drawn, _) = lines(Strips((Marks("x", stretches=((0.99, 0.991),)),), "0", "1"), 19)
+    (drawn, _) = lines(Strips((MarksBlock("x", stretches=((0.99, 0.991),)),), "0", "1"), 19)
     assert drawn.count("=") == 1
 
 
@@ -42,7 +42,7 @@ def test_a_short_stretch_is_seen() -> None:
     st.integers(10, 300),
 )
 def test_lines_fit_any_width(values: list[float], instants: list[float], width: int) -> None:
-    strips = Strips((Strip("a", tuple(values)), Marks("marks", tuple(instants))), "0 s", "9 s")
+    strips = Strips((Strip("a", tuple(values)), MarksBlock("marks", tuple(instants))), "0 s", "9 s")
     assert all(len(line) <= max(width, 7 + 16) for line in lines(strips, width))
 
 

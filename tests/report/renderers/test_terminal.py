@@ -7,21 +7,21 @@ import pytest
 from popmodel.report.blocks import (
     Block,
     Brief,
-    Cell,
-    Check,
+    CheckBlock,
     Checks,
     Code,
-    Command,
-    Equation,
+    CommandBlock,
+    EquationBlock,
     Facts,
-    Finding,
-    Fit,
+    FindingBlock,
+    FitBlock,
     Heading,
-    Note,
+    NoteBlock,
     Role,
-    Row,
-    Symbol,
-    Table,
+    SymbolBlock,
+    TableBlock,
+    TableCell,
+    TableRow,
     Title,
     heads,
     notes,
@@ -65,12 +65,12 @@ def test_a_part_of_a_report_stands_apart() -> None:
     ],
 )
 def test_a_note_begins_as_its_role_says(role: Role, lines: list[str]) -> None:
-    assert drawn(Note("one two", role), width=6) == lines
+    assert drawn(NoteBlock("one two", role), width=6) == lines
 
 
 def test_a_note_has_a_depth() -> None:
-    assert drawn(Note("one two", Role.ENTRY, 2), width=7) == ["   one", "     two"]
-    assert drawn(Note("one two", Role.TERM, 1), width=7) == ["  one", "      two"]
+    assert drawn(NoteBlock("one two", Role.ENTRY, 2), width=7) == ["   one", "     two"]
+    assert drawn(NoteBlock("one two", Role.TERM, 1), width=7) == ["  one", "      two"]
 
 
 def test_a_heading_without_notes_is_not_shown() -> None:
@@ -96,7 +96,9 @@ def test_facts_may_leave_a_margin() -> None:
 
 
 def test_checks_say_what_to_do_below() -> None:
-    checks = Checks((Check("MPI", "fail", "no mpicc", "load a module"), Check("C", "ok", "gcc")))
+    checks = Checks(
+        (CheckBlock("MPI", "fail", "no mpicc", "load a module"), CheckBlock("C", "ok", "gcc"))
+    )
     assert drawn(checks) == [
         "MPI  fail  no mpicc",
         "           -> load a module",
@@ -105,20 +107,20 @@ def test_checks_say_what_to_do_below() -> None:
 
 
 def test_a_narrow_screen_shows_another_form() -> None:
-    wide = Table(heads(["a", "b"]), (Row("label", texts(["1234", "5678"])),))
-    narrow = Table(heads(["a"]), (Row("label", texts(["1234"])),))
-    fit = Fit((((wide,),), ((narrow, Note("without b")),)))
+    wide = TableBlock(heads(["a", "b"]), (TableRow("label", texts(["1234", "5678"])),))
+    narrow = TableBlock(heads(["a"]), (TableRow("label", texts(["1234"])),))
+    fit = FitBlock((((wide,),), ((narrow, NoteBlock("without b")),)))
     assert drawn(fit, width=17) == ["          a     b", "label  1234  5678"]
     assert drawn(fit, width=16) == ["          a", "label  1234", "without b"]
 
 
 def test_the_last_form_is_continued_below() -> None:
-    table = Table(heads(["", ""]), (Row("x", texts(["1234567"] * 2)),))
-    assert drawn(Fit((((table,),),)), width=14) == ["x  1234567", "", "x  1234567"]
+    table = TableBlock(heads(["", ""]), (TableRow("x", texts(["1234567"] * 2)),))
+    assert drawn(FitBlock((((table,),),)), width=14) == ["x  1234567", "", "x  1234567"]
 
 
 def test_commands_can_be_pasted() -> None:
-    command = Command(("srun -n 4 ./app", "mpiexec -n 4 ./app"), comment="4 cores")
+    command = CommandBlock(("srun -n 4 ./app", "mpiexec -n 4 ./app"), comment="4 cores")
     assert drawn(command, width=12) == [
         "# 4 cores",
         "srun -n 4 \\",
@@ -127,7 +129,7 @@ def test_commands_can_be_pasted() -> None:
         "mpiexec -n \\",
         "  4 ./app",
     ]
-    assert drawn(Command(("./app",), depth=1)) == ["  ./app"]
+    assert drawn(CommandBlock(("./app",), depth=1)) == ["  ./app"]
 
 
 def test_code_stays_as_it_is() -> None:
@@ -135,17 +137,17 @@ def test_code_stays_as_it_is() -> None:
 
 
 def test_equations_are_broken_before_operators() -> None:
-    equation = Equation("time", "first_part + second_part", "t = a + b", "= 3 s: runtime")
+    equation = EquationBlock("time", "first_part + second_part", "t = a + b", "= 3 s: runtime")
     assert drawn(equation, width=20) == [
         " time = first_part",
         "     + second_part",
         "     = 3 s: runtime",
     ]
-    assert drawn(Symbol("P", "P", "= 4: processes")) == [" P = 4: processes"]
+    assert drawn(SymbolBlock("P", "P", "= 4: processes")) == [" P = 4: processes"]
 
 
 def test_a_finding_has_the_form_of_compilers() -> None:
-    finding = Finding("app.toml:3:", "unknown key 'x'", "remove it")
+    finding = FindingBlock("app.toml:3:", "unknown key 'x'", "remove it")
     assert drawn(finding) == ["app.toml:3: unknown key 'x'", "  hint: remove it"]
     assert drawn(finding, width=20) == [
         "app.toml:3:",
@@ -155,7 +157,7 @@ def test_a_finding_has_the_form_of_compilers() -> None:
 
 
 def test_only_colours_control_the_terminal() -> None:
-    table = Table(heads(["\x1b[31ma"]), (Row("x\x07", (Cell("1\x1b[2J", 1.0),)),))
+    table = TableBlock(heads(["\x1b[31ma"]), (TableRow("x\x07", (TableCell("1\x1b[2J", 1.0),)),))
     lines = block_lines([(table, Code(("\x1b]0;title\x07",)))], Style(80, Depth.SIXTEEN))
     assert lines == [
         "     [31ma",
@@ -165,6 +167,10 @@ def test_only_colours_control_the_terminal() -> None:
 
 
 def test_a_screen_shows_what_is_given_in_brief_and_no_gap_where_that_is_nothing() -> None:
-    whole = ((Note("all"),),)
-    assert block_lines([(Brief(whole, ((Note("a"),), (Note("b"),))),)], Style()) == ["a", "", "b"]
-    assert block_lines([(Note("a"),), (Brief(whole, ()),)], Style()) == ["a"]
+    whole = ((NoteBlock("all"),),)
+    assert block_lines([(Brief(whole, ((NoteBlock("a"),), (NoteBlock("b"),))),)], Style()) == [
+        "a",
+        "",
+        "b",
+    ]
+    assert block_lines([(NoteBlock("a"),), (Brief(whole, ()),)], Style()) == ["a"]

@@ -18,7 +18,7 @@ from popmodel.trace.paraver.events import (
     types_of,
     where_nonzero,
 )
-from popmodel.trace.tables import Events
+from popmodel.trace.tables import EventTable
 
 LOCATIONS, END = 3, 40
 
@@ -38,10 +38,10 @@ def test_rows_of_some_types(types: list[int], wanted: set[int]) -> None:
     assert rows_where_type(column, [*wanted, *wanted]).tolist() == expected
 
 
-def events_of(told: list[list[tuple[int, int]]]) -> Events:
+def events_of(told: list[list[tuple[int, int]]]) -> EventTable:
     """Events of locations from their types and values; each at the time of its row."""
     flat = [each for mine in told for each in mine]
-    return Events(
+    return EventTable(
         np.cumsum([0] + [len(mine) for mine in told]),
         np.arange(len(flat), dtype=np.int64),
         np.array([type_ for type_, _ in flat], dtype=np.uint32),
@@ -106,7 +106,7 @@ def test_readings_of_what_does_not_fit_are_refused() -> None:
 )
 def test_where_nonzero(events: list[list[tuple[int, int]]]) -> None:
     flat = [event for mine in events for event in mine]
-    table = Events(
+    table = EventTable(
         np.cumsum([0] + [len(mine) for mine in events]),
         np.array([time for time, _ in flat], dtype=np.int64),
         np.full(len(flat), 7, dtype=np.uint32),
@@ -149,5 +149,5 @@ def test_pairs_are_numbered_in_order(pairs: list[tuple[int, int]], small: bool) 
 @given(st.lists(st.integers(0, 2**32 - 1) | st.integers(5, 12), max_size=40))
 def test_types_that_occur(types: list[int]) -> None:
     columns = np.zeros(len(types), np.int64), np.array(types, np.uint32)
-    events = Events(np.array([0, len(types)]), *columns, np.zeros(len(types), np.int64))
+    events = EventTable(np.array([0, len(types)]), *columns, np.zeros(len(types), np.int64))
     assert types_of(events) == set(types)

@@ -12,12 +12,12 @@ from trace_files import DATA
 
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace import Trace, read
-from popmodel.trace.calls import CallGroup, Calls, CollectiveArguments
+from popmodel.trace.calls import CallGroup, CallTable, CollectiveArguments
 from popmodel.trace.event import Event
 from popmodel.trace.paraver import output
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.output import labels_of, write
-from popmodel.trace.records import Columns
+from popmodel.trace.records import RecordColumns
 from popmodel.trace.tables import States
 
 REAL = ["bt-mz.S.2x2", "cg.S.2", "comd.4", "ft.S.4", "is.S.4", "mix.4", "mixnbc.4", "mixrma.4"]
@@ -80,7 +80,7 @@ def calls(names: list[str], groups: list[CallGroup]) -> Trace:
     """A trace of one process that makes one call of each name, each of no length."""
     n = len(names)
     zero = np.zeros(n, np.int64)
-    made = Calls(
+    made = CallTable(
         np.array([0, n]),
         zero,
         zero,
@@ -91,7 +91,15 @@ def calls(names: list[str], groups: list[CallGroup]) -> Trace:
     )
     states = States(np.array([0, 1]), *np.array([[0], [9]]), np.array([1], np.int32))
     return Trace(
-        "made", 1, 0, 9, (), np.array([0, 1]), np.zeros(1, np.int32), {}, Columns(states, made)
+        "made",
+        1,
+        0,
+        9,
+        (),
+        np.array([0, 1]),
+        np.zeros(1, np.int32),
+        {},
+        RecordColumns(states, made),
     )
 
 
@@ -153,4 +161,6 @@ def test_the_trace_of_a_part_has_the_labels_of_the_run() -> None:
     trace = read(DATA / "comd.4.prv.gz")
     part = trace.window(trace.end // 2, trace.end)
     assert labels_of(part) is labels_of(trace)
-    assert labels_of(replace(trace, records=Columns(States.none(4), trace.calls()))) == Labels()
+    assert (
+        labels_of(replace(trace, records=RecordColumns(States.none(4), trace.calls()))) == Labels()
+    )
