@@ -132,7 +132,7 @@ import os, signal, sys
 from popmodel import files
 from popmodel.api import study
 from popmodel.bench import run_directory
-from popmodel.bench.plan import Plan
+from popmodel.bench.plan import BenchPlan
 if sys.argv[2] == "named":
     del os.O_TMPFILE
 with files.written(sys.argv[1]) as file:

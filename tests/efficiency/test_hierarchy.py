@@ -12,8 +12,8 @@ from efficiency.builders import observables
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.hierarchy import (
     Family,
+    FamilyLine,
     IdentityError,
-    Line,
     load_families,
     read_family,
 )
@@ -344,19 +344,19 @@ def test_tree_of_the_additive_family_lists_views_apart() -> None:
     (walk,) = load_families()["hybrid-additive"].tree()
     assert walk.heading is None
     assert walk.rows == (
-        Line(0, "parallel_efficiency"),
-        Line(1, "process_efficiency"),
-        Line(2, "process_load_balance"),
-        Line(2, "process_communication_efficiency"),
-        Line(3, "process_transfer_efficiency"),
-        Line(3, "process_serialisation_efficiency"),
-        Line(1, "thread_efficiency"),
-        Line(2, "openmp_region_efficiency"),
-        Line(3, "openmp_load_balance", view=True),
-        Line(3, "openmp_synchronisation_efficiency", view=True),
-        Line(3, "openmp_scheduling_efficiency", view=True),
-        Line(3, "openmp_mpi_efficiency", view=True),
-        Line(2, "serial_region_efficiency"),
+        FamilyLine(0, "parallel_efficiency"),
+        FamilyLine(1, "process_efficiency"),
+        FamilyLine(2, "process_load_balance"),
+        FamilyLine(2, "process_communication_efficiency"),
+        FamilyLine(3, "process_transfer_efficiency"),
+        FamilyLine(3, "process_serialisation_efficiency"),
+        FamilyLine(1, "thread_efficiency"),
+        FamilyLine(2, "openmp_region_efficiency"),
+        FamilyLine(3, "openmp_load_balance", view=True),
+        FamilyLine(3, "openmp_synchronisation_efficiency", view=True),
+        FamilyLine(3, "openmp_scheduling_efficiency", view=True),
+        FamilyLine(3, "openmp_mpi_efficiency", view=True),
+        FamilyLine(2, "serial_region_efficiency"),
     )
 
 
@@ -371,13 +371,13 @@ def test_second_decomposition_has_its_own_walk() -> None:
         "Hybrid parallel efficiency = Hybrid load balance x Hybrid communication efficiency"
     )
     assert second.rows == (
-        Line(0, "hybrid_parallel_efficiency"),
-        Line(1, "hybrid_load_balance"),
-        Line(2, "mpi_load_balance"),
-        Line(2, "openmp_load_balance"),
-        Line(1, "hybrid_communication_efficiency"),
-        Line(2, "mpi_communication_efficiency"),
-        Line(2, "openmp_communication_efficiency"),
+        FamilyLine(0, "hybrid_parallel_efficiency"),
+        FamilyLine(1, "hybrid_load_balance"),
+        FamilyLine(2, "mpi_load_balance"),
+        FamilyLine(2, "openmp_load_balance"),
+        FamilyLine(1, "hybrid_communication_efficiency"),
+        FamilyLine(2, "mpi_communication_efficiency"),
+        FamilyLine(2, "openmp_communication_efficiency"),
     )
 
 

@@ -8,7 +8,7 @@ from model.demo import machine, program
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.signature.files import bundled
-from popmodel.prediction.predict import Prediction, predict
+from popmodel.prediction.predict import PredictedRun, predict
 from popmodel.prediction.prediction import MAIN_FAMILY
 
 TWO_LEVELS = """
@@ -24,7 +24,7 @@ loop = { count = 50, body = [
 """
 
 
-def lost(run: Prediction, metric: str) -> float:
+def lost(run: PredictedRun, metric: str) -> float:
     return (1 - run.metrics[MAIN_FAMILY][metric].value) * run.runtime.value
 
 

@@ -30,7 +30,7 @@ from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import drawn_only
-from popmodel.prediction.predict import Prediction, predict
+from popmodel.prediction.predict import PredictedRun, predict
 
 BALANCED = """
 [[program]]
@@ -43,7 +43,7 @@ loop = { count = 50, body = [
 UNEVEN = "persistent_cv = 0.05\ntransient_cv = 0.1\n"
 
 
-def values(prediction: Prediction, family: str) -> dict[str, float]:
+def values(prediction: PredictedRun, family: str) -> dict[str, float]:
     return {id: estimate.value for id, estimate in prediction.metrics[family].items()}
 
 
@@ -51,12 +51,12 @@ def values(prediction: Prediction, family: str) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def cannon_run(cannon: Signature, preset: Profile) -> Prediction:
+def cannon_run(cannon: Signature, preset: Profile) -> PredictedRun:
     # A size at which a block is as large as the usable cache.
     return predict(cannon, preset, 16, 4, {"N": 4096})
 
 
-def test_everything_a_report_needs_is_there(cannon_run: Prediction) -> None:
+def test_everything_a_report_needs_is_there(cannon_run: PredictedRun) -> None:
     result = cannon_run.to_dict()
     assert result["schema"] == "popmodel/predict/1"
     assert (result["processes"], result["threads"]) == (16, 4)
@@ -88,14 +88,14 @@ def test_everything_a_report_needs_is_there(cannon_run: Prediction) -> None:
     json.dumps(result, allow_nan=False)
 
 
-def test_time_adds_up_to_the_runtime(cannon_run: Prediction) -> None:
+def test_time_adds_up_to_the_runtime(cannon_run: PredictedRun) -> None:
     assert tuple(cannon_run.time) == PARTS
     total = sum(part.value for part in cannon_run.time.values())
     assert total == pytest.approx(cannon_run.runtime.value)
 
 
 def test_cache_and_memory_bandwidth_decide_and_the_cache_is_doubtful(
-    cannon_run: Prediction,
+    cannon_run: PredictedRun,
 ) -> None:
     remedies = list(cannon_run.remedies)
     assert remedies[:2] == ["+10 % cache", "+10 % memory bandwidth"]

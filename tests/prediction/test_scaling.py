@@ -9,7 +9,7 @@ from popmodel.errors import UsageError
 from popmodel.machine import profile as profiles
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.model.signature.program import Signature
-from popmodel.prediction.predict import Prediction, predict
+from popmodel.prediction.predict import PredictedRun, predict
 from popmodel.prediction.scaling import ReferenceRun
 
 BODY = """
@@ -29,11 +29,11 @@ def demo(body: str = SHARED, **sections: str) -> Signature:
     return program(body, params="N = 1000\n", **sections)
 
 
-def scaling(run: Prediction) -> dict[str, float]:
+def scaling(run: PredictedRun) -> dict[str, float]:
     return {id: estimate.value for id, estimate in run.metrics["scaling"].items()}
 
 
-def reference(run: Prediction) -> tuple[int, int]:
+def reference(run: PredictedRun) -> tuple[int, int]:
     return run.reference.processes, run.reference.threads
 
 

@@ -127,10 +127,10 @@ def test_points_are_differences_of_per_cents(both: dict[str, Any]) -> None:
 
 def test_amounts_change_by_per_cent_of_the_base() -> None:
     sums = [
-        comparison.Amount("a", ComparedKind.NUMBER, (1000, 1250)),
-        comparison.Amount("b", ComparedKind.SIZE, (0, 2048)),
-        comparison.Amount("c", ComparedKind.TIME, (None, 0.5)),
-        comparison.Amount("d", ComparedKind.TIME, (2.0, 0.0)),
+        comparison.ComparedAmount("a", ComparedKind.NUMBER, (1000, 1250)),
+        comparison.ComparedAmount("b", ComparedKind.SIZE, (0, 2048)),
+        comparison.ComparedAmount("c", ComparedKind.TIME, (None, 0.5)),
+        comparison.ComparedAmount("d", ComparedKind.TIME, (2.0, 0.0)),
     ]
     assert [tuple(row.values()) for row in comparison._changes(sums, 0, 1)] == [
         ("a", "1,000", "1,250", "+25.0 %"),
