@@ -143,6 +143,7 @@ with files.written(sys.argv[1]) as file:
 """
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("kind", ["nameless", "named"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_nothing(tmp_path: Path, kind: str, number: signal.Signals) -> None:

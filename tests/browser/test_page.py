@@ -18,6 +18,7 @@ WIDE, NARROW = 1280, 400
 """Pixels."""
 
 
+@pytest.mark.long
 def test_a_page_needs_no_network_and_says_nothing(whole_page: Path, open_page: Open) -> None:
     page = open_page(whole_page)
     shown = page.locator("main > section")
@@ -29,6 +30,7 @@ def test_a_page_needs_no_network_and_says_nothing(whole_page: Path, open_page: O
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
 def test_a_page_has_no_barriers(width: int, scheme: str, whole_page: Path, open_page: Open) -> None:
     found = Axe().run(open_page(whole_page, width=width, scheme=scheme))

@@ -47,6 +47,7 @@ def test_a_kind_that_is_switched_off_is_not_drawn(timeline_page: Timeline) -> No
     assert colour(page, "--kind-parallel") not in colours(page)
 
 
+@pytest.mark.long
 def test_keys_zoom_and_move(timeline_page: Timeline) -> None:
     page = timeline_page()
     whole = page.evaluate("document.querySelector('.timeline-seen').textContent")
@@ -231,6 +232,7 @@ def test_where_a_pixel_stands_for_much_its_mixture_is_told(timeline_page: Timeli
     assert sum(shares) == pytest.approx(100, abs=2)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_the_timeline_has_no_barriers(width: int, scheme: str, timeline_page: Timeline) -> None:
     page = timeline_page("t=0.2..0.4", width=width, scheme=scheme)

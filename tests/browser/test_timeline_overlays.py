@@ -126,6 +126,7 @@ def slow(page: Any) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_change_of_the_run_that_is_left_is_of_no_account(
     when: str, two_runs: Path, open_page: Open
@@ -142,6 +143,7 @@ def test_a_change_of_the_run_that_is_left_is_of_no_account(
     assert "bt-mz" in picture(page).get_attribute("aria-label")
 
 
+@pytest.mark.long
 def test_the_run_chosen_last_is_shown(two_runs: Path, open_page: Open) -> None:
     """Whichever is unpacked last."""
     page = open_page(two_runs, "t=0.3..0.4")
@@ -159,6 +161,7 @@ def test_the_run_chosen_last_is_shown(two_runs: Path, open_page: Open) -> None:
     assert page.locator(".timeline-run").input_value() == "0"
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     "fragment",
     [

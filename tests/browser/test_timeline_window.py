@@ -33,6 +33,7 @@ def measured(begin: float, end: float) -> Metrics:
     return popmodel.metrics(STENCIL, window=(begin, end))
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("family", ["mpi", "hybrid-additive", "hybrid-multiplicative", "talp"])
 @pytest.mark.parametrize("fragment", ["", "t=0.2..0.7", "t=0.3..0.31&t-window=0.12..0.9"])
 def test_efficiencies_of_a_window_are_those_of_the_trace(

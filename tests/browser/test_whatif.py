@@ -44,6 +44,7 @@ def typed(page: Any, name: str, text: str) -> None:
     page.locator(f"#whatif-{name}-text").press("Enter")
 
 
+@pytest.mark.long
 def test_values_are_those_of_python_to_rounding(
     cg: popmodel.Sensitivity, cg_page: Path, open_page: Open
 ) -> None:

@@ -112,6 +112,7 @@ def test_of_two_runs_none_is_suspected() -> None:
     assert outliers == ()
 
 
+@pytest.mark.long
 def test_runs_that_nothing_disturbed_are_fitted_as_they_are(
     clean: list[tuple[CalibrationFit, tuple[Outlier, ...]]],
 ) -> None:

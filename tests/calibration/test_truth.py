@@ -88,6 +88,7 @@ def test_errors_inside_of_moderate_truths_are_small(verdicts: Judge) -> None:
     assert efficiency < 0.02
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_inside_hold_as_many_runs_as_they_say(family: str, verdicts: Judge) -> None:
     found = rows(verdicts(family), "inside")
@@ -195,6 +196,7 @@ def test_run_that_took_twice_as_long_moves_the_answer_less_than_its_interval(
     assert all(one.moved < 1 for one in disturbed)
 
 
+@pytest.mark.long
 def test_hardly_any_other_run_is_suspected(disturbed: Sequence[Poisoned]) -> None:
     assert np.mean([one.alarms for one in disturbed]) / 6 < 0.1
 

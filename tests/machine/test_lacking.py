@@ -119,6 +119,7 @@ def measured_width(name: str, processes: int, threads: int) -> float:
     return width(predict("stencil3d", procs=processes, threads=threads, machine=profile(name)))
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None, phases=(Phase.generate,))
 @given(st.data())
 def test_predictions_and_sweeps_go_on_whatever_parts_are_lacking(data: st.DataObject) -> None:

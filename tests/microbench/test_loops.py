@@ -68,6 +68,7 @@ def test_arithmetic_runs_at_the_rate_of_a_core(measure: Callable[..., list[Line]
     assert 0.4 * peak < rate < 1.2 * peak
 
 
+@pytest.mark.long
 @measuring()
 def test_more_arithmetic_is_more_work_of_the_same_transfer(
     measure: Callable[..., list[Line]],
@@ -120,6 +121,7 @@ def test_a_domain_that_is_not_there_is_absent(divided: Path) -> None:
     assert crowd["absent"] == "2 threads, but memory domain 1 has 1 core that this process may use"
 
 
+@pytest.mark.long
 @two_cpus
 def test_data_is_touched_from_one_domain_and_used_from_the_other(divided: Path) -> None:
     command = [divided, "--budget", "0.5", "--least", "9999", "--most", "9999"]

@@ -496,6 +496,7 @@ def test_interrupt_leaves_a_readable_file(node: Path, tmp_path: Path) -> None:
 # --- Another compiler ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang")
 def test_clang(tmp_path: Path) -> None:
     probe = tmp_path / "probe.c"

@@ -99,6 +99,7 @@ def test_mixed_tells_the_pace_of_its_arithmetic(measure: Callable[..., list[Line
     assert len(line["arithmetic_pace"]) == len(line["arithmetic"])
 
 
+@pytest.mark.long
 @two_cpus
 def test_what_shares_a_core_or_is_noise_itself_is_not_looked_at(
     run: Callable[..., Finished],

@@ -33,6 +33,7 @@ def test_a_turn_takes_as_many_instructions_as_a_core_can(
     assert 4 * of_one < median(row) / 512 < 24 * of_one
 
 
+@pytest.mark.long
 @measuring()
 def test_rows_beside_a_matrix(measure: Callable[..., list[Line]]) -> None:
     (line,) = measure(f"issue bytes={16 * MIB}")

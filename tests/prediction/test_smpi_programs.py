@@ -107,6 +107,7 @@ def test_the_interval_holds_the_runtime(row: dict[str, Any], predicted: Any) -> 
     assert found.low < row["runtime"] < found.high
 
 
+@pytest.mark.long(after=12)
 @by_row
 def test_the_closed_form_alone_is_nearly_as_good(row: dict[str, Any], predicted: Any) -> None:
     found = predicted(row).agreement.closed_form.runtime

@@ -135,6 +135,7 @@ def test_completion(run: Run, program: Callable[[str], Path]) -> None:
         assert len(process.of("POST")) == len(process.of("RECEIVE"))
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_collectives(run: Run, program: Callable[[str], Path], ranks: int) -> None:
     done = run.start(ranks, program("collectives"))

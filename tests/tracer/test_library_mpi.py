@@ -201,6 +201,7 @@ def test_an_exit_that_interrupts_the_tracer(run: Run, program: Callable[..., Pat
     assert not process.events("end")
 
 
+@pytest.mark.long
 def test_leaves_output_and_status_alone(run: Run, program: Callable[..., Path]) -> None:
     ends = program("ends")
     untraced = run.mpi.start(1, ends, "output", "1")
