@@ -346,7 +346,9 @@ def test_a_launch_that_cannot_be_ended_is_reported(
         monkeypatch.setattr(
             processes, "start", lambda *_, **__: processes.ProcessTree(child, "none")
         )
-        monkeypatch.setattr(os, "pipe", lambda: (os.dup(child.stdout.fileno()), os.dup(2)))
+        pipe, outputs = os.pipe, [(os.dup(child.stdout.fileno()), os.dup(2))]
+        # the first pipe is that of the output; others watch over what was started
+        monkeypatch.setattr(os, "pipe", lambda: outputs.pop() if outputs else pipe())
         error = failure(tmp_path, "", limit=0.3)
         assert child.poll() is None
     finally:
