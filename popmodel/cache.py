@@ -1,8 +1,7 @@
-"""Where popmodel keeps what it can make again: parsed traces, built programs.
+"""Where popmodel keeps the programs and libraries that it built.
 
-What lies there is believed or even run, so only its user may be able to write there. A folder that
-others can write is not used: no parsed trace is taken from it or kept in it, which costs reading
-the trace each time, and no program in it is started.
+They are run, so only their user may be able to write there: nothing is started from a folder that
+others can write.
 """
 
 from __future__ import annotations

@@ -147,11 +147,6 @@ def _physical(names: tuple[str, ...], hints: tuple[str, ...], in_steps: bool) ->
     return tuple(found.values())
 
 
-def stays_for(points: LawPoints, hints: Sequence[str]) -> LawTerm:
-    """Return the term that does not depend on what varies between points."""
-    return product_of(_fixed(hints, points.varied))
-
-
 def given(forms: Sequence[str], hints: Sequence[str] = ()) -> tuple[Form, ...]:
     """Return forms that the caller names, hints among them first."""
     texts = list(dict.fromkeys(form_text(read_form(text)) for text in (*hints, *forms)))

@@ -61,12 +61,6 @@ TO_ITSELF = 10e9
 """Bandwidth, B/s, of SimGrid SMPI's messages of a process to itself, which have no latency."""
 
 
-def smpi_time(size: Size, latency: Value, bandwidth: Value, to_itself: Condition) -> Value:
-    """Return the time of a message by the rules of SimGrid SMPI on a network without contention."""
-    sent = size + HEADER
-    return choose(to_itself, sent / TO_ITSELF, transfer_time(sent, latency, bandwidth))
-
-
 def hockney(size: Value, alpha: Value, beta: Value) -> Value:
     """Return ``alpha + beta size`` (Hockney 1994)."""
     return alpha + beta * size
