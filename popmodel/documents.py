@@ -75,6 +75,10 @@ def read_text(path: str | os.PathLike[str], error: type[FileError] = FileError) 
         if len(content) > LARGEST:
             raise error(path, f"is larger than {LARGEST >> 20} MiB, the limit for documents")
         return io.StringIO(content.decode("utf-8-sig"), newline=None).read()
+    except FileNotFoundError as reason:
+        missing = error(path, f"cannot be read: {reason.strerror}")
+        missing.hint = missing.hint or "check its path"
+        raise missing from None
     except OSError as reason:
         raise error(path, f"cannot be read: {reason.strerror}") from None
     except UnicodeDecodeError:

@@ -73,9 +73,9 @@ def convert(
         The file: ``.ti`` or ``.ti.txt`` for SimGrid SMPI, ``.goal`` for LogGOPSim,
         ``.perfetto.json`` for the viewers of Perfetto and Chrome; with ``.gz`` compressed.
         ``.svg`` is a drawing of the run over time, above its ideal replay. Tables of runs are
-        ``.csv``, ``.json`` (`popmodel/runs/1`), and those of Extra-P ``.jsonl``, ``.txt`` and
-        ``.extrap.json``. ``.sites.csv`` is a table of what the traced runs do at each
-        place in the code that calls MPI or holds a parallel region.
+        ``.csv``, ``.json`` (`popmodel/runs/1`), and ``.jsonl`` for Extra-P. ``.sites.csv`` is a
+        table of what the traced runs do at each place in the code that calls MPI or holds a
+        parallel region.
     force : bool
         Whether a file may be replaced.
     flop_rate : float, optional

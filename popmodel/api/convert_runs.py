@@ -60,8 +60,7 @@ def convert_runs(
     """Write measured runs as a table; the file is known to be writable."""
     found = read_runs(sources, asked=asked, application=application)
     origin = provenance.collect(arguments, filter(os.path.isfile, found.files))
-    text, notes = form.write(found.runs, plain(origin))
-    save_text(output, text, read_file)
+    save_text(output, form.write(found.runs, plain(origin)), read_file)
     caveats = dict.fromkeys(f"{run.source}: {text}" for run in found.runs for text in run.caveats)
     return ConvertedRuns(
         found.files,
@@ -69,7 +68,7 @@ def convert_runs(
         form.name,
         len(found.runs),
         tuple(caveats),
-        (*found.warnings, *notes),
+        found.warnings,
         found.runs,
     )
 

@@ -176,7 +176,7 @@ def _keys() -> list[Word]:
 
 def find_in_formulas(wanted: str) -> list[Word]:
     """The part of the work of a process to which formulas give that name; loads the model."""
-    from popmodel.formulas.notebook import WORK
+    from popmodel.prediction.derivation import WORK
 
     return [
         Word(name, "symbols of popmodel predict --formula", meaning, unit)

@@ -9,9 +9,8 @@ from popmodel.api.focus import Asked
 from popmodel.api.inputs import TraceLike, path_of, several, trace_of
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
-from popmodel.runs.checks import checked
 from popmodel.runs.files import is_table, read_file
-from popmodel.runs.measurement import MeasuredRow, from_run
+from popmodel.runs.measurement import MeasuredRow, checked, from_run
 from popmodel.runs.sites import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
 from popmodel.trace import Trace

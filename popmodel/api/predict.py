@@ -20,8 +20,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate
 from popmodel.prediction import prediction as model
-from popmodel.prediction.predict import predict as carry_out
-from popmodel.prediction.scaling import ReferenceRun
+from popmodel.prediction.prediction import ReferenceRun
+from popmodel.prediction.prediction import predict as carry_out
 from popmodel.report.predict import views
 from popmodel.units import format_time
 from popmodel.values import cut
@@ -34,7 +34,7 @@ Reference: TypeAlias = "tuple[int, int] | tuple[int, int, Mapping[str, float]]"
 
 
 class Prediction(model.PredictedRun, Result):
-    """A predicted run, with the attributes of `popmodel.prediction.prediction.Prediction`."""
+    """A predicted run, with the attributes of `popmodel.prediction.prediction.PredictedRun`."""
 
     to_dict = model.PredictedRun.to_dict
 

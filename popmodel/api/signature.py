@@ -16,7 +16,7 @@ from popmodel.model.signatures import summaries
 from popmodel.plain import document
 
 if TYPE_CHECKING:
-    from popmodel.formulas.derivation import Formula
+    from popmodel.prediction.derivation import Formula
 
 
 def bundled() -> dict[str, Any]:
@@ -38,7 +38,7 @@ def formula(
     imbalance: Mapping[str, float] | None = None,
 ) -> Formula:
     """Derive the formula of a metric, or of the runtime; other arguments as for `predict`."""
-    from popmodel.formulas import derivation
+    from popmodel.prediction import derivation
 
     return derivation.formula(
         signature_of(application).with_imbalance(imbalance or {}),

@@ -20,11 +20,17 @@ from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.files import write_text
 from popmodel.model.signature import files as signatures
 from popmodel.plain import document, plain
-from popmodel.study import checks, executor, learning, machine, manifest, scripts
+from popmodel.study import executor, learning, machine, manifest
 from popmodel.study.executor import command_of, done_runs, step_of, suited
 from popmodel.study.manifest import Manifest, StudyStep, carried_out, is_done, opened
-from popmodel.study.plan import PlannedRun, left_out
-from popmodel.study.request import CHANGEABLE, Prepared, StudyRequest, prepared
+from popmodel.study.plan import (
+    CHANGEABLE,
+    PlannedRun,
+    Prepared,
+    StudyRequest,
+    left_out,
+    prepared,
+)
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -90,12 +96,12 @@ def study(
     _check_given(request)
     with manifest.held(folder):
         state = _opened(folder, request, about, force=force)
-        if scripts.is_there(folder):
-            state = scripts.collected(state, about, watch.tell)
+        if executor.has_job(folder):
+            state = executor.collected(state, about, watch.tell)
         else:
 
             def look() -> tuple[Sequence[Path], Mapping[str, Any]]:
-                return (), vars(checks.look(patience, watch.tell))
+                return (), vars(machine.look(patience, watch.tell))
 
             state = executor.make(
                 state,
@@ -114,11 +120,11 @@ def job(request: StudyRequest, folder: Path, watch: Watch, *, force: bool = Fals
     _check_given(request)
     with manifest.held(folder):
         _opened(folder, request, about, force=force)
-        if scripts.is_there(folder) and not force:
+        if executor.has_job(folder) and not force:
             return None
         measure = request.machine is None
         library = watch.building(about.command)
-        return scripts.write(folder, about, library, request.budget, measure=measure)
+        return executor.write_job(folder, about, library, request.budget, measure=measure)
 
 
 def _opened(folder: Path, request: StudyRequest, about: Prepared, *, force: bool) -> Manifest:
@@ -237,13 +243,13 @@ def _profile(state: Manifest, request: StudyRequest, watch: Watch) -> Manifest:
     path = state.folder / machine.PROFILE
     if request.machine is not None or ("machine" in state.steps and path.exists()):
         return state
-    if not scripts.is_there(state.folder):
+    if not executor.has_job(state.folder):
         watch.tell("measuring this machine, about a minute (--machine FILE: use a profile)")
 
     def work() -> tuple[Sequence[Path], Mapping[str, Any]]:
         failures: Sequence[str] = ()
         try:
-            if scripts.is_there(state.folder):
+            if executor.has_job(state.folder):
                 machine.of_samples(path)
             else:
                 failures = machine.measure(path, watch.measuring)

@@ -13,13 +13,13 @@ from popmodel.api.predict import predict
 from popmodel.api.validate import Validation, validate
 from popmodel.errors import PopmodelError
 from popmodel.machine.profile import MissingQuantity, Profile
+from popmodel.model.signature.program import Signature
 from popmodel.plain import plain
-from popmodel.splits.sweep import SplitSweep, sweep
-from popmodel.study import checks, executor, learning, machine
+from popmodel.prediction.split_sweep import SplitSweep, sweep
+from popmodel.study import executor, learning, machine
 from popmodel.study.executor import step_of, trace_of, undisturbed
 from popmodel.study.manifest import Manifest, StudyStep
-from popmodel.study.plan import PlannedRun
-from popmodel.study.request import Prepared, StudyRequest
+from popmodel.study.plan import PlannedRun, Prepared, StudyRequest, refusal
 
 RESULT, SWEEP, VALIDATION = "study.json", "sweep.json", "validation.json"
 
@@ -40,16 +40,16 @@ def result(
     checked = _checked(folder, request, made, out, here)
     one = checked.to_dict()["splits"][0] if isinstance(checked, Validation) else None
     compared = checked if isinstance(checked, str) else None if one is None else one["runtime"]
-    doubts = [*_without_structure(state), *checks.doubts(made, out, compared)]
+    doubts = [*_without_structure(state), *learning.doubts(made, out, compared)]
     try:
         there = _target(request, here, folder)
         swept = sweep(signature, there.profile, request.cores, request.target, trusted=not doubts)
     except MissingQuantity as error:
         here = machine.unknown(folder / machine.UNKNOWN)
         assumed = f"all of the machine but its shape, because {error.message}"
-        there = replace(_target(request, here, folder), assumed=assumed)
+        there = _target(request, here, folder)._replace(assumed=assumed)
         swept = sweep(signature, there.profile, request.cores, request.target, trusted=not doubts)
-    content = _doubted(swept.to_dict(), doubts, made)
+    content = _doubted(swept.to_dict(), doubts, made, signature)
     command = _sweep_command(folder, request, there)
     documents: dict[str, Any] = {SWEEP: _stamped(content, command)}
     if out is not None and isinstance(checked, Validation):
@@ -85,13 +85,18 @@ def _without_structure(state: Manifest) -> list[str]:
 
 
 def _doubted(
-    content: dict[str, Any], doubts: Sequence[str], made: Mapping[PlannedRun, StudyStep]
+    content: dict[str, Any],
+    doubts: Sequence[str],
+    made: Mapping[PlannedRun, StudyStep],
+    signature: Signature,
 ) -> dict[str, Any]:
     """A sweep with what makes its study doubtful before what makes its signature so."""
     if not doubts:
         return content
     largest = max(made, key=lambda run: run.cores)
-    next_run = {"processes": 2 * largest.processes, "threads": largest.threads}
+    larger = [replace(largest, processes=n * largest.processes) for n in range(2, 17)]
+    advised = next((run for run in larger if refusal(signature, run) is None), larger[0])
+    next_run = {"processes": advised.processes, "threads": advised.threads}
     learnt = content.get("learnt") or {"doubts": [], "next_run": next_run, "runs": []}
     # what says of each run that its threads waited is said of all of them
     others = [doubt for doubt in learnt["doubts"] if "waited for CPUs" not in doubt]

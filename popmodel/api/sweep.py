@@ -24,18 +24,18 @@ from popmodel.api.results import Result
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.model.changes import WHAT_IF
 from popmodel.model.uncertainty import DEFAULT_COUNT
+from popmodel.prediction import split_sweep as model
 from popmodel.report.sweep import VIEWS
-from popmodel.splits import sweep as model
 from popmodel.units import count, parse_size
 from popmodel.values import cut
 
 if TYPE_CHECKING:
+    from popmodel.prediction.split_sweep import Step
     from popmodel.report.views import Views
-    from popmodel.splits.sweep import Step
 
 
 class Sweep(model.SplitSweep, Result):
-    """Splits of cores, with the attributes of `popmodel.splits.sweep.Sweep`."""
+    """Splits of cores, with the attributes of `popmodel.prediction.split_sweep.SplitSweep`."""
 
     to_dict = model.SplitSweep.to_dict
 

@@ -17,8 +17,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.expressions.elementary import numbers
 from popmodel.model.run.observe import ModelledObservables
 from popmodel.prediction.prediction import MAIN_FAMILY
-from popmodel.runs.measurement import MeasuredRow
-from popmodel.runs.variation import LEAST, LOSS
+from popmodel.runs.measurement import LEAST_NOISE, NOISE_OF_LOSS, MeasuredRow
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -64,7 +63,9 @@ def parts_of(run: MeasuredRow) -> tuple[Part, ...]:
     if _TOP in known:
         parts.append(Part(USEFUL, known[_TOP] * run.runtime, 1.0, 0.0))
     parts += [
-        Part(name, (1 - known[name]) * run.runtime, LOSS, LEAST) for name in LOSSES if name in known
+        Part(name, (1 - known[name]) * run.runtime, NOISE_OF_LOSS, LEAST_NOISE)
+        for name in LOSSES
+        if name in known
     ]
     there = {part.name for part in parts}
     without = _BETWEEN if run.processes == 1 else ()

@@ -47,8 +47,8 @@ def command(
         output_option(
             "Write to FILE. A program: .ti or .ti.txt for SimGrid SMPI, .goal for LogGOPSim. A "
             "timeline: .perfetto.json for ui.perfetto.dev and chrome://tracing, .svg for a "
-            "drawing. .gz compresses. A table of runs: .csv, .json, or .jsonl, .txt and "
-            ".extrap.json of Extra-P; .sites.csv has what traced runs do at each place in the code."
+            "drawing. .gz compresses. A table of runs: .csv, .json, or .jsonl for "
+            "Extra-P; .sites.csv has what traced runs do at each place in the code."
         ),
     ] = None,
     force: ForceOption = False,

@@ -166,7 +166,7 @@ def command(
     from popmodel.cli.study_run import carry_out, write_script
     from popmodel.report.study import PLAN
     from popmodel.shell import plain
-    from popmodel.study.request import StudyRequest
+    from popmodel.study.plan import StudyRequest
 
     goal = goal_of(ctx.obj, None, format, force=force)
     if cores is None:

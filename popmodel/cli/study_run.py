@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from popmodel.bench.suite import Progress
     from popmodel.cli.output import OutputTarget
     from popmodel.cli.progress import ProgressLine
-    from popmodel.study.request import StudyRequest
+    from popmodel.study.plan import StudyRequest
 
 
 def carry_out(
@@ -36,7 +36,7 @@ def write_script(request: StudyRequest, folder: Path, *, force: bool) -> bool:
     from popmodel.cli.progress import ProgressLine
     from popmodel.cli.streams import remark, write_out
     from popmodel.shell import visible
-    from popmodel.study.scripts import submit
+    from popmodel.study.executor import submit_command
 
     line = ProgressLine()
     path = job(request, folder, _watch(line), force=force)
@@ -44,7 +44,7 @@ def write_script(request: StudyRequest, folder: Path, *, force: bool) -> bool:
     if path is None:
         return False
     write_out(f"{visible(str(path))}\n")
-    remark(f"to submit: {submit(folder)}")
+    remark(f"to submit: {submit_command(folder)}")
     remark("after the job: the same command goes on with its results")
     return True
 

@@ -31,7 +31,7 @@ from popmodel.cli.options import (
 from popmodel.errors import PopmodelError, UsageError
 
 if TYPE_CHECKING:
-    from popmodel.splits.splits import Impossible
+    from popmodel.prediction.split_choice import Impossible
 
 EXAMPLES = (
     "popmodel sweep --cores 64",

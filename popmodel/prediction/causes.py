@@ -26,7 +26,8 @@ from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature, items, mapped
 from popmodel.model.study import Study, expand
 from popmodel.model.uncertainty import Draws, nominal
-from popmodel.prediction.prediction import Elasticity
+from popmodel.plain import fields_of
+from popmodel.values import dataclass
 
 # What of a program each loss comes from: its items one by one, and the imbalance of processes.
 
@@ -76,7 +77,7 @@ def _shared_out(
 
 
 def _lost(work: RunWork, threads: int) -> dict[str, Value]:
-    """Return what some work adds to the losses of the additive family, s, by metric."""
+    """What some work adds to the losses of the additive family, s, by metric."""
     return {
         "process_transfer_efficiency": work.transfer,
         "process_serialisation_efficiency": work.waiting,
@@ -85,20 +86,44 @@ def _lost(work: RunWork, threads: int) -> dict[str, Value]:
     }
 
 
-# Elasticities: by how many per cent a result changes if an input grows by one.
-#
-# ``d ln(result) / d ln(input)``, by central differences. All inputs are changed in
+# Elasticities: ``d ln(result) / d ln(input)``, by central differences. All inputs are changed in
 # one evaluation: column 0 of every array is the best estimate, and each input has two columns of
-# its
-# own. Where the model has a kink or a step (a maximum of two times, whole shares of a loop, a cache
-# that a working set just fits) both sides are told, since no single number is right there.
+# its own. Where the model has a kink or a step (a maximum of two times, whole shares of a loop, a
+# cache that a working set just fits) both sides are told, since no single number is right there.
 
 
 STEP = 0.005
 """Relative change of an input to either side."""
+_SMOOTH = 0.02  # relative difference of the two sides that curvature may explain
 
-_Input = tuple[str, dict[str, int]]
-_Inputs = dict[str, _Input]
+_Inputs = dict[str, tuple[str, dict[str, int]]]
+"""By name, what grows, and by path the power of its factor on each quantity."""
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """By how many per cent a result changes if an input grows by one."""
+
+    name: str  # Group of `popmodel.model.changes.GROUPS`, or ``params.NAME``
+    label: str  # What grows
+    value: float  # ``d ln(result) / d ln(input)``
+    # The same from the side below and from the side above.
+    falling: float
+    rising: float
+
+    @property
+    def largest(self) -> float:
+        """The larger size of the two sides."""
+        return max(abs(self.falling), abs(self.rising))
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the two sides agree; they do not at a maximum, a threshold or a rounding."""
+        return abs(self.rising - self.falling) <= _SMOOTH * max(1.0, self.largest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the elasticity as JSON types."""
+        return {**fields_of(self), "smooth": self.is_smooth}
 
 
 def elasticities(
@@ -113,37 +138,23 @@ def elasticities(
     """
 
     def changed(inputs: _Inputs) -> tuple[NDArray[np.float64], Draws]:
-        drawn = study.sources(_factors(inputs), draws=0)
+        factors = {}
+        for index, (_, paths) in enumerate(inputs.values()):
+            for path, power in paths.items():
+                column = np.ones(1 + 2 * len(inputs))
+                column[1 + 2 * index : 3 + 2 * index] = (1 - STEP) ** power, (1 + STEP) ** power
+                factors[path] = column
+        drawn = study.sources(factors, draws=0)
         modelled = study.run(placement, drawn, agreement=agreement).modelled
         return np.broadcast_to(numbers(result(modelled)), 1 + 2 * len(inputs)), drawn
 
-    inputs = _inputs(study)
-    try:
-        values, drawn = changed(inputs)
-    except UsageError:  # a parameter is at the edge of what makes sense
-        inputs = {name: one for name, one in inputs.items() if _is_possible(changed, name, one)}
-        values, drawn = changed(inputs)
-    if not np.all(values > 0):
-        raise ValueError(f"a result of {values.min():g} has no elasticity")
-    every = [
-        _one(name, label, values[0], values[1 + 2 * index], values[2 + 2 * index])
-        for index, (name, (label, paths)) in enumerate(inputs.items())
-        if not paths.keys().isdisjoint(drawn.used)
-    ]
-    return tuple(sorted(every, key=lambda one: -one.largest))
+    def is_possible(name: str) -> bool:
+        try:
+            changed({name: inputs[name]})
+        except UsageError:
+            return False
+        return True
 
-
-def _is_possible(changed: Callable[[_Inputs], Any], name: str, one: _Input) -> bool:
-    """Whether a result has a value with one input changed."""
-    try:
-        changed({name: one})
-    except UsageError:
-        return False
-    return True
-
-
-def _inputs(study: Study) -> _Inputs:
-    """By name, what grows, and by path the power of its factor on each quantity."""
     inputs: _Inputs = {}
     for name, group in GROUPS.items():
         paths = {
@@ -155,33 +166,26 @@ def _inputs(study: Study) -> _Inputs:
             inputs[name] = (group.label, paths)
     for name in study.params:
         inputs[f"params.{name}"] = (name, {f"params.{name}": 1})
-    return inputs
+    try:
+        values, drawn = changed(inputs)
+    except UsageError:  # a parameter is at the edge of what makes sense
+        inputs = {name: inputs[name] for name in inputs if is_possible(name)}
+        values, drawn = changed(inputs)
+    if not np.all(values > 0):
+        raise ValueError(f"a result of {values.min():g} has no elasticity")
+    logs, less, more = np.log(values / values[0]), math.log1p(-STEP), math.log1p(STEP)
+    found = []
+    for index, (name, (label, paths)) in enumerate(inputs.items()):
+        if not paths.keys().isdisjoint(drawn.used):
+            below, above = float(logs[1 + 2 * index]), float(logs[2 + 2 * index])
+            middle = (above - below) / (more - less)
+            found.append(Elasticity(name, label, middle, below / less, above / more))
+    return tuple(sorted(found, key=lambda one: -one.largest))
 
 
-def _factors(inputs: _Inputs) -> dict[str, NDArray[np.float64]]:
-    factors = {}
-    for index, (_, paths) in enumerate(inputs.values()):
-        for path, power in paths.items():
-            column = np.ones(1 + 2 * len(inputs))
-            column[1 + 2 * index] = (1 - STEP) ** power
-            column[2 + 2 * index] = (1 + STEP) ** power
-            factors[path] = column
-    return factors
-
-
-def _one(name: str, label: str, middle: float, below: float, above: float) -> Elasticity:
-    less, more = math.log1p(-STEP), math.log1p(STEP)
-    falling, rising = math.log(below / middle) / less, math.log(above / middle) / more
-    return Elasticity(name, label, math.log(above / below) / (more - less), falling, rising)
-
-
-# What would help a run, with the gain of each: changes of the program's parts, and of the machine.
-#
-# Changes of the program follow from what its parts lose: a serial part can be shared by the
-# threads,
-# a halo that the master packs can be packed in parallel, a critical section can go. Each is
-# modelled
-# by the same terms as the run itself; replayed delays are scaled alike.
+# Remedies: changes of the machine, and of what the program's parts lose. A serial part can be
+# shared by the threads, a halo that the master packs can be packed in parallel, a critical section
+# can go. Each is modelled by the same terms as the run itself; replayed delays are scaled alike.
 
 
 NEGLIGIBLE = 0.0005

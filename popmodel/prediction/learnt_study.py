@@ -29,8 +29,9 @@ from popmodel.model.replayed.agreement import ReplayAgreement
 from popmodel.model.run.course import LARGEST, RunCourse
 from popmodel.model.run.observe import observe
 from popmodel.model.run.operations import NotUnrolled
-from popmodel.model.run.placement import Placement
+from popmodel.model.run.placement import ImpossibleSplit, Placement
 from popmodel.model.signature.learnt_runs import LearntRun
+from popmodel.model.signature.names import check_requirements
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import FIRST, Array, Draws, drawn_only, interval, nominal
@@ -56,6 +57,7 @@ _OWN = 0.5  # of the variance, which every split has for itself
 _PER_DOUBLING = 0.05  # error for each doubling of a parameter, or of threads, beyond the runs
 _LEAST = 0.03  # error of a run
 _NOTEWORTHY = 0.1  # error of a run that is left out or predicted back, from which it may be a miss
+_FARTHEST_RUN = 16  # so many times the processes of the largest run are advised at most
 _CONFIGURATIONS, _UNPROVEN = 3, 0.9  # with fewer numbers of P, or of T, no split is surer
 
 
@@ -241,7 +243,9 @@ class WholeProgram:
     def facts(self, placement: Placement | None, here: Extrapolation | None) -> dict[str, Any]:
         """What documents have of the runs, and of the candidates for one configuration."""
         largest = max(self.learnt.runs, key=lambda run: run.cores)
-        processes, threads = 2 * largest.processes, largest.threads
+        threads = largest.threads
+        larger = [factor * largest.processes for factor in range(2, _FARTHEST_RUN + 1)]
+        processes = next((count for count in larger if self._admits(count, largest)), larger[0])
         made = {(one.run.processes, one.run.threads) for one in self._quiet}
         if placement is not None and placement.cores < processes * threads:
             asked = placement.processes, placement.threads
@@ -252,6 +256,16 @@ class WholeProgram:
             "runs": [anchor.to_dict() for anchor in self.anchors],
         }
         return found if here is None else found | here.to_dict()
+
+    def _admits(self, processes: int, like: LearntRun) -> bool:
+        """Whether the program runs on so many processes, all else as in a run."""
+        asked = self.signature.with_settings(like.parameters)
+        parameters = {name: one.value for name, one in asked.inputs.items()}
+        try:
+            check_requirements(self.signature, processes, like.threads, parameters)
+        except ImpossibleSplit:
+            return False
+        return True
 
     def at(self, study: Study, placement: Placement) -> Extrapolation | None:
         """Say what a configuration takes; None where no run tells of it."""

@@ -1,35 +1,50 @@
-"""What a prediction says: what it is about, how far it reaches, numbers with intervals."""
+"""A predicted run: runtime and efficiencies with intervals, their reach, and a reference run."""
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from popmodel.efficiency.scaling import Mode
-from popmodel.efficiency.terms import FAMILY
+import numpy as np
+
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import Mode, against, of_masters
+from popmodel.efficiency.terms import FAMILY, terms
+from popmodel.errors import PopmodelError, UsageError
 from popmodel.expressions.elementary import Value
+from popmodel.machine import remeasure
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
+from popmodel.model.evaluation import ModelEvaluation
 from popmodel.model.replayed.agreement import ReplayAgreement
+from popmodel.model.run import grid
 from popmodel.model.run.launch import launch_line, mpirun_line
+from popmodel.model.run.observe import ModelledObservables
 from popmodel.model.run.parameters import ParameterUse
 from popmodel.model.run.placement import WHOLE, Allocation, Placement
 from popmodel.model.run.reach import MEASURED, RUNS, Reach, measured_ranges, reaches
 from popmodel.model.signature.program import Signature
-from popmodel.model.study import RUN_TO_RUN, Study
-from popmodel.model.uncertainty import LEVEL, Estimate
+from popmodel.model.study import RUN_TO_RUN, Study, multithreading
+from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL, Estimate, estimate, nominal, shares
 from popmodel.plain import document, fields_of
+from popmodel.prediction.causes import Elasticity, causes, elasticities, remedies
 from popmodel.values import dataclass
 
-# What a document of the model is about: the application and the machine, as JSON types.
+SCHEMA = "popmodel/predict/1"
+MAIN_FAMILY = FAMILY
+DEFAULT_REFERENCE = "default"
+"""Why 1 x 1 is the reference: nothing else was asked for or needed."""
+INSIDE, EXTRAPOLATED, OUTSIDE = "inside", "extrapolated", "outside"
 
 
 def subject(
     signature: Signature, profile: Profile, settings: Mapping[str, float]
 ) -> dict[str, dict[str, Any]]:
-    """Return the keys ``application`` and ``machine``."""
+    """What a document is about: the keys ``application`` and ``machine``."""
+    known = signature.calibration
     return {
         "application": {
             "name": signature.name,
@@ -38,7 +53,15 @@ def subject(
             "not_modelled": signature.not_modelled,
             "settings": dict(settings),
             "imbalance": signature.set_imbalance,
-            "calibration": _calibration(signature, profile),
+            "calibration": None
+            if known is None
+            else {
+                "runs": len(known.runs),
+                "noise": known.noise,
+                "machine": known.machine,
+                "same_machine": known.machine_digest == profile.digest,
+                "changed": list(known.changed),
+            },
         },
         "machine": {
             "name": profile.name,
@@ -47,20 +70,6 @@ def subject(
             "origin": profile.origin,
             "noisy": list(profile.noisy),
         },
-    }
-
-
-def _calibration(signature: Signature, profile: Profile) -> dict[str, Any] | None:
-    """By what runs the signature was calibrated, and whether all of it holds on the machine."""
-    known = signature.calibration
-    if known is None:
-        return None
-    return {
-        "runs": len(known.runs),
-        "noise": known.noise,
-        "machine": known.machine,
-        "same_machine": known.machine_digest == profile.digest,
-        "changed": list(known.changed),
     }
 
 
@@ -86,25 +95,18 @@ def study_of(
     return LearntStudy(*given)
 
 
-# How far a prediction goes beyond what was measured of the machine.
-#
-# What the model asked of every table is held against the range that was measured: the errors of its
-# laws grow with the distance (`popmodel.model.laws`), and a prediction that leaves the range far
-# behind has no interval.
-
-
-INSIDE, EXTRAPOLATED, OUTSIDE = "inside", "extrapolated", "outside"
+# How far a prediction goes beyond what was measured of the machine: what the model asked of every
+# table is held against the range that was measured.
 
 
 @dataclass(frozen=True)
 class Validity:
     """Whether a prediction stays within what was measured."""
 
-    # ``inside``, ``extrapolated`` or ``outside``; for a machine that was not measured the origin of
-    # its quantities, ``preset`` or ``user``.
+    # `INSIDE`, `EXTRAPOLATED` or `OUTSIDE`; for a machine that was not measured the origin of its
+    # quantities, ``preset`` or ``user``.
     status: str
-    # Largest factor by which an argument is beyond its measured range; 1 inside, None for a machine
-    # that was not measured.
+    # Largest factor by which an argument is beyond its measured range; None if nothing is measured.
     factor: float | None
     # What goes how far beyond which range, the farthest first; then what was not measured.
     reasons: tuple[str, ...]
@@ -139,16 +141,20 @@ def assess(
 ) -> Validity:
     """Compare what a prediction used with what was measured."""
     used = set(used)
-    found = list(reaches(measured_ranges(profile), used, placement.nodes))
+    of_machine = list(reaches(measured_ranges(profile), used, placement.nodes))
     beyond: dict[tuple[float, str, str, float], list[str]] = defaultdict(list)
-    for one in (*found, *runs):
-        if one.is_beyond:
-            key = one.factor, one.argument, one.limit, one.trusted
-            beyond[key] += [one.subject] if one.section != RUNS else []
+    for reach in (*of_machine, *runs):
+        if reach.is_beyond:
+            key = reach.factor, reach.argument, reach.limit, reach.trusted
+            beyond[key] += [reach.subject] if reach.section != RUNS else []
     order = sorted(beyond, key=lambda key: -key[0] / key[3])
-    reasons = [_reason(*key[:3], beyond[key]) for key in order]
+    reasons = []
+    for key in order:
+        named = beyond[key] and key[1] != "nodes"
+        subjects = f": {', '.join(beyond[key])}" if named else ""
+        reasons.append(f"{key[1]} a factor of {key[0]:.3g} {key[2]}{subjects}")
     factor = max((key[0] for key in order), default=1.0)
-    is_measured = any(one.argument != "nodes" for one in found)
+    is_measured = any(reach.argument != "nodes" for reach in of_machine)
     # values of a preset have no range; runs that calibrated a signature have one on any machine
     if any(key[0] > key[3] for key in order if is_measured or not beyond[key]):
         return Validity(OUTSIDE, factor, (*reasons, *_not_measured(profile, used)))
@@ -156,12 +162,6 @@ def assess(
         return Validity(profile.origin, None, tuple(reasons))
     reasons += _not_measured(profile, used)
     return Validity(EXTRAPOLATED if order else INSIDE, factor, tuple(reasons))
-
-
-def _reason(factor: float, argument: str, limit: str, subjects: list[str]) -> str:
-    text = f"{argument} a factor of {factor:.3g} {limit}"
-    named = subjects and argument != "nodes"
-    return f"{text}: {', '.join(subjects)}" if named else text
 
 
 def _not_measured(profile: Profile, asked: Iterable[ParameterUse]) -> list[str]:
@@ -181,17 +181,6 @@ def _not_measured(profile: Profile, asked: Iterable[ParameterUse]) -> list[str]:
     ]
 
 
-# What a prediction says: numbers with intervals, reasons, provenance: all that a report shows.
-
-
-SCHEMA = "popmodel/predict/1"
-MAIN_FAMILY = FAMILY
-DEFAULT_REFERENCE = "default"
-"""Why 1 x 1 is the reference: nothing else was asked for or needed."""
-SMOOTH = 0.02
-"""Relative difference of the two sides of an elasticity that curvature may explain."""
-
-
 @dataclass(frozen=True)
 class Reference:
     """The predicted run that the scaling metrics compare with."""
@@ -207,30 +196,13 @@ class Reference:
     why: str  # Why this one
 
 
-@dataclass(frozen=True)
-class Elasticity:
-    """By how many per cent a result changes if an input grows by one."""
+class ReferenceRun(NamedTuple):
+    """A run that is asked for as the reference."""
 
-    name: str  # Group of `popmodel.model.changes.GROUPS`, or ``params.NAME``
-    label: str  # What grows
-    value: float  # ``d ln(result) / d ln(input)``
-    # The same from the side below and from the side above.
-    falling: float
-    rising: float
-
-    @property
-    def largest(self) -> float:
-        """The larger size of the two sides."""
-        return max(abs(self.falling), abs(self.rising))
-
-    @property
-    def is_smooth(self) -> bool:
-        """Whether the two sides agree; they do not at a maximum, a threshold or a rounding."""
-        return abs(self.rising - self.falling) <= SMOOTH * max(1.0, self.largest)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the elasticity as JSON types."""
-        return {**fields_of(self), "smooth": self.is_smooth}
+    processes: int
+    threads: int  # Of each process
+    # Parameters of the application that differ from those of the run: weak scaling.
+    settings: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -313,48 +285,37 @@ class PredictedRun:
             | {"included": ()},
         )
 
-    def _included(self) -> tuple[str, ...]:
-        """What intervals include; what varies from run to run only that of a new run."""
-        return (*self.included, *((RUN_TO_RUN,) if self.new_run.low is not None else ()))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the prediction as JSON types, schema ``popmodel/predict/1``."""
+        at = self.placement
+        new_run = {key: end for key, end in self.new_run.to_dict().items() if key != "value"}
+        run_to_run = (RUN_TO_RUN,) if self.new_run.low is not None else ()
         return document(
             SCHEMA,
             **subject(self.signature, self.profile, self.settings),
-            **fields_of(self.placement, "processes", "threads"),
+            **fields_of(at, "processes", "threads"),
             placement={
-                "nodes": self.placement.nodes,
-                "processes_per_node": self.placement.per_node,
+                "nodes": at.nodes,
+                "processes_per_node": at.per_node,
                 "grid": self.grid,
-                **fields_of(self.placement, *_LAYOUT),
+                **fields_of(at, "bind", "cores_per_process", "active", "active_serial"),
+                **fields_of(at, "sockets_spanned", "domains_spanned"),
             },
             **fields_of(self, "memory_per_process", "validity"),
-            runtime={**self.runtime.to_dict(), "new_run": _ends(self.new_run)},
-            **fields_of(self, *_BEFORE_REPLAY),
+            runtime={**self.runtime.to_dict(), "new_run": new_run},
+            **fields_of(self, "source", "metrics", "absent", "reference", "limits", "causes"),
+            **fields_of(self, "time", "terms", "remedies", "elasticities", "doubtful", "measure"),
             model_form=dict(zip(("full_overlap", "no_overlap"), self.model_form, strict=True)),
             replay=self.agreement or {"why": self.not_replayed},
-            e_mt=_optional(self.multithreading_efficiency),
+            e_mt=_optional(self.multithreading_efficiency, "no parallel loops"),
             e_mp=_optional(self.message_passing_ratio, self.message_passing_absent),
             launch=self.launch,
             launch_mpirun=self.launch_mpirun,
             **fields_of(self, "inputs", "left_out", "notes"),
             **({} if self.learnt is None else {"learnt": self.learnt}),
-            intervals={"level": LEVEL, "include": self._included()},
+            intervals={"level": LEVEL, "include": (*self.included, *run_to_run)},
             **fields_of(self, "draws", "seed"),
         )
-
-
-_LAYOUT = (
-    *("bind", "cores_per_process", "active", "active_serial"),
-    *("sockets_spanned", "domains_spanned"),
-)
-"""Fields of the placement that documents have as they are, in this order."""
-_BEFORE_REPLAY = (
-    *("source", "metrics", "absent", "reference"),
-    *("limits", "causes", "time", "terms", "remedies", "elasticities", "doubtful", "measure"),
-)
-"""Fields that documents have as they are, in this order."""
 
 
 def _without_intervals(value: Any, why: str) -> Any:
@@ -366,12 +327,183 @@ def _without_intervals(value: Any, why: str) -> Any:
     return value
 
 
-def _optional(value: Estimate | None, why: str | None = None) -> dict[str, Any]:
+def _optional(value: Estimate | None, why: str | None) -> dict[str, Any]:
     if value is not None:
         return value.to_dict()
-    return {"value": None, "low": None, "high": None, "why": why or "no parallel loops"}
+    return {"value": None, "low": None, "high": None, "why": why}
 
 
-def _ends(value: Estimate) -> dict[str, Any]:
-    """The interval of an estimate, or why there is none."""
-    return {key: entry for key, entry in value.to_dict().items() if key != "value"}
+def predict(
+    signature: Signature,
+    profile: Profile,
+    processes: int,
+    threads: int,
+    settings: Mapping[str, float] | None = None,
+    *,
+    reference: ReferenceRun | None = None,
+    allocation: Allocation = WHOLE,
+    draws: int = DEFAULT_COUNT,
+    seed: int = 0,
+    advice: bool = True,
+) -> PredictedRun:
+    """Predict a run of an application on a machine."""
+    study = study_of(signature, profile, settings or {}, draws, seed, allocation=allocation)
+    placement = study.admit_or_advise(processes, threads)
+    drawn = study.sources()
+    outcome = study.outcome(placement, drawn)
+    run, agreement = outcome.run, outcome.agreement
+    modelled, compared, reference_inputs = compare(study, placement, run, reference)
+    best = {name: nominal(value) for name, value in modelled.aggregates.items()}
+    sampled = {
+        id: family.evaluate_samples(modelled.aggregates, modelled.absent)
+        for id, family in load_families().items()
+    }
+    main = load_families()[MAIN_FAMILY]
+    evaluation = main.evaluate(best, modelled.absent)
+    lowest = main.lowest_leaf(evaluation)
+    parts = terms(modelled.runtime, sampled[MAIN_FAMILY].values)
+    e_mp, e_mp_absent = study.message_passing(placement, run)
+    validity = validity_of(study, placement, run.machine.used)
+    lost = causes(study, placement, run)
+    scores = {**study.scores(drawn), **run.form.scores, **study.terms(placement, drawn)}
+    doubtful = shares(scores, run.modelled.runtime)
+    prediction = PredictedRun(
+        signature=signature,
+        profile=profile,
+        settings=study.values,
+        placement=placement,
+        grid=run.extent,
+        memory_per_process=run.memory,
+        validity=validity,
+        runtime=estimate(run.modelled.runtime),
+        new_run=study.new_run(run.modelled.runtime, drawn),
+        source=outcome.source,
+        metrics={
+            id: {name: estimate(values) for name, values in family.values.items()}
+            for id, family in sampled.items()
+        },
+        absent={id: dict(family.absent) for id, family in sampled.items()},
+        reference=compared,
+        limits=None if lowest is None else lowest.id,
+        causes=lost,
+        time={part: estimate(value) for part, value in run.modelled.time.items()},
+        terms={part: estimate(value) for part, value in parts.items()},
+        remedies=remedies(study, placement, lost, agreement) if advice else {},
+        elasticities=elasticities(study, placement, agreement=agreement) if advice else (),
+        doubtful=doubtful,
+        measure=remeasure.first_command(profile, doubtful),
+        model_form=study.model_form(placement, agreement),
+        agreement=agreement,
+        not_replayed=outcome.why_not,
+        multithreading_efficiency=multithreading(run.work, placement),
+        message_passing_ratio=e_mp,
+        message_passing_absent=e_mp_absent,
+        inputs={path: study.quantities[path] for path in sorted({*drawn.used, *reference_inputs})}
+        | dict(run.form.quantities),
+        left_out=tuple(sorted(run.machine.left_out)),
+        notes=(*evaluation.notes, *study.notes(placement, run)),
+        learnt=study.learnt(placement),
+        included=study.included,
+        draws=draws,
+        seed=seed,
+    )
+    return prediction if validity.has_interval else prediction.without_intervals(validity.text)
+
+
+# The reference run: both runs see the same draws of the uncertain inputs, so what is common to them
+# cancels in their ratios.
+
+
+def compare(
+    study: Study, placement: Placement, run: ModelEvaluation, wanted: ReferenceRun | None = None
+) -> tuple[ModelledObservables, Reference, tuple[str, ...]]:
+    """Evaluate the reference of a run and join it to the run.
+
+    Comes with the run as families need it, the reference, and the paths of the quantities that it
+    rests on.
+    """
+    base, lacking = study, run.machine.lacking
+    if wanted is None:
+        where, why = _smallest(study, placement, lacking)
+    else:
+        try:
+            base = study.with_settings(wanted.settings) if wanted.settings else study
+            as_many_nodes_as_needed = replace(study.allocation, nodes=None)
+            where = base.admit_or_advise(*wanted[:2], as_many_nodes_as_needed)
+            _require_known(base, where, lacking)
+        except UsageError as error:
+            raise UsageError(f"reference: {error.message}", error.hint) from error
+        why = "asked for"
+    drawn = base.sources()
+    other = run
+    if base is not study or where != placement:
+        other = base.outcome(where, drawn).run
+    own = study.values
+    changed = {name: value for name, value in base.values.items() if value != own[name]}
+    ratio: Value = 1.0
+    if changed:
+        ratio, told = _work_ratio(run, placement, other, where)
+        why = f"{why}; {told}"
+    reference = Reference(
+        where.processes,
+        where.threads,
+        changed,
+        "weak" if changed else "strong",
+        estimate(ratio),
+        estimate(other.modelled.runtime),
+        why,
+    )
+    known = run.modelled
+    aggregates: dict[str, Value] = against(known.aggregates, other.modelled.aggregates, ratio)
+    absent = {name: why for name, why in known.absent.items() if name != "reference"}
+    # the reference is a run of the same signature and lacks the same counters
+    absent |= {f"reference_{name}": why for name, why in absent.items()}
+    scaled = load_families()["scaling"].evaluate_samples(aggregates, absent)
+    values: dict[str, Value] = dict(scaled.values)
+    threaded = max(placement.threads, where.threads) > 1
+    more, reasons = of_masters(values, scaled.absent, threaded=threaded)
+    modelled = replace(known, aggregates=aggregates | more, absent=absent | reasons)
+    return modelled, reference, tuple(drawn.used)
+
+
+def _require_known(study: Study, where: Placement, lacking: Set[str]) -> None:
+    """Refuse a reference run for which more is lacking in the profile than for the run itself."""
+    more = study.run(where, study.sources(draws=0)).machine.lacking - lacking
+    if more:
+        raise study.profile.missing(min(more))
+
+
+def _smallest(study: Study, placement: Placement, lacking: Set[str]) -> tuple[Placement, str]:
+    """Find the smallest part of a run that is possible, and say why it is this one.
+
+    Parts have a divisor of its processes and of its threads, the fewest cores first, then the
+    fewest threads: what a program requires of their number (a square, a multiple) holds rather for
+    these than for the numbers between.
+    """
+    refused: str | None = None
+    parts = itertools.product(grid.divisors(placement.processes), grid.divisors(placement.threads))
+    for processes, threads in sorted(parts, key=lambda part: (part[0] * part[1], part[1]))[:-1]:
+        try:
+            where = study.admit(processes, threads, replace(study.allocation, nodes=None))
+            _require_known(study, where, lacking)
+        except PopmodelError as error:  # not possible, or the machine is not known there
+            refused = refused or error.message
+            continue
+        if refused is None:
+            return where, DEFAULT_REFERENCE
+        return where, f"smallest possible part of the run: {refused}"
+    if refused is None:
+        return placement, "the run itself"
+    return placement, f"the run itself, no part of it is possible: {refused}"
+
+
+def _work_ratio(
+    run: ModelEvaluation, placement: Placement, other: ModelEvaluation, where: Placement
+) -> tuple[Value, str]:
+    """Return the work of a run over that of its reference, and how it was counted."""
+    work, base = placement.processes * run.work.flops, where.processes * other.work.flops
+    if np.all(work) and np.all(base):
+        return work / base, "work in operations"
+    return placement.cores / where.cores, (
+        "work assumed proportional to the cores: the signature has no operation counts (flops)"
+    )

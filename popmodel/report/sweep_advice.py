@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from popmodel.prediction.prediction import OUTSIDE
+from popmodel.prediction.split_choice import SURE, WITHIN
+from popmodel.prediction.split_sweep import LEAST_GAIN
 from popmodel.report.figures import percent
 from popmodel.report.splits import Entry
 from popmodel.report.splits import name as split_name
 from popmodel.report.uncertainty import main_inputs, named
 from popmodel.report.views import Document
-from popmodel.splits.choice import SURE
-from popmodel.splits.splits import WITHIN
-from popmodel.splits.tuning import LEAST_GAIN
 from popmodel.units import count, plural
 
 _LEAST_POINTS = 0.05  # of efficiency: what is less rounds to nothing

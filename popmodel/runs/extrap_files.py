@@ -1,4 +1,4 @@
-"""Files of Extra-P: text, JSON (two kinds) and JSON lines.
+"""Files of Extra-P: text, JSON and JSON lines.
 
 As documented with Extra-P 4 (docs/file-formats.md of github.com/extra-p/extrap). Names alone tell
 what is the number of processes and what the runtime.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -28,17 +28,7 @@ from popmodel.runs.table import (
     values_of,
     whole,
 )
-from popmodel.shapes import (
-    Items,
-    NamedShape,
-    OneOf,
-    Plain,
-    Real,
-    TableShape,
-    Text,
-    WholeShape,
-    record,
-)
+from popmodel.shapes import Items, NamedShape, OneOf, Plain, Real, TableShape, Text
 from popmodel.values import cut
 
 ROOT = "<root>"
@@ -62,18 +52,8 @@ _MEANT = {
 """What names mean, in small letters and without what separates their words."""
 _PROGRAM = (ROOT, "main", "program", "application", "total", "root")
 """Regions that are the program as a whole."""
-_MOST_PARAMETERS = 4
-"""Parameters that Extra-P reads from its text format."""
-_BRACKETS = re.compile(r"[()]")
 _TEXT_HINT = "its sections are PARAMETER, POINTS, REGION, METRIC and DATA, one line of DATA a point"
 _LINE_HINT = 'a line is {"params": {"p": 4}, "metric": "runtime", "value": 1.5}'
-
-
-def _open(**keys: Any) -> TableShape:
-    """Shape of an object that has some keys, whatever else is in it."""
-    return TableShape(keys, tuple(keys), others=Plain())
-
-
 _LINE = TableShape(
     {
         "params": NamedShape(OneOf("a number or text", Real(), Text())),
@@ -85,24 +65,13 @@ _LINE = TableShape(
     others=Plain(),
 )
 _AT_POINT = TableShape({"point": Items(Real(), 1), "values": Items(Real(), 1)}, ("point", "values"))
-_DOCUMENT = _open(
-    parameters=Items(Text(), 1), measurements=NamedShape(NamedShape(Items(_AT_POINT)))
-)
-_NUMBERED = Items(_open(id=WholeShape(), name=Text()))
-_PAIRS = Items(record({"parameter_id": WholeShape(), "parameter_value": Real()}))
-_BY_NUMBERS = _open(
-    parameters=_NUMBERED,
-    metrics=_NUMBERED,
-    callpaths=_NUMBERED,
-    coordinates=Items(_open(id=WholeShape(), parameter_value_pairs=_PAIRS)),
-    measurements=Items(
-        _open(
-            callpath_id=WholeShape(),
-            coordinate_id=WholeShape(),
-            metric_id=WholeShape(),
-            value=Real(),
-        )
-    ),
+_DOCUMENT = TableShape(
+    {
+        "parameters": Items(Text(), 1),
+        "measurements": NamedShape(NamedShape(Items(_AT_POINT))),
+    },
+    ("parameters", "measurements"),
+    others=Plain(),
 )
 
 
@@ -122,7 +91,7 @@ def _values(
     """Values of one place: several are repeats."""
     before = f"{place.entry} " if place.entry else ""
     for count, number in enumerate(numbers, 1):
-        own = place if len(numbers) == 1 else replace(place, entry=f"{before}value {count}")
+        own = place if len(numbers) == 1 else place._replace(entry=f"{before}value {count}")
         yield Value(own, point, region, metric, number)
 
 
@@ -147,9 +116,7 @@ def is_extrap(document: Any) -> bool:
 
 
 def from_document(document: Mapping[str, Any], path: str) -> list[Value]:
-    """Values of a JSON document, of the present kind or the older one with numbered parts."""
-    if isinstance(document["measurements"], list):
-        return _by_numbers(read_shape(document, _BY_NUMBERS, path, TableError), path)
+    """Values of a JSON document."""
     read = read_shape(document, _DOCUMENT, path, TableError)
     names = read["parameters"]
     values: list[Value] = []
@@ -164,37 +131,6 @@ def from_document(document: Mapping[str, Any], path: str) -> list[Value]:
                     )
                 point = dict(zip(names, at["point"], strict=True))
                 values += _values(place, point, region, metric, at["values"])
-    return values
-
-
-def _by_numbers(read: Mapping[str, Any], path: str) -> list[Value]:
-    """Values of the older kind, whose repeats are measurements of their own."""
-    names = {
-        kind: {each["id"]: each["name"] for each in read[f"{kind}s"]}
-        for kind in ("parameter", "metric", "callpath")
-    }
-
-    def named(kind: str, number: int, place: Place) -> Any:
-        if number not in names[kind]:
-            raise place.error(f"there is no {kind} {number}")
-        return names[kind][number]
-
-    names["coordinate"] = {
-        at["id"]: {
-            named("parameter", pair["parameter_id"], Place(path, entry=f"coordinates[{number}]")): (
-                pair["parameter_value"]
-            )
-            for pair in at["parameter_value_pairs"]
-        }
-        for number, at in enumerate(read["coordinates"])
-    }
-    values = []
-    for number, each in enumerate(read["measurements"]):
-        place = Place(path, entry=f"measurements[{number}]")
-        point, region, metric = (
-            named(kind, each[f"{kind}_id"], place) for kind in ("coordinate", "callpath", "metric")
-        )
-        values.append(Value(place, point, region, metric, each["value"]))
     return values
 
 
@@ -215,8 +151,7 @@ def from_text(path: str, text: str) -> list[Value]:
         if not content.strip() or content.lstrip().startswith("#"):
             continue
         place = Place(path, line)
-        section, _, rest = content.strip().replace("\t", " ").partition(" ")
-        rest, words = rest.strip(), rest.split()
+        section, *words = content.split()
         if not words:
             raise place.error(f"section {cut(section, 80)} is empty", _TEXT_HINT)
         if section == "PARAMETER":
@@ -224,16 +159,17 @@ def from_text(path: str, text: str) -> list[Value]:
                 raise place.error("PARAMETER behind POINTS", _TEXT_HINT)
             names += words
         elif section == "POINTS":
-            numbers = _BRACKETS.sub(" ", rest).split()
-            if not names or len(numbers) % len(names):
-                problem = f"{len(numbers)} coordinates are no points of {len(names)} parameters"
-                raise place.error(problem, _TEXT_HINT)
+            numbers = re.sub(r"[()]", " ", " ".join(words)).split()
             size = len(names)
+            if not size or len(numbers) % size:
+                problem = f"{len(numbers)} coordinates are no points of {size} parameters"
+                raise place.error(problem, _TEXT_HINT)
             each = (numbers[first : first + size] for first in range(0, len(numbers), size))
             points += [dict(zip(names, point, strict=True)) for point in each]
         elif section in ("REGION", "METRIC"):
             complete()
-            region, metric = (rest, metric) if section == "REGION" else (region, rest)
+            name = content.strip().replace("\t", " ").partition(" ")[2].strip()
+            region, metric = (name, metric) if section == "REGION" else (region, name)
             at = 0
         elif section == "DATA":
             if at == len(points):
@@ -312,8 +248,8 @@ def _region(values: Sequence[Value], asked: str | None, top: Place) -> str:
     listed = ", ".join(regions[:3]) + (", ..." if len(regions) > 3 else "")
     if asked is not None and asked not in regions:
         raise top.error(f"has no region {asked!r}", f"its regions are {listed}")
-    above = [one for one in regions if all(each.startswith(one) for each in regions)]
-    programs = [one for one in regions if one in _PROGRAM] or above
+    above = [name for name in regions if all(other.startswith(name) for other in regions)]
+    programs = [name for name in regions if name in _PROGRAM] or above
     if asked is None and not programs:
         raise top.error(
             f"has {len(regions)} regions ({listed}), none of which is known as the whole program",
@@ -345,10 +281,9 @@ def _rows(values: Sequence[Value], runtime: str) -> tuple[list[Row], list[str]]:
     """A row for every runtime, with the other metrics, and which of these do not fit."""
     unit = unit_of(runtime)[1]
     head = COLUMNS[2] if unit is None else f"{COLUMNS[2]} [{unit}]"
-    points: dict[tuple[Any, ...], dict[str, list[Value]]] = {}
+    points: dict[tuple[Any, ...], dict[str, list[Value]]] = defaultdict(lambda: defaultdict(list))
     for value in values:
-        at = points.setdefault(tuple(value.point.items()), {})
-        at.setdefault(value.metric, []).append(value)
+        points[tuple(value.point.items())][value.metric].append(value)
     rows: list[Row] = []
     unfit: Counter[str] = Counter()
     for point, metrics in points.items():
@@ -357,104 +292,28 @@ def _rows(values: Sequence[Value], runtime: str) -> tuple[list[Row], list[str]]:
             where = ", ".join(f"{name}={value}" for name, value in point)
             first = next(iter(metrics.values()))[0]
             raise first.place.error(f"no {runtime} at this point: {where}")
-        fit = {name: each for name, each in metrics.items() if len(each) == len(times)}
+        fit = {name: numbers for name, numbers in metrics.items() if len(numbers) == len(times)}
         unfit.update(metrics.keys() - fit.keys())
         for index, time in enumerate(times):
-            others = {name: each[index].number for name, each in fit.items()}
+            others = {name: numbers[index].number for name, numbers in fit.items()}
             rows.append(Row(time.place, {**dict(point), head: time.number, **others}))
     return rows, list(unfit)
 
 
-def write_lines(runs: Sequence[MeasuredRow], _: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """Runs as JSON lines, a value each."""
-    names = _parameters(runs)
-    lines = (
-        json.dumps(
-            {
-                "params": dict(zip(names, _point(run, names), strict=True)),
-                "metric": metric,
-                "value": value,
-            },
-            allow_nan=False,
-        )
-        for run in runs
-        for metric, value in _measured(run).items()
-    )
-    return "".join(f"{line}\n" for line in lines), ()
-
-
-def write_extrap_json(
-    runs: Sequence[MeasuredRow], _: Mapping[str, Any]
-) -> tuple[str, tuple[str, ...]]:
-    """Runs as a document of the present kind."""
-    names = _parameters(runs)
-    metrics, notes = _by_metric(runs, names)
-    measurements = {
-        metric: [{"point": list(point), "values": values} for point, values in points.items()]
-        for metric, points in metrics.items()
-    }
-    document = {"parameters": list(names), "measurements": {"main": measurements}}
-    return f"{json.dumps(document, indent=2, allow_nan=False)}\n", notes
-
-
-def write_text(runs: Sequence[MeasuredRow], _: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """Runs as text."""
-    names = _parameters(runs)
-    for name in names:
-        if len(name.split()) != 1:
-            raise UsageError(
-                f"the text format of Extra-P has no names with blanks, such as {name!r}",
-                "write .jsonl, or rename it",
-            )
-    metrics, notes = _by_metric(runs, names)
-    points = " ".join(f"( {' '.join(map(repr, point))} )" for point in metrics["runtime"])
-    lines = [f"PARAMETER {' '.join(names)}", f"POINTS {points}", "", "REGION main"]
-    for metric, at in metrics.items():
-        lines.append(f"METRIC {metric}")
-        lines += [f"DATA {' '.join(map(repr, values))}" for values in at.values()]
-    if len(names) > _MOST_PARAMETERS:
-        notes = (
-            *notes,
-            f"Extra-P reads {_MOST_PARAMETERS} parameters from text at most, these are "
-            f"{len(names)}: write .jsonl for it",
-        )
-    return "\n".join([*lines, ""]), notes
-
-
-def _measured(run: MeasuredRow) -> dict[str, float]:
-    """What was measured of a run: the runtime, then all else."""
-    return {"runtime": run.runtime, **values_of(run)}
-
-
-def _parameters(runs: Sequence[MeasuredRow]) -> tuple[str, ...]:
-    """Parameters of points in Extra-P, which are the same at all points."""
+def write_lines(runs: Sequence[MeasuredRow], _: Mapping[str, Any]) -> str:
+    """Runs as JSON lines, a value each; all points of Extra-P have the same parameters."""
     names = tuple(dict.fromkeys(name for run in runs for name in run.parameters))
-    for name in names:
-        for run in runs:
+    lines = []
+    for run in runs:
+        for name in names:
             if name not in run.parameters:
                 raise UsageError(
                     f"{run.place}: {name} is not known, and points of Extra-P have all parameters",
                     f"say it, as {run.source}:{name}=VALUE, or write .csv or .json",
                 )
-    return (*COLUMNS[:2], *names)
-
-
-def _point(run: MeasuredRow, names: Sequence[str]) -> tuple[float, ...]:
-    known = {"processes": run.processes, "threads": run.threads, **run.parameters}
-    return tuple(whole(known[name]) for name in names)
-
-
-def _by_metric(
-    runs: Sequence[MeasuredRow], names: Sequence[str]
-) -> tuple[dict[str, dict[tuple[float, ...], list[float]]], tuple[str, ...]]:
-    """Values by metric and point, of metrics that all runs have, and a note on the others."""
-    measured = [_measured(run) for run in runs]
-    every = dict.fromkeys(name for values in measured for name in values)
-    shared = [name for name in every if all(name in values for values in measured)]
-    metrics: dict[str, dict[tuple[float, ...], list[float]]] = {name: {} for name in shared}
-    for run, values in zip(runs, measured, strict=True):
-        for name in shared:
-            metrics[name].setdefault(_point(run, names), []).append(values[name])
-    left = len(every) - len(shared)
-    note = f"{left} of {len(every)} metrics are not known of all runs: left out"
-    return metrics, (note,) if left else ()
+        point = {"processes": run.processes, "threads": run.threads}
+        params = point | {name: whole(run.parameters[name]) for name in names}
+        for metric, value in {"runtime": run.runtime, **values_of(run)}.items():
+            line = {"params": params, "metric": metric, "value": value}
+            lines.append(f"{json.dumps(line, allow_nan=False)}\n")
+    return "".join(lines)

@@ -1,18 +1,24 @@
-"""One measured run: what models are fitted to and compared with."""
+"""One measured run, what is wrong with many together, and how much repeats of a run differ."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
+from statistics import median
 from typing import Any
 
+from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun
 from popmodel.efficiency.observables import Observables
 from popmodel.errors import FileError, PopmodelError
 from popmodel.shapes import MOST_EFFICIENCY
 from popmodel.trace.focus import TraceFocus
+from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
 
@@ -27,9 +33,7 @@ class MeasuredRow:
     runtime: float  # Seconds
     # By family and metric id; empty if only the runtime is known.
     metrics: Mapping[str, Mapping[str, float]]
-    window: TraceFocus | None = (
-        None  # What of a trace was measured; None of a run time from a table
-    )
+    window: TraceFocus | None = None  # What of a trace was measured; None of one from a table
     caveats: tuple[str, ...] = ()  # What has to be known before the numbers are read
     # Whether threads had no CPU of their own: more of them than CPUs, or `waited` above
     # `popmodel.efficiency.evidence.WAITED`.
@@ -136,3 +140,170 @@ def from_observables(
         nodes=len(set(observed.node.tolist())),
         waited=waited,
     )
+
+
+# What is wrong with measured runs as a whole.
+
+
+_DIGITS = 6
+"""Digits of a runtime from which on no other run has the same by chance; those of a digest."""
+_OTHER_UNIT = 300.0
+"""Ratio of the runtimes of one configuration in two files that is more than noise: units differ."""
+_OTHER_SIZE = 2.5
+"""The same of two runs that did not the same: one that waited for a core takes twice as long."""
+
+
+def checked(
+    runs: Sequence[MeasuredRow], settled: Collection[str] = ()
+) -> tuple[tuple[MeasuredRow, ...], tuple[str, ...]]:
+    """Take every run once, and say what is doubtful about them as a whole, a sentence each.
+
+    A run whose runtime has so many digits that no second measurement would give the same is a copy.
+    Equal rows of one table with fewer are repeats: a clock that is read in tenths of a second gives
+    the same for many.
+    """
+    kept: list[MeasuredRow] = []
+    first: dict[str, MeasuredRow] = {}
+    copies: list[MeasuredRow] = []
+    equal: list[MeasuredRow] = []
+    for run in runs:
+        before = first.setdefault(run.digest, run)
+        if before is not run:
+            if min(_digits(before.runtime), _digits(run.runtime)) >= _DIGITS:
+                copies.append(run)
+                continue
+            traced = before.window is not None and run.window is not None
+            if before.source == run.source and not traced and before.runtime == run.runtime:
+                equal.append(run)
+        kept.append(run)
+    warnings = []
+    if copies:
+        place, other = copies[0].place, first[copies[0].digest].place
+        others = f"; so are {len(copies) - 1} more" if len(copies) > 1 else ""
+        same = "given twice" if other == place else f"the run of {other}"
+        warnings.append(f"{place} is {same}: counted once{others}")
+    if equal:
+        rows = plural(len(equal), "run equals", "runs equal")
+        warnings.append(
+            f"{rows} another of the same file, first {equal[0].place}: taken for repeats; delete "
+            "what is a copy"
+        )
+    disturbed = [run for run in kept if run.disturbed]
+    if disturbed:
+        most = max((run.waited or 0.0) for run in disturbed)
+        share = f" up to {100 * most:.2g} % of the time" if most else ""
+        warnings.append(
+            f"{plural(len(disturbed), 'run')}, first {disturbed[0].place}: threads waited for "
+            f"CPUs{share}; these times and efficiencies are not those of the program"
+        )
+    by_configuration: dict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
+    for run in kept:
+        by_configuration[run.configuration].append(run)
+    warnings += _units(by_configuration.values()) or _sizes(by_configuration.values())
+    warnings += _gaps(kept, settled)
+    return tuple(kept), tuple(warnings)
+
+
+def _digits(value: float) -> int:
+    """Digits of a number as it is written in the shortest way."""
+    return len(re.sub(r"e.*|\.", "", repr(value)).strip("0"))
+
+
+def _units(configurations: Collection[Sequence[MeasuredRow]]) -> list[str]:
+    """Runs of one configuration that take times of another unit in another file."""
+    for repeats in configurations:
+        files: dict[str, list[float]] = defaultdict(list)
+        for run in repeats:
+            files[run.source].append(run.runtime)
+        times = sorted((median(runtimes), source) for source, runtimes in files.items())
+        (least, short), (most, long) = times[0], times[-1]
+        if most > _OTHER_UNIT * least:
+            return [
+                f"{repeats[0].processes} x {repeats[0].threads} takes "
+                f"{format_time(least, digits=3)} in {short} and {format_time(most, digits=3)} in "
+                f"{long}: check the units"
+            ]
+    return []
+
+
+def _sizes(configurations: Collection[Sequence[MeasuredRow]]) -> list[str]:
+    """Runs of one configuration, as far as is said, that did not do the same."""
+    ordered = [sorted(repeats, key=lambda run: run.runtime) for repeats in configurations]
+    apart = [(runs[0], runs[-1]) for runs in ordered]
+    apart = [pair for pair in apart if pair[1].runtime > _OTHER_SIZE * pair[0].runtime]
+    if not apart:
+        return []
+    short, long = max(apart, key=lambda pair: pair[1].runtime / pair[0].runtime)
+    others = f" ({plural(len(apart) - 1, 'other split')} as well)" if len(apart) > 1 else ""
+    return [
+        f"{short.processes} x {short.threads} takes {format_time(short.runtime, digits=3)} in "
+        f"{short.place} and {format_time(long.runtime, digits=3)} in {long.place}{others}: is one "
+        "of another problem size (say so: FILE:NAME=VALUE, or a column), or was it disturbed?"
+    ]
+
+
+def _gaps(runs: Sequence[MeasuredRow], settled: Collection[str]) -> Iterator[str]:
+    """Parameters that files know of some runs and others leave open."""
+    files = list(dict.fromkeys(run.source for run in runs))
+    for name in dict.fromkeys(name for run in runs for name in run.parameters):
+        having = {run.source for run in runs if name in run.parameters}
+        without = [source for source in files if source not in having]
+        if without and name not in settled:
+            more = f" and {len(without) - 1} more" if len(without) > 1 else ""
+            yield (
+                f"{name} is given for some runs, and not for {without[0]}{more}: "
+                f"{without[0]}:{name}=VALUE sets it"
+            )
+
+
+# How much what is measured of a run varies from run to run, beside its runtime.
+#
+# Runtimes vary by a factor, whose logarithm has a standard deviation that repeats tell: the noise.
+# Useful times vary by the same, times of losses by more: each is what a few processes wait or send,
+# a difference of long times. What that is in terms of the noise is assumed. Relative to itself a
+# loss varies by 2 to 12 times the noise in repeats of simulated programs (`tests/truth`), and by 1
+# to 10 times in those of `examples/validation/runs`; waiting and imbalance of a few per cent vary
+# by up to 36 times as much there, about half a point: `LEAST_NOISE` is there for them.
+
+
+NOISE_OF_LOSS = 5.0
+"""Standard deviation of a loss from run to run, relative to itself, over the noise."""
+LEAST_NOISE = 0.3
+"""The same as a part of the runtime: below that, nothing is said of a loss."""
+_REFERENCE = "reference_"
+
+
+def deviation_of_loss(noise: float, loss: float) -> float:
+    """Return the standard deviation of a loss from run to run, as a part of the runtime."""
+    return noise * math.hypot(NOISE_OF_LOSS * loss, LEAST_NOISE)
+
+
+def deviation_of_metric(
+    noise: float, family: Family, metric: str, values: Mapping[str, float]
+) -> float:
+    """Return the standard deviation of an efficiency from run to run.
+
+    Notes
+    -----
+    The losses of its leaves vary independently of each other. A metric that compares with a
+    reference run is a ratio of times of two runs.
+    """
+    if has_reference(family, metric):
+        return noise * math.sqrt(2) * abs(values[metric])
+    losses = (1 - values[leaf] for leaf in _leaves(family, metric, values))
+    return deviation_of_loss(noise, math.hypot(*losses))
+
+
+def has_reference(family: Family, metric: str) -> bool:
+    """Whether a metric compares with a reference run; else it is a share of what one run has."""
+    return any(name.startswith(_REFERENCE) for name in family.needs(metric))
+
+
+def _leaves(family: Family, metric: str, values: Mapping[str, float]) -> Iterator[str]:
+    """The metrics that explain a metric and that no others explain, as far as they are known."""
+    parts = family.parts(metric)
+    if parts and all(part in values for part in parts):
+        for part in parts:
+            yield from _leaves(family, part, values)
+    else:
+        yield metric

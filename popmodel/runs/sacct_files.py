@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from popmodel.runs.csv_files import cells
-from popmodel.runs.table import COLUMNS, Place, Row, RunTimes, is_number, read_rows
+from popmodel.runs.table import (
+    COLUMNS,
+    Place,
+    Row,
+    RunTimes,
+    delimited_rows,
+    is_number,
+    read_rows,
+)
 from popmodel.units import plural
 
 _DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){1,2}(?:\.\d+)?)")
@@ -41,9 +49,9 @@ def read_sacct(
     and CPUsPerTask, AllocCPUS or NCPUS (unless ``threads=N`` is said).
     """
     top, told = Place(os.fspath(path), 1), dict(said or {})
-    heads, rows = cells(path, "|")
+    heads, rows = delimited_rows(path, "|")
     _check_heads(heads, told, top)
-    left_out: dict[str, list[str]] = {}
+    left_out: dict[str, list[str]] = defaultdict(list)
     chosen: list[Row] = []
     for _, lines in groupby(rows, key=lambda row: re.split(r"[.]", row.values["JobID"])[0]):
         for row in _runs_of_job(list(lines), told):
@@ -51,7 +59,7 @@ def read_sacct(
             if why is None:
                 chosen.append(_row(row, told))
             else:
-                left_out.setdefault(why, []).append(f"{row.values['JobID']}")
+                left_out[why].append(row.values["JobID"])
     notes = [
         f"left out: {plural(len(names), 'run')} ({', '.join(names[:3])}"
         f"{', ...' if len(names) > 3 else ''}): {why}"
@@ -116,7 +124,7 @@ def _not_a_run(row: Row, told: Mapping[str, str]) -> str | None:
 
 def _row(row: Row, told: Mapping[str, str]) -> Row:
     """A line of sacct as a row of a table."""
-    place = replace(row.place, entry=f"job {row.values['JobID']}")
+    place = row.place._replace(entry=f"job {row.values['JobID']}")
     processes = told.get("processes") or row.values["NTasks"]
     values: dict[str, Any] = {**row.values, "processes": processes, "runtime": _seconds(row)}
     values["threads"] = told.get("threads") or _threads(row, processes, place)

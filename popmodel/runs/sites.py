@@ -48,7 +48,6 @@ UNITS: Mapping[str, str] = {
     "executions_max": "1",  # Of the process that comes here most often
     "computing": "s",  # Useful time of all threads: before a call, inside a region
     "computing_max": "s",  # The same of the process that computes most here
-    "cpu": "s",  # CPU time in it; NaN where the trace does not tell it
     "instructions": "1",  # In the computing; NaN without counters
     "cycles": "1",
     "seconds": "s",  # In the calls, waiting included; wall time of a region
@@ -70,7 +69,7 @@ UNITS: Mapping[str, str] = {
 }
 """Columns of amounts and their units, behind those that name the site and the group."""
 _SUMS = (
-    "executions", "computing", "cpu", "instructions", "cycles", "seconds", "imbalance",
+    "executions", "computing", "instructions", "cycles", "seconds", "imbalance",
     "synchronisation", "locks", "scheduling", "mpi",
 )  # fmt: skip
 _MESSAGES = ("messages", "bytes", "receives", "received")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from popmodel.documents import csv_text, read_text
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.evidence import WAITED
 from popmodel.efficiency.hierarchy import IdentityError, load_families
@@ -40,7 +44,6 @@ AGGREGATE = "aggregates"
 
 _BRACKETS = re.compile(r"(?P<name>.*\S)\s*(?:\[(?P<square>[^][]*)\]|\((?P<round>[^()]*)\))")
 _SUFFIX = re.compile(r"(?P<name>runtime)_(?P<unit>[A-Za-zµμ]+)")
-_TIME = re.compile(r"(?P<number>.*?)\s*(?P<unit>[A-Za-zµμ]+)")
 _VALUES = re.compile(r":(?=[A-Za-z_][A-Za-z_0-9]*=[^/]*$)")
 _LIKE = 0.8  # a name that is as near to a known one is a misspelling of it, not another column
 _MOST, _LEAST = 1.005, -0.005
@@ -61,12 +64,11 @@ class TableError(FileError):
     """A table of runs is damaged, or does not say what has to be known."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A place in a file."""
 
-    path: str  # The file
-    line: int | None = None  # The line, counted from 1, where the format has lines
+    path: str
+    line: int | None = None  # Counted from 1, where the format has lines
     # Else the entry of the document, such as ``runs[2]``; empty for the file as a whole.
     entry: str = ""
 
@@ -76,14 +78,13 @@ class Place:
         return TableError(self.path, inside, line=self.line, hint=hint)
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One row of a table."""
 
     place: Place  # Where it stands
     # Its cells by what stands above them: text, or numbers. An empty text or None is nothing.
     values: Mapping[str, Any]
-    facts: Mapping[str, Any] = field(default_factory=dict)  # Other fields of the `MeasuredRow`
+    facts: Mapping[str, Any] | None = None  # Other fields of the `MeasuredRow`
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,7 @@ class RunTimes:
     notes: tuple[str, ...] = ()  # What had to be assumed or was left out, one line each
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """What a column of a table means."""
 
     head: str  # What stands above it
@@ -108,17 +108,6 @@ class Column:
     family: str = ""  # Of a metric
     # Given behind the name: of times one of `popmodel.units.TIME_UNITS`, of shares ``%``.
     unit: str | None = None
-
-    @property
-    def is_time(self) -> bool:
-        """Whether its values are times."""
-        seconds = self.what == "aggregate" and AGGREGATES[self.name].unit == "s"
-        return self.what == "runtime" or seconds
-
-    @property
-    def is_share(self) -> bool:
-        """Whether its values may be per cent."""
-        return self.what in ("metric", "waited")
 
 
 def column(head: str, parameters: Iterable[str], place: Place) -> Column:
@@ -133,7 +122,7 @@ def column(head: str, parameters: Iterable[str], place: Place) -> Column:
 
     def meant(what: What, own: str, units: Iterable[str], family: str = "") -> Column:
         if unit is not None and unit not in units:
-            known = ", ".join(dict.fromkeys(each.replace("μ", "µ") for each in units))
+            known = ", ".join(dict.fromkeys(unit.replace("μ", "µ") for unit in units))
             problem = f"column {name!r} has the unit {unit!r}"
             raise place.error(problem, f"units of it are {known}")
         return Column(head, what, own, family, None if unit == "1" else unit)
@@ -145,17 +134,15 @@ def column(head: str, parameters: Iterable[str], place: Place) -> Column:
     if head == "nodes" or head == "binding":
         return Column(head, "nodes" if head == "nodes" else "binding", head)
     family, _, own = name.rpartition(".")
-    families = load_families()
-    if family == AGGREGATE:
-        known: Collection[str] = [each for each in AGGREGATES if each not in COLUMNS]
-        if own in known:
-            seconds = AGGREGATES[own].unit == "s"
-            return meant("aggregate", own, TIME_UNITS if seconds else (AGGREGATES[own].unit,))
-    else:
-        known = families[family or MAIN_FAMILY].metrics if family in ("", *families) else ()
-        if own in known:
-            return meant("metric", own, ("%", "1"), family or MAIN_FAMILY)
-    if family in (*families, AGGREGATE):
+    quantities = {each: one for each, one in AGGREGATES.items() if each not in COLUMNS}
+    members = {AGGREGATE: quantities, **{id: one.metrics for id, one in load_families().items()}}
+    known = members.get(family or MAIN_FAMILY, {})
+    if own in known and family == AGGREGATE:
+        seconds = AGGREGATES[own].unit == "s"
+        return meant("aggregate", own, TIME_UNITS if seconds else (AGGREGATES[own].unit,))
+    if own in known:
+        return meant("metric", own, ("%", "1"), family or MAIN_FAMILY)
+    if family in members:
         hint = did_you_mean(own, known, "popmodel explain lists them")
         raise place.error(f"column {head!r}: {family} has no {own!r}", hint)
     return Column(head, "nothing", head)
@@ -172,54 +159,36 @@ def unit_of(head: str) -> tuple[str, str | None]:
 
 def number_of(column: Column, cell: Any, place: Place) -> float:
     """The number in a cell: whole, in seconds, or a fraction of 1, as its column has it."""
-    name = column.name
-    if column.what in ("size", "nodes"):
+    name, what = column.name, column.what
+    if what in ("size", "nodes"):
         text = cell if isinstance(cell, str) else repr(cell)
         if re.fullmatch(r"0*[1-9]\d{0,8}(\.0*)?", text, re.ASCII):  # a spreadsheet's 4.0 is 4
             return float(text)
         raise place.error(f"{name} must be a whole number, at least 1, not {shown(cell)}")
-    number, factor, shape = cell, 1.0, Real(above=0)
-    must = f"{name} must be a number above 0"
-    if column.is_time:
-        number, factor = _time(cell, column, place)
-    if column.what == "runtime":
+    number = cell.strip() if isinstance(cell, str) else cell
+    must, shape, hint = f"{name} must be a number above 0", Real(above=0), None
+    if what == "runtime":
         must = f"{name} must be a number of {column.unit or 'seconds'} above 0"
-    elif column.what == "aggregate" and name != "ideal_runtime":  # metrics divide by it
+        if isinstance(number, str) and re.search(r"\d\s*[A-Za-zµμ]+$", number):
+            hint = "write the unit above the column: runtime [ms]"
+    elif what == "aggregate" and name != "ideal_runtime":  # metrics divide by it
         must, shape = f"{name} must be a number, at least 0", Real(least=0)
-    elif column.is_share:
+    elif what in ("metric", "waited"):
         must, shape = f"{name} must be a fraction or per cent", Real()
-        number = cell.strip() if isinstance(cell, str) else cell
-        if column.unit == "%" or (isinstance(number, str) and number.endswith("%")):
-            factor = 0.01
-            number = number.removesuffix("%").strip() if isinstance(number, str) else number
+    in_percent = column.unit == "%"
+    if what in ("metric", "waited") and isinstance(number, str) and number.endswith("%"):
+        in_percent, number = True, number.removesuffix("%").strip()
     try:
         value = float(shape.read(as_number(number) if isinstance(number, str) else number))
     except ValueError:  # no number, or none that a run can have
         value = math.nan
     if math.isnan(value):
-        raise place.error(f"{must}, not {shown(cell)}")
-    value = value / 100 if factor == 0.01 else factor * value
-    if column.is_share:
+        raise place.error(f"{must}, not {shown(cell)}", hint)
+    if what in ("metric", "waited"):
+        value = value / 100 if in_percent else value
         _check_share(column, value, cell, place)
-    return value
-
-
-def _time(cell: Any, column: Column, place: Place) -> tuple[Any, float]:
-    """The number of a time, and by what it becomes seconds."""
-    unit = _unit_in(cell)
-    if unit is None:
-        return cell, TIME_UNITS[column.unit or "s"]
-    if column.unit is not None and TIME_UNITS[unit] != TIME_UNITS[column.unit]:
-        raise place.error(
-            f"{column.name} {shown(cell)} contradicts the unit of its column, {column.unit}",
-            "give it in that unit, or leave the unit out above the column",
-        )
-    return cell.strip().removesuffix(unit).strip(), TIME_UNITS[unit]
-
-
-def _unit_in(cell: Any) -> str | None:
-    match = _TIME.fullmatch(cell.strip()) if isinstance(cell, str) else None
-    return match["unit"] if match is not None and match["unit"] in TIME_UNITS else None
+        return value
+    return value * TIME_UNITS.get(column.unit or "s", 1.0)
 
 
 def _check_share(column: Column, value: float, cell: Any, place: Place) -> None:
@@ -252,43 +221,41 @@ def read_rows(
     the format tells to be parameters, `others` those that may be anything.
     """
     heads, rows = _as_said(heads, rows, said or {}, top)
-    known = [*COLUMNS, *(parameters or ())]
-    columns = [column(head, known[len(COLUMNS) :], top) for head in heads]
-    _check_names(columns, known, top, others)
+    known = tuple(parameters or ())
+    columns = [column(head, known, top) for head in heads]
+    _check_names(columns, (*COLUMNS, *known), top, others)
     if not rows:
         raise Place(top.path).error("has no runs", "write one line per run below the header")
-    listed = ", ".join(known[len(COLUMNS) :]) or "none"
-    for number, each in enumerate(columns):
-        cells = [row.values.get(each.head, "") for row in rows]
-        if each.is_time and each.unit is None:
-            _check_units(each, [(row.place, cell) for row, cell in zip(rows, cells, strict=True)])
+    not_known = f"not a parameter of the application ({', '.join(known) or 'none'})"
+    for number, head in enumerate(heads):
+        if columns[number].what != "nothing" or head in others:
+            continue
+        cells = [row.values.get(head, "") for row in rows]
         filled = [cell for cell in cells if cell not in (None, "")]
         numeric = bool(filled) and all(map(is_number, filled))
-        sets = numeric and each.head not in INFORMATION and not each.head.startswith(REMARK)
-        if each.what != "nothing" or each.head in others:
-            continue
-        if parameters is None and (each.head in own or sets):
-            columns[number] = replace(each, what="parameter")
-        elif each.head in own:
+        sets = numeric and head not in INFORMATION and not head.startswith(REMARK)
+        if parameters is None and (head in own or sets):
+            columns[number] = columns[number]._replace(what="parameter")
+        elif head in own:
             texts = (f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in cells)
             values = list(dict.fromkeys(texts))
             if len(values) > 1:
                 raise Place(top.path).error(
-                    f"{each.head} differs between its runs ({', '.join(values[:2])}), and is not a "
-                    f"parameter of the application ({listed})",
-                    f"say what it means, as {top.path}:{each.head}=NAME, or give runs of one "
-                    "problem size",
+                    f"{head} differs between its runs ({', '.join(values[:2])}), and is "
+                    f"{not_known}",
+                    f"say what it means, as {top.path}:{head}=NAME, or give runs of one problem "
+                    "size",
                 )
         elif sets:
             raise top.error(
-                f"column {each.head!r} is not a parameter of the application ({listed})",
-                f"name it after the parameter that it sets, or {REMARK}{each.head} if it sets none",
+                f"column {head!r} is {not_known}",
+                f"name it after the parameter that it sets, or {REMARK}{head} if it sets none",
             )
     return RunTimes(
         top.path,
         tuple(_measurement(columns, row) for row in rows),
-        tuple(each.name for each in columns if each.what == "parameter"),
-        tuple(each.head for each in columns if each.what == "nothing" and each.head),
+        tuple(column.name for column in columns if column.what == "parameter"),
+        tuple(column.head for column in columns if column.what == "nothing" and column.head),
     )
 
 
@@ -324,85 +291,79 @@ def _check_names(
     columns: Sequence[Column], known: Sequence[str], top: Place, others: Collection[str]
 ) -> None:
     def near(name: str, among: Iterable[str]) -> list[str]:
-        folded = {each.casefold(): each for each in among}
-        return [folded[each] for each in get_close_matches(name.casefold(), folded, 1, _LIKE)]
+        folded = {other.casefold(): other for other in among}
+        return [folded[match] for match in get_close_matches(name.casefold(), folded, 1, _LIKE)]
 
-    heads = [each.head for each in columns]
+    needed = {column.name for column in columns if column.what in ("size", "runtime")}
     for name in COLUMNS:
-        if name not in [each.name for each in columns if each.what in ("size", "runtime")]:
-            wrong = near(name, heads)
+        if name not in needed:
+            wrong = near(name, (column.head for column in columns))
             otherwise = _NEEDED if top.line is None else _HEADER
             hint = f"rename the column {wrong[0]!r}" if wrong else otherwise
             raise top.error(f"has no column {name!r}", hint)
-    for each in columns:
-        key = each.family or each.what, each.name
-        same = [
-            other.head
-            for other in columns
-            if each.head and (other.family or other.what, other.name) == key
-        ]
-        if len(same) > 1:
-            different = f": {', '.join(same)}" if len(set(same)) > 1 else ""
+    same: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for column in columns:
+        if column.head:
+            same[column.family or column.what, column.name].append(column.head)
+    for column in columns:
+        heads = same[column.family or column.what, column.name]
+        if len(heads) > 1:
+            different = f": {', '.join(heads)}" if len(set(heads)) > 1 else ""
             raise top.error(
-                f"has {len(same)} columns {each.name!r}{different}", "remove or rename all but one"
+                f"has {len(heads)} columns {column.name!r}{different}",
+                "remove or rename all but one",
             )
-        unknown = each.what == "nothing" and each.head and each.head not in others
-        if unknown and (meant := near(each.head, known)):
+        unknown = column.what == "nothing" and column.head and column.head not in others
+        if unknown and (meant := near(column.head, known)):
             raise top.error(
-                f"has an unknown column {each.head!r}",
+                f"has an unknown column {column.head!r}",
                 f"did you mean {meant[0]!r}? Rename the column, or remove it",
             )
 
 
-def _check_units(column: Column, cells: Sequence[tuple[Place, Any]]) -> None:
-    """Refuse times of which some have a unit and some none: the others may mean any."""
-    with_unit = [unit for _, cell in cells if (unit := _unit_in(cell)) is not None]
-    for place, cell in cells if with_unit else ():
-        if _unit_in(cell) is None and cell not in (None, ""):
-            raise place.error(
-                f"{column.name} {shown(cell)} has no unit, others are in {with_unit[0]}",
-                f"give all of them one, or write the unit above them: {column.name} [ms]",
-            )
-
-
 def _measurement(columns: Sequence[Column], row: Row) -> MeasuredRow:
-    numbers: dict[str, dict[str, float]] = {}
+    numbers: dict[str, dict[str, float]] = defaultdict(dict)
     metrics: dict[str, dict[str, float]] = {}
     binding = ""
-    for each in columns:
-        needed = each.what in ("size", "runtime")
-        if needed and each.head not in row.values:
-            raise row.place.error(f"has no {each.name}", _NEEDED)
-        cell = row.values.get(each.head, "")
+    for column in columns:
+        needed = column.what in ("size", "runtime")
+        if needed and column.head not in row.values:
+            raise row.place.error(f"has no {column.name}", _NEEDED)
+        cell = row.values.get(column.head, "")
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             cell = ""
-        if each.what == "nothing" or (cell == "" and not needed):
+        if column.what == "nothing" or (cell == "" and not needed):
             continue
-        if each.what == "binding":
+        if column.what == "binding":
             binding = str(cell)
             continue
-        of = metrics.setdefault(each.family, {}) if each.family else None
-        (numbers.setdefault(each.what, {}) if of is None else of)[each.name] = number_of(
-            each, cell, row.place
-        )
+        of = metrics.setdefault(column.family, {}) if column.family else numbers[column.what]
+        of[column.name] = number_of(column, cell, row.place)
     _check_parts(metrics, row.place)
     processes, threads = (int(numbers["size"][name]) for name in COLUMNS[:2])
-    runtime, amounts = numbers["runtime"]["runtime"], numbers.get("aggregate", {})
+    runtime, amounts = numbers["runtime"]["runtime"], numbers["aggregate"]
     aggregates = {
         "processes": float(processes),
         "threads": float(processes * threads),
         "runtime": runtime,
         **amounts,
     }
-    nodes, waited = numbers.get("nodes", {}).get("nodes"), numbers.get("waited", {}).get("waited")
+    if amounts:  # metrics that are given, and those that follow from quantities that are
+        try:
+            follow = computed(aggregates)
+        except (PopmodelError, IdentityError) as reason:
+            raise row.place.error(f"its quantities contradict each other: {reason}") from None
+        every = {name: values | metrics.get(name, {}) for name, values in follow.items()}
+        metrics = {name: values for name, values in every.items() if values}
+    nodes, waited = numbers["nodes"].get("nodes"), numbers["waited"].get("waited")
     run = MeasuredRow(
         row.place.path,
         processes,
         threads,
         runtime,
-        _with_computed(metrics, aggregates, row.place) if amounts else metrics,
+        metrics,
         disturbed=waited is not None and waited > WAITED,
-        parameters=numbers.get("parameter", {}),
+        parameters=numbers["parameter"],
         line=row.place.line,
         aggregates=aggregates,
         entry=row.place.entry,
@@ -410,7 +371,7 @@ def _measurement(columns: Sequence[Column], row: Row) -> MeasuredRow:
         binding=binding,
         waited=waited,
     )
-    return replace(run, **row.facts)
+    return replace(run, **(row.facts or {}))
 
 
 def _check_parts(metrics: Mapping[str, Mapping[str, float]], place: Place) -> None:
@@ -442,18 +403,6 @@ def computed(aggregates: Mapping[str, float]) -> dict[str, dict[str, float]]:
     metrics = {name: dict(family.evaluate(aggregates).values) for name, family in families}
     require_plausible(metrics)
     return metrics
-
-
-def _with_computed(
-    given: Mapping[str, Mapping[str, float]], aggregates: Mapping[str, float], place: Place
-) -> dict[str, dict[str, float]]:
-    """Metrics that are given, and those that follow from quantities that are."""
-    try:
-        follow = computed(aggregates)
-    except (PopmodelError, IdentityError) as reason:
-        raise place.error(f"its quantities contradict each other: {reason}") from None
-    every = {name: values | dict(given.get(name, {})) for name, values in follow.items()}
-    return {name: values for name, values in every.items() if values}
 
 
 def row_of(run: MeasuredRow) -> dict[str, Any]:
@@ -509,6 +458,37 @@ def values_of(run: MeasuredRow) -> dict[str, float]:
 def whole(value: float) -> float:
     """A number, a whole one without a fraction."""
     return int(value) if float(value).is_integer() and abs(value) < 1 << 53 else value
+
+
+def delimited_rows(
+    path: str | os.PathLike[str], delimiter: str = ","
+) -> tuple[list[str], list[Row]]:
+    """Names of the columns of a text file, and its rows as text; empty ones are left out."""
+    lines = csv.reader(
+        io.StringIO(read_text(path, TableError), newline=""),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE,
+        skipinitialspace=True,
+    )
+    rows = []
+    try:
+        heads = [csv_text(name.strip()) for name in next(lines, ())]
+        for line in lines:
+            cells = [csv_text(cell.strip()) for cell in line]
+            while len(cells) > len(heads) and not cells[-1]:  # as spreadsheets pad their lines
+                cells.pop()
+            if not any(cells):
+                continue
+            place = Place(os.fspath(path), lines.line_num)
+            if len(cells) != len(heads):
+                raise place.error(
+                    f"has {len(cells)} fields, the header has {len(heads)}",
+                    "give each column one field; decimal points, not commas",
+                )
+            rows.append(Row(place, dict(zip(heads, cells, strict=True))))
+    except csv.Error as reason:
+        raise TableError(path, f"is not CSV: {reason}", line=lines.line_num) from None
+    return heads, rows
 
 
 def split(text: str) -> tuple[str, dict[str, str]]:

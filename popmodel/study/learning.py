@@ -12,6 +12,7 @@ import math
 import re
 import statistics
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,28 +27,35 @@ from popmodel.signature import Run as TracedRun
 from popmodel.signature import signature_from
 from popmodel.signature.from_runs import Required, required
 from popmodel.signature.toml import TomlItem, TomlTable, number, text_of
-from popmodel.study.executor import own_time, trace_of, undisturbed
+from popmodel.study.executor import (
+    DISTURBED,
+    by_configuration,
+    own_time,
+    trace_of,
+    undisturbed,
+)
 from popmodel.study.manifest import StudyStep, unwritable
-from popmodel.study.plan import REPEATS, PlannedRun
+from popmodel.study.plan import REPEATS, PlannedRun, half_width
 from popmodel.trace import read
 from popmodel.trace.focus import focused
+from popmodel.units import format_time
 
 SIGNATURE = "signature.toml"
 CHECK = "check.toml"
 """The signature without the configuration that was left out, which it is judged by."""
 WITHOUT = "no structure was found in the traces"
 """Begins the note of a signature that rests on times alone."""
+UNSETTLED = 0.15
+"""Half the 90 % interval of the mean of repeats above which splits can hardly be told apart."""
 _NAME = re.compile(r"^\[app\][^\[]*?^name\s*=[^\n]*\n", re.MULTILINE)
 
 
 def learnt_from(runs: Mapping[PlannedRun, StudyStep]) -> dict[PlannedRun, StudyStep]:
     """Return the runs to learn from: some repeats of each configuration, about its usual time."""
     known = undisturbed(runs)
-    by_configuration: dict[PlannedRun, list[PlannedRun]] = {}
-    for run in known:
-        by_configuration.setdefault(run.configuration, []).append(run)
     chosen: list[PlannedRun] = []
-    for repeats in by_configuration.values():
+    for configuration in dict.fromkeys(run.configuration for run in known):
+        repeats = [run for run in known if run.configuration == configuration]
         ranked = sorted(repeats, key=lambda run: known[run].facts["runtime"])
         begin = max(0, (len(ranked) - REPEATS) // 2)
         chosen += sorted(ranked[begin : begin + REPEATS], key=lambda run: run.repeat)
@@ -169,3 +177,66 @@ def _with_command(text: str, command: str) -> str:
 def _parameters(run: PlannedRun) -> str:
     values = [f"{name}={value:.15g}" for name, value in run.settings]
     return f":{','.join(values)}" if values else ""
+
+
+# What makes the answer doubtful: few or disturbed runs, the check.
+
+
+def doubts(
+    runs: Mapping[PlannedRun, StudyStep],
+    out: PlannedRun | None,
+    check: Mapping[str, Any] | str | None,
+) -> list[str]:
+    """Say why the answer of a study is not to be trusted yet, the heaviest reason first.
+
+    ``out`` is the configuration that was left out, if there was one; ``check`` is how it was
+    predicted, as a comparison of a validation, or says why it could not be.
+    """
+    found = []
+    repeats = by_configuration(undisturbed(runs))
+    busy = [
+        run
+        for run, steps in repeats.items()
+        if all(step.facts["waited"] > DISTURBED for step in steps)
+    ]
+    if out is None:
+        found.append("only one configuration was run: nothing checks the prediction")
+    elif isinstance(check, str):
+        found.append(f"{label(out)} could not be predicted from the others: {check}")
+    elif out in busy:
+        found.append(f"the prediction of {label(out)} is not checked: all its runs were disturbed")
+    elif check is not None and check["low"] is None:
+        found.append(f"{label(out)} was predicted from the others without an interval")
+    elif check is not None and not check["low"] <= check["mean"] <= check["high"]:
+        found.append(
+            f"{label(out)} was predicted from the others as {_interval(check)}, and took "
+            f"{format_time(check['mean'])}"
+        )
+    if busy:
+        most = max(step.facts["waited"] for run in busy for step in repeats[run])
+        who = "all runs" if len(busy) == len(repeats) else ", ".join(map(label, busy[:4]))
+        found.append(
+            f"other programs ran beside: in {who} threads waited for CPUs, up to "
+            f"{100 * most:.0f} % of their time"
+        )
+    times = Counter(run.configuration for run in runs)
+    few = [run for run, steps in repeats.items() if min(times[run], len(steps) + 1) < REPEATS]
+    if few:
+        names = ", ".join(map(label, few[:4]))
+        found.append(f"run less than {REPEATS} times, or once with CPUs of their own: {names}")
+    wide = {run: half_width([own_time(step) for step in steps]) for run, steps in repeats.items()}
+    unsettled = [run for run, half in wide.items() if run not in few and half > UNSETTLED]
+    if unsettled:
+        worst = max(unsettled, key=lambda run: wide[run])
+        found.append(f"repeats of {label(worst)} leave its time open by {100 * wide[worst]:.0f} %")
+    return found
+
+
+def label(run: PlannedRun) -> str:
+    """A configuration as screens name it: ``2 x 1 N=96``."""
+    return " ".join([run.split, *(f"{name}={value:g}" for name, value in run.settings)])
+
+
+def _interval(check: Mapping[str, Any]) -> str:
+    low, high = (format_time(check[end], digits=3) for end in ("low", "high"))
+    return f"{format_time(check['predicted'])} (90 %: {low} .. {high})"

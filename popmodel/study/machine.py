@@ -1,4 +1,4 @@
-"""The machines of a study: the one that the runs are made on, and the one that splits are for."""
+"""The machines of a study: how busy the one of the runs is, its profile, and the target."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import copy
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from popmodel import provenance
 from popmodel.bench import collect, measurement, run_directory, suite
 from popmodel.bench.measurement import MeasurementRequest
 from popmodel.files import write_text
-from popmodel.host import hardware
+from popmodel.host import conditions, hardware
 from popmodel.machine import profile as profiles
 from popmodel.machine.parameter import PARTS
 from popmodel.machine.profile import Profile
 from popmodel.plain import plain
 from popmodel.study.manifest import unwritable
+from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
 PROFILE, TARGET, UNKNOWN = "machine.json", "target.json", "unknown.json"
@@ -27,8 +29,71 @@ _NETWORK = ("inter", "nic_G")
 """What of a profile tells of messages between nodes."""
 
 
+QUIET = 0.05
+"""Share of the CPUs that other processes may use on a machine that counts as quiet."""
+_LOOK = 1.5  # seconds
+_PAUSE = 5.0  # seconds between looks
+
+
 @dataclass(frozen=True)
-class TargetMachine:
+class MachineLoad:
+    """What others took of the CPUs while nothing was run."""
+
+    cpus: int  # CPUs that runs may use
+    foreign: float  # CPUs that other processes used
+    stolen: float  # CPUs that other virtual machines used
+    limit: float | None  # CPUs' worth of time that the control group grants
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether runs have the machine for themselves."""
+        return self.foreign + self.stolen <= QUIET * self.cpus
+
+    def __str__(self) -> str:
+        used = self.foreign + self.stolen
+        text = f"others use {used:.1f} of {plural(self.cpus, 'CPU')}"
+        if self.limit is not None and self.limit < self.cpus:
+            text += f"; the control group grants {self.limit:.3g}"
+        return text
+
+
+def load(seconds: float = _LOOK) -> MachineLoad:
+    """Watch what others take of the CPUs that this process may use."""
+    cpus = os.sched_getaffinity(0)
+
+    def usage() -> conditions.Usage:
+        return conditions.usage(conditions.STAT.read_text(), cpus)
+
+    begin, own, before = time.monotonic(), time.process_time(), usage()
+    time.sleep(seconds)
+    after, wall = usage(), time.monotonic() - begin
+    own = time.process_time() - own
+    return MachineLoad(
+        len(cpus),
+        max(0.0, (after.busy - before.busy - own) / wall),
+        (after.stolen - before.stolen) / wall,
+        hardware.here().cpu_limit,
+    )
+
+
+def look(patience: float | None, tell: Callable[[str], None]) -> MachineLoad:
+    """Say how busy the machine is; with patience, s, wait until it is quiet, or so long."""
+    found = load()
+    begin = time.monotonic()
+    if patience is not None and not found.is_quiet:
+        tell(f"{found}: waiting until they stop, {format_time(patience, trim=True)} at most")
+        while not found.is_quiet and time.monotonic() - begin < patience:
+            time.sleep(_PAUSE)
+            found = load()
+    if found.is_quiet:
+        tell(f"the machine is quiet: {found}")
+    else:
+        hint = "" if patience is not None else "; --wait 10min waits until it is quiet"
+        tell(f"warning: {found}: runs take longer than on a quiet machine{hint}")
+    return found
+
+
+class TargetMachine(NamedTuple):
     """The machine that the splits are for."""
 
     # What is known of it. Its path is that of the profile that a measurement would improve.

@@ -12,8 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from popmodel.splits.choice import SplitChoice
-from popmodel.splits.splits import WITHIN
+from popmodel.prediction.split_choice import WITHIN, SplitChoice
 from popmodel.validation.comparison import Split
 from popmodel.values import dataclass
 

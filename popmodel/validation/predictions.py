@@ -15,7 +15,7 @@ from popmodel.efficiency.terms import USEFUL
 from popmodel.machine.quantity import END
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import INSIDE, SCHEMA, PredictedRun
-from popmodel.runs import variation
+from popmodel.runs.measurement import deviation_of_loss, deviation_of_metric, has_reference
 from popmodel.shapes import (
     Items,
     NamedShape,
@@ -175,8 +175,8 @@ def metrics_of_new_run(
 def _of_new_run(
     mean: Estimate, noise: float, family: Family, metric: str, values: Mapping[str, float]
 ) -> Estimate:
-    deviation = variation.of_metric(noise, family, metric, values)
-    most = None if variation.has_reference(family, metric) else 1.0
+    deviation = deviation_of_metric(noise, family, metric, values)
+    most = None if has_reference(family, metric) else 1.0
     return _widened(mean, deviation, family.metrics[metric].at_least, most)
 
 
@@ -189,7 +189,7 @@ def terms_of_new_run(
             one,
             noise * one.value
             if name == USEFUL.name
-            else runtime * variation.of_loss(noise, one.value / runtime),
+            else runtime * deviation_of_loss(noise, one.value / runtime),
             least=0.0,
         )
         for name, one in means.items()

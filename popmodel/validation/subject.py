@@ -12,12 +12,10 @@ from popmodel.model.calibration import Calibration
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import DEFAULT_COUNT
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import PredictedRun, study_of
+from popmodel.prediction import split_choice
+from popmodel.prediction.prediction import PredictedRun, predict, study_of
+from popmodel.prediction.split_choice import SplitChoice, evaluate, judge
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.splits import choice
-from popmodel.splits.choice import SplitChoice
-from popmodel.splits.splits import evaluate, judge
 from popmodel.validation import training
 from popmodel.validation.comparison import ComparedRun, by_machine, compare, splits
 from popmodel.validation.decision import Choose, Pair, SplitDecision, decisions
@@ -123,7 +121,8 @@ def application(
         found = judge([evaluate(study, drawn, *split) for split in splits], study.surest)
         if all(one.regret is None for one in found):
             return None
-        return choice.choose(found, profile.topology, study.scores(drawn), trusted=not study.doubts)
+        scores, trusted = study.scores(drawn), not study.doubts
+        return split_choice.choose(found, profile.topology, scores, trusted=trusted)
 
     def nodes_of(processes: int, threads: int) -> int | None:
         try:

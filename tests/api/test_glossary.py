@@ -13,12 +13,12 @@ from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
-from popmodel.formulas.notebook import WORK
 from popmodel.machine import schema
 from popmodel.model.changes import REMEDIES
 from popmodel.model.kinds import remedy
 from popmodel.model.signature.tables import KEYS, TABLES
 from popmodel.model.symbols import SHORT, SYMBOLS
+from popmodel.prediction.derivation import WORK
 from popmodel.shapes import Items, NamedShape, Optional, Shape, TableShape
 
 FREE = {"core.freq": "16", "openmp": "barrier", "memory.latency": "L2", "noise": "fwq"}

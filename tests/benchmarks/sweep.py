@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
-from popmodel.prediction.predict import predict
-from popmodel.splits.sweep import sweep
+from popmodel.prediction.prediction import predict
+from popmodel.prediction.split_sweep import sweep
 
 ROUNDS, DRAWS, SPLITS = 7, 500, 64
 CORES = (16, 32, 48, 64, 96, 128, 160, 192, 256, 768)

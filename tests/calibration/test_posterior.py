@@ -16,7 +16,7 @@ from popmodel.model.calibration import TRUSTED
 from popmodel.model.laws import LOOPS
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate, drawn_only, estimate, nominal, spread
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import MeasuredRow
 
 

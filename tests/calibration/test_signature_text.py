@@ -18,7 +18,7 @@ from popmodel.machine.quantity import Quantity
 from popmodel.model import signatures
 from popmodel.model.calibration import Calibration, Drift, root_of
 from popmodel.model.run.reach import beyond_runs
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 
 DAY = date(2026, 11, 23)
 TEXT = """# A program of four loops.

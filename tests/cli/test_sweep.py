@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from popmodel.model.replayed import similar
-from popmodel.splits import choice
+from popmodel.prediction import split_choice
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]
@@ -191,7 +191,7 @@ def test_what_to_measure_is_told_where_the_choice_may_cost_much(popmodel: Call) 
 def test_a_small_loss_is_not_worth_a_measurement(
     popmodel: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choice, "WORTH", 0.2)
+    monkeypatch.setattr(split_choice, "WORTH", 0.2)
     lines = popmodel(*RUN)[1].splitlines()
     assert any(line.startswith("uncertainty   none that matters: measuring") for line in lines)
     assert not any(line.startswith("  popmodel bench") for line in lines)
@@ -329,7 +329,7 @@ def test_equally_good_splits_do_not_stand_out_and_the_simplest_is_recommended(
 def test_splits_do_not_matter_if_a_wrong_one_costs_nothing(
     popmodel: Call, even: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choice, "WORTH", 0.2)
+    monkeypatch.setattr(split_choice, "WORTH", 0.2)
     out = popmodel("sweep", even, "--cores", "4")[1]
     assert (
         "recommended 4 x 1, the simplest (all MPI): the split does not matter, all 3 are equally "

@@ -19,7 +19,7 @@ from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study, as_replayed
 from popmodel.model.uncertainty import FIRST, nominal
-from popmodel.prediction.scaling import ReferenceRun, compare
+from popmodel.prediction.prediction import ReferenceRun, compare
 
 DRAWS = 20
 CLOSE = 1e-9

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import machine, point, program
 
-from popmodel.formulas.derivation import formula
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.kinds.costs import ItemCosts
 from popmodel.model.kinds.parallel import Parallel
 from popmodel.model.kinds.serial import Serial
-from popmodel.prediction.predict import predict
-from popmodel.splits.sweep import sweep
+from popmodel.prediction.derivation import formula
+from popmodel.prediction.prediction import predict
+from popmodel.prediction.split_sweep import sweep
 
 ITERATION = 1e-9
 """2 flop of a machine that does 2 in a cycle of 0.5 ns, and a cycle of loop control."""

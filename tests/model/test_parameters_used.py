@@ -21,7 +21,7 @@ from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity
 from popmodel.model import signatures
 from popmodel.model.uncertainty import Draws
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 
 EVERY = signatures.load(ROOT / "tests/data/signatures/every.toml")
 MACHINE = json.loads((ROOT / "tests/data/machines/every.json").read_text())

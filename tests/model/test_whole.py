@@ -15,7 +15,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.whole import program as whole_program
 from popmodel.model.whole import whole
 from popmodel.network.network import PRESETS
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay
 
 STEPS = """

@@ -12,8 +12,7 @@ from popmodel.machine.profile import Profile, load
 from popmodel.model import signatures
 from popmodel.model.calibration import TRUSTED, Calibration, Drift
 from popmodel.model.signature.program import Signature
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import OUTSIDE, PredictedRun
+from popmodel.prediction.prediction import OUTSIDE, PredictedRun, predict
 from popmodel.report.heading import calibrated
 from popmodel.report.uncertainty import named
 

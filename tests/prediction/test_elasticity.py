@@ -18,9 +18,8 @@ from popmodel.model.run.observe import ModelledObservables
 from popmodel.model.run.placement import place
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.prediction.causes import elasticities
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Elasticity
+from popmodel.prediction.causes import Elasticity, elasticities
+from popmodel.prediction.prediction import predict
 
 MIXED = """
 [[program]]

@@ -19,9 +19,8 @@ from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
 from popmodel.model.signature.program import Signature
 from popmodel.model.uncertainty import Array, Draws, interval
 from popmodel.prediction.learnt_study import Extrapolation, LearntStudy, _weights
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import study_of
-from popmodel.splits.sweep import sweep
+from popmodel.prediction.prediction import predict, study_of
+from popmodel.prediction.split_sweep import sweep
 
 MACHINE = replace(profile.load("sandybridge-fdr"), is_preset=False)
 TEXT = """schema = "popmodel/signature/1"

@@ -10,7 +10,7 @@ from popmodel.machine.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.kinds import KINDS, remedy
 from popmodel.model.signature.program import Signature
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 
 WORK = "parallel = { name = 'sweep', trip = 800, inner = 1000, flops = 2 }"
 

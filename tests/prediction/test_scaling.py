@@ -9,8 +9,7 @@ from popmodel.errors import UsageError
 from popmodel.machine import profile as profiles
 from popmodel.machine.profile import MissingQuantity, Profile
 from popmodel.model.signature.program import Signature
-from popmodel.prediction.predict import PredictedRun, predict
-from popmodel.prediction.scaling import ReferenceRun
+from popmodel.prediction.prediction import PredictedRun, ReferenceRun, predict
 
 BODY = """
 [[program]]
@@ -202,17 +201,6 @@ def test_waiting_for_memory_is_ipc_scaling() -> None:
     assert values["ipc_scaling"] < 0.6
 
 
-def test_repeated_work_is_lost_to_computation_scaling() -> None:
-    repeated = ARITHMETIC.replace('trip = "1000/P"', "trip = 1e6")
-    once, again = (
-        scaling(predict(demo(body), machine(), 8, 1))["computation_scaling"]
-        for body in (ARITHMETIC, repeated)
-    )
-    assert once == pytest.approx(1.0)
-    # 1 part shared and 1 repeated, on one process and on eight
-    assert again == pytest.approx((1 + 1) / (1 + 8))
-
-
 def test_what_is_common_to_both_runs_cancels(preset: Profile) -> None:
     run = predict(demo(), preset, 16, 1)
     width = {
@@ -246,12 +234,6 @@ def test_another_problem_of_the_reference_is_weak_scaling() -> None:
     assert scaling(run)["computation_scaling"] == pytest.approx(1.0)
 
 
-def test_the_same_problem_again_is_strong_scaling() -> None:
-    run = predict(demo(), machine(), 8, 1, reference=ReferenceRun(1, 1, {"N": 1000.0}))
-    assert run.reference.mode == "strong"
-    assert run.reference.settings == {}
-
-
 def test_work_without_operations_is_taken_as_proportional_to_the_cores() -> None:
     body = '[[program]]\nparallel = { trip = "N/P", inner = 1000, bytes.MEM = 8 }\n'
     run = predict(
@@ -280,11 +262,3 @@ def test_masters_have_a_global_efficiency_if_they_are_all_threads() -> None:
     ):
         why = run.absent["mpi"]["global_efficiency"]
         assert why.startswith("processes have several threads: ")
-
-
-def test_counters_that_the_signature_lacks_are_told_once() -> None:
-    absent = predict(demo(), machine(), 8, 2).absent["scaling"]
-    assert absent == {
-        "instruction_scaling": "the signature does not count all instructions (key instructions)",
-        "ipc_scaling": "the signature does not count all instructions (key instructions)",
-    }

@@ -38,8 +38,7 @@ from popmodel.model.replayed.script import Script
 from popmodel.model.replayed.unroll import outline
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import PredictedRun
+from popmodel.prediction.prediction import PredictedRun, predict
 
 DATA = Path(__file__).parent.parent / "data"
 TRACES = DATA / "smpi"

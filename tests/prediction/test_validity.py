@@ -16,18 +16,17 @@ from popmodel.machine.profile import Profile, from_document
 from popmodel.model import signatures as signature
 from popmodel.model.run.parameters import ParameterUse
 from popmodel.model.run.placement import Allocation, place
-from popmodel.model.run.reach import LIMITS, measured_ranges
+from popmodel.model.run.reach import LIMITS
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import Validity, assess
+from popmodel.prediction.prediction import Validity, assess, predict
+from popmodel.prediction.split_sweep import sweep
 from popmodel.report.predict import blocks
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
 from popmodel.report.sweep import blocks as sweep_blocks
 from popmodel.report.sweep import records as sweep_records
-from popmodel.splits.sweep import sweep
 
 TWO_CORES = profile.load(Path(__file__).parents[2] / "examples" / "profiles" / "two-core-vm.json")
 LOOP = (
@@ -66,16 +65,6 @@ def measured(**changes: Any) -> Profile:
     mark(document)
     document["topology"] |= changes
     return from_document(document)
-
-
-def test_the_stored_profile_says_what_it_measured() -> None:
-    found = measured_ranges(TWO_CORES)
-    assert found["core.freq", "cores"] == (1, 2)
-    assert found["memory.by_cores", "cores"] == (1, 2)
-    assert found["openmp.reduction", "threads"] == (1, 2)
-    assert found["net.intra", "bytes"] == (0, 4194304)
-    assert found["coll.allreduce within a node", "processes"] == (2, 2)
-    assert found["topology", "nodes"] == (1, 1)
 
 
 @pytest.mark.parametrize(("processes", "threads"), [(1, 1), (1, 2), (2, 1)])
@@ -283,9 +272,3 @@ def test_the_splits_of_a_sweep_are_marked() -> None:
     (row,) = [one for one in sweep_records(document) if one["threads"] == 64]
     assert (row["validity"], row["validity_factor"]) == ("outside", 32.0)
     assert "1 x 64!" in "\n".join(markdown_lines(sweep_blocks(document)))
-
-
-def test_the_splits_of_a_preset_have_no_mark() -> None:
-    small = sweep(program(LOOP), machine(), [8], draws=50).to_dict()
-    lines = block_lines(sweep_blocks(small), Style(60))
-    assert not any("~" in line or "!" in line for line in lines)

@@ -16,7 +16,7 @@ from model.demo import exact, machine, program
 
 from popmodel.machine.profile import from_document
 from popmodel.network.network import PRESETS
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay
 from popmodel.simulator.program import Op, Program, ProgramBuilder
 

@@ -9,8 +9,7 @@ from pasted import parsed
 
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
-from popmodel.prediction.predict import predict
-from popmodel.prediction.scaling import ReferenceRun
+from popmodel.prediction.prediction import ReferenceRun, predict
 from popmodel.report.predict import blocks
 from popmodel.report.renderers.markdown import markdown_lines
 from popmodel.report.renderers.tables import Style

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from popmodel.runs.checks import checked
-from popmodel.runs.measurement import MeasuredRow
+from popmodel.runs.measurement import MeasuredRow, checked
 
 RUN = MeasuredRow("a.csv", 4, 2, 1.2345678, {}, parameters={"N": 64.0}, line=2)
 

@@ -13,7 +13,7 @@ import pytest
 import popmodel
 from popmodel import provenance
 from popmodel.api.measured import read_runs
-from popmodel.runs.json_files import SCHEMA, read_json, read_json_lines
+from popmodel.runs.files import SCHEMA, read_json, read_json_lines
 from popmodel.runs.table import RunTimes, TableError
 
 HYBRID = Path(__file__).parent.parent / "data" / "bt-mz.S.2x2.prv.gz"
@@ -146,7 +146,7 @@ def test_a_parameter_that_the_application_has_not_is_left_out_where_it_is_always
         ([{**ROW, "aggregates": {"useful_men": 1}}], "aggregates has no 'useful_men'"),
         ([{**ROW, "aggregates": {"useful_mean": -1}}], "useful_mean must be a number, at least 0"),
         ([{**ROW, "disturbed": "no"}], "json: [0]: disturbed must be true or false"),
-        ([{**ROW, "runtime": "2 ms"}, ROW], "[1]: runtime 1.5 has no unit, others are in ms"),
+        ([{**ROW, "runtime": "2 ms"}], "[0]: runtime must be a number of seconds above 0, not"),
     ],
 )
 def test_a_damaged_document_is_refused_with_its_place(

@@ -99,33 +99,6 @@ def test_json_gives_the_same(tmp_path: Path) -> None:
     assert found.runs[3].place == f"{found.path} main, time[1] value 2"
 
 
-def by_numbers() -> dict[str, Any]:
-    points = [(2, 64), (4, 64), (8, 128)]
-    return {
-        "parameters": [{"id": 1, "name": "p"}, {"id": 2, "name": "N"}],
-        "metrics": [{"id": 1, "name": "time"}],
-        "callpaths": [{"id": 7, "name": "main"}],
-        "coordinates": [
-            {
-                "id": number,
-                "parameter_value_pairs": [
-                    {"parameter_id": 1, "parameter_value": p},
-                    {"parameter_id": 2, "parameter_value": n},
-                ],
-            }
-            for number, (p, n) in enumerate(points)
-        ],
-        "measurements": [
-            {"id": index, "callpath_id": 7, "metric_id": 1, "coordinate_id": index // 2, "value": t}
-            for index, t in enumerate((4, 4.2, 2.1, 2.0, 2.5, 2.6))
-        ],
-    }
-
-
-def test_the_older_json_gives_the_same(tmp_path: Path) -> None:
-    assert sizes(read(tmp_path, by_numbers(), ".json")) == ROWS
-
-
 def test_metrics_of_the_same_point_belong_to_its_runs(tmp_path: Path) -> None:
     text = (
         "PARAMETER processes threads\nPOINTS (4 2) (8 2)\nREGION main\nMETRIC runtime [ms]\n"
@@ -252,19 +225,9 @@ def test_damaged_lines_are_refused(tmp_path: Path, lines: list[dict[str, Any]], 
     assert words in caught.value.message
 
 
-def changed(**parts: Any) -> dict[str, Any]:
-    document = by_numbers()
-    for name, value in parts.items():
-        document["measurements"][0][name] = value
-    return document
-
-
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        (changed(coordinate_id=9), "json: measurements[0]: there is no coordinate 9"),
-        (changed(metric_id=9), "json: measurements[0]: there is no metric 9"),
-        (changed(callpath_id=9), "json: measurements[0]: there is no callpath 9"),
         (
             {
                 "parameters": ["p", "N"],

@@ -67,7 +67,6 @@ def test_a_site_tells_its_calls_its_messages_and_who_they_go_to() -> None:
     assert 0 < lost < 2 * sweep["seconds"]  # of the threads of a team of two
     before = sites[(sites["kind"] == BEFORE) & (sites["place"] == "stencil3d.c:180")].iloc[0]
     assert 0 < before["computing"] < 0.1 * sweep["computing"]
-    assert sites["cpu"].isna().all()  # of a trace that does not tell it
     assert sites["instructions"].isna().all()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.runs.csv_files import read_csv
+from popmodel.runs.files import read_csv
 from popmodel.runs.table import RunTimes, TableError
 
 HEAD = "processes,threads,runtime"
@@ -84,6 +84,7 @@ def test_an_empty_cell_leaves_a_parameter_open(path: Path) -> None:
         ),
         (f"{HEAD},box\n2,2,1,\n2,2,1,2\n", "column 'box' is not a parameter", "or #box if"),
         (f"{HEAD},N\n2,2,1,big\n", "runs.csv:2: N must be a number above 0, not 'big'", None),
+        (f"{HEAD}\n2,2,1 ms\n", "csv:2: runtime must be a number of seconds above 0", "[ms]"),
     ],
 )
 def test_a_damaged_table_is_refused_with_its_line(
@@ -104,8 +105,6 @@ def test_a_damaged_table_is_refused_with_its_line(
         ("runtime_ms", "1500"),
         ("runtime (us)", "1500000"),
         ("runtime[min]", "0.025"),
-        ("runtime", "1500 ms"),
-        ("runtime [s]", "1.5s"),
     ],
 )
 def test_a_runtime_has_the_unit_that_is_written(path: Path, head: str, cell: str) -> None:
@@ -117,8 +116,6 @@ def test_a_runtime_has_the_unit_that_is_written(path: Path, head: str, cell: str
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("processes,threads,runtime [ms]\n1,1,2 s\n", "csv:2: runtime '2 s' contradicts the unit"),
-        (f"{HEAD}\n1,1,2 ms\n1,1,3\n", "csv:3: runtime '3' has no unit, others are in ms"),
         (f"{HEAD}_ms,runtime [s]\n", "csv:1: has 2 columns 'runtime': runtime_ms, runtime [s]"),
         (f"{HEAD} [days]\n", "csv:1: column 'runtime' has the unit 'days'"),
         (f"{HEAD},parallel_efficiency [s]\n", "column 'parallel_efficiency' has the unit 's'"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def again(folder: Path, runs: Sequence[MeasuredRow], suffix: str) -> list[Measur
     path = folder / f"runs{suffix}"
     form = form_of(path)
     assert form is not None
-    path.write_text(form.write(runs, {"command": "none"})[0])
+    path.write_text(form.write(runs, {"command": "none"}))
     return list(read_file(path).runs)
 
 
@@ -114,45 +114,12 @@ def test_what_is_not_known_of_a_run_stays_open(tmp_path: Path, suffix: str) -> N
     assert [known(run) for run in found] == [known(run) for run in runs]
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".txt", ".extrap.json"])
-def test_points_of_extra_p_have_all_parameters(tmp_path: Path, suffix: str) -> None:
+def test_points_of_extra_p_have_all_parameters(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        again(tmp_path, [RUN, replace(RUN, source="b.prv", parameters={})], suffix)
+        again(tmp_path, [RUN, replace(RUN, source="b.prv", parameters={})], ".jsonl")
     problem = "b.prv: N is not known, and points of Extra-P have all parameters"
     assert caught.value.message == problem
     assert caught.value.hint == "say it, as b.prv:N=VALUE, or write .csv or .json"
-
-
-@pytest.mark.parametrize("suffix", [".txt", ".extrap.json"])
-def test_metrics_that_not_all_runs_have_are_left_out_of_points(tmp_path: Path, suffix: str) -> None:
-    other = replace(RUN, processes=8, metrics={"mpi": {"load_balance": 0.5}})
-    assert FORMATS[suffix].write([RUN, other], {})[1] == (
-        "1 of 2 metrics are not known of all runs: left out",
-    )
-    assert [run.metrics for run in again(tmp_path, [RUN, other], suffix)] == [{}, {}]
-
-
-def test_text_is_what_extra_p_reads() -> None:
-    runs = [RUN, replace(RUN, runtime=1.25), replace(RUN, processes=8, runtime=1.0)]
-    text, notes = FORMATS[".txt"].write(runs, {})
-    assert text == (
-        "PARAMETER processes threads N\nPOINTS ( 4 2 64 ) ( 8 2 64 )\n\n"
-        "REGION main\nMETRIC runtime\nDATA 1.5 1.25\nDATA 1.0\n"
-    )
-    assert notes == ()
-
-
-def parameters(*names: str) -> Mapping[str, float]:
-    return dict.fromkeys(names, 2.0)
-
-
-def test_text_has_limits_that_are_said() -> None:
-    many = replace(RUN, parameters=parameters("a", "b", "c"))
-    assert FORMATS[".txt"].write([many], {})[1] == (
-        "Extra-P reads 4 parameters from text at most, these are 5: write .jsonl for it",
-    )
-    with pytest.raises(UsageError, match="has no names with blanks, such as 'grid size'"):
-        FORMATS[".txt"].write([replace(RUN, parameters=parameters("grid size"))], {})
 
 
 @pytest.mark.parametrize(
@@ -160,9 +127,8 @@ def test_text_has_limits_that_are_said() -> None:
     [
         ("a.CSV", "CSV"),
         ("a.json", "popmodel/runs/1"),
-        ("a.extrap.json", "Extra-P JSON"),
         ("a.jsonl", "Extra-P JSON lines"),
-        ("a.txt", "Extra-P text"),
+        ("a.txt", None),
         ("a.ti.txt", None),
         ("a.prv", None),
     ],

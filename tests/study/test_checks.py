@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from popmodel.study import checks
-from popmodel.study.checks import MachineLoad, doubts
+from popmodel.study import machine
+from popmodel.study.learning import doubts
+from popmodel.study.machine import MachineLoad
 from popmodel.study.manifest import DONE, StudyStep
 from popmodel.study.plan import PlannedRun
 
@@ -82,7 +83,7 @@ def test_the_load_of_the_machine_is_told_in_cpus() -> None:
         str(MachineLoad(4, 1.5, 0.1, 2.0)) == "others use 1.6 of 4 CPUs; the control group grants 2"
     )
     assert MachineLoad(64, 1.0, 0.0, None).is_quiet
-    found = checks.load(0.05)
+    found = machine.load(0.05)
     assert 0 <= found.foreign <= found.cpus * 1.5  # ticks are 10 ms
 
 
@@ -92,17 +93,17 @@ def test_patience_waits_until_the_machine_is_quiet(monkeypatch: pytest.MonkeyPat
         MachineLoad(2, 1.0, 0.0, None),
         MachineLoad(2, 0.0, 0.0, None),
     ]
-    monkeypatch.setattr(checks, "load", lambda: loads.pop(0))
-    monkeypatch.setattr(checks.time, "sleep", lambda _: None)
+    monkeypatch.setattr(machine, "load", lambda: loads.pop(0))
+    monkeypatch.setattr(machine.time, "sleep", lambda _: None)
     told: list[str] = []
-    assert checks.look(60.0, told.append).is_quiet
+    assert machine.look(60.0, told.append).is_quiet
     assert told == [
         "others use 1.0 of 2 CPUs: waiting until they stop, 60 s at most",
         "the machine is quiet: others use 0.0 of 2 CPUs",
     ]
     loads += [MachineLoad(2, 1.0, 0.0, None)] * 2
     told.clear()
-    assert not checks.look(0.0, told.append).is_quiet
+    assert not machine.look(0.0, told.append).is_quiet
     assert told[-1] == "warning: others use 1.0 of 2 CPUs: runs take longer than on a quiet machine"
-    assert checks.look(None, told.append) == MachineLoad(2, 1.0, 0.0, None)
+    assert machine.look(None, told.append) == MachineLoad(2, 1.0, 0.0, None)
     assert told[-1].endswith("; --wait 10min waits until it is quiet")

@@ -16,8 +16,7 @@ from popmodel.shell import filled
 from popmodel.study import executor
 from popmodel.study.executor import RunFailed, command_of, done_runs, said, words_of
 from popmodel.study.manifest import DONE, StudyStep, opened
-from popmodel.study.plan import PlannedRun, plan
-from popmodel.study.request import Prepared
+from popmodel.study.plan import PlannedRun, Prepared, plan
 from popmodel.tracer.commands import TracedCommand, understand
 from popmodel.tracer.library import Library
 

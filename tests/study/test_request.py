@@ -6,7 +6,7 @@ import pytest
 
 from popmodel.errors import UsageError
 from popmodel.shell import filled
-from popmodel.study.request import check_command, placeholders, uses
+from popmodel.study.plan import check_command, placeholders, uses
 
 COMMAND = ("mpirun", "-n", "{P}", "./app", "--size={N}", "x{N}y{T}")
 

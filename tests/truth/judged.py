@@ -20,9 +20,8 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import assess
+from popmodel.prediction.split_choice import SplitChoice, estimated
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.splits.choice import SplitChoice
-from popmodel.splits.splits import estimated
 from popmodel.validation.predictions import metrics_of_new_run, of_new_run
 from truth.given import observables, write
 from truth.measured import TruthRun

@@ -13,9 +13,8 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import Observables
 from popmodel.model.run.placement import place
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import nominal
-from popmodel.runs.csv_files import read_csv
-from popmodel.splits.splits import evaluate
+from popmodel.prediction.split_choice import evaluate
+from popmodel.runs.files import read_csv
 from truth import FAMILIES, Truth, memory, truth
 from truth.given import observables, table
 from truth.judged import read
@@ -31,8 +30,8 @@ def errors(one: Truth, folder: Path, sizes: list[tuple[int, int]]) -> list[tuple
     for size in sizes:
         said = evaluate(study, study.sources(), *size)
         true = one.expected(*size)
-        gap = nominal(said.efficiency) - true.metrics[MAIN]["parallel_efficiency"]
-        found.append((nominal(said.runtime) / true.runtime - 1, gap))
+        gap = said.parallel_efficiency.value - true.metrics[MAIN]["parallel_efficiency"]
+        found.append((said.runtime.value / true.runtime - 1, gap))
     return found
 
 
@@ -176,7 +175,7 @@ def test_grids_are_those_that_the_package_chooses(seed: int, tmp_path: Path) -> 
     study = Study(*read(one, tmp_path), {}, 0, 0)
     for processes in (1, 2, 8, one.machine.cores, 8 * one.machine.cores):
         said = evaluate(study, study.sources(), processes, 1, replayed=False)
-        assert said.extent == one.program.grid(processes)
+        assert said.grid == one.program.grid(processes)
 
 
 def test_threads_share_whole_iterations() -> None:

@@ -15,7 +15,7 @@ from popmodel.errors import FileError, UsageError
 from popmodel.machine import profile
 from popmodel.model import signatures as signature
 from popmodel.model.uncertainty import Estimate
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import MeasuredRow, from_run
 from popmodel.trace import read
 from popmodel.trace.part import TracePart

@@ -13,8 +13,8 @@ from scipy.stats import kendalltau
 from popmodel.machine import profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import WHOLE
+from popmodel.prediction.split_choice import SplitChoice
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.splits.choice import SplitChoice
 from popmodel.validation import subject
 from popmodel.validation.comparison import Placed, Split, by_machine, compare, splits
 from popmodel.validation.decision import SplitDecision, decisions, kendall

@@ -14,8 +14,8 @@ from popmodel.model import signatures
 from popmodel.model.calibration import Calibration
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
-from popmodel.prediction.predict import predict
-from popmodel.runs.variation import LEAST, LOSS, of_loss
+from popmodel.prediction.prediction import predict
+from popmodel.runs.measurement import LEAST_NOISE, NOISE_OF_LOSS, deviation_of_loss
 from popmodel.validation.predictions import (
     from_document,
     from_prediction,
@@ -64,7 +64,7 @@ def additive(**values: Estimate) -> dict[str, dict[str, Estimate]]:
 
 def test_an_efficiency_of_a_new_run_is_wider_by_what_it_varies() -> None:
     mean = Estimate(0.9, 0.88, 0.91)
-    deviation = 0.02 * math.hypot(LOSS * 0.1, LEAST)
+    deviation = 0.02 * math.hypot(NOISE_OF_LOSS * 0.1, LEAST_NOISE)
 
     (found,) = metrics_of_new_run(additive(process_load_balance=mean), 0.02)[
         "hybrid-additive"
@@ -104,7 +104,7 @@ def test_terms_of_a_new_run_vary_as_losses_and_useful_time_as_the_runtime() -> N
     found = terms_of_new_run(means, 10.0, 0.02)
 
     assert found["useful"].high == pytest.approx(8.0 + END * 0.02 * 8.0)
-    assert found["transfer"].low == pytest.approx(2.0 - END * 10.0 * of_loss(0.02, 0.2))
+    assert found["transfer"].low == pytest.approx(2.0 - END * 10.0 * deviation_of_loss(0.02, 0.2))
 
 
 def test_a_term_of_a_new_run_is_not_negative() -> None:

@@ -12,7 +12,7 @@ from popmodel.machine.profile import MissingQuantity, Profile, from_document
 from popmodel.model.grammar.machine_names import NAMED, known, of_machine, parameter_of
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.study import Study
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 
 SERIAL = "[[program]]\nserial = {{ trip = 'N', seconds = '{}' }}\n"
 

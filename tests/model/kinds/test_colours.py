@@ -9,7 +9,7 @@ from popmodel.errors import UsageError
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.signature.program import Signature
 from popmodel.model.whole import whole
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 
 
 def split(comm: str, op: str = "allreduce", more: str = "", size: str = "1000") -> Signature:

@@ -23,7 +23,7 @@ from popmodel.model.signature.program import Signature
 from popmodel.model.terms import critical, schedule, task
 from popmodel.network import collectives
 from popmodel.network.network import PRESETS
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay
 from popmodel.simulator.program import Op, ProgramBuilder
 

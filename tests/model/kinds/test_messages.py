@@ -15,7 +15,7 @@ from popmodel.model.replayed.unroll import carry_out, outline
 from popmodel.model.signature.program import Signature
 from popmodel.model.signature.sentences import sentence
 from popmodel.model.study import Study
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 from popmodel.simulator.program import Op
 
 LATENCY, PER_BYTE = 5e-7, 1e-10

@@ -6,14 +6,13 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.errors import UsageError
-from popmodel.formulas.derivation import formula
 from popmodel.model.changes import factors_of
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.terms.imbalance import expected_maximum
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import PredictedRun
+from popmodel.prediction.derivation import formula
+from popmodel.prediction.prediction import PredictedRun, predict
 
 HALVES = """
 [[program]]

@@ -6,8 +6,7 @@ import pytest
 from model.demo import machine, program
 
 from popmodel.model.grammar.reading import SignatureError
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import PredictedRun
+from popmodel.prediction.prediction import PredictedRun, predict
 
 REGION = """
 [[program]]

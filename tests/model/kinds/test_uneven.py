@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from model.demo import machine, program
 
-from popmodel.formulas.derivation import formula
 from popmodel.model.changes import factors_of
 from popmodel.model.grammar.reading import SignatureError
 from popmodel.model.replayed.script import Script
@@ -14,7 +13,8 @@ from popmodel.model.replayed.unroll import carry_out, outline
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
 from popmodel.model.terms.imbalance import expected_maximum
-from popmodel.prediction.predict import predict
+from popmodel.prediction.derivation import formula
+from popmodel.prediction.prediction import predict
 
 RANKS = [1.0, 1.5, 0.75, 0.75]
 VALUES = [0.8, 0.9, 1.0, 1.0, 1.3]

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 from numpy.typing import NDArray
 
-from popmodel.formulas.derivation import formula
 from popmodel.model.replayed.domains import Domains
 from popmodel.model.run.placement import Allocation, place
 from popmodel.model.study import Study
@@ -26,6 +25,7 @@ from popmodel.model.terms import memory
 from popmodel.model.terms.openmp import multithreading_efficiency
 from popmodel.model.whole import whole
 from popmodel.prediction.causes import causes
+from popmodel.prediction.derivation import formula
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from popmodel.model.run.operations import NotUnrolled
 from popmodel.model.signature.program import Signature
 from popmodel.model.terms.imbalance import expected_maximum
 from popmodel.network.network import PRESETS
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 from popmodel.simulator import replay
 from popmodel.simulator.engine import ends
 from popmodel.simulator.program import Op, ProgramBuilder

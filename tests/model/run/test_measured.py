@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model.demo import ALPHA, BETA, GAMMA, flat, program
 
-from popmodel.formulas.derivation import formula
 from popmodel.machine.profile import Profile, from_document
 from popmodel.model.run import measured
 from popmodel.model.run.measured import MeasuredShape
@@ -22,7 +21,8 @@ from popmodel.model.run.teams import RunTeams
 from popmodel.model.study import Study
 from popmodel.model.uncertainty import interval, nominal
 from popmodel.prediction.causes import elasticities
-from popmodel.prediction.predict import predict
+from popmodel.prediction.derivation import formula
+from popmodel.prediction.prediction import predict
 
 SIZES = (8, 512, 65536)
 COUNTS = (2, 8, 16)

@@ -17,7 +17,7 @@ from popmodel.model.run import nearest as choices
 from popmodel.model.run.placement import Allocation, ImpossibleSplit, place
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 
 CANNON = signature.load("cannon")
 STENCIL = signature.load("stencil3d")

@@ -8,7 +8,7 @@ from popmodel.machine.profile import load
 from popmodel.model import signatures
 from popmodel.model.check.check import check
 from popmodel.model.grammar.reading import SignatureError
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 
 HEAD = 'schema = "popmodel/signature/1"\n[app]\nname = "demo"\n'
 BODY = """[[program]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from model.demo import machine, program
 
 from popmodel.model.signature.names import closure, derived, names
-from popmodel.prediction.predict import predict
+from popmodel.prediction.prediction import predict
 
 BODY = "[[program]]\nserial = { trip = 5 }\n"
 BLOCK = {

@@ -8,21 +8,32 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from popmodel.expressions.elementary import numbers
 from popmodel.machine.quantity import Topology
 from popmodel.model.run.placement import place
-from popmodel.model.uncertainty import FIRST
+from popmodel.model.uncertainty import FIRST, Estimate
 from popmodel.prediction.prediction import Validity
-from popmodel.splits.choice import SURE, WORTH, choose, growth
-from popmodel.splits.splits import Evaluated, SplitCandidate, judge
+from popmodel.prediction.split_choice import (
+    SURE,
+    WORTH,
+    SplitCandidate,
+    choose,
+    estimated,
+    judge,
+)
+from popmodel.prediction.split_sweep import growth
 
 TOPOLOGY = Topology(4, 16, 2, 2, ())
 DRAWS = 400
 
 
-def evaluated(threads: int, runtime: float | NDArray[np.float64], cores: int = 16) -> Evaluated:
+def evaluated(
+    threads: int, runtime: float | NDArray[np.float64], cores: int = 16
+) -> SplitCandidate:
     """A split of some cores with a runtime; the best estimate comes first."""
-    placement = place(cores // threads, threads, TOPOLOGY)
-    return Evaluated(placement, (), None, runtime, 0.9, Validity("inside", 1.0, ()))
+    placement, inside = place(cores // threads, threads, TOPOLOGY), Validity("inside", 1.0, ())
+    times = estimated(runtime, inside), Estimate(0.9)
+    return SplitCandidate(placement, (), *times, None, inside, {}, {}, numbers(runtime))
 
 
 def with_nominal(draws: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -81,10 +92,6 @@ def test_a_small_expected_loss_is_not_worth_a_measurement() -> None:
     assert choice.doubt is None
 
 
-def test_one_split_leaves_nothing_to_doubt() -> None:
-    assert choose(candidates(np.exp(scores(1))), TOPOLOGY, {"x": scores(1)}).doubt is None
-
-
 def test_the_deciding_input_is_that_of_the_difference_and_not_of_the_runtime() -> None:
     """`common` changes both runtimes a lot, `own` only how they compare."""
     common, own = scores(1), scores(2)
@@ -136,7 +143,7 @@ def test_what_is_compared_with_a_split_outside_the_measured_range_has_no_interva
         (more,) = growth([small, choose(judge([twice]), TOPOLOGY, {})])
         loss = {one.split: one.loss for one in small.defaults}[16, 1]
         assert small.taken.split == (8, 2) and loss is not None
-        for one in (loss, more.speedup):
+        for one in (loss, more["speedup"]):
             assert (one.low is None) == outside
             assert ("x99 in threads" in one.why) == outside
 
@@ -193,10 +200,6 @@ def test_splits_that_may_be_either_way_round_do_not_stand_out_but_are_worth_a_me
     assert set(choice.doubt.inputs) == {"x", "y"}
 
 
-def test_a_single_split_is_no_question() -> None:
-    assert not choose(candidates(1.0), TOPOLOGY, {}).indifferent
-
-
 # -- splits that are too large for a replay
 
 
@@ -215,7 +218,3 @@ def test_one_process_is_compared_with_any() -> None:
     alone = evaluated(16, 2.0)
     found = judge([replace(evaluated(8, 1.0), gap=0.0), alone])
     assert [one.regret for one in found] == [0.0, 1.0]
-
-
-def test_without_any_replay_closed_forms_are_compared() -> None:
-    assert [one.regret for one in candidates(1.0, 1.5)] == [0.0, 0.5]

@@ -13,10 +13,8 @@ from popmodel.machine import profile
 from popmodel.model import signatures as signature
 from popmodel.model.replayed import similar
 from popmodel.model.signature.program import Signature
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import PredictedRun
-from popmodel.splits.sweep import sweep
-from popmodel.splits.tuning import Tuned
+from popmodel.prediction.prediction import PredictedRun, predict
+from popmodel.prediction.split_sweep import Tuned, sweep
 
 # without imbalance one replay is enough, and a search through all is cheap
 STENCIL = replace(signature.load("stencil3d"), imbalance={})

@@ -13,10 +13,8 @@ from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.model.uncertainty import nominal
-from popmodel.splits.largest import LargestSplit, largest_cores
-from popmodel.splits.splits import evaluate_all
-from popmodel.splits.sweep import sweep
+from popmodel.prediction.split_choice import evaluate_all
+from popmodel.prediction.split_sweep import LargestSplit, largest_cores, sweep
 
 BUNDLED = signature.load("stencil3d")
 TWO_STEPS = {**BUNDLED.params, "steps": replace(BUNDLED.params["steps"], value=2.0)}
@@ -44,8 +42,8 @@ def efficiencies(of: Signature, on: Profile) -> dict[int, float]:
     for cores in [*range(1, node), *range(node, node * on.topology.nodes + 1, node)]:
         splits, _ = evaluate_all(it, drawn, cores)
         if splits:
-            fastest = min(splits, key=lambda one: nominal(one.runtime))
-            found[cores] = nominal(fastest.efficiency)
+            fastest = min(splits, key=lambda one: one.runtime.value)
+            found[cores] = fastest.parallel_efficiency.value
     return found
 
 

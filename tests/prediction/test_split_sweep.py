@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import re
 from dataclasses import replace
 from functools import cache
@@ -31,9 +30,9 @@ from popmodel.model.run.placement import Allocation
 from popmodel.model.signature.program import Signature, mapped
 from popmodel.model.study import expand
 from popmodel.model.uncertainty import DEFAULT_COUNT, FIRST
-from popmodel.prediction.predict import predict
-from popmodel.splits.splits import divisors
-from popmodel.splits.sweep import SplitSweep, sweep
+from popmodel.prediction.prediction import predict
+from popmodel.prediction.split_choice import divisors
+from popmodel.prediction.split_sweep import SplitSweep, sweep
 
 STENCIL = signature.load("stencil3d")
 CANNON = signature.load("cannon")
@@ -92,7 +91,7 @@ def check_each_is_predicted_alike(
         assert (one.regret is None) == (
             alone.source == "closed form"
             and one.split[0] > 1
-            and found.checks[0].source == "replay"
+            and found.choices[0].source == "replay"
         )
         assert one.grid == alone.grid
         assert one.parallel_efficiency == alone.metrics["hybrid-additive"]["parallel_efficiency"]
@@ -130,7 +129,7 @@ def test_a_sweep_of_any_program_says_what_predict_says(
         if most is not None:
             patch.setattr("popmodel.model.replayed.simulate.MOST_OPERATIONS", most)
         found = sweep(signature, machine, [cores], draws=20, seed=seed)
-        event(found.checks[0].source)
+        event(found.choices[0].source)
         check_each_is_predicted_alike(found, signature, machine)
     check_order(found)
 
@@ -229,26 +228,6 @@ def test_what_is_common_to_all_splits_does_not_blur_the_choice() -> None:
     assert best.probability_best > 0.95
 
 
-def test_defaults_are_compared_with_what_to_take() -> None:
-    found = on_64_cores()
-    (choice,) = found.choices
-    by_threads = {one.placement.threads: one for one in found.candidates}
-    assert [(one.name, one.split) for one in choice.defaults] == [
-        ("all MPI", (64, 1)),
-        ("one process per socket", (8, 8)),
-        ("one process per node", (4, 16)),
-    ]
-    for default in choice.defaults:
-        ratio = by_threads[default.split[1]].runtime.value / choice.taken.runtime.value
-        assert default.loss is not None
-        assert default.loss.value == ratio - 1
-
-
-def test_a_default_that_is_not_possible_is_told() -> None:
-    (choice,) = sweep(CANNON, PRESET, [64]).choices
-    assert [one.loss is None for one in choice.defaults] == [False, True, False]
-
-
 def test_what_does_not_fit_is_refused_with_the_reason() -> None:
     found = sweep(CANNON, PRESET, [64], max_memory=200 * 2**20)
     reasons = {(one.processes, one.threads): one.why for one in found.refused}
@@ -297,13 +276,6 @@ def test_nodes_are_named_also_where_the_network_between_them_is_unknown() -> Non
     )
 
 
-def test_more_cores_than_the_machine_has() -> None:
-    with pytest.raises(UsageError, match="no split of 128 cores is possible: it needs") as caught:
-        sweep(program(SERIAL), machine(), [128])
-    assert caught.value.hint is not None
-    assert "64" in caught.value.hint
-
-
 def test_cores_without_a_split_leave_the_others_their_result() -> None:
     both = sweep(STENCIL, PRESET, [4096, 16, 10**9], draws=20)
     alone = sweep(STENCIL, PRESET, [16], draws=20)
@@ -314,11 +286,6 @@ def test_cores_without_a_split_leave_the_others_their_result() -> None:
         "possible: 1024 cores for stencil3d, or --nodes 256 if the machine has as many"
     )
     assert {one.processes * one.threads for one in both.refused} == {4096, 10**9}
-
-
-def test_where_no_number_of_cores_has_a_split_the_first_is_told() -> None:
-    with pytest.raises(UsageError, match="no split of 34 cores is possible"):
-        sweep(CANNON, PRESET, [34, 35])
 
 
 def test_more_cores_than_any_machine_has() -> None:
@@ -373,29 +340,6 @@ def test_a_factor_acts_on_the_quantities_it_means() -> None:
     assert factors_of({"latency": 0.5, "clock": 2.0})["core.freq"] == 2.0
 
 
-def test_the_document_has_what_the_contract_names() -> None:
-    document = sweep(STENCIL, PRESET, [16, 64], {"N": 256.0}, draws=50).to_dict()
-    assert document["schema"] == "popmodel/sweep/1"
-    assert document["application"]["settings"] == {"N": 256.0, "steps": 100.0}
-    first = document["candidates"][0]
-    assert set(first) >= {
-        "processes",
-        "threads",
-        "runtime",
-        "parallel_efficiency",
-        "probability_best",
-    }
-    assert set(first["runtime"]) >= {"value", "low", "high"}
-    assert all(len(pair) == 2 for pair in document["best"])
-    assert [choice["cores"] for choice in document["choices"]] == [16, 64]
-    assert all(choice["take"] in document["best"] for choice in document["choices"])
-    assert "srun" in document["choices"][0]["launch"]
-    assert not any(
-        math.isnan(one["runtime"]["value"]) or np.isinf(one["runtime"]["value"])
-        for one in document["candidates"]
-    )
-
-
 def test_each_split_says_where_its_time_goes_and_how_to_start_it_as_a_prediction_does() -> None:
     one = sweep(STENCIL, PRESET, [16], draws=20).to_dict()["candidates"][1]
     alone = predict(STENCIL, PRESET, one["processes"], one["threads"], draws=20).to_dict()
@@ -412,14 +356,14 @@ def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     all_of_them = on_64_cores(20)
-    assert all_of_them.checks[0].source == "replay"
+    assert all_of_them.choices[0].source == "replay"
     assert {one.source for one in all_of_them.candidates} == {"replay"}
     monkeypatch.setattr(similar, "MOST_AT_ONCE", 1000)
     monkeypatch.setattr(similar, "FEWEST", 64)
     some = sweep(STENCIL, PRESET, [64], draws=20)
-    (checked,) = some.checks
-    assert list(checked.not_replayed) == [(64, 1)]
-    assert checked.source == "replay"
+    (choice,) = some.choices
+    assert [one.split for one in choice.candidates if one.gap is None] == [(64, 1)]
+    assert choice.source == "replay"
     for one, other in zip(some.candidates, all_of_them.candidates, strict=True):
         if one.split == (64, 1):
             assert one.source == "closed form"
@@ -429,19 +373,12 @@ def test_a_split_that_is_too_large_for_a_replay_changes_no_other(
             assert (one.source, one.runtime) == ("replay", other.runtime)
     monkeypatch.setattr(similar, "MOST_AT_ONCE", 1)
     none = sweep(STENCIL, PRESET, [64], draws=20)
-    assert none.checks[0].source == "closed form"
+    assert none.choices[0].source == "closed form"
 
 
 def test_one_process_needs_no_replay_beside_others_that_are_replayed() -> None:
     node = sweep(STENCIL, PRESET, [16], {"N": 64}, draws=20)
-    (checked,) = node.checks
-    assert (1, 16) in checked.not_replayed
-    assert checked.source == "replay"
+    (choice,) = node.choices
+    assert (1, 16) in [one.split for one in choice.candidates if one.gap is None]
+    assert choice.source == "replay"
     assert {one.source for one in node.candidates if one.split != (1, 16)} == {"replay"}
-
-
-def test_a_limit_of_a_memory_that_nobody_knows_is_told() -> None:
-    with pytest.raises(UsageError) as caught:
-        sweep(program(SERIAL), machine(), [2], max_memory=1e9)
-    assert caught.value.message.endswith("the signature does not give the memory of a process")
-    assert caught.value.hint == "add memory_per_rank to its [limits], or leave --max-memory out"

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from popmodel.study import executor, scripts
+from popmodel.study import executor
 from popmodel.study.executor import RunFailed, done_runs
 from popmodel.study.manifest import opened
-from popmodel.study.plan import PlannedRun, in_turn
-from popmodel.study.request import Prepared
+from popmodel.study.plan import PlannedRun, Prepared, in_turn
 from popmodel.tracer.commands import TracedCommand
 
 WORDS = ("srun", "-n", "{P}", "./app")
@@ -28,7 +27,7 @@ def collected(folder: Path, monkeypatch: pytest.MonkeyPatch, *status: int) -> tu
         facts = {"seconds": 1.0, "runtime": 1.0, "waited": 0.0, "used_threads": 1}
         return (target,), {**run.to_dict(), **facts, "has_openmp": False, "has_mpi": True}
 
-    monkeypatch.setattr(scripts, "merged", merged)
+    monkeypatch.setattr(executor, "merged", merged)
     (folder / "runs").mkdir()
     for run in in_turn(RUNS):
         number = status[RUNS.index(run.configuration)]
@@ -36,7 +35,7 @@ def collected(folder: Path, monkeypatch: pytest.MonkeyPatch, *status: int) -> tu
         (folder / "runs" / f"{run.name}.log").write_text("app: only squares\n\n")
     told: list[str] = []
     about = Prepared(WORDS, COMMAND, Path("./app"), 4, RUNS)
-    return scripts.collected(opened(folder, {}, []), about, told.append), told
+    return executor.collected(opened(folder, {}, []), about, told.append), told
 
 
 def test_a_run_that_failed_in_the_job_is_left_out(

@@ -15,17 +15,6 @@ from model.demo import exact, machine, program
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.errors import UsageError
 from popmodel.expressions import Takes, parse
-from popmodel.formulas import derivation as formulas
-from popmodel.formulas import notebook
-from popmodel.formulas import notebook as notation
-from popmodel.formulas.derivation import (
-    Formula,
-    FormulaError,
-    choose,
-    derive,
-    derived,
-    traced,
-)
 from popmodel.machine import profile
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures as signature
@@ -34,8 +23,17 @@ from popmodel.model.run.placement import place
 from popmodel.model.run.work import RunWork
 from popmodel.model.signature.program import Signature
 from popmodel.model.study import Study
-from popmodel.prediction.predict import predict
-from popmodel.prediction.prediction import MAIN_FAMILY
+from popmodel.prediction import derivation
+from popmodel.prediction.derivation import (
+    FUNCTIONS,
+    KINDS,
+    WORK,
+    Formula,
+    FormulaError,
+    choose,
+    derive,
+)
+from popmodel.prediction.prediction import MAIN_FAMILY, predict
 
 ROOT = Path(__file__).parent.parent.parent
 PRESET = profile.load(profile.DEFAULT_PRESET)
@@ -46,7 +44,7 @@ BUNDLED = {name: signature.load(name) for name in ("stencil3d", "cannon")}
 
 
 def formula(one: Signature, on: Profile, split: tuple[int, int], asked: str = "runtime") -> Formula:
-    return formulas.formula(one, on, *split, asked)
+    return derivation.formula(one, on, *split, asked)
 
 
 @cache
@@ -63,7 +61,7 @@ def evaluate(document: Mapping[str, object]) -> float:
         if name not in known:
             expression = parse(texts[name], ARGUMENTS)
             inputs = {used: value(used) for used in expression.names}
-            known[name] = expression.evaluate(inputs, formulas.FUNCTIONS)
+            known[name] = expression.evaluate(inputs, FUNCTIONS)
         return float(known[name])
 
     return value(document["parts"][0]["name"])  # type: ignore[index]
@@ -78,13 +76,12 @@ def test_the_text_gives_the_value_of_every_metric(name: str, split: tuple[int, i
     study = Study(BUNDLED[name], PRESET, {}, 0, 0)
     where = place(*split, PRESET.topology)
     modelled = study.run(where, study.sources(draws=0)).modelled
-    basis = traced(study, where)
-    found = derived(basis, None)
+    found = derive(study, where, None)
     assert evaluate(found.to_dict()) == pytest.approx(float(modelled.runtime), rel=1e-9)
     for family in FAMILIES.values():
         sampled = family.evaluate_samples(modelled.aggregates, modelled.absent)
         for metric, expected in sampled.values.items():
-            document = derived(basis, family, metric).to_dict()
+            document = derive(study, where, family, metric).to_dict()
             assert document["value"] == pytest.approx(float(expected), rel=1e-9)
             assert evaluate(document) == pytest.approx(float(expected), rel=1e-9), metric
 
@@ -212,12 +209,12 @@ def test_a_formula_reads_as_a_person_writes_it() -> None:
     assert texts["n0"] == "N/2"
     assert texts["sigma_p"] == "cv_p*(P/P_ref)**H"
     kinds = [one.kind for one in found.equations]
-    assert kinds == sorted(kinds, key=formulas.KINDS.index)
+    assert kinds == sorted(kinds, key=KINDS.index)
     assert "expected maximum" in "\n".join(found.notes)
 
 
 def test_every_part_of_the_work_has_a_name() -> None:
-    assert set(notebook.WORK) == {entry.name for entry in fields(RunWork)}
+    assert set(WORK) == {entry.name for entry in fields(RunWork)}
 
 
 def test_every_name_is_defined_once_and_needed() -> None:
@@ -376,8 +373,8 @@ def test_a_run_that_is_not_possible_is_refused() -> None:
 
 
 def test_a_formula_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = notation.text
-    monkeypatch.setattr(notation, "text", lambda formula: re.sub("N/2", "N/3", printed(formula)))
+    printed = derivation.text
+    monkeypatch.setattr(derivation, "text", lambda formula: re.sub("N/2", "N/3", printed(formula)))
     with pytest.raises(FormulaError, match=r"n0 is 256, but its formula gives 170\.6"):
         formula(BUNDLED["stencil3d"], PRESET, (16, 4))
 
@@ -401,18 +398,18 @@ def test_a_formula_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 def test_names_in_latex(name: str, latex: str) -> None:
-    assert notation.latex_name(name) == latex
+    assert derivation.latex_name(name) == latex
 
 
 def test_numbers_in_text_and_latex() -> None:
     n = sympy.Symbol("n0", positive=True)
     formula = sympy.Float(1.5e-7) * n + sympy.Float(0.035)
-    assert parse(notation.text(formula)).evaluate({"n0": 2.0}) == 1.5e-7 * 2 + 0.035
-    assert r"1.5 \cdot 10^{-7}" in notation.latex(formula)
-    assert notation.text(sympy.Rational(1, 5) * n) == "n0/5"
+    assert parse(derivation.text(formula)).evaluate({"n0": 2.0}) == 1.5e-7 * 2 + 0.035
+    assert r"1.5 \cdot 10^{-7}" in derivation.latex(formula)
+    assert derivation.text(sympy.Rational(1, 5) * n) == "n0/5"
 
 
 def test_common_factors_are_taken_out_where_that_is_shorter() -> None:
     a, b, c = sympy.symbols("a b c", positive=True)
-    assert notation.text(notation.tidy(4 * a * b + 4 * a * c)) == "4*a*(b + c)"
-    assert notation.text(notation.tidy(a * b + c)) == "a*b + c"
+    assert derivation.text(derivation.tidy(4 * a * b + 4 * a * c)) == "4*a*(b + c)"
+    assert derivation.text(derivation.tidy(a * b + c)) == "a*b + c"

@@ -1,1 +1,0 @@
-"""Predictions as formulas: derived, written down, and checked."""

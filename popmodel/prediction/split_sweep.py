@@ -1,0 +1,499 @@
+"""All splits of some cores, the number of cores that is worth its cost, and a tuned parameter.
+
+The model has steps (threads that do not share a loop evenly, grids that fit badly): a number of
+nodes that divides well may keep an efficiency that many smaller ones do not. So of few numbers each
+is tried; many are halved until few are left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
+from typing import Any
+
+import numpy as np
+
+from popmodel.errors import UsageError, did_you_mean
+from popmodel.machine.profile import Profile
+from popmodel.model.changes import factors_of
+from popmodel.model.replayed.agreement import REPLAY
+from popmodel.model.run.launch import launch_line, mpirun_line
+from popmodel.model.run.placement import WHOLE, Allocation, Placement
+from popmodel.model.signature.program import Signature
+from popmodel.model.study import Study
+from popmodel.model.uncertainty import DEFAULT_COUNT, LEVEL, Draws, Estimate, nominal
+from popmodel.plain import document, fields_of
+from popmodel.prediction.prediction import study_of, subject
+from popmodel.prediction.split_choice import (
+    Impossible,
+    Refused,
+    SplitCandidate,
+    SplitChoice,
+    choose,
+    divisors,
+    evaluate,
+    evaluate_all,
+    impossible,
+    is_compared,
+    judge,
+    ratio,
+)
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+SCHEMA = "popmodel/sweep/1"
+
+Step = Callable[[int, int], None]
+"""Told how many splits of how many are done."""
+
+
+@dataclass(frozen=True)
+class LargestSplit:
+    """The largest number of cores that keeps a parallel efficiency."""
+
+    target: float  # The parallel efficiency to be kept by the fastest split
+    cores: int  # The number
+    efficiency: float  # What the fastest split of it has
+    # The next number with its efficiency, which is too low; None if the machine has no more.
+    beyond: tuple[int, float] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the number as JSON types."""
+        cores, efficiency = self.beyond or (None, None)
+        return {
+            "parallel_efficiency": self.target,
+            "cores": self.cores,
+            "reached": self.efficiency,
+            "beyond": {"cores": cores, "parallel_efficiency": efficiency},
+        }
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The best value of a parameter of the application for one split."""
+
+    name: str  # The parameter
+    split: tuple[int, int]  # Processes and threads
+    # Its value, and the one with the least runtime.
+    now: float
+    best: float
+    change: Estimate  # Runtime with the best value over that with the value now, minus 1
+    # What all values are compared by: replays, or the closed form where the value now has none.
+    source: str
+    tried: tuple[float, float]  # Least and largest value that were tried and are possible
+    # Least and largest of the tried values around the best one whose runtime is no more than
+    # `AS_GOOD` above the least.
+    good: tuple[float, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value as JSON types."""
+        cores = self.split[0] * self.split[1]
+        return {"name": self.name, "cores": cores, **fields_of(self)}
+
+
+@dataclass(frozen=True)
+class SplitSweep:
+    """All splits of some numbers of cores; made by `sweep`."""
+
+    # Program and machine.
+    signature: Signature
+    profile: Profile
+    settings: Mapping[str, float]  # Value of every parameter of the application
+    bind: str  # Where the threads of a process are
+    what_if: Mapping[str, float]  # Factors that were applied
+    choices: tuple[SplitChoice, ...]  # One per number of cores that has a split
+    refused: tuple[Refused, ...]  # Splits that are not possible, with the reason
+    impossible: tuple[Impossible, ...]  # Numbers of cores of which none is
+    largest: LargestSplit | None  # Why this number of cores, if it was searched
+    # Best value of a parameter for each of the choices; empty if none was asked for.
+    tuned: tuple[Tuned, ...]
+    # The runs that the signature was learnt from, `Study.learnt`; None without any.
+    learnt: Mapping[str, Any] | None
+    included: tuple[str, ...]  # What the intervals and probabilities include, `Study.included`
+    # Draws behind them.
+    draws: int
+    seed: int
+
+    @property
+    def candidates(self) -> tuple[SplitCandidate, ...]:
+        """All splits, by cores, then by rising threads."""
+        return tuple(one for choice in self.choices for one in choice.candidates)
+
+    def _started(self, split: SplitCandidate) -> str:
+        """The program with its arguments, for a split."""
+        at = split.placement
+        return self.signature.started(at.processes, at.threads, self.settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document, schema ``popmodel/sweep/1``, without provenance."""
+        about = subject(self.signature, self.profile, self.settings)
+        about["machine"]["cores_per_node"] = self.profile.topology.cores_per_node
+        candidates = self.candidates
+        return document(
+            SCHEMA,
+            **about,
+            bind=self.bind,
+            what_if=self.what_if,
+            candidates=[
+                {
+                    **one.to_dict(),
+                    "launch": launch_line(one.placement, self._started(one)),
+                    "launch_mpirun": mpirun_line(one.placement, self._started(one)),
+                }
+                for one in candidates
+            ],
+            refused=[one._asdict() for one in self.refused],
+            impossible=[one._asdict() for one in self.impossible],
+            best=[one.split for choice in self.choices for one in choice.tied],
+            choices=[
+                choice.facts(self._started(choice.taken), self.profile) for choice in self.choices
+            ],
+            growth=growth(self.choices),
+            largest=self.largest,
+            tuned=self.tuned,
+            assumptions=sorted({text for one in candidates for text in one.assumptions}),
+            **({} if self.learnt is None else {"learnt": self.learnt}),
+            intervals={"level": LEVEL, "include": self.included},
+            draws=self.draws,
+            seed=self.seed,
+        )
+
+
+def growth(choices: Sequence[SplitChoice]) -> list[dict[str, Any]]:
+    """Compare every number of cores with the next larger one, for a document."""
+    rows = []
+    for one, more in pairwise(sorted(choices, key=lambda choice: choice.cores)):
+        speedup = ratio(one.taken, more.taken)
+        efficiencies = (choice.taken.parallel_efficiency.value for choice in (one, more))
+        rows.append(
+            {
+                "cores": (one.cores, more.cores),
+                "speedup": speedup,
+                "efficiency": speedup.value * one.cores / more.cores,
+                "parallel_efficiency": tuple(efficiencies),
+            }
+        )
+    return rows
+
+
+def sweep(
+    signature: Signature,
+    profile: Profile,
+    cores: Sequence[int] | None,
+    settings: Mapping[str, float] | None = None,
+    *,
+    what_if: Mapping[str, float] | None = None,
+    allocation: Allocation = WHOLE,
+    max_memory: float | None = None,
+    efficiency: float | None = None,
+    tune: str | None = None,
+    draws: int = DEFAULT_COUNT,
+    seed: int = 0,
+    step: Step | None = None,
+    trusted: bool = True,
+) -> SplitSweep:
+    """Evaluate every split of some cores into P processes with T threads, P T = cores."""
+    changes, known = dict(what_if or {}), dict(settings or {})
+
+    def study_with(more: Mapping[str, float]) -> Study:
+        values = {**known, **more}
+        return study_of(signature, profile, values, draws, seed, factors_of(changes), allocation)
+
+    study = study_with({})
+    if tune is not None:
+        _parameter(study, tune)  # a wrong name is told before the work
+    largest: LargestSplit | None = None
+    if cores is None:
+        if efficiency is None:
+            raise UsageError("cores and efficiency are both missing", "give one of them")
+        largest = largest_cores(study, efficiency, max_memory)
+        cores = [largest.cores]
+    drawn = study.sources()
+    counts = list(dict.fromkeys(cores))
+    total, done = sum(len(divisors(count)) for count in counts), 0
+
+    def one_more() -> None:
+        nonlocal done
+        done += 1
+        if step is not None:
+            step(done, total)
+
+    judged: list[list[SplitCandidate]] = []
+    refused: list[Refused] = []
+    without: list[Impossible] = []
+    for count in counts:
+        candidates, no = evaluate_all(study, drawn, count, max_memory, one_more)
+        refused += no
+        if candidates:
+            judged.append(judge(candidates, study.surest))
+        else:
+            without.append(impossible(study, count, no, max_memory))
+    if not judged:
+        raise UsageError(without[0].why, without[0].hint)
+    scores = study.scores(drawn)
+    trusted = trusted and not study.doubts
+    choices = tuple(choose(mine, profile.topology, scores, trusted=trusted) for mine in judged)
+    tuned = tuple(
+        tuned_parameter(
+            study, tune, choice.taken.placement, lambda value: study_with({tune: value}), max_memory
+        )
+        for choice in choices
+        if tune is not None
+    )
+    return SplitSweep(
+        signature,
+        profile,
+        study.values,
+        allocation.bind,
+        changes,
+        choices,
+        tuple(refused),
+        tuple(without),
+        largest,
+        tuned,
+        study.learnt(),
+        study.included,
+        draws,
+        seed,
+    )
+
+
+# How many cores are worth their cost: the largest number that keeps a parallel efficiency.
+
+
+_EACH = 16  # as many numbers are tried one by one
+_FARTHEST = 8  # steps between a number that is not possible and one taken instead
+
+
+def largest_cores(study: Study, target: float, max_memory: float | None = None) -> LargestSplit:
+    """Find the largest number of cores whose fastest split keeps a parallel efficiency.
+
+    Beyond one node only whole nodes are looked at, from the whole machine down: each number of up
+    to 16 nodes, and each number of cores of a node that has no more. On larger machines powers of
+    two show where the efficiency falls below the target for the last time. Numbers in between are
+    halved on a logarithmic scale until 16 are left, of which each is tried; one that divides well
+    and lies farther beyond may be missed.
+    """
+    counts = _Counts(study, max_memory)
+    high: int | None = None
+    # from above: what lies below the last one that keeps it is not replayed
+    for low in counts.ladder():
+        if counts.efficiency(low) < target:
+            high = low
+            continue
+        while high is not None and (middle := counts.middle(low, high)) is not None:
+            if counts.efficiency(middle) >= target:
+                low = middle
+            else:
+                high = middle
+        if high is not None:
+            for between in reversed(counts.between(low, high)):
+                if counts.efficiency(between) >= target:
+                    low = between
+                    break
+                high = between
+        above = None if high is None else (high, counts.efficiency(high))
+        return LargestSplit(target, low, counts.efficiency(low), above)
+    hint = None
+    if counts.known:
+        best = max(counts.known, key=counts.efficiency)
+        most = f"{100 * counts.efficiency(best):.1f}"
+        near = float(most) >= 100 * target  # as it is printed it would be enough
+        hint = (
+            f"the highest is {'slightly less' if near else f'{most} %'}, on {plural(best, 'core')}"
+        )
+    raise UsageError(
+        f"{study.signature.name}: no number of cores has a parallel efficiency of "
+        f"{100 * target:g} %",
+        hint,
+    )
+
+
+class _Counts:
+    """Numbers of cores, single ones within a node and whole nodes beyond, with their efficiency."""
+
+    def __init__(self, study: Study, max_memory: float | None) -> None:
+        self._study, self._max_memory = study, max_memory
+        self._drawn = study.sources(draws=0)
+        self._nodes, self._node = study.allocation.available(study.profile.topology)
+        self._possible: dict[int, bool] = {}
+        self.known: dict[int, float] = {}  # Numbers whose efficiency has been looked at
+
+    def is_possible(self, cores: int) -> bool:
+        """Whether the number has a split."""
+        if cores not in self._possible:
+            self._possible[cores] = bool(self._evaluated(cores, replayed=False))
+        return self._possible[cores]
+
+    def efficiency(self, cores: int) -> float:
+        """Parallel efficiency of the fastest split of a number that has one."""
+        if cores not in self.known:
+            candidates = self._evaluated(cores)
+            compared = [one for one in candidates if is_compared(one, candidates)]
+            fastest = min(compared, key=lambda one: one.runtime.value)
+            self.known[cores] = fastest.parallel_efficiency.value
+        return self.known[cores]
+
+    def _evaluated(self, cores: int, *, replayed: bool = True) -> list[SplitCandidate]:
+        study, drawn = self._study, self._drawn
+        return evaluate_all(study, drawn, cores, self._max_memory, replayed=replayed)[0]
+
+    def _further(self, cores: int, steps: int) -> int:
+        """Some steps up or down: a core within a node, else a whole node."""
+        if cores + steps <= self._node:
+            return max(cores + steps, 1)
+        return self._node * max(math.ceil(cores / self._node) + steps, 1)
+
+    def _nearest(self, cores: int, low: int, high: int) -> int | None:
+        """The nearest number that has a split; None if that is too far."""
+        near = (self._further(cores, sign * n) for n in range(_FARTHEST + 1) for sign in (-1, 1))
+        return next((n for n in near if low <= n <= high and self.is_possible(n)), None)
+
+    def middle(self, low: int, high: int) -> int | None:
+        """A number between two that has a split; None if few are between, or none is near."""
+        if self._further(low, _EACH + 1) >= high:
+            return None
+        inner = self._further(low, 1), self._further(high, -1)
+        return self._nearest(self._further(round(math.sqrt(low * high)), 0), *inner)
+
+    def between(self, low: int, high: int) -> list[int]:
+        """Numbers between two that have a split, of those next to the lower one."""
+        steps = (self._further(low, step) for step in range(1, _EACH + 2))
+        return [n for n in takewhile(lambda cores: cores < high, steps) if self.is_possible(n)]
+
+    def ladder(self) -> Iterator[int]:
+        """Numbers that have a split, descending: each of few, else near the powers of two."""
+        single = range(1, self._node) if self._node <= _EACH else _powers(self._node)
+        nodes = self._nodes
+        whole = range(1, nodes + 1) if nodes <= _EACH else [*_powers(nodes), nodes]
+        most = self._node * nodes
+        lower = most + 1
+        for rung in reversed([*single, *(self._node * n for n in whole)]):
+            possible = self._nearest(rung, 1, most)
+            if possible is not None and possible < lower:
+                lower = possible
+                yield possible
+
+
+def _powers(limit: int) -> list[int]:
+    """Powers of two below a limit."""
+    return [2**n for n in range((limit - 1).bit_length())]
+
+
+# How to set a parameter of an application: the value with which a split takes the least time.
+
+
+AS_GOOD = 0.01
+"""Values of a parameter that are no more than this part slower than the best are as good."""
+LEAST_GAIN = 0.001
+"""A parameter stays as it is if no value is faster by more than this part: replays are no finer."""
+_RANGE = 1000.0  # a parameter is searched from its value over this to its value times this
+_COARSE = 31  # values tried first: the runtime may have several valleys
+_SAME_WORK = 1e-9
+
+
+def tuned_parameter(
+    study: Study,
+    name: str,
+    placement: Placement,
+    with_value: Callable[[float], Study],
+    max_memory: float | None = None,
+) -> Tuned:
+    """Find the value of a parameter of the application that gives one split the least runtime.
+
+    Values around the one now are tried, evenly spaced on a logarithmic scale; between the
+    neighbours of the best one the minimum is searched (golden section and parabolas). A parameter
+    whose value is a whole number gets a whole number. Runtimes are those that predictions show;
+    values of which nothing can be replayed are not tried where the value now has a replay.
+    """
+    now, split = _parameter(study, name), (placement.processes, placement.threads)
+    whole = now == round(now)
+    amount = _work(study, placement)
+    known: dict[float, float] = {}
+    source = study.outcome(placement, study.sources(draws=0)).source
+
+    def split_of(study: Study, drawn: Draws, max_memory: float | None = None) -> SplitCandidate:
+        return evaluate(study, drawn, *split, max_memory, replayed=source == REPLAY)
+
+    def runtime(value: float) -> float:
+        """The runtime, infinite where the value is not possible or cannot be compared."""
+        if value not in known:
+            other = with_value(value)
+            try:
+                change = abs(_work(other, placement) / amount - 1)
+                one = split_of(other, other.sources(draws=0), max_memory)
+            except UsageError:
+                known[value] = math.inf
+                return math.inf
+            if change > _SAME_WORK:
+                raise UsageError(
+                    f"{name} changes the amount of work of {study.signature.name}: less work is "
+                    "always faster",
+                    "tune a parameter that only divides the work, such as a number of blocks",
+                )
+            known[value] = one.runtime.value if one.source == source else math.inf
+        return known[value]
+
+    _explore(runtime, now, whole=whole)
+    tried = [value for value, time in known.items() if math.isfinite(time)]
+    allowed = sorted(value for value in tried if not whole or value == round(value))
+    # of values that are as good, the one nearest to what it is now
+    best = min(allowed, key=lambda value: (known[value], abs(math.log(value / now))))
+    if known[best] >= known[now] * (1 - LEAST_GAIN):
+        best = now
+    limit, at = known[best] * (1 + AS_GOOD), allowed.index(best)
+    below = [best, *takewhile(lambda value: known[value] <= limit, reversed(allowed[:at]))]
+    above = [best, *takewhile(lambda value: known[value] <= limit, allowed[at + 1 :])]
+    before, after = (split_of(one, one.sources()) for one in (with_value(now), with_value(best)))
+    return Tuned(
+        name,
+        split,
+        now,
+        best,
+        ratio(after, before, less=1),
+        source,
+        (min(tried), max(tried)),
+        (below[-1], above[-1]),
+    )
+
+
+def _explore(runtime: Callable[[float], float], now: float, *, whole: bool) -> None:
+    """Evaluate values around the one now, then those around the best of them."""
+    from scipy.optimize import minimize_scalar
+
+    lowest = max(now / _RANGE, 1.0) if whole else now / _RANGE
+    grid = np.geomspace(lowest, now * _RANGE, _COARSE)
+    values = sorted({float(round(value)) if whole else float(value) for value in grid} | {now})
+    at = int(np.argmin([runtime(value) for value in values]))
+    low, high = values[max(at - 1, 0)], values[min(at + 1, len(values) - 1)]
+    if not math.isfinite(max(runtime(low), runtime(high))):
+        return
+    minimum = minimize_scalar(
+        lambda logarithm: runtime(math.exp(logarithm)),
+        bounds=(math.log(low), math.log(high)),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    near = math.exp(minimum.x)
+    if whole:
+        for value in {math.floor(near), math.ceil(near)}:
+            runtime(float(value))
+
+
+def _parameter(study: Study, name: str) -> float:
+    """Value of a parameter of the application."""
+    if name not in study.params:
+        known = ", ".join(study.params) or "none"
+        raise UsageError(
+            f"{study.signature.name} has no parameter {name!r} to tune",
+            did_you_mean(name, study.params, f"its parameters: {known}"),
+        )
+    return study.params[name].value
+
+
+def _work(study: Study, placement: Placement) -> float:
+    """The amount of work: operations, or the time that they take where none are counted."""
+    work = study.run(placement, study.sources(draws=0)).work
+    flops = nominal(work.flops)
+    return flops or nominal(work.serial + work.single_thread) or 1.0

@@ -1,1 +1,0 @@
-"""All splits of some cores into processes and threads, judged and searched."""
