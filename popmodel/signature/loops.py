@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class Counts:
 
     laws: FittedLaws
     # By path of each loop, and () for the program: how often its body is executed in each run
-    # for each time that it is in the first one.
+    # for each time that it is in the first one; of a run without it, how often the signature says.
     executions: Mapping[tuple[int, ...], NDArray[np.float64]]
 
 
@@ -53,19 +54,21 @@ def counted(
     amounts: dict[Key, SignatureAmount] = {}
     laws: list[dict[str, Any]] = []
     notes: list[str] = []
-    executions: dict[tuple[int, ...], NDArray[np.float64]] = {(): np.ones(len(runs))}
+    measured: dict[tuple[int, ...], NDArray[np.float64]] = {(): np.ones(len(runs))}
+    said: dict[tuple[int, ...], NDArray[np.float64]] = {}  # Turns, over those of the first run
     by_data: dict[tuple[float, ...], list[tuple[Key, float]]] = {}
     for path, node in paths(outline.body):
         if not isinstance(node, OutlineRepeat):
             continue
-        around = executions[path[:-1]]
+        around = measured[path[:-1]]
         inside, below = _places(outline, node.body), _places(outline, node.body, below=True)
         often = np.array(  # where a run lacks what is in the body itself, by its inner loops
             [run.turns(inside, runs[0]) or run.turns(below, runs[0]) for run in runs]
         )
         ratio = np.divide(often, around, out=np.ones(len(runs)), where=around > 0)
-        executions[path] = ratio * around
+        measured[path] = ratio * around
         has = (often > 0) & (around > 0)
+        said[path] = np.where(has, ratio, 1.0)
         if np.ptp(ratio[has]) <= _SAME * ratio[has].max(initial=0.0):
             in_all = "the same in all runs" + ("" if has.all() else " that have it")
             amounts["count", path] = SignatureAmount(assumed["count", path].formula, note=in_all)
@@ -74,6 +77,11 @@ def counted(
         exact = exact_law(samples, ("1", *runs[0].parameters))
         if exact is not None and exact.origin == FIT and _is_sure(exact, samples):
             what = f"iterations of {node.name}"
+            formula = parse(exact.text)
+            said[path][~has] = [
+                float(formula.evaluate(run.sample(0.0).configuration)) / node.count
+                for run in compress(runs, ~has)
+            ]
             amounts["count", path] = SignatureAmount(
                 exact.text, note=f"{exact.origin}: exact in all runs"
             )
@@ -98,6 +106,11 @@ def counted(
         )  # fmt: skip
         text = found.text(f"n{number}_")
         for key, times in members:
+            lacks = measured[key[1]] == 0
+            said[key[1]][lacks] = [
+                found.at(run.processes, run.threads, run.parameters).value / named
+                for run in compress(runs, lacks)
+            ]
             part = text if times == named else f"{times / named:.12g}*({text})"
             formula = f"max(floor({part} + 1/2), 1)"
             amounts[key] = SignatureAmount(
@@ -105,6 +118,9 @@ def counted(
             )
         laws.append(told(what, "1", found, None))
         notes += [f"{what}: {note}" for note in found.notes]
+    executions = {(): np.ones(len(runs))}
+    for path, ratio in said.items():
+        executions[path] = ratio * executions[path[:-1]]
     return Counts(FittedLaws(amounts, {}, tuple(laws), tuple(notes)), executions)
 
 

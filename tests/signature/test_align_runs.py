@@ -78,6 +78,16 @@ def test_one_process_without_halos_is_learnt_from(tmp_path: Path) -> None:
     assert not any("first run" in note for note in found.notes)
 
 
+def test_a_run_whose_loop_calls_nothing_keeps_its_time(tmp_path: Path) -> None:
+    """One process exchanges nothing: all turns are one burst, which the file makes turn by turn."""
+    dims = ((1, 2), (2, 2), (1, 1))
+    runs = [jacobi(tmp_path, each, steps=20, residual=0) for each in dims]
+    found = signature_from(runs)
+    for each, traced in zip(dims, runs, strict=True):
+        again = runtime(found, tmp_path, each[0] * each[1])
+        assert again == pytest.approx(measured(traced), rel=0.05), each
+
+
 def test_runs_of_other_iteration_counts_are_learnt_from(tmp_path: Path) -> None:
     runs = [
         Run(jacobi(tmp_path, dims, steps).trace, {"steps": steps})
