@@ -15,13 +15,13 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import popmodel
-from popmodel.patterns.formulas import condition
-from popmodel.patterns.grid import GridMessages
-from popmodel.patterns.recognise import readings
-from popmodel.structure.events import _mix
 from popmodel.structure.iterations import _cut_the_first
+from popmodel.structure.pattern_kinds import as_messages, readings
+from popmodel.structure.program_events import _mix
+from popmodel.structure.rank_formulas import condition
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.paraver.writer import TraceWriter
 
@@ -136,9 +136,9 @@ def test_tokens_are_hashed_block_by_block() -> None:
     assert peak(lambda: _mix(*columns)) < 1.5 * columns[0].nbytes
 
 
-def ring(processes: int) -> GridMessages:
+def ring(processes: int) -> NDArray[np.void]:
     rank = np.arange(processes)
-    return GridMessages(rank, (rank + 1) % processes, np.full(processes, 100))
+    return as_messages(rank, (rank + 1) % processes, np.full(processes, 100))
 
 
 def test_patterns_of_many_ranks() -> None:
@@ -150,15 +150,15 @@ def test_all_pairs_are_known_by_their_number() -> None:
     rank = np.arange(5)
     sender, receiver = np.repeat(rank, 5), np.tile(rank, 5)
     size = np.full(25, 8)
-    kinds = [each.kind for each in readings(GridMessages(sender, receiver, size), 5, ())]
+    kinds = [each.kind for each in readings(as_messages(sender, receiver, size), 5, ())]
     assert "pairwise" in kinds
     other = sender != receiver
-    without = GridMessages(sender[other], receiver[other], size[other])
+    without = as_messages(sender[other], receiver[other], size[other])
     assert "pairwise" in [each.kind for each in readings(without, 5, ())]
     # as many pairs, but one of a rank with itself
     swapped = receiver[other].copy()
     swapped[0] = sender[other][0]
-    wrong = GridMessages(sender[other], swapped, size[other])
+    wrong = as_messages(sender[other], swapped, size[other])
     assert "pairwise" not in [each.kind for each in readings(wrong, 5, ())]
 
 

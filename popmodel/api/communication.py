@@ -10,14 +10,13 @@ import numpy as np
 from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.results import OfTrace
-from popmodel.patterns import traffic
-from popmodel.patterns.find import FoundCommunication as Meaning
-from popmodel.patterns.find import find
 from popmodel.plain import document
 from popmodel.report.communication import VIEWS
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.structure import find as find_structure
-from popmodel.structure.nest import Leaf
+from popmodel.structure import traffic
+from popmodel.structure.iterations import find as find_structure
+from popmodel.structure.patterns import FoundCommunication, find_communication
+from popmodel.structure.structure import loops_around
 from popmodel.trace.calls import calls_made
 from popmodel.trace.caveats import devices
 from popmodel.trace.focus import TraceFocus, focused
@@ -28,10 +27,9 @@ from popmodel.values import cut, dataclass
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from popmodel.patterns.pattern import Pattern
     from popmodel.report.views import Views
-    from popmodel.structure import Structure
-    from popmodel.structure.nest import Nest
+    from popmodel.structure.patterns import Pattern
+    from popmodel.structure.structure import FoundLoop, Structure
 
 SCHEMA = "popmodel/communication/1"
 
@@ -42,7 +40,7 @@ class Communication(OfTrace):
 
     trace: str  # Path of the trace
     structure: Structure  # Of what is analysed of it
-    meaning: Meaning  # Grids and patterns
+    meaning: FoundCommunication  # Grids and patterns
     window: TraceFocus | None  # What is analysed; None: all that processes do
     caveats: tuple[str, ...]  # What has to be known before numbers are read
     nodes: int | None  # Nodes of the processes; None where the trace does not tell them
@@ -72,7 +70,7 @@ class Communication(OfTrace):
         partners = np.bincount(pairs.sender[pairs.sender != pairs.receiver], minlength=1)
         partners = np.concatenate([partners, np.zeros(program.processes, np.int64)])
         neighbours = partners[: program.processes]
-        loops = _loops(self.structure.nest)
+        loops = loops_around(self.structure.nest)
         return document(
             SCHEMA,
             trace=self.trace,
@@ -184,7 +182,7 @@ def communication(
     return Communication(
         path_of(trace),
         structure,
-        find(structure),
+        find_communication(structure),
         focus,
         (*unmodelled_calls(program.unmodelled), *told),
         nodes,
@@ -207,7 +205,7 @@ def _per_iteration(structure: Structure) -> dict[str, float] | None:
 
 
 def _described(
-    structure: Structure, loops: Mapping[int, list[float]], pattern: Pattern
+    structure: Structure, loops: Sequence[tuple[FoundLoop, ...]], pattern: Pattern
 ) -> dict[str, Any]:
     """A pattern, and where it stands: calls, loops around it, and the region or call site."""
     places = [structure.places[place] for place in pattern.places]
@@ -217,7 +215,7 @@ def _described(
         "places": [place.number for place in places],
         "calls": _in_words([place.name for place in places]),
         "inside": inside,
-        "loops": loops.get(pattern.places[0], []),
+        "loops": [loop.count for loop in loops[pattern.places[0]]],
         "executions": pattern.executions,
         "messages": pattern.messages,
         "bytes": pattern.bytes,
@@ -231,18 +229,3 @@ def _in_words(names: Sequence[str]) -> str:
     """Calls in order, equal ones that follow each other once."""
     runs = [(name, len(list(same))) for name, same in groupby(names)]
     return ", ".join(name if number == 1 else f"{count(number)} {name}" for name, number in runs)
-
-
-def _loops(nest: Nest) -> dict[int, list[float]]:
-    """Iterations of the loops around each place, the outermost first."""
-    found: dict[int, list[float]] = {}
-
-    def walk(nodes: Nest, path: list[float]) -> None:
-        for node in nodes:
-            if isinstance(node, Leaf):
-                found.update(dict.fromkeys(node.places, path))
-            else:
-                walk(node.body, [*path, node.count])
-
-    walk(nest, [])
-    return found

@@ -8,8 +8,8 @@ from popmodel.api.focus import Asked, Foa, structure_of
 from popmodel.api.inputs import TraceLike, path_of, trace_of
 from popmodel.api.phases_document import described
 from popmodel.api.results import OfTrace
-from popmodel.phases import Phases, phases
 from popmodel.report.phases import VIEWS
+from popmodel.structure.phases import Phases, phases
 from popmodel.trace.caveats import caveats
 from popmodel.trace.focus import focused
 from popmodel.trace.part import Window

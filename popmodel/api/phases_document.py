@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.arrays import quantiles
-from popmodel.phases.calls import calls
-from popmodel.phases.imbalance import Causes, causes
-from popmodel.phases.os_noise import idle_regions, interruptions, remark
 from popmodel.plain import document
+from popmodel.structure.phase_variation import Causes, causes, idle_regions, interruptions, remark
+from popmodel.structure.traffic import calls_in_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.phases import Phase, Phases
+    from popmodel.structure.phases import Phase, Phases
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
     from popmodel.trace.focus import TraceFocus
@@ -66,7 +65,7 @@ def described(
                 "computing_before": use.before,
                 "bytes": use.bytes,
             }
-            for use in calls(structure, whole, found.begin, found.end)
+            for use in calls_in_part(structure, whole, found.begin, found.end)
         ],
     )
 
@@ -165,7 +164,7 @@ def _team(phase: Phase) -> dict[str, Any] | None:
         return None
     return {
         "threads": int(phase.team.threads.max()),
-        "imbalance": phase.thread_imbalance,
+        "imbalance": phase.team.imbalance,
         "busiest": phase.team.worst,
         "by_thread": phase.team.by_thread.tolist(),
         "overhead": phase.overhead,

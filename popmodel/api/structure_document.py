@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.phases.timeline import ACTIVITIES, PhaseTimeline, timeline
 from popmodel.plain import document
 from popmodel.signature.collectives import met
-from popmodel.structure.nest import Leaf
+from popmodel.structure.activities import ACTIVITIES, PhaseTimeline, timeline
+from popmodel.structure.structure import Leaf
 from popmodel.trace.focus import find
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.structure.nest import FoundLoop
-    from popmodel.structure.structure import Structure, StructureFocus
+    from popmodel.structure.structure import FoundLoop, Structure, StructureFocus
     from popmodel.trace import Trace
 
 _NS = 1e9

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from popmodel.phases.phase import SEVERAL
 from popmodel.report.blocks import (
     BarBlock,
     Brief,
@@ -25,6 +24,7 @@ from popmodel.report.blocks import (
 )
 from popmodel.report.phases_plot import longest_first, picture
 from popmodel.report.views import Document, Record, Views
+from popmodel.structure.phases import SEVERAL
 from popmodel.units import count, format_size, format_time, plural
 
 SHOWN = 10

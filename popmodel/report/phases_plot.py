@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from popmodel.phases.phase import SEVERAL
 from popmodel.report.figures import ticks
 from popmodel.report.pictures import Chart, Charts, Picture, PictureAxis, PictureCurve
 from popmodel.report.views import Document
+from popmodel.structure.phases import SEVERAL
 from popmodel.units import count, format_time, plural
 
 _DRAWN = 6

@@ -20,7 +20,7 @@ from popmodel.efficiency.regions import region_instances
 from popmodel.errors import PopmodelError
 from popmodel.kernel import _kernel
 from popmodel.simulator.mpi_calls import ANYWHERE, Action, action_of
-from popmodel.structure import find
+from popmodel.structure.iterations import find
 from popmodel.trace.blocks import walk, walk_locations
 from popmodel.trace.calls import FOUND_NOTHING, lengths_in
 from popmodel.trace.event import Event

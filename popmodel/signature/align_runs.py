@@ -34,8 +34,8 @@ from popmodel.signature.summary import LINES
 from popmodel.signature.threads import team
 from popmodel.simulator.mpi_calls import ANYWHERE
 from popmodel.simulator.program import Op
-from popmodel.structure.find import find
-from popmodel.structure.nest import Leaf
+from popmodel.structure.iterations import find
+from popmodel.structure.structure import Leaf
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from popmodel.signature.computing import Timing
     from popmodel.signature.outline import Outline, OutlineCalls, OutlineTeam
     from popmodel.signature.recorded_times import Fidelity
-    from popmodel.structure.nest import FoundLoop
-    from popmodel.structure.structure import Structure
+    from popmodel.structure.structure import FoundLoop, Structure
     from popmodel.trace import Trace
 
     Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.simulator.program import Op
-from popmodel.structure.nest import leaves
+from popmodel.structure.structure import leaves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

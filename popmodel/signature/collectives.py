@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from popmodel.expressions import parse
-from popmodel.patterns.formulas import colour
 from popmodel.signature.outline import OutlineMeeting
 from popmodel.simulator.program import COLLECTIVES, Op
+from popmodel.structure.rank_formulas import colour
 from popmodel.units import format_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from popmodel.patterns.table import PatternTable
     from popmodel.simulator import Program
+    from popmodel.structure.message_rows import PlaceTable
     from popmodel.structure.structure import Structure
 
 
@@ -27,7 +27,7 @@ _ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
 def meetings(
-    structure: Structure, table: PatternTable, place: int, which: NDArray[np.int64], name: str
+    structure: Structure, table: PlaceTable, place: int, which: NDArray[np.int64], name: str
 ) -> tuple[tuple[OutlineMeeting, ...], tuple[str, ...]]:
     """Return the collectives that processes call at a place, and what they do not say."""
     program = structure.program

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.patterns.table import PatternTable
     from popmodel.simulator import Program
-    from popmodel.structure.events import ProgramEvents
+    from popmodel.structure.message_rows import PlaceTable
+    from popmodel.structure.program_events import ProgramEvents
 
 _NS = 1e9
 
@@ -117,7 +117,7 @@ def own_times(program: Program, events: ProgramEvents) -> Program:
 
 
 def at_place(
-    table: PatternTable,
+    table: PlaceTable,
     times: Timing,
     place: int,
     which: NDArray[np.int64],

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from popmodel.errors import PopmodelError
-from popmodel.patterns.rows import CallLists
-from popmodel.patterns.table import PatternTable, iterations
 from popmodel.signature.call_lists import (
     messages_at,
     open_before,
@@ -41,7 +39,8 @@ from popmodel.signature.summary import (
     shortened,
 )
 from popmodel.signature.threads import team
-from popmodel.structure.nest import FoundLoop, Leaf
+from popmodel.structure.message_rows import PlaceTable
+from popmodel.structure.structure import FoundLoop, Leaf
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -79,8 +78,8 @@ def laid_out(
     counts = instructions(trace, structure)
     whole, crossing = within_stretches(sized)
     times = timing(structure.events)
-    builder = _Builder(sized, CallLists(whole), crossing, times, trace, counts)
-    top = _LoopBody(1, np.zeros(1, dtype=np.int64), 1, 1, 1)
+    builder = _Builder(sized, PlaceTable(whole), crossing, times, trace, counts)
+    top = _LoopBody(np.zeros(1, dtype=np.int64), 1, 1, 1)
     body = builder.nodes(structure.nest, top)
     body += builder.behind()
     notes = _first_of_each(builder.notes)
@@ -140,7 +139,6 @@ def _on_grid(body: tuple[Node, ...], processes: int) -> tuple[tuple[Node, ...], 
 class _LoopBody(NamedTuple):
     """What a loop repeats, or the whole program."""
 
-    executions: int  # All in the run
     which: NDArray[np.int64]  # Those that are meant
     turns: int  # How many of them stand for one execution of every item each
     # How often a signature executes it in all, and in one execution of its loop.
@@ -160,7 +158,7 @@ class _Builder:
     """Collects what is measured while it walks over the nest."""
 
     structure: Structure
-    lists: CallLists  # Of messages that begin and end in one stretch of calls
+    table: PlaceTable  # Of messages that begin and end in one stretch of calls
     crossing: NDArray[np.bool_]  # Messages that do not
     times: Timing
     trace: Trace
@@ -174,13 +172,9 @@ class _Builder:
 
     def __post_init__(self) -> None:
         self.segment = segments(self.structure)
-        self.busy = open_before(self.lists.structure)  # what crosses them no list holds
+        self.busy = open_before(self.table.structure)  # what crosses them no list holds
         spent = self.times.before.sum() + self.times.inside.sum() + self.times.after.sum()
         self.all = max(float(spent) / 1e9, 1e-12)
-
-    @property
-    def table(self) -> PatternTable:
-        return self.lists.table
 
     def nodes(self, nodes: Sequence[FoundLoop | Leaf], body: _LoopBody) -> list[Node]:
         """Lay out what follows one another."""
@@ -195,7 +189,7 @@ class _Builder:
         """Lay out a loop; what some of its iterations do is executed every so many turns."""
         self.loops += 1
         name = f"loop {self.loops}"
-        first = iterations(loop, body.executions)
+        first = loop.first
         counts = first[body.which + 1] - first[body.which]
         entered = body.which[counts > 0]
         if not len(entered):
@@ -209,9 +203,9 @@ class _Builder:
             )
         inner = np.concatenate([np.arange(first[one], first[one + 1]) for one in entered])
         if length == 1:
-            return self.nodes(loop.body, body._replace(executions=int(first[-1]), which=inner))
+            return self.nodes(loop.body, body._replace(which=inner))
         every, times = body.frequency(len(entered))
-        inside = _LoopBody(int(first[-1]), inner, len(inner), times * length, length)
+        inside = _LoopBody(inner, len(inner), times * length, length)
         return [OutlineRepeat(name, length, tuple(self.nodes(loop.body, inside)), every)]
 
     # -- what is in them
@@ -321,7 +315,7 @@ class _Builder:
         crosses = self.crossing[sent]
         rows: list[dict[str, Any]] = []
         if not crosses.all():
-            rows = self.listed(places, body.executions, which, computed, times)
+            rows = self.listed(places, which, computed, times)
         made: list[Node] = []
         if rows:
             made.append(self.exchanged(name, rows, True, sent[~crosses], times, places, every))
@@ -361,13 +355,12 @@ class _Builder:
     def listed(
         self,
         places: tuple[int, ...],
-        executions: int,
         which: NDArray[np.int64],
         computed: dict[int, Computing],
         times: int,
     ) -> list[dict[str, Any]]:
         """List calls as they are made; none where executions differ, or no signature reads it."""
-        found = self.lists.of([Leaf(places)], executions, frozenset(computed), among=which)
+        found = self.table.rows(places, computed, which)
         if found.why or np.isin(which, found.executions).mean() < _ALIKE:
             return []
         processes = self.structure.program.processes

@@ -11,14 +11,13 @@ from popmodel.efficiency.measure import useful_times
 from popmodel.fit.common_law import pooled
 from popmodel.fit.law import law
 from popmodel.fit.samples import Sample
-from popmodel.phases.bursts import bursts, regions
-from popmodel.phases.counters import counted, measured
 from popmodel.signature.assumed_scaling import SignatureAmount, paths
 from popmodel.signature.computing import Timing
 from popmodel.signature.law_notes import LawFactor, factor_of, told
 from popmodel.signature.outline import OutlineCalls, OutlineWork
 from popmodel.signature.toml import Noted, number
 from popmodel.signature.toml import number as rounded
+from popmodel.structure.bursts import bursts, counted, regions, teams
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from popmodel.fit.common_law import Pool
-    from popmodel.phases.bursts import Stretches
     from popmodel.signature.align_runs import RunTable
     from popmodel.signature.assumed_scaling import Key
     from popmodel.signature.computing import Computing
     from popmodel.signature.outline import Node, Outline
     from popmodel.signature.recorded_times import Description
+    from popmodel.structure.bursts import Stretches
     from popmodel.structure.structure import Structure
     from popmodel.trace import Trace
 
@@ -58,10 +57,10 @@ def instructions(trace: Trace, structure: Structure) -> Timing | None:
     before[_events(structure, serial, acting)] = outside[acting]
     if len(parallel):
         there = np.ones(len(parallel), bool)
-        teams = measured(trace, parallel, parallel.sequence.astype(np.int64), useful)
-        if _COUNTER not in teams.counts:
+        counts = teams(trace, parallel, parallel.sequence.astype(np.int64), useful)[1]
+        if _COUNTER not in counts:
             return None
-        inside[_events(structure, parallel, there)] = teams.counts[_COUNTER]
+        inside[_events(structure, parallel, there)] = counts[_COUNTER]
     sequences = structure.program.sequences
     after = np.bincount(serial.sequence[~acting], outside[~acting], sequences).astype(np.float64)
     return Timing(before, inside, after)

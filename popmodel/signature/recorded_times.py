@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from popmodel.signature.computing import Computing
     from popmodel.simulator import Program
-    from popmodel.structure.events import ProgramEvents
+    from popmodel.structure.program_events import ProgramEvents
 
 
 PARTS = (2, 3, 5, 9, 17, 33, 65)

@@ -16,9 +16,9 @@ import numpy as np
 
 from popmodel.expressions import parse
 from popmodel.model.run.grid import best_grid
-from popmodel.patterns.formulas import condition
-from popmodel.patterns.grid import extents_of
 from popmodel.signature.collectives import all_meet, at_once
+from popmodel.structure.pattern_kinds import extents_of
+from popmodel.structure.rank_formulas import condition
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from popmodel.errors import PopmodelError
-from popmodel.patterns.formulas import NOBODY, split
 from popmodel.signature.outline import (
     OutlineCalls,
     OutlineMeeting,
@@ -25,6 +24,7 @@ from popmodel.signature.outline import (
     OutlineWork,
 )
 from popmodel.signature.toml import TomlItem, text_of
+from popmodel.structure.rank_formulas import NOBODY, split
 from popmodel.units import plural
 
 if TYPE_CHECKING:

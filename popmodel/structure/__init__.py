@@ -1,25 +1,15 @@
-"""How a run is built: its loops, the places in them, and its parts.
+"""How a run is built: its loops, the phases in them, and what its messages mean.
 
-In goes a trace or the program in it, out come a nest of loops around places, which place and
-execution each event is, and iterations with their confidence (`find`). `events` makes calls and
-regions comparable; `repetition`, `merge`, `flows` and `common` find what repeats exactly and lay
-sequences beside one another, `cut_iterations` puts what a window cuts into its loop; `steps` and
-`items` make iterations steps; `time_steps` finds steps and tells calls by site where nothing
-repeats exactly; `iterations` times them.
+In goes a trace or the program in it. `iterations` finds the structure (`structure`): a nest of
+loops around places, which place and execution each event is, and iterations with their confidence.
+`program_events` makes calls and regions comparable; `repetition` finds what repeats exactly in a
+sequence, `common_nest` makes one nest of all sequences, `steps` makes steps of iterations, and
+`time_steps` tells calls by site where nothing repeats exactly.
+
+`phases` tells what is computed where: `bursts` and regions, how their times vary
+(`phase_variation`), and what processes do over time (`activities`).
+
+`patterns` reads messages as grids, halos, pipelines: `message_groups` are places that belong
+together, `pattern_kinds` what their messages may be. `message_rows` lists calls as signatures write
+them, with `rank_formulas`; `traffic` sums up messages and calls.
 """
-
-from popmodel.structure.events import ProgramEvents
-from popmodel.structure.find import find
-from popmodel.structure.nest import FoundLoop, Leaf, LoopPlace
-from popmodel.structure.structure import Structure, StructureFocus, StructurePart
-
-__all__ = [
-    "FoundLoop",
-    "Leaf",
-    "LoopPlace",
-    "ProgramEvents",
-    "Structure",
-    "StructureFocus",
-    "StructurePart",
-    "find",
-]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,9 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from popmodel.structure.events import ProgramEvents
+    from popmodel.structure.program_events import ProgramEvents
 
 
 class RepetitionWay(IntEnum):
@@ -99,8 +98,7 @@ _TURNS = 3.5
 three directions of a sweep, one after the other, are one iteration."""
 
 
-@dataclass(frozen=True, eq=False)
-class RepeatedCalls:
+class RepeatedCalls(NamedTuple):
     """What repeats on the sequences of a program."""
 
     nests: list[Repetition]  # Of each group of sequences that do exactly the same

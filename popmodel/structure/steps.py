@@ -9,30 +9,25 @@ only some steps have are places that the others pass without.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from popmodel.arrays import among
+from popmodel.arrays import among, distinct
 from popmodel.kernel import _kernel
-from popmodel.structure.items import (
-    Around,
-    Number,
-    Slot,
-    Source,
-    StructureItem,
-    items_of,
-    ranges,
-    rewritten,
-)
+from popmodel.structure.common_nest import Common
+from popmodel.structure.structure import FoundLoop, Leaf, Nest, events_at, grouped
+from popmodel.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from popmodel.structure.common import Common
-    from popmodel.structure.events import ProgramEvents
+    from popmodel.structure.program_events import ProgramEvents
+
+Number = TypeVar("Number", np.float64, np.int64)
 
 _HEAVY = 0.5
 """Share of the time of the longest burst of its kind from which on one begins a step, too."""
@@ -69,7 +64,7 @@ def steps_of(events: ProgramEvents, common: Common) -> Steps:
     if not loops:
         return Steps(common, None, np.empty(0, np.int64))
     held = _elapsed([items[at] for at in loops], events, common)
-    at = max(zip(held, (items[at].size for at in loops), loops, strict=True))[-1]
+    at = max(zip(held, (len(items[at].places) for at in loops), loops, strict=True))[-1]
     steps = _cut(items[at], items[:at], items[at + 1 :]) or _as_they_are(items[at])
     body = _Body.of(steps)
     ahead = _unrolled_last(items[:at][::-1], body)
@@ -83,7 +78,7 @@ def _elapsed(loops: Sequence[StructureItem], events: ProgramEvents, common: Comm
 
     Not computing alone: a warm-up may compute more than iterations that wait for each other.
     """
-    loop_at = np.full(len(common.places), -1)
+    loop_at = np.full(common.places, -1)
     for number, loop in enumerate(loops):
         loop_at[loop.places] = number
     loop_of_event = loop_at[common.place]
@@ -131,14 +126,14 @@ class _StepRun(NamedTuple):
         return _StepRun(self.items, self.item[::-1], self.turn[::-1])
 
 
-class _TimeSteps(NamedTuple):
+class _CutRun(NamedTuple):
     """A run of items, in it steps: step k is rows ``starts[k] .. starts[k + 1]``."""
 
     run: _StepRun
     starts: NDArray[np.int64]
 
 
-def _as_they_are(loop: StructureItem) -> _TimeSteps:
+def _as_they_are(loop: StructureItem) -> _CutRun:
     """The iterations of a loop as steps."""
     count = int(loop.counts.sum())
     numbers = np.array([each.number for each in loop.body], np.int64)
@@ -147,15 +142,15 @@ def _as_they_are(loop: StructureItem) -> _TimeSteps:
         np.tile(numbers, count),
         np.repeat(np.arange(count), len(numbers)),
     )
-    return _present(_TimeSteps(run, np.arange(count + 1) * len(numbers)))
+    return _present(_CutRun(run, np.arange(count + 1) * len(numbers)))
 
 
-def _present(steps: _TimeSteps) -> _TimeSteps:
+def _present(steps: _CutRun) -> _CutRun:
     """Steps without those executions of places that no sequence has an event at."""
     run, starts = steps
     there = run.of_each(lambda item: item.events) > 0
     passed = np.concatenate([[0], np.cumsum(there)])
-    return _TimeSteps(_StepRun(run.items, run.item[there], run.turn[there]), passed[starts])
+    return _CutRun(_StepRun(run.items, run.item[there], run.turn[there]), passed[starts])
 
 
 def _unrolled(loop: StructureItem, inner: StructureItem) -> _StepRun:
@@ -164,7 +159,7 @@ def _unrolled(loop: StructureItem, inner: StructureItem) -> _StepRun:
     at = loop.body.index(inner)
     ahead, body, behind = loop.body[:at], inner.body, loop.body[at + 1 :]
     lengths = len(ahead) + inner.counts * len(body) + len(behind)
-    place = ranges(lengths)
+    place = _ranges(lengths)
     of = np.repeat(np.arange(count), lengths)
     numbers = np.array([each.number for each in (*ahead, *body, *behind)], np.int64)
     within = place - len(ahead)
@@ -174,12 +169,12 @@ def _unrolled(loop: StructureItem, inner: StructureItem) -> _StepRun:
     column = np.where(within < 0, place, np.where(in_body, len(ahead) + within % len(body), late))
     turn = np.where(in_body, first[of] + within // len(body), of)
     run = _StepRun({each.number: each for each in (*ahead, *body, *behind)}, numbers[column], turn)
-    return _present(_TimeSteps(run, np.zeros(1, np.int64))).run
+    return _present(_CutRun(run, np.zeros(1, np.int64))).run
 
 
 def _cut(
     loop: StructureItem, ahead: Sequence[StructureItem], behind: Sequence[StructureItem]
-) -> _TimeSteps | None:
+) -> _CutRun | None:
     """Cut a loop anew into steps that are alike; None where its iterations are all there is."""
     for inner in loop.body:
         goes_on = _goes_on(loop, inner, ahead, behind)
@@ -220,12 +215,12 @@ def _is_a_step(loop: StructureItem, inner: StructureItem, goes_on: bool) -> bool
     if len(counts) < 2 or np.ptp(counts) == 0:
         calls, extra = int(inner.events.sum()), int(loop.events.sum() - inner.events.sum())
         few = extra / len(counts) <= _FEW * calls / int(counts.sum())
-        few = few or loop.size - inner.size <= _FEW * inner.size
+        few = few or len(loop.places) - len(inner.places) <= _FEW * len(inner.places)
         return goes_on or (light and few)
     return light or (len(counts) > 2 and np.ptp(counts[1:-1]) == 0)
 
 
-def _alike(run: _StepRun, fewest: int) -> _TimeSteps | None:
+def _alike(run: _StepRun, fewest: int) -> _CutRun | None:
     """Cut a run of items where its heaviest bursts are; None if the steps are not alike."""
     like, time = run.likeness(), run.time()
     if not time.any():
@@ -238,7 +233,7 @@ def _alike(run: _StepRun, fewest: int) -> _TimeSteps | None:
     if len(starts) <= fewest:
         return None
     starts = _from_the_first(like, starts)
-    steps = _TimeSteps(run, np.append(starts, len(run.item)))
+    steps = _CutRun(run, np.append(starts, len(run.item)))
     forms = _forms(steps, like)
     if len(forms.of) > _FORMS:
         return None
@@ -252,7 +247,7 @@ def _alike(run: _StepRun, fewest: int) -> _TimeSteps | None:
 
 
 def _typical(
-    steps: _TimeSteps, forms: _Forms, form: int, time: NDArray[np.float64]
+    steps: _CutRun, forms: _Forms, form: int, time: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Median time of each item in the steps of a form, ns."""
     begins = steps.starts[:-1][forms.step == form]
@@ -280,7 +275,7 @@ class _Forms(NamedTuple):
     usual: int
 
 
-def _forms(steps: _TimeSteps, like: NDArray[np.int64]) -> _Forms:
+def _forms(steps: _CutRun, like: NDArray[np.int64]) -> _Forms:
     known: dict[bytes, int] = {}
     forms: list[tuple[int, ...]] = []
     form = np.empty(len(steps.starts) - 1, np.int64)
@@ -326,11 +321,11 @@ class _Body(NamedTuple):
     usual: NDArray[np.bool_]  # bool[n]: Whether a usual step has it
 
     @classmethod
-    def of(cls, steps: _TimeSteps) -> _Body:
+    def of(cls, steps: _CutRun) -> _Body:
         """The body of some steps."""
         like, time = steps.run.likeness(), steps.run.time()
         forms = _forms(steps, like)
-        columns = _merged(forms)
+        columns = _columns(forms)
         size = 1 + max(map(max, columns))
         body = cls(np.empty(size, np.int64), np.zeros(size), np.zeros(size, bool))
         for form, places in enumerate(columns):
@@ -379,7 +374,7 @@ def _unrolled_last(items: Sequence[StructureItem], body: _Body) -> _StepRun:
     return _StepRun(known, np.concatenate(numbers), np.concatenate(turns))
 
 
-def _between(ahead: _StepRun, steps: _TimeSteps, behind: _StepRun) -> _TimeSteps:
+def _between(ahead: _StepRun, steps: _CutRun, behind: _StepRun) -> _CutRun:
     """Put steps between what is executed once, ahead of them and behind."""
     parts = (ahead, steps.run, behind)
     run = _StepRun(
@@ -387,10 +382,10 @@ def _between(ahead: _StepRun, steps: _TimeSteps, behind: _StepRun) -> _TimeSteps
         np.concatenate([each.item for each in parts]),
         np.concatenate([each.turn for each in parts]),
     )
-    return _TimeSteps(run, steps.starts + len(ahead.item))
+    return _CutRun(run, steps.starts + len(ahead.item))
 
 
-def _with_the_ends(steps: _TimeSteps, body: _Body) -> _TimeSteps:
+def _with_the_ends(steps: _CutRun, body: _Body) -> _CutRun:
     """Let steps join that are beside the others; leave out a last one that is none."""
     like, time = steps.run.likeness(), steps.run.time()
     starts = steps.starts.tolist()
@@ -402,44 +397,42 @@ def _with_the_ends(steps: _TimeSteps, body: _Body) -> _TimeSteps:
     body, like, time = body.backwards(), like[::-1], time[::-1]
     while length := body.begins(like[len(like) - starts[0] :], time[len(time) - starts[0] :]):
         starts.insert(0, starts[0] - length)
-    return _TimeSteps(steps.run, np.array(starts))
+    return _CutRun(steps.run, np.array(starts))
 
 
-def _put_together(common: Common, steps: _TimeSteps) -> Steps:
+def _put_together(common: Common, steps: _CutRun) -> Steps:
     """The nest in which the steps are the iterations of a loop."""
     run, starts = steps
     forms = _forms(steps, run.likeness())
-    columns = _merged(forms)
+    columns = _columns(forms)
     rows: list[list[NDArray[np.int64]]] = [[] for _ in range(1 + max(map(max, columns)))]
     for form, places in enumerate(columns):
         mine = np.flatnonzero(forms.step == form)
         for offset, slot in enumerate(places):
             rows[slot].append(np.stack([starts[mine] + offset, mine]))
-    body = tuple(_slot(run, *np.concatenate(each, axis=1)) for each in rows)
+    body = [_slot(run, *np.concatenate(each, axis=1)) for each in rows]
     ahead, behind = (
         [_slot(run, np.array([row]), np.zeros(1, np.int64)) for row in some]
         for some in (range(starts[0]), range(starts[-1], len(run.item)))
     )
-    made = rewritten(common, [*ahead, Around(len(starts) - 1, body), *behind])
-    loops = [slot.sources[0].item.is_loop for slot in ahead]
-    leaves = sum(not loop and (at == 0 or loops[at - 1]) for at, loop in enumerate(loops))
+    made, loop = _rewritten(common, ahead, len(starts) - 1, body, behind)
     often = np.bincount(forms.step, minlength=len(columns))
     kinds: dict[frozenset[int], int] = {}
     for form in np.argsort(-often, kind="stable").tolist():
         kinds.setdefault(frozenset(columns[form]), len(kinds))
     kind = np.array([kinds[frozenset(each)] for each in columns], np.int64)
-    return Steps(made, sum(loops) + leaves, kind[forms.step])
+    return Steps(made, loop, kind[forms.step])
 
 
 def _slot(run: _StepRun, rows: NDArray[np.int64], new: NDArray[np.int64]) -> Slot:
     """What some rows of a run are together, at these executions."""
     item, old = run.item[rows], run.turn[rows]
-    numbers = dict.fromkeys(item.tolist())
-    sources = [Source(run.items[n], old[item == n], new[item == n]) for n in numbers]
-    return Slot(tuple(sources))
+    return [
+        Source(run.items[n], old[item == n], new[item == n]) for n in dict.fromkeys(item.tolist())
+    ]
 
 
-def _merged(forms: _Forms) -> list[list[int]]:
+def _columns(forms: _Forms) -> list[list[int]]:
     """Of each form where its items stand in the body that has them all."""
     known: list[int] = []  # likeness of each place of the body, as they were added
     order: list[int] = []  # the places in the order of the body
@@ -462,3 +455,178 @@ def _merged(forms: _Forms) -> list[list[int]]:
         order = added + order[at:]
     position = {place: index for index, place in enumerate(order)}
     return [[position[each] for each in places] for places in columns]
+
+
+# The items of a nest, each with what it is like and how long it takes at each execution.
+
+
+@dataclass(frozen=True, eq=False)
+class StructureItem:
+    """A place or a loop of a nest."""
+
+    number: int  # Among all items, depth first
+    place: int  # Its number, or -1 of a loop
+    # The same of items that do the same: calls of equal partners, tags and sizes, loops around
+    # such.
+    likeness: int
+    # float64[n]: Computing in it at each of its executions, the mean of all sequences, ns.
+    time: NDArray[np.float64]
+    events: NDArray[np.int64]  # int64[n]: Events in it at each of them, of all sequences
+    # int64[n]: How often a loop is repeated at each of them; empty of a place.
+    counts: NDArray[np.int64]
+    body: tuple[StructureItem, ...]
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it has a body."""
+        return self.place < 0
+
+    @property
+    def places(self) -> list[int]:
+        """Numbers of the places in it."""
+        return [place for item in self.body for place in item.places] or [self.place]
+
+
+def items_of(events: ProgramEvents, common: Common) -> tuple[StructureItem, ...]:
+    """Items of a nest, those at the top."""
+    sequence = events.sequence
+    time = events.before + np.where(events.is_region, events.end - events.begin, 0)
+    time /= max(len(events.offsets) - 1, 1)
+    rows_of = events_at(common.place, common.places)
+    numbers = count()
+    likenesses: dict[tuple[object, ...], int] = {}
+
+    def likeness(*what: object) -> int:
+        return likenesses.setdefault(what, len(likenesses))
+
+    def of_nest(nest: Nest, executions: int) -> tuple[StructureItem, ...]:
+        """Items of a body that is executed so often."""
+        found = []
+        for node in nest:
+            if isinstance(node, Leaf):
+                found += [of_place(place, executions) for place in node.places]
+            else:
+                found.append(of_loop(node))
+        return tuple(found)
+
+    def of_place(place: int, executions: int) -> StructureItem:
+        rows = rows_of[place]
+        turn = common.execution[rows]
+        exact = distinct(events.exact[rows])
+        # with partners, where each sequence has always the same
+        steady = len(exact) <= len(distinct(sequence[rows]))
+        like = tuple(exact.tolist()) if steady else ("varies", int(events.sized[rows].min()))
+        return StructureItem(
+            next(numbers),
+            place,
+            likeness("place", *like),
+            np.bincount(turn, time[rows], executions).astype(np.float64),
+            np.bincount(turn, minlength=executions),
+            np.empty(0, np.int64),
+            (),
+        )
+
+    def of_loop(loop: FoundLoop) -> StructureItem:
+        number, counts = next(numbers), np.array(loop.counts, np.int64)
+        body = of_nest(loop.body, int(counts.sum()))
+        like = likeness("loop", *(item.likeness for item in body))
+        return StructureItem(
+            number,
+            -1,
+            like,
+            _sums([item.time for item in body], counts),
+            _sums([item.events for item in body], counts),
+            counts,
+            body,
+        )
+
+    return of_nest(common.nest, 1)
+
+
+def _sums(columns: Sequence[NDArray[Number]], counts: NDArray[np.int64]) -> NDArray[Number]:
+    """Sums of some columns, and of so many of their values after the other."""
+    values = np.sum(columns, axis=0)
+    passed = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values)])
+    until = np.cumsum(counts)
+    sums: NDArray[Number] = passed[until] - passed[until - counts]
+    return sums
+
+
+def _ranges(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, ... for each of some counts, one after the other."""
+    first = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) - np.repeat(first, counts)
+
+
+# A nest from the items of another one, put together anew.
+
+
+class Source(NamedTuple):
+    """Executions of an item, and which those of the place or loop are that it comes into."""
+
+    item: StructureItem
+    old: NDArray[np.int64]
+    new: NDArray[np.int64]
+
+    def inside(self, before: NDArray[np.int64]) -> list[Source]:
+        """What is in the body of a loop, where its executions begin with these iterations."""
+        counts = self.item.counts[self.old]
+        old_first = (np.cumsum(self.item.counts) - self.item.counts)[self.old]
+        turn = _ranges(counts)
+        old = np.repeat(old_first, counts) + turn
+        new = np.repeat(before[self.new], counts) + turn
+        found = []
+        for item in self.item.body:
+            there = item.events[old] > 0
+            found.append(Source(item, old[there], new[there]))
+        return found
+
+
+Slot = list[Source]
+"""Items that are alike and come together: a place, or a loop like theirs."""
+
+
+def _rewritten(
+    common: Common, ahead: Sequence[Slot], steps: int, body: Sequence[Slot], behind: Sequence[Slot]
+) -> tuple[Common, int]:
+    """The nest of some slots, those of `body` in a new loop of so many steps, and where that is.
+
+    Each execution of each place of the old nest is in one of them.
+    """
+    executions = np.zeros(common.places, np.int64)
+    np.maximum.at(executions, common.place, common.execution.astype(np.int64) + 1)
+    first = np.cumsum(executions) - executions
+    place, execution = np.zeros((2, int(executions.sum())), np.int32)
+    numbers = count()
+
+    def nest_of(slots: Sequence[Slot], turns: int) -> Nest:
+        nodes: list[int | FoundLoop] = []
+        for slot in slots:
+            if slot[0].item.is_loop:
+                nodes.append(loop_of(slot, turns))
+                continue
+            nodes.append(number := next(numbers))
+            for item, old, new in slot:
+                known = old < executions[item.place]
+                rows = first[item.place] + old[known]
+                place[rows] = number
+                execution[rows] = new[known]
+        return grouped(nodes)
+
+    def loop_of(slot: Slot, turns: int) -> FoundLoop:
+        counts = np.zeros(turns, np.int64)
+        for item, old, new in slot:
+            counts[new] = item.counts[old]
+        before = np.cumsum(counts) - counts
+        inner = []
+        for sources in zip(*(source.inside(before) for source in slot), strict=True):
+            some = [source for source in sources if len(source.old)]
+            if some:  # else no sequence has an event there
+                inner.append(some)
+        return FoundLoop(tuple(counts.tolist()), nest_of(inner, int(counts.sum())))
+
+    begin = nest_of(ahead, 1)
+    loop = FoundLoop((steps,), nest_of(body, steps))
+    nest = (*begin, loop, *nest_of(behind, 1))
+    row = first[common.place] + common.execution
+    return Common(nest, place[row], execution[row]), len(begin)

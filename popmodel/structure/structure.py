@@ -1,18 +1,20 @@
-"""What is known of how a run is built."""
+"""What is known of how a run is built: a nest of loops around places, its parts and iterations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from popmodel.simulator.program import Program
-    from popmodel.structure.events import ProgramEvents
-    from popmodel.structure.nest import FoundLoop, LoopPlace, Nest
+    from popmodel.structure.program_events import ProgramEvents
 
 LIKELY = 0.5
 """Confidence below which iterations are doubtful."""
@@ -30,8 +32,89 @@ def certainty(confidence: float) -> str:
     return f"{confidence:.2f}, {words}"
 
 
+class LoopPlace(NamedTuple):
+    """A place of the program, the same on all sequences that pass it."""
+
+    number: int  # Its index in `Structure.places`, in the order of the program
+    name: str  # ``MPI_Send``, or the name of a parallel region
+    leaf: int  # The leaf that holds it, counted depth first
+    is_region: bool  # Whether it is a parallel region
+    inside: str  # User region or call site, where known
+
+
 @dataclass(frozen=True)
-class StructurePart:
+class Leaf:
+    """Places that follow one another, repeated by no inner loop."""
+
+    places: tuple[int, ...]  # Numbers of the places, in order
+
+
+@dataclass(frozen=True)
+class FoundLoop:
+    """A body that is repeated."""
+
+    # How often at each execution (all enclosing loops flattened); equal unless it drifts, 0 where
+    # the loop was left out. Where sequences differ, the largest of them.
+    counts: tuple[int, ...]
+    body: tuple[FoundLoop | Leaf, ...]
+
+    @cached_property
+    def count(self) -> float:
+        """How often, on average over its executions."""
+        return float(np.mean(self.counts))
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """The first iteration of each execution, and behind them their number: int64[n + 1]."""
+        return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
+
+
+Nest = tuple[FoundLoop | Leaf, ...]
+
+
+def leaves(nest: Nest) -> Iterator[Leaf]:
+    """All leaves, depth first."""
+    for node in nest:
+        if isinstance(node, Leaf):
+            yield node
+        else:
+            yield from leaves(node.body)
+
+
+def grouped(body: Iterable[int | FoundLoop]) -> Nest:
+    """The nodes of a body of loops and places: those that follow one another are a leaf."""
+    nest: list[FoundLoop | Leaf] = []
+    places: list[int] = []
+    for node in body:
+        if isinstance(node, FoundLoop):
+            nest += [Leaf(tuple(places)), node] if places else [node]
+            places = []
+        else:
+            places.append(node)
+    return (*nest, Leaf(tuple(places))) if places else tuple(nest)
+
+
+def loops_around(nest: Nest) -> list[tuple[FoundLoop, ...]]:
+    """The loops around each place, the outermost first."""
+    around: dict[int, tuple[FoundLoop, ...]] = {}
+
+    def walk(nodes: Nest, path: tuple[FoundLoop, ...]) -> None:
+        for node in nodes:
+            if isinstance(node, Leaf):
+                around.update(dict.fromkeys(node.places, path))
+            else:
+                walk(node.body, (*path, node))
+
+    walk(nest, ())
+    return [around[place] for place in range(len(around))]
+
+
+def executions_of_places(nest: Nest) -> list[int]:
+    """How often each place is passed."""
+    return [int(path[-1].first[-1]) if path else 1 for path in loops_around(nest)]
+
+
+class StructurePart(NamedTuple):
     """A part of a run."""
 
     kind: str  # ``"initialisation"``, ``"iterations"`` or ``"finalisation"``
@@ -41,8 +124,7 @@ class StructurePart:
     iterations: int = 0  # How many the part holds; 0 but for the iterative part
 
 
-@dataclass(frozen=True)
-class StructureFocus:
+class StructureFocus(NamedTuple):
     """A few representative iterations, or what else of the run is worth a look."""
 
     # What all sequences share of it, ns.
@@ -66,12 +148,10 @@ class Structure:
     # int32[E]: How many times its place was passed before, all enclosing loops flattened: the same
     # number for all sequences at the same iteration, whether each has an event there or not.
     execution: NDArray[np.int32]
-    parts: tuple[
-        StructurePart, ...
-    ]  # Initialisation, iterations, finalisation; those that there are
-    loop: (
-        FoundLoop | None
-    )  # The iterative part: the outermost loop that holds most of the elapsed time
+    # Initialisation, iterations, finalisation; those that there are
+    parts: tuple[StructurePart, ...]
+    # The iterative part: the outermost loop that holds most of the elapsed time
+    loop: FoundLoop | None
     # int64[n + 1, S]: When each iteration begins on each sequence, and when the last ends, ns.
     iterations: NDArray[np.int64]
     # int64[n]: Kind of each iteration where steps alternate; 0 is the most frequent one.
@@ -82,3 +162,15 @@ class Structure:
     confidence: float
     focus: StructureFocus
     notes: tuple[str, ...]  # What could not be told, a sentence each
+
+    @property
+    def rows(self) -> list[NDArray[np.int64]]:
+        """The events at each place, in order."""
+        return events_at(self.place, len(self.places))
+
+
+def events_at(place: NDArray[np.int32], places: int) -> list[NDArray[np.int64]]:
+    """The events at each of so many places, in order."""
+    order = np.argsort(place, kind="stable")
+    bounds = np.searchsorted(place[order], np.arange(1, places))
+    return np.split(order, bounds) if places else []

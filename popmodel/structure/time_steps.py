@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.arrays import numbered
-from popmodel.structure.common import Common
-from popmodel.structure.nest import FoundLoop, Leaf, LoopPlace
+from popmodel.structure.common_nest import Common
 from popmodel.structure.steps import Steps
+from popmodel.structure.structure import FoundLoop, Leaf, events_at, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from popmodel.structure.events import ProgramEvents
+    from popmodel.structure.program_events import ProgramEvents
 
 _HEAVY = 24
 """Sites that steps are compared by: those that take most of the time."""
@@ -266,11 +266,25 @@ def by_site(events: ProgramEvents, steps: TimeSteps | None) -> Steps:
     order = np.lexsort((_position(segment, site, len(sites)), sites // tokens))
     number = np.empty(len(sites), np.int64)
     number[order] = np.arange(len(sites))
-    place, passed = number[site], _rank(site + segment * max(len(sites), 1))
-    nest = _Sites(events, place, turn, passed, sites[order] // tokens, count)
-    common = Common(nest.nest, nest.places, place.astype(np.int32), nest.execution)
+    place, passed = number[site].astype(np.int32), _rank(site + segment * max(len(sites), 1))
+    execution = np.empty(len(events), np.int32)
+    parts: tuple[list[int | FoundLoop], ...] = ([], [], [])
+    rows_of = zip(events_at(place, len(sites)), (sites[order] // tokens).tolist(), strict=True)
+    for this, (rows, of_part) in enumerate(rows_of):
+        counts = np.zeros(count if of_part == 1 else 1, np.int64)
+        np.maximum.at(counts, turn[rows], passed[rows] + 1)
+        if counts.max() == 1:
+            execution[rows] = turn[rows]
+            parts[of_part].append(this)
+        else:
+            execution[rows] = (np.cumsum(counts) - counts)[turn[rows]] + passed[rows]
+            parts[of_part].append(FoundLoop(tuple(counts.tolist()), (Leaf((this,)),)))
+    ahead, body, behind = map(grouped, parts)
+    loop = (FoundLoop((count,), body),) if count else ()
+    common = Common((*ahead, *loop, *behind), place, execution)
     kinds = _kinds(place[part == 1], turn[part == 1], count)
-    return Steps(common, nest.loop, kinds, 0.0 if steps is None else steps.alike)
+    alike = 0.0 if steps is None else steps.alike
+    return Steps(common, len(ahead) if count else None, kinds, alike)
 
 
 def _position(
@@ -285,64 +299,7 @@ def _position(
     return mean
 
 
-class _Sites:
-    """The nest of places that are numbered already."""
-
-    def __init__(
-        self,
-        events: ProgramEvents,
-        place: NDArray[np.int64],
-        turn: NDArray[np.int64],
-        passed: NDArray[np.int64],
-        part: NDArray[np.int64],
-        count: int,
-    ) -> None:
-        self.execution = np.empty(len(events), np.int32)
-        self._events, self._leaf = events, 0
-        made: list[LoopPlace] = []
-        items: list[list[FoundLoop | Leaf]] = [[], [], []]
-        order = np.argsort(place, kind="stable")
-        bounds = np.searchsorted(place[order], np.arange(len(part) + 1)).tolist()
-        single: list[int] = []
-        for number, of_part in enumerate(part.tolist()):
-            rows = order[bounds[number] : bounds[number + 1]]
-            counts = np.zeros(count if of_part == 1 else 1, np.int64)
-            np.maximum.at(counts, turn[rows], passed[rows] + 1)
-            before = np.cumsum(counts) - counts
-            alone = counts.max() == 1
-            if single and (not alone or part[number - 1] != of_part):
-                self._close(items[part[number - 1]], single)
-            self.execution[rows] = turn[rows] if alone else before[turn[rows]] + passed[rows]
-            event = int(rows[0])
-            made.append(
-                LoopPlace(
-                    number,
-                    events.names[events.name[event]],
-                    self._leaf,
-                    bool(events.is_region[event]),
-                    events.insides[events.inside[event]],
-                )
-            )
-            if alone:
-                single.append(number)
-            else:
-                loop = FoundLoop(float(counts.mean()), tuple(counts.tolist()), (Leaf((number,)),))
-                items[of_part].append(loop)
-                self._leaf += 1
-        if single:
-            self._close(items[part[-1]], single)
-        self.places = tuple(made)
-        steps = [FoundLoop(float(count), (count,), tuple(items[1]))] if count else []
-        self.nest = (*items[0], *steps, *items[2])
-        self.loop = len(items[0]) if count else None
-
-    def _close(self, items: list[FoundLoop | Leaf], single: list[int]) -> None:
-        items.append(Leaf(tuple(single)))
-        single.clear()
-        self._leaf += 1
-
-
-def _kinds(place: NDArray[np.int64], turn: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def _kinds(place: NDArray[np.int32], turn: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """Kinds of steps by the sites that they pass; one kind where there are too many."""
     if not count:
         return np.empty(0, np.int64)

@@ -11,7 +11,7 @@ from popmodel.errors import ReplayError, TraceError
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer
-from popmodel.structure import find
+from popmodel.structure.iterations import find
 from popmodel.timeline import lanes
 from popmodel.timeline.lanes import LaneClock, LaneRows, TimeAxis, clock_of, rows_of
 from popmodel.timeline.messages import Arrows, Path, measured_messages, path_on, replayed_messages

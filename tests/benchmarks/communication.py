@@ -22,10 +22,10 @@ from math import isqrt
 from pathlib import Path
 from typing import Any
 
-from popmodel.patterns.find import find
-from popmodel.patterns.rows import CallLists
 from popmodel.simulator import from_trace
-from popmodel.structure import find as find_structure
+from popmodel.structure.iterations import find as find_structure
+from popmodel.structure.message_rows import PlaceTable
+from popmodel.structure.patterns import find_communication
 from popmodel.trace import read
 
 
@@ -74,12 +74,10 @@ def main(arguments: list[str]) -> None:
             reading, trace = timed(lambda path=path: read(path, flop_rate=1e9))
             programming, program = timed(lambda trace=trace: from_trace(trace))
             shaping, structure = timed(lambda t=trace, p=program: find_structure(t, p))
-            finding, found = timed(lambda structure=structure: find(structure))
+            finding, found = timed(lambda structure=structure: find_communication(structure))
             halo = next(one for one in found.patterns if one.kind == "halo")
-            listing, rows = timed(
-                lambda s=structure, halo=halo: CallLists(s).rows(halo.places, compute=())
-            )
-            assert halo.executions == steps and rows.exact, halo
+            listing, rows = timed(lambda s=structure, halo=halo: PlaceTable(s).rows(halo.places))
+            assert halo.executions == steps and not rows.why, halo
             costs = [reading + programming, shaping, finding, listing]
             shown = [f"{1e6 * cost / messages:.2f}" for cost in costs]
             print(

@@ -16,7 +16,7 @@ from popmodel.model.signatures import from_text
 from popmodel.model.study import Study
 from popmodel.signature import signature_from
 from popmodel.signature.imbalance import unequal
-from popmodel.structure.find import find
+from popmodel.structure.iterations import find
 from popmodel.trace import Trace
 
 STEPS = 10

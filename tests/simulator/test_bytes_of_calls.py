@@ -15,11 +15,11 @@ from oracle.script import Script
 
 import popmodel
 from popmodel.network.network import PRESETS, Network
-from popmodel.patterns.traffic import TrafficUse, uses
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.expand_collectives import lay_out
 from popmodel.simulator.formats import write
 from popmodel.simulator.program import Program
+from popmodel.structure.traffic import TrafficUse, uses
 from popmodel.trace import Trace, read
 
 ALL, ONE, ROOT, OTHERS = "all parts", "a part", "all parts, of the root", "a part, but the root"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from popmodel.simulator.program import Op, Program, ProgramBuilder
-from popmodel.structure.nest import FoundLoop, Nest
+from popmodel.structure.structure import FoundLoop, Nest
 
 
 @dataclass(frozen=True)

@@ -6,36 +6,21 @@ from structure.programs import Call, Repeat, write
 from synthetic import programs, run
 
 from popmodel.simulator.program import Op, ProgramBuilder
-from popmodel.structure.events import events_of
-from popmodel.structure.find import find
-from popmodel.structure.flows import ends_of, flows_of
-from popmodel.structure.nest import Leaf
+from popmodel.structure.common_nest import _ends, flows_of
+from popmodel.structure.iterations import find
+from popmodel.structure.program_events import events_of
 from popmodel.structure.repetition import repeated
+from popmodel.structure.structure import loops_around
 from popmodel.trace import read
-
-
-def loop_of_places(structure):
-    """The loop around each place, -1 of those in none."""
-    around = np.full(len(structure.places), -1)
-    passed = iter(range(len(structure.places)))
-
-    def go(nest, mine):
-        for each in nest:
-            if isinstance(each, Leaf):
-                around[list(each.places)] = mine
-            else:
-                go(each.body, next(passed))
-
-    go(structure.nest, -1)
-    return around
 
 
 def strays(structure):
     """Messages that are not received in the loop and iteration that they are sent in."""
-    ends = ends_of(structure.program, structure.events)
-    around = loop_of_places(structure)[structure.place]
-    same = around[ends.sent] == around[ends.received]
-    same &= structure.execution[ends.sent] == structure.execution[ends.received]
+    sent, received = _ends(structure.program, structure.events)
+    innermost = [id(path[-1]) if path else -1 for path in loops_around(structure.nest)]
+    around = np.array(innermost)[structure.place]
+    same = around[sent] == around[received]
+    same &= structure.execution[sent] == structure.execution[received]
     return int(np.count_nonzero(~same))
 
 
@@ -59,7 +44,7 @@ def test_loops_of_a_real_program_with_many_particles_are(real_trace):
 
 def flows(program):
     events = events_of(program)
-    return flows_of(events, repeated(events), ends_of(program, events))
+    return flows_of(program, events, repeated(events))
 
 
 def test_a_loop_inside_is_a_flow_of_its_own():

@@ -7,10 +7,8 @@ import pytest
 
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
-from popmodel.structure import find
-from popmodel.structure.events import events_of
-from popmodel.structure.find import structure_of
-from popmodel.structure.iterations import Iterations, focus_of
+from popmodel.structure.iterations import Iterations, find, focus_of, structure_of
+from popmodel.structure.program_events import events_of
 from popmodel.trace import read
 
 DATA = Path(__file__).parent.parent / "data"

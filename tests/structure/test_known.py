@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from structure.programs import loops
 
-from popmodel.structure import find
-from popmodel.structure.nest import FoundLoop
+from popmodel.structure.iterations import find
+from popmodel.structure.structure import FoundLoop
 from popmodel.trace import read
 
 SMPI = Path(__file__).parent.parent / "data" / "smpi"

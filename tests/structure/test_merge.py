@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from popmodel.kernel import _kernel
 from popmodel.simulator.program import Op, ProgramBuilder
-from popmodel.structure.find import structure_of
+from popmodel.structure.iterations import structure_of
 
 WORTH = np.array([3.0, 2.0, 0.5])
 ROWS = st.lists(st.tuples(*[st.integers(-1, 2)] * 3), max_size=6)

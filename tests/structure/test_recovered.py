@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from structure.programs import Call, Repeat, loops, write
 
 from popmodel.simulator.program import Op, ProgramBuilder
-from popmodel.structure.find import structure_of
-from popmodel.structure.nest import Leaf
+from popmodel.structure.iterations import structure_of
+from popmodel.structure.structure import Leaf
 
 # Of a loop that comes into two places, one lacks what the other has.
 LEFT_OUT = [

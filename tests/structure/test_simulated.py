@@ -14,8 +14,8 @@ from synthetic import Network, Program, programs, run
 from synthetic.program import Rank, Steps
 
 from popmodel.simulator.from_trace import from_trace
-from popmodel.structure.events import events_of
-from popmodel.structure.find import find
+from popmodel.structure.iterations import find
+from popmodel.structure.program_events import events_of
 from popmodel.structure.repetition import repeated
 
 EXACT = {

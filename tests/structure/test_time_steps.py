@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from structure.programs import Call, write
 
-from popmodel.structure import find
-from popmodel.structure.events import events_of
-from popmodel.structure.find import structure_of
-from popmodel.structure.nest import FoundLoop
+from popmodel.structure.iterations import find, structure_of
+from popmodel.structure.program_events import events_of
+from popmodel.structure.structure import FoundLoop
 from popmodel.structure.time_steps import by_site, time_steps
 from popmodel.trace import read
 
@@ -52,7 +51,7 @@ def test_calls_by_site_are_the_same_on_all_processes():
     loop = steps.common.nest[steps.loop]
     assert isinstance(loop, FoundLoop)
     assert loop.counts == (40,)
-    assert len(steps.common.places) < 80
+    assert steps.common.places < 80
     keys = events.sequence, steps.common.place, steps.common.execution
     executions = {*zip(*(key.tolist() for key in keys), strict=True)}
     assert len(executions) == len(events)  # no two events of a process are one execution

@@ -14,8 +14,8 @@ from tracer.traced import Run
 
 from popmodel import trace as reader
 from popmodel.efficiency.measure import useful_times
-from popmodel.phases import phases
-from popmodel.structure import find
+from popmodel.structure.iterations import find
+from popmodel.structure.phases import phases
 from popmodel.trace.event import Event
 from popmodel.trace.processors import delays
 from popmodel.tracer.merge import merge

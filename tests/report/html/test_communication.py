@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from patterns.scripts import Step, structure
+from structure.scripts import Step, structure
 
 import popmodel
-from popmodel.patterns.traffic import Pairs, gathered
 from popmodel.report.html import communication
 from popmodel.report.html.contents import SCHEMA, Contents, alone
 from popmodel.report.html.page import fragment, page
 from popmodel.report.html.section import Section
+from popmodel.structure.traffic import Pairs, gathered
 
 from .test_page import HOSTILE, STAMP, Reader
 
@@ -52,7 +52,9 @@ def large(processes: int, partners: int) -> dict[str, Any]:
         "messages": int(every.messages.sum()),
         "bytes": int(every.bytes.sum()),
         "ranks_together": together,
-        "pairs": {names.get(name, name): values.tolist() for name, values in vars(shown).items()},
+        "pairs": {
+            names.get(name, name): values.tolist() for name, values in shown._asdict().items()
+        },
         "provenance": STAMP,
     }
 
@@ -136,10 +138,12 @@ def test_runs_have_headings_of_their_own(comd: dict[str, Any]) -> None:
 
 def test_a_run_without_messages_has_its_calls() -> None:
     from popmodel.api.communication import Communication
-    from popmodel.patterns.find import find
+    from popmodel.structure.patterns import find_communication
 
     barriers = structure(2, [Step(lambda *_: [("barrier", 0, 0, -1)], "MPI_Barrier")])
-    found = Communication("none.prv", barriers, find(barriers), None, (), 1, {}, {"MPI_Barrier": 2})
+    found = Communication(
+        "none.prv", barriers, find_communication(barriers), None, (), 1, {}, {"MPI_Barrier": 2}
+    )
     section = made(found.to_dict())
     text = texts(section)
     assert "barrier of all: 0 B" in text

@@ -1,0 +1,356 @@
+"""The computing of a run by where it stands: its phases.
+
+A *burst* is what a sequence computes between two calls of MPI or parallel regions. Bursts before
+the same place of the program are executions of one *phase*; each parallel region is one as well.
+Rows are kept sparse: a place that few processes pass often costs what it holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from popmodel.arrays import distinct, quantiles
+from popmodel.efficiency.measure import UsefulTimes, useful_times
+from popmodel.simulator.calls import sequence_calls
+from popmodel.structure.bursts import (
+    PhaseTeam,
+    Stretches,
+    bursts,
+    counted,
+    regions,
+    settled,
+    teams,
+)
+from popmodel.structure.phase_variation import Imbalance, imbalance
+from popmodel.structure.structure import FoundLoop, Leaf, Nest
+from popmodel.trace.intervals import Intervals, alone
+from popmodel.trace.processors import delays
+from popmodel.trace.states import TRACING_DISABLED
+from popmodel.units import count, plural
+from popmodel.values import dataclass
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from popmodel.structure.structure import Structure
+    from popmodel.trace import Trace
+
+Kind: TypeAlias = Literal["serial", "parallel"]
+Limits: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"
+"""Begin and end of what is analysed, on each sequence, ns."""
+SMALL = 1e-3
+"""Share of all computing below which a phase does not matter by itself."""
+SEVERAL = -2
+"""Place of small phases that are summed up as one."""
+_NS = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """Executions of one burst or parallel region, by sequence and in order."""
+
+    name: str  # What tells it apart: the calls around a burst, or the region
+    kind: Kind  # A burst of one thread, or a parallel region
+    # The place that the burst is before, or that the region is; -1: the end of the run; `SEVERAL`:
+    # see `places`.
+    place: int
+    path: tuple[int, ...]  # Where its leaf is in the nest: an index for each level
+    # Part of the run that it is in: initialisation, iterations or finalisation; empty where no
+    # iterations were found.
+    part: str
+    sequences: int  # How many sequences the run has
+    # int32[k]: Process of each execution, or further sequence of a thread that calls MPI on its
+    # own.
+    sequence: NDArray[np.int32]
+    execution: NDArray[np.int64]  # int64[k]: How many times the sequence passed the place before
+    begin: NDArray[np.int64]  # int64[k]: When it begins, ns
+    # float64[k]: Time of a burst outside MPI and of a region on its master, s.
+    wall: NDArray[np.float64]
+    useful: NDArray[np.float64]  # float64[k]: Useful time, of a region summed over its threads, s
+    # float64[k] or None: Counted in the useful time; None without such a counter.
+    instructions: NDArray[np.float64] | None
+    cycles: NDArray[np.float64] | None
+    # bool[k]: Executions that the analysed window cuts: only the part inside is counted.
+    cut: NDArray[np.bool_]
+    team: PhaseTeam | None = None  # Threads of a parallel region
+    # Whether it is less than a thousandth of all computing (`SMALL`), each that is summed up.
+    small: bool = False
+    # int32[k] or None: Place of each execution where small phases are summed up as one; its
+    # executions are numbered by place, so that it has no imbalance.
+    places: NDArray[np.int32] | None = None
+
+    @property
+    def executions(self) -> int:
+        """How often the sequence that does so most often executes it."""
+        return int(np.bincount(self.sequence).max(initial=0))
+
+    def by_sequence(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of values of executions by sequence: float64[S]."""
+        return np.bincount(self.sequence, values, self.sequences).astype(np.float64)
+
+    @property
+    def imbalance(self) -> Imbalance:
+        """How its time differs over sequences and executions, cut ones left out."""
+        if self.places is not None:
+            return Imbalance(None, None, None, np.full(self.sequences, np.nan))
+        rows = self._whole
+        return imbalance(self.sequence[rows], self.execution[rows], self.wall[rows], self.sequences)
+
+    @property
+    def overhead(self) -> float:
+        """Mean time of a region in which no thread is busy (fork, join, scheduling), s."""
+        if self.team is None or not len(self.wall):
+            return 0.0
+        return float(np.maximum(self.wall - self.team.busy(), 0.0).mean())
+
+    @property
+    def _whole(self) -> NDArray[np.bool_]:
+        """Executions that are not cut, where there are such; else all."""
+        return self.cut if self.cut.all() else ~self.cut
+
+    @property
+    def uncut(self) -> NDArray[np.float64]:
+        """Time of executions, s; cut ones are left out where there are others."""
+        return self.wall[self._whole]
+
+    def quantiles(self, shares: tuple[float, ...]) -> tuple[float, ...]:
+        """Quantiles of the time of executions, s; cut ones are left out where there are others."""
+        return tuple(quantiles(self.uncut, shares))
+
+
+@dataclass(frozen=True, eq=False)
+class Phases:
+    """The phases of a run or of a part of it, in the order of the program."""
+
+    phases: tuple[Phase, ...]
+    processes: int
+    sequences: int
+    # int64[S]: Begin and end of what is analysed on each sequence, ns.
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    notes: tuple[str, ...] = ()  # What has to be known about them, a sentence each
+
+    def __len__(self) -> int:
+        return len(self.phases)
+
+    @cached_property
+    def seconds(self) -> float:
+        """Computing of all sequences, s: bursts, and regions by their time on the master."""
+        return float(sum(phase.wall.sum() for phase in self.phases))
+
+    def of(self, kind: Kind) -> tuple[Phase, ...]:
+        """The phases of one kind."""
+        return tuple(phase for phase in self.phases if phase.kind == kind)
+
+    def share(self, phase: Phase) -> float:
+        """Part of all computing that a phase is."""
+        return float(phase.wall.sum()) / self.seconds if self.seconds else 0.0
+
+
+def phases(
+    structure: Structure,
+    trace: Trace,
+    window: Trace | None = None,
+    limits: Limits | None = None,
+    most: int | None = None,
+) -> Phases:
+    """Find the phases of a run; small ones are summed up if there are more than `most`."""
+    part = trace if window is None or limits is not None else window
+    sequences = structure.program.sequences
+    whole = np.full(sequences, part.begin, np.int64), np.full(sequences, part.end, np.int64)
+    begin, end = whole if limits is None else limits
+    serial, parallel = settled(structure, bursts(structure, trace)), regions(structure)
+    if limits is not None or window is not None:
+        serial, parallel = (rows.within(begin, end) for rows in (serial, parallel))
+        if trace.timed:
+            serial = _recounted(structure, trace, serial)
+    useful = useful_times(part) if trace.timed else None
+    serial_places, parallel_places, summed_up = _summed_up(serial, parallel, most)
+    columns, notes = _measured_bursts(structure, part, serial, useful)
+    team: PhaseTeam | None = None
+    region_columns: dict[str, NDArray[np.float64]] = {}
+    if useful is not None and len(parallel):
+        owner = structure.program.owner.astype(np.int64)[parallel.sequence]
+        team, region_columns, more = teams(part, parallel, owner, useful)
+        notes += more
+    homes = _homes(structure)
+    found: list[tuple[tuple[int, ...], int, Kind, NDArray[np.int64]]] = []
+    found += [(homes[place][0], place, "serial", mine) for place, mine in _by_place(serial_places)]
+    if team is not None:
+        parts = _by_place(parallel_places)
+        found += [(homes[place][0], place, "parallel", mine) for place, mine in parts]
+    found.sort(key=lambda each: (*each[:2], each[2] == "parallel"))
+    names, inside = [], []
+    for _, place, kind, mine in found:
+        rows = (serial if kind == "serial" else parallel).at(mine)
+        names.append(_name(structure, rows, kind, place))
+        inside.append(structure.places[place].inside if place >= 0 else "")
+    made = []
+    for name, (path, place, kind, mine) in zip(_told_apart(names, inside), found, strict=True):
+        rows = (serial if kind == "serial" else parallel).at(mine)
+        values = columns if kind == "serial" else region_columns
+        made.append(
+            Phase(
+                name=name,
+                kind=kind,
+                place=place,
+                path=path,
+                part=homes[place][1],
+                sequences=sequences,
+                sequence=rows.sequence,
+                execution=rows.execution,
+                begin=rows.begin,
+                wall=rows.wall,
+                useful=values["useful"][mine],
+                instructions=values["instructions"][mine] if "instructions" in values else None,
+                cycles=values["cycles"][mine] if "cycles" in values else None,
+                cut=rows.cut,
+                team=team.at(mine) if kind == "parallel" and team is not None else None,
+                places=rows.place if place == SEVERAL else None,
+            )
+        )
+    total = sum(float(phase.wall.sum()) for phase in made)
+    return Phases(
+        tuple(
+            replace(p, small=p.place == SEVERAL or float(p.wall.sum()) < SMALL * total)
+            for p in made
+        ),
+        structure.program.processes,
+        sequences,
+        begin,
+        end,
+        tuple(dict.fromkeys((*notes, *summed_up))),
+    )
+
+
+def _summed_up(
+    serial: Stretches, parallel: Stretches, most: int | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], tuple[str, ...]]:
+    """Place of the phase that each row is told in, and a note where small ones are summed up."""
+    rows = (serial, parallel)
+    number = sum(len(distinct(each.place)) for each in rows)
+    if most is None or number <= most:
+        return serial.place, parallel.place, ()
+    least = SMALL * sum(float(each.wall.sum()) for each in rows)
+    places = [
+        np.where(
+            (np.bincount(each.place + 1, each.wall) < least)[each.place + 1], SEVERAL, each.place
+        )
+        for each in rows
+    ]
+    small = sum(
+        len(distinct(each.place[place == SEVERAL]))
+        for each, place in zip(rows, places, strict=True)
+    )
+    note = (
+        f"of {count(number)} phases {count(small)} are below {100 * SMALL:g} % of all computing: "
+        "they are summed up, bursts and regions apart"
+    )
+    return places[0], places[1], (note,)
+
+
+def _by_place(places: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
+    """Rows of each place, by its number."""
+    order = np.argsort(places, kind="stable")
+    found, first = np.unique(places[order], return_index=True)
+    return list(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(order) else []
+
+
+def _recounted(structure: Structure, trace: Trace, rows: Stretches) -> Stretches:
+    """Bursts of which those that are cut have what is computed inside: calls may lie in them."""
+    cut = np.flatnonzero(rows.cut)
+    calls, disabled = trace.calls(), trace.records.in_state(TRACING_DISABLED)
+    outside = Intervals.of(calls.offsets, calls.entry, calls.exit)
+    if len(disabled):
+        outside = alone([outside, disabled], [])
+    begin, end = rows.begin[cut], rows.end[cut]
+    held = outside.inside(_locations(structure, trace)[rows.sequence[cut]], begin, end)
+    wall = rows.wall.copy()
+    wall[cut] = (end - begin - held) / _NS
+    return replace(rows, wall=wall)
+
+
+def _measured_bursts(
+    structure: Structure, trace: Trace, rows: Stretches, useful: UsefulTimes | None
+) -> tuple[dict[str, NDArray[np.float64]], tuple[str, ...]]:
+    """Useful time of bursts, what is counted in them, and notes."""
+    if useful is None:
+        return {"useful": rows.wall}, ()
+    location = _locations(structure, trace)[rows.sequence]
+    waited = delays(trace).inside(location, rows.begin, rows.end)
+    running = useful.running.inside(location, rows.begin, rows.end)
+    counts, notes = counted(trace, useful.running, location, rows.begin, rows.end)
+    return {"useful": np.maximum(running - waited, 0) / _NS, **counts}, notes
+
+
+def _locations(structure: Structure, trace: Trace) -> NDArray[np.int64]:
+    """Thread of each sequence."""
+    if not len(structure.program.threads):
+        return np.asarray(trace.process_offsets[:-1], np.int64)
+    return np.asarray(sequence_calls(trace.whole or trace).location, np.int64)
+
+
+# Where phases are in the nest of a program, and what they are called.
+
+
+def _homes(structure: Structure) -> dict[int, tuple[tuple[int, ...], str]]:
+    """Indices that lead to the leaf of each place, and the part of the run that it is in.
+
+    As -1 of the end of the run, and after it of what is of several places.
+    """
+    found: dict[int, tuple[tuple[int, ...], str]] = {}
+    loop = structure.loop
+    part = "" if loop is None else "initialisation"
+    for path, leaf, inside in _leaves(structure.nest, (), False, loop):
+        if inside:
+            part = "iterations"
+        elif part == "iterations":
+            part = "finalisation"
+        found |= dict.fromkeys(leaf.places, (path, part))
+    found[-1] = (len(structure.nest),), "" if loop is None else "finalisation"
+    found[SEVERAL] = (len(structure.nest) + 1,), ""
+    return found
+
+
+def _leaves(
+    nest: Nest, path: tuple[int, ...], inside: bool, loop: FoundLoop | None
+) -> Iterator[tuple[tuple[int, ...], Leaf, bool]]:
+    for index, node in enumerate(nest):
+        here = (*path, index)
+        if isinstance(node, Leaf):
+            yield here, node, inside
+        else:
+            yield from _leaves(node.body, here, inside or node is loop, loop)
+
+
+def _name(structure: Structure, rows: Stretches, kind: Kind, place: int) -> str:
+    """What a phase is called: a burst after what, and before what, it mostly stands."""
+    if place == SEVERAL:
+        noun = "region" if kind == "parallel" else "burst"
+        return plural(len(distinct(rows.place)), f"smaller {noun}")
+    if kind == "parallel":
+        return structure.places[place].name
+    before = int(np.bincount(rows.previous + 1).argmax()) - 1
+    first = "start" if before < 0 else structure.places[before].name
+    return f"{first} to {'end' if place < 0 else structure.places[place].name}"
+
+
+def _told_apart(names: Sequence[str], inside: Sequence[str]) -> list[str]:
+    """Names of which no two are equal: with the user region or call site, else numbered."""
+    often = Counter(names)
+    longer = [
+        f"{name} in {where}" if often[name] > 1 and where else name
+        for name, where in zip(names, inside, strict=True)
+    ]
+    often, seen = Counter(longer), Counter[str]()
+    unique = []
+    for name in longer:
+        seen[name] += 1
+        unique.append(f"{name} ({seen[name]})" if often[name] > 1 else name)
+    return unique

@@ -1,0 +1,240 @@
+"""How much communication there is: messages by pair and size, calls, and what stays on a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from popmodel.simulator.program import COLLECTIVES, Op
+from popmodel.structure.structure import loops_around
+from popmodel.trace.blocks import walk
+from popmodel.trace.calls import by_call, calls_made, lengths_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from popmodel.simulator.program import Program
+    from popmodel.structure.structure import Structure
+    from popmodel.trace import Trace
+
+MOST_PAIRS = 1 << 14
+"""Pairs of a document: that of a thousand processes with a dozen partners each has them all."""
+
+_NS = 1e9
+_SENDS = Op.SEND, Op.ISEND
+_ARRIVALS = Op.COLLECTIVE, Op.ARRIVE
+_HANDS_OUT = COLLECTIVES.index("bcast"), COLLECTIVES.index("scatter")
+
+
+class Pairs(NamedTuple):
+    """Messages from one process to another, added up."""
+
+    # int64[K]: Ranks; ascending by sender, then receiver.
+    sender: NDArray[np.int64]
+    receiver: NDArray[np.int64]
+    # int64[K]: How many, and how much.
+    messages: NDArray[np.int64]
+    bytes: NDArray[np.int64]
+    within: NDArray[np.bool_]  # bool[K]: Whether both are on the same node
+
+
+class TrafficUse(NamedTuple):
+    """Calls of one name."""
+
+    name: str  # Such as ``MPI_Isend``
+    calls: int  # By all processes
+    bytes: int  # What these send: messages, and what members of collectives give
+    collective: bool  # Whether it is a collective
+
+
+def sent(program: Program) -> NDArray[np.int64]:
+    """Rows of the messages that are sent in the program, of one that is a part of a run too.
+
+    What forks and joins threads that call MPI (`popmodel.simulator.calls`) is none.
+    """
+    found: NDArray[np.int64] = program.target[np.isin(program.kind, _SENDS)].astype(np.int64)
+    if len(program.threads):
+        messages = program.messages
+        real = (messages.sender[found] != messages.receiver[found]) | (messages.size[found] > 0)
+        found = found[real]
+    return found
+
+
+def pairs(program: Program, rows: NDArray[np.int64]) -> Pairs:
+    """Add up messages by sender and receiver; threads count as their process."""
+    owner = program.owner.astype(np.int64)
+    sender = owner[program.messages.sender[rows]]
+    receiver = owner[program.messages.receiver[rows]]
+    keys, where = np.unique(sender * program.processes + receiver, return_inverse=True)
+    messages = np.bincount(where, minlength=len(keys))
+    size = np.zeros(len(keys), np.int64)
+    np.add.at(size, where, program.messages.size[rows])
+    first, second = keys // program.processes, keys % program.processes
+    return Pairs(first, second, messages, size, program.nodes[first] == program.nodes[second])
+
+
+def gathered(found: Pairs, processes: int, most: int = MOST_PAIRS) -> tuple[int, Pairs]:
+    """Take neighbouring ranks together until there are at most so many pairs."""
+    each = 1
+    made = found
+    while len(made.sender) > most and each < processes:
+        each *= 2
+        groups = -(-processes // each)
+        keys = (found.sender // each * groups + found.receiver // each) * 2 + found.within
+        keys, where = np.unique(keys, return_inverse=True)
+        messages, size = np.zeros((2, len(keys)), np.int64)
+        np.add.at(messages, where, found.messages)
+        np.add.at(size, where, found.bytes)
+        first, second = keys // 2 // groups * each, keys // 2 % groups * each
+        made = Pairs(first, second, messages, size, keys % 2 == 1)
+    return each, made
+
+
+def by_size(program: Program, rows: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    """Messages by size: from, below (powers of two; 0 is a class of its own), messages, bytes."""
+    sizes = program.messages.size[rows]
+    found = []
+    if np.any(sizes == 0):
+        found.append((0, 1, int((sizes == 0).sum()), 0))
+    exponent = np.frexp(sizes.astype(np.float64))[1] - 1  # 2**e <= size < 2**(e + 1)
+    for power in np.unique(exponent[sizes > 0]).tolist():
+        mine = sizes[(exponent == power) & (sizes > 0)]
+        found.append((1 << power, 2 << power, len(mine), int(mine.sum())))
+    return found
+
+
+def given(program: Program) -> NDArray[np.int64]:
+    """Bytes that each operation puts in: its message, or its part of a collective: int64[N].
+
+    Of a rooted collective that hands out, the root gives all; else every member gives its own.
+    """
+    found = np.zeros(program.operations, np.int64)
+    sends = np.isin(program.kind, _SENDS)
+    found[sends] = program.messages.size[program.target[sends]]
+    arrives = np.flatnonzero(np.isin(program.kind, _ARRIVALS))
+    if not len(arrives):
+        return found
+    every = program.collectives
+    rows = program.target[arrives]
+    sequence = np.searchsorted(program.offsets, arrives, side="right") - 1
+    is_root = every.root[rows] == sequence
+    hands_out = np.isin(every.kind[rows], _HANDS_OUT) & (every.root[rows] >= 0)
+    others = np.where(hands_out, 0, every.sent[rows])
+    found[arrives] = np.where(is_root, every.root_sent[rows], others)
+    if len(program.uneven.operation):
+        found[program.uneven.operation] = program.uneven.sent
+    return found
+
+
+def uses(program: Program, made: Mapping[str, int]) -> list[TrafficUse]:
+    """Calls by name, those that send most first; `made` says how many there are of each name."""
+    amount = given(program)
+    code = program.call_code[program.call]
+    arrives = np.isin(program.kind, (*_ARRIVALS, Op.WAIT_COLLECTIVE))
+    numbers = {name: number for number, name in enumerate(program.call_name)}
+    found = []
+    for name, calls in made.items():
+        mine = code == numbers.get(name, -1)
+        collective = np.isin(program.kind[mine], _ARRIVALS).any() and arrives[mine].all()
+        found.append(TrafficUse(name, calls, int(amount[mine].sum()), bool(collective)))
+    return sorted(found, key=lambda use: (-use.bytes, -use.calls, use.name))
+
+
+def times(trace: Trace) -> dict[str, float]:
+    """Time of all threads in the calls of each name, s; empty where no times were measured."""
+    if not trace.timed:
+        return {}
+    calls = (trace.whole or trace).calls()
+    total = np.zeros(len(calls.names))
+    for rows in walk(rows=len(calls)):
+        spent = lengths_in(trace, rows).time
+        total += np.bincount(calls.name[rows], spent, len(calls.names))
+    return by_call(calls.names, (total / _NS).tolist())
+
+
+def sent_in_iterations(structure: Structure) -> tuple[int, int, int] | None:
+    """Iterations of a run, and messages and bytes that are sent in them; None without any."""
+    if structure.loop is None or len(structure.iterations) < 2:
+        return None
+    program, events = structure.program, structure.events
+    around = loops_around(structure.nest)
+    inside = np.array([bool(path) and path[0] is structure.loop for path in around])
+    operations = np.flatnonzero(np.isin(program.kind, _SENDS))
+    of = np.searchsorted(events.first, operations, side="right") - 1
+    mine = operations[inside[structure.place[of]]]
+    size = program.messages.size[program.target[mine]]
+    return len(structure.iterations) - 1, len(mine), int(size.sum())
+
+
+# How many MPI calls a part of a run makes, and how much it computes between them.
+
+
+class CallUse(NamedTuple):
+    """The calls of one name."""
+
+    name: str
+    calls: int  # Of all threads
+    time: float  # Time in them, s; 0 of a trace without measured times
+    # Mean computing before each, s: how granular the communication is. None for calls that do
+    # nothing (probes that find nothing) and those that communicate nothing.
+    before: float | None
+    # Mean bytes that a call sends; of a collective what a member contributes at most. None where a
+    # call of this name sends nothing.
+    bytes: float | None
+
+
+def calls_in_part(
+    structure: Structure, trace: Trace, begin: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[CallUse, ...]:
+    """Sum up the MPI calls of which something lies in a part of a run, and their time in it."""
+    found = trace.calls()
+    number = len(found.names)
+    acts = _acts(structure, begin, end)
+    process = np.repeat(trace.process_of_location(), np.diff(found.offsets))
+    begin, end = begin[process], end[process]
+    held = np.minimum(found.exit, end) - np.maximum(found.entry, begin)
+    times = np.bincount(found.name, np.maximum(held, 0), number) / _NS
+    inside = (found.entry < end) & ((found.exit > begin) | (found.entry >= begin))
+    made = calls_made(trace, inside) if trace.whole is None else calls_made(trace)
+    time_in = by_call(found.names, times.tolist())
+    uses = [
+        CallUse(name, count, time_in.get(name, 0.0), *acts.get(name, (None, None)))
+        for name, count in made.items()
+    ]
+    return tuple(sorted(uses, key=lambda use: (-use.time, -use.calls, use.name)))
+
+
+def _acts(
+    structure: Structure, begin: NDArray[np.int64], end: NDArray[np.int64]
+) -> dict[str, tuple[float, float | None]]:
+    """Mean computing before the calls that act, and mean bytes that they send, by name."""
+    events = structure.events
+    begin, end = begin[events.sequence], end[events.sequence]
+    inside = (events.begin >= begin) & (events.begin < end) & ~np.asarray(events.is_region)
+    rows = np.flatnonzero(inside)
+    names, number = np.asarray(events.name)[rows], len(events.names)
+    counts = np.bincount(names, minlength=number)
+    before = np.bincount(names, events.before[rows], number) / _NS
+    sent, sends = _sent(structure.program, np.asarray(events.first))
+    sizes = np.bincount(names, sent[rows], number)
+    sending = np.bincount(names, sends[rows], number)
+    return {
+        events.names[name]: (
+            float(before[name] / counts[name]),
+            float(sizes[name] / counts[name]) if sending[name] else None,
+        )
+        for name in np.flatnonzero(counts).tolist()
+    }
+
+
+def _sent(
+    program: Program, first: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Bytes that each event sends, and whether it has an operation that sends."""
+    sends = np.isin(program.kind, (Op.SEND, Op.ISEND, Op.COLLECTIVE, Op.ARRIVE))
+    passed = np.concatenate([[0.0], np.cumsum(given(program))])
+    operations = np.concatenate([[0], np.cumsum(sends)])
+    return passed[first[1:]] - passed[first[:-1]], operations[first[1:]] - operations[first[:-1]]
