@@ -22,13 +22,11 @@ from popmodel.api.inputs import (
 )
 from popmodel.api.measured import read_runs
 from popmodel.api.results import Result, save_text
-from popmodel.calibration.calibrate import Calibrated
-from popmodel.calibration.calibrate import calibrate as calibrated
-from popmodel.calibration.initial_values import initial_values
-from popmodel.calibration.next_run import NextRun, next_runs
-from popmodel.calibration.posterior import Learnt, learnt_values
-from popmodel.calibration.signature_text import text_of
 from popmodel.errors import FileError, UsageError
+from popmodel.fit.calibrate import Calibrated, Learnt, learnt_values, text_of
+from popmodel.fit.calibrate import calibrate as calibrated
+from popmodel.fit.cross_validation import NextRun, next_runs
+from popmodel.fit.initial_values import initial_values
 from popmodel.machine.profile import Profile
 from popmodel.model import signatures
 from popmodel.model.run.placement import Allocation
@@ -40,7 +38,7 @@ from popmodel.report.calibrate import VIEWS
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.trace.part import Window
 from popmodel.units import plural
-from popmodel.validation.oversubscribed import oversubscribed
+from popmodel.validation.comparison import oversubscribed
 from popmodel.values import cut, dataclass
 
 if TYPE_CHECKING:

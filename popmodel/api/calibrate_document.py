@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from popmodel.calibration.calibrate import Calibrated
-from popmodel.calibration.cross_validation import LeftOut
-from popmodel.calibration.next_run import NextRun
-from popmodel.calibration.observables import RUNTIME
-from popmodel.calibration.posterior import Learnt, PosteriorValue
+from popmodel.fit.calibrate import Calibrated, Learnt
+from popmodel.fit.cross_validation import LeftOut, NextRun
+from popmodel.fit.problem import RUNTIME
+from popmodel.fit.samples import Interval
 from popmodel.machine.quantity import END
 from popmodel.model.residual import RESIDUALS
 from popmodel.model.symbols import label
@@ -85,7 +84,7 @@ def constants_of(found: Calibrated, values: Sequence[Learnt]) -> dict[str, dict[
     Those of which the runs do not tell enough have no value.
     """
     learnt = {one.name: one for one in values}
-    told = {one.name: one for one in found.told}
+    told = {one.name: one for one in found.inputs}
     found_ones = {}
     for table in ("params", "constants", "imbalance"):
         given = getattr(found.before, table)
@@ -113,7 +112,7 @@ def constants_of(found: Calibrated, values: Sequence[Learnt]) -> dict[str, dict[
 
 def inputs_of(found: Calibrated, values: Sequence[Learnt]) -> list[dict[str, Any]]:
     """Quantities of the machine, laws and terms of which the runs taught something."""
-    narrowed = {one.name: one.learnt for one in found.told}
+    narrowed = {one.name: one.learnt for one in found.inputs}
     return [
         {
             **fields_of(one, "name", "label", "kind", "unit"),
@@ -126,8 +125,8 @@ def inputs_of(found: Calibrated, values: Sequence[Learnt]) -> list[dict[str, Any
     ]
 
 
-def _value(one: PosteriorValue) -> dict[str, float]:
-    return {"value": one.value, "low": one.low, "high": one.high}
+def _value(one: Interval) -> dict[str, float]:
+    return one._asdict()
 
 
 def identifiable_of(found: Calibrated) -> dict[str, Any]:
@@ -141,7 +140,7 @@ def identifiable_of(found: Calibrated) -> dict[str, Any]:
                 "identifiable": one.is_identifiable,
                 "at_bound": one.at_bound,
             }
-            for one in found.told
+            for one in found.inputs
         ]
     }
 

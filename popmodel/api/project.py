@@ -13,10 +13,10 @@ from popmodel.api.results import Result
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import Comparable, Mode, Scaling, evaluate_all, scale
 from popmodel.errors import PopmodelError, UsageError, did_you_mean
-from popmodel.projection.completed import completed
-from popmodel.projection.forms import LAWS
-from popmodel.projection.project import Projection
-from popmodel.projection.project import project as carry
+from popmodel.fit.efficiency_factors import completed
+from popmodel.fit.efficiency_laws import LAWS
+from popmodel.fit.projection import Projection
+from popmodel.fit.projection import project as carry
 from popmodel.report.names import run_names
 from popmodel.report.project import views
 from popmodel.runs.measurement import require_plausible

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from popmodel.fit.efficiency_laws import TESTED
 from popmodel.plain import document
-from popmodel.projection.fit import TESTED
 from popmodel.units import plural
 
 if TYPE_CHECKING:
     from popmodel.api.measured import MeasuredRuns
     from popmodel.efficiency.family import FamilyEvaluation
     from popmodel.efficiency.scaling import Scaling
-    from popmodel.projection.fit import FittedFactor
-    from popmodel.projection.project import ProjectedLine, ProjectedRow, Projection
+    from popmodel.fit.efficiency_laws import FittedFactor
+    from popmodel.fit.projection import ProjectedLine, ProjectedRow, Projection
 
 CONFIDENCE = 0.9
 """Of the intervals."""

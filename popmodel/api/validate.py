@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api.focus import Asked, Foa
@@ -35,13 +34,28 @@ from popmodel.runs.table import RunTimes, split
 from popmodel.trace import Trace
 from popmodel.trace.part import PROGRAM, Window
 from popmodel.units import plural
-from popmodel.validation import subject
-from popmodel.validation.baselines import Baselines, beside
-from popmodel.validation.comparison import ComparedValue, Split, splits, values_of
-from popmodel.validation.errors import by_metric, by_region, summary
-from popmodel.validation.predictions import PREDICTION
-from popmodel.validation.subject import Comparison, Subject, compare_runs, nothing
-from popmodel.validation.terms import ByTerm, by_term, errors_by_term
+from popmodel.validation import predictions
+from popmodel.validation.comparison import (
+    ComparedValue,
+    Comparison,
+    Split,
+    compare_runs,
+    splits,
+    values_of,
+)
+from popmodel.validation.prediction_errors import (
+    Baselines,
+    ByTerm,
+    SplitDecision,
+    by_metric,
+    by_region,
+    by_term,
+    compare_baselines,
+    decisions,
+    errors_by_term,
+    summary,
+)
+from popmodel.validation.predictions import PREDICTION, Subject
 from popmodel.validation.verdict import verdict
 from popmodel.values import cut, dataclass
 
@@ -57,6 +71,7 @@ class Validation(Result):
 
     subject: Subject  # What was predicted
     comparison: Comparison  # The runs beside their predictions
+    decisions: tuple[SplitDecision, ...]  # Whether the right split would have been chosen
     tables: tuple[RunTimes, ...]  # The tables that were read
     files: tuple[str, ...]  # The files that were read
     warnings: tuple[str, ...] = ()  # What is doubtful about the measured runs, one line each
@@ -84,7 +99,7 @@ class Validation(Result):
     @property
     def baselines(self) -> Baselines | None:
         """Plain extrapolations of the same runs; None where there is nothing to extrapolate."""
-        return beside(self.tests, self.comparison.training)
+        return compare_baselines(self.tests, self.comparison.training)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document, schema ``popmodel/validate/1``, without provenance."""
@@ -120,7 +135,7 @@ class Validation(Result):
             by_metric=by_metric(rows),
             by_term=errors_by_term(terms),
             terms=terms,
-            decisions=made.decisions,
+            decisions=self.decisions,
             baselines=self.baselines,
         )
 
@@ -225,10 +240,10 @@ def validate(
     fitted = _fitted(several(trained_on), about, asked, changes)
     _refuse_conflicts(found.runs, changes)
     made = compare_runs(about, found.runs, fitted.runs, all_runs=all_runs)
-    told = replace(about, predict=nothing, choose=nothing, nodes_of=nothing)  # to be pickled
     return Validation(
-        told,
+        about,
         made,
+        decisions(splits(made.pairs), about.choose),
         found.tables,
         (*about.files, *found.files, *fitted.files),
         # runs of the fit may be among those that are compared
@@ -269,12 +284,16 @@ def _subject(
 ) -> Subject:
     if isinstance(source, PredictedRun):
         _refuse_changes(machine, changes, allocation)
-        return subject.prediction(source)
+        return predictions.of_prediction(source)
     if not isinstance(source, Signature) and str(source).lower().endswith(".json"):
         _refuse_changes(machine, changes, allocation)
         path = os.fspath(source)
-        return subject.saved(PREDICTION.read(parse_json(read_text(path), path), path), path)
-    return subject.application(signature_of(source), profile_of(machine), changes, allocation)
+        return predictions.of_document(
+            PREDICTION.read(parse_json(read_text(path), path), path), path
+        )
+    return predictions.of_application(
+        signature_of(source), profile_of(machine), changes, allocation
+    )
 
 
 def _refuse_changes(

@@ -1,20 +1,52 @@
-"""Plain extrapolations of measured run times, which a model has to beat.
+"""The runtime of a whole program from a few runs: plain extrapolations, and an average of all laws.
 
-Amdahl's law and that of pipelines as in C. Rosas, J. Gimenez and J. Labarta, Supercomput. Front.
-Innov. 1(2) (2014) 4; the normal form of one term as in A. Calotoiu et al., SC 2013.
+The plain ones have to be beaten. Amdahl's law and that of pipelines as in C. Rosas, J. Gimenez and
+J. Labarta, Supercomput. Front. Innov. 1(2) (2014) 4; the normal form of one term as in A. Calotoiu
+et al., SC 2013.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from popmodel.fit.candidates import normal
+from popmodel.fit.candidates import physical, product_of
 from popmodel.fit.least_squares import fit_two
+from popmodel.fit.mixture import Mixture, mixture
 from popmodel.fit.samples import Array, LawPoints, Sample, points_of
+
+DIVIDED = ("1/(P*T)",)
+"""What runtimes follow that are shared out: the first guess."""
+_NORMAL_POWERS = ("0", "1/4", "1/3", "1/2", "2/3", "3/4", "1", "5/4", "4/3", "3/2", "2", "5/2", "3")
+_NORMAL_LOGS = (0, 1, 2)
+
+
+def whole_run(samples: Sequence[Sample], hints: Sequence[str] = DIVIDED) -> Mixture:
+    """Average over the laws that runtimes of a whole program may follow.
+
+    Parameters
+    ----------
+    samples
+        Runtimes, s; repeats of a configuration tell their errors.
+    hints
+        Forms that are likely, such as ``N**3/(P*T)``, the likeliest first.
+
+    Examples
+    --------
+    >>> runs = whole_run([Sample(p, 1, 10 / p + 0.1) for p in (1, 2, 4, 8, 16)])
+    >>> there = runs.at(64, 1)
+    >>> there.low < 10 / 64 + 0.1 < there.high
+    True
+    """
+    points = points_of(samples)
+    if not points.values.all():
+        raise ValueError("a runtime must be above 0")
+    return mixture(points, physical(points, hints), points.configuration(points.middle))
 
 
 def nearest(runs: Sequence[Sample], processes: int, threads: int) -> float:
@@ -33,10 +65,7 @@ def amdahl(runs: Sequence[Sample], processes: int, threads: int) -> float:
 
     With one run, f = 0.
     """
-    cores, points = _by_cores(runs)
-    if len(points) == 1:
-        return linear(runs, processes, threads)
-    return _of_terms(lambda at: (1 / at, np.ones_like(at)), cores, points, processes * threads)
+    return _of_terms(lambda cores: (1 / cores, np.ones_like(cores)), runs, processes, threads)
 
 
 def pipe(runs: Sequence[Sample], processes: int, threads: int) -> float:
@@ -45,36 +74,34 @@ def pipe(runs: Sequence[Sample], processes: int, threads: int) -> float:
     f = 1/2 is ideal scaling, f = 1 half of it for many cores R. With one run, f = 1/2. A smaller f,
     more than ideal scaling, is taken for 1/2.
     """
-    cores, points = _by_cores(runs)
-    if len(points) == 1:
-        return linear(runs, processes, threads)
-
-    def terms(at: Array) -> tuple[Array, Array]:
-        return 1 / at, (2 * at - 1) / at**2
-
-    return _of_terms(terms, cores, points, processes * threads)
+    return _of_terms(
+        lambda cores: (1 / cores, (2 * cores - 1) / cores**2), runs, processes, threads
+    )
 
 
 def normal_form(runs: Sequence[Sample], processes: int, threads: int) -> float:
     """Return the runtime by the best normal form of one term of the cores R, s.
 
-    ``c + d R**i log2(R)**j``, with the powers of `candidates.normal`, by the error at points left
-    out, or of the fit where there are two. With one run, or where it is 0: the nearest.
+    ``c + d R**i log2(R)**j`` with powers from -3 to 3, as runtimes fall, by the error at points
+    left out, or of the fit where there are two. With one run, or where it is 0: the nearest.
     """
     cores, points = _by_cores(runs)
     if len(points) == 1:
         return nearest(runs, processes, threads)
-    forms = normal("P", {})
+    powers = [Fraction(sign + power) for power in _NORMAL_POWERS for sign in ("", "-")]
+    factors = dict.fromkeys(pair for pair in product(powers, _NORMAL_LOGS) if any(pair))
+    terms = [product_of({"P": pair}) for pair in factors for _ in range(2)]
+    sizes = np.tile([1, 2], len(factors))  # without and with a constant
     with np.errstate(divide="ignore"):
-        table = np.array([form.terms[0].at({"P": cores}) for form in forms])
-    stays = np.array([[float(len(form.terms) == 2)] for form in forms]) * np.ones_like(cores)
+        table = np.array([term.at({"P": cores}) for term in terms])
+    stays = (sizes == 2)[:, None] * np.ones_like(cores)
 
     def fitted(kept: Any) -> tuple[Array, Array]:
         return fit_two(table[:, kept], stays[:, kept], points.values[kept], points.errors[kept])
 
     every = np.arange(len(points))
     coefficients, misfit = fitted(every)
-    off = np.zeros(len(forms))
+    off = np.zeros(len(terms))
     if len(points) > 2:
         for row in every:
             own, _ = fitted(every[every != row])
@@ -83,20 +110,10 @@ def normal_form(runs: Sequence[Sample], processes: int, threads: int) -> float:
                 gaps = np.log(there / points.values[row])
             off += np.where(np.isfinite(gaps), gaps**2, np.inf)
     off = np.where(np.isfinite(misfit), off, np.inf)
-    sizes = np.array([len(form.terms) for form in forms])
     best = int(np.lexsort((misfit, sizes, np.round(off, 12)))[0])
-    target = float(forms[best].terms[0].at({"P": np.float64(processes * threads)}))
+    target = float(terms[best].at({"P": np.float64(processes * threads)}))
     value = float(coefficients[best] @ [target, stays[best, 0]])
     return value if value > 0 else nearest(runs, processes, threads)
-
-
-def _of_terms(
-    terms: Callable[[Array], tuple[Array, Array]], cores: Array, points: LawPoints, target: int
-) -> float:
-    """The best sum of two terms, at a number of cores."""
-    first, second = terms(cores)
-    coefficients, _ = fit_two(first[None], second[None], points.values, points.errors)
-    return float(coefficients[0] @ np.array(terms(np.array([float(target)])))[:, 0])
 
 
 BASELINES: Mapping[str, Callable[[Sequence[Sample], int, int], float]] = {
@@ -106,14 +123,29 @@ BASELINES: Mapping[str, Callable[[Sequence[Sample], int, int], float]] = {
     "pipe": pipe,
     "normal-form": normal_form,
 }
-"""All baselines by name."""
+"""All plain extrapolations by name."""
 
 
 def baselines(runs: Sequence[Sample], processes: int, threads: int) -> dict[str, float]:
-    """Predict a runtime by every baseline."""
+    """Predict a runtime by every plain extrapolation."""
     if any(run.parameters != runs[0].parameters for run in runs):
         raise ValueError("baselines extrapolate runs of the same problem")
     return {name: predict(runs, processes, threads) for name, predict in BASELINES.items()}
+
+
+def _of_terms(
+    terms: Callable[[Array], tuple[Array, Array]],
+    runs: Sequence[Sample],
+    processes: int,
+    threads: int,
+) -> float:
+    """The best sum of two terms of the cores; of one run, ideal scaling."""
+    cores, points = _by_cores(runs)
+    if len(points) == 1:
+        return linear(runs, processes, threads)
+    first, second = terms(cores)
+    coefficients, _ = fit_two(first[None], second[None], points.values, points.errors)
+    return float(coefficients[0] @ np.array(terms(np.array([float(processes * threads)])))[:, 0])
 
 
 def _nearest(runs: Sequence[Sample], processes: int, threads: int) -> Sample:

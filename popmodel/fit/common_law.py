@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from popmodel.fit.candidates import read_form
 from popmodel.fit.law import FIT, TRACE, Constant, Law, law
 from popmodel.fit.samples import END, UNKNOWN_ERROR, Array, Sample
-from popmodel.fit.terms import read_form
-from popmodel.values import dataclass
 
 SMALL = 0.005
 """Share of the sum in all runs below which a part has no say in laws."""
@@ -29,8 +28,7 @@ _LAWLESS = 0.15  # error of a law, from which there is none
 _UNSTATED = 0.05  # relative error of a part that nobody stated: between runs and within
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(NamedTuple):
     """Parts that grow alike."""
 
     law: Law  # Of their sum
@@ -47,55 +45,68 @@ def pooled(
     Parts that agree with the first hint come first, then those that grow as the largest of what is
     left does, and so on. Parts below `SMALL` go with those that they agree with best, those that
     agree with none together; so does what is left behind `_MOST` laws. Parts that follow no law
-    have that of their sum.
+    have that of their sum. ``between`` is the relative error by which runs differ.
     """
     if not parts:
         raise ValueError("a pool needs at least one part")
-    runs = [(one.processes, one.threads, dict(one.parameters)) for one in parts[0]]
+    runs = parts[0]
+    places = [(run.processes, run.threads, dict(run.parameters)) for run in runs]
     for part in parts:
-        if [(one.processes, one.threads, dict(one.parameters)) for one in part] != runs:
+        if [(run.processes, run.threads, dict(run.parameters)) for run in part] != places:
             raise ValueError("parts must have values of the same runs, in the same order")
-    parts = [[_with_runs(one, between) for one in part] for part in parts]
-    values = np.array([[one.value for one in part] for part in parts])
-    errors = np.array([[one.relative_error or UNKNOWN_ERROR for one in part] for part in parts])
+    values = np.array([[sample.value for sample in part] for part in parts])
+    stated = [[sample.relative_error for sample in part] for part in parts]
+    within = [[_UNSTATED if error is None else error for error in row] for row in stated]
+    errors = np.hypot(within, UNKNOWN_ERROR if between is None else between)
     # of each run: what stays is a small part of few processes and a large one of many
     shares = (values / np.maximum(values.sum(axis=0), 1e-300)).max(axis=1)
     order = [i for i in np.argsort(-shares, kind="stable").tolist() if shares[i] > 0]
     if not order:
         return ()
-    groups = _alike(parts, order, values, errors, shares, hints)
-    pools = [(law(_summed(parts, members, between), hints=hints), members) for members in groups]
-    wild = [one for one in pools if one[0].error is not None and one[0].error > _LAWLESS]
+
+    def law_of(members: Sequence[int]) -> Law:
+        """The law of a sum, from the runs that have all parts of it if there are several."""
+        some = values[list(members)]
+        whole = (some > 0).all(axis=0)
+        kept: Any = whole if np.count_nonzero(whole) > 1 else (some > 0).any(axis=0)
+        sums = zip(runs, some.sum(axis=0).tolist(), kept, strict=True)
+        return law(
+            [
+                replace(run, value=value, relative_error=between)
+                for run, value, able in sums
+                if able
+            ],
+            hints=hints,
+        )
+
+    pools = [(law_of(group), group) for group in _alike(runs, order, values, errors, shares, hints)]
+    wild = [pool for pool in pools if pool[0].error is not None and pool[0].error > _LAWLESS]
     if len(wild) > 1:  # parts are not told apart alike in all runs: what one lacks another one has
-        members = sorted(i for _, each in wild for i in each)
-        found = law(_summed(parts, members, between), hints=hints)
-        pools = [*(one for one in pools if one not in wild), (found, members)]
-    return tuple(_pool(parts, sorted(members), found) for found, members in pools)
+        members = sorted(i for _, group in wild for i in group)
+        pools = [*(pool for pool in pools if pool not in wild), (law_of(members), members)]
+    return tuple(_pool(runs, values, errors, sorted(group), common) for common, group in pools)
 
 
-def _pool(parts: Sequence[Sequence[Sample]], members: Sequence[int], found: Law) -> Pool:
+def _pool(
+    runs: Sequence[Sample], values: Array, errors: Array, members: Sequence[int], common: Law
+) -> Pool:
     """Sizes of parts; of those that follow no law, together what the law of their sum has."""
-    sizes = {i: _size(parts[i], found) for i in members}
-    off = max((_excess(parts[i], found) for i in members), default=0.0)
-    if off > 1 and len(members) > 1:
-        scale = found.constants["a"].value / sum(one.value for one in sizes.values())
+    like = np.array([common.at(run.processes, run.threads, run.parameters).value for run in runs])
+    sizes = {i: _size(values[i], errors[i], like, common) for i in members}
+    if len(members) > 1 and max(_apart(values[i], errors[i], like) for i in members) > 1:
+        scale = common.constants["a"].value / sum(size.value for size in sizes.values())
         sizes = {
-            i: replace(one, value=scale * one.value, low=scale * one.low, high=scale * one.high)
-            for i, one in sizes.items()
+            i: replace(size, value=scale * size.value, low=scale * size.low, high=scale * size.high)
+            for i, size in sizes.items()
         }
-    return Pool(_doubted(found), sizes)
-
-
-def _doubted(found: Law) -> Law:
-    """Say that runs follow no law."""
-    if found.error is None or found.error <= _LAWLESS:
-        return found
-    note = f"runs contradict each other by {100 * found.error:.0f} %: {found.form} is a guess"
-    return replace(found, notes=(note, *found.notes))
+    if common.error is not None and common.error > _LAWLESS:
+        note = f"runs contradict each other by {100 * common.error:.0f} %: {common.form} is a guess"
+        common = replace(common, notes=(note, *common.notes))
+    return Pool(common, sizes)
 
 
 def _alike(
-    parts: Sequence[Sequence[Sample]],
+    runs: Sequence[Sample],
     order: Sequence[int],
     values: Array,
     errors: Array,
@@ -106,7 +117,7 @@ def _alike(
     left = [i for i in order if shares[i] >= SMALL] or [*order]
     groups: list[list[int]] = []
     if hints:
-        rows = [one.configuration for one in parts[0]]
+        rows = [run.configuration for run in runs]
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         form = np.sum([term.at(columns) for term in read_form(hints[0])], axis=0)
         members = [i for i in left if _apart(values[i], errors[i], form) <= 1]
@@ -146,64 +157,15 @@ def _apart(values: Array, errors: Array, like: Array) -> float:
     return float((logs - mean) ** 2 @ weights) / (_CONTRADICTS**2 * (len(logs) - 1))
 
 
-def _with_runs(one: Sample, between: float | None) -> Sample:
-    """A value of a part with the error by which runs differ, too."""
-    stated = _UNSTATED if one.relative_error is None else one.relative_error
-    error = math.hypot(stated, UNKNOWN_ERROR if between is None else between)
-    return replace(one, relative_error=error)
-
-
-def _summed(
-    parts: Sequence[Sequence[Sample]], members: Sequence[int], between: float | None
-) -> list[Sample]:
-    """Sums of parts, in the runs that have all of them if there are several."""
-    values = np.array([[one.value for one in parts[i]] for i in members])
-    whole = (values > 0).all(axis=0)
-    kept: Any = whole if np.count_nonzero(whole) > 1 else (values > 0).any(axis=0)
-    return [
-        replace(one, value=float(value), relative_error=between)
-        for one, value, able in zip(parts[members[0]], values.sum(axis=0), kept, strict=True)
-        if able
-    ]
-
-
-def _ratios(part: Sequence[Sample], found: Law) -> tuple[list[float], list[float]]:
-    """Logarithms of the values over those of the law, relative to its reference, and errors."""
-    home = found.constants["a"].value
-    logs: list[float] = []
-    errors: list[float] = []
-    for one in part:
-        if one.value > 0:
-            there = found.at(one.processes, one.threads, one.parameters).value
-            logs.append(math.log(one.value / there * home))
-            errors.append(one.relative_error or UNKNOWN_ERROR)
-    return logs, errors
-
-
-def _excess(part: Sequence[Sample], found: Law) -> float:
-    """By how much a part grows otherwise than the law; above 1 more than its errors allow."""
-    logs, errors = map(np.array, _ratios(part, found))
-    if len(logs) < 2:
-        return 0.0
-    weights = errors**-2.0
-    mean = float(logs @ weights / weights.sum())
-    misfit = float((logs - mean) ** 2 @ weights)
-    return misfit / (_CONTRADICTS**2 * (len(logs) - 1))
-
-
-def _size(part: Sequence[Sample], found: Law) -> Constant:
+def _size(values: Array, errors: Array, like: Array, common: Law) -> Constant:
     """A part's value at the reference, from all runs that have it."""
-    logs, errors = map(np.array, _ratios(part, found))
-    weights = errors**-2.0
+    there, home = values > 0, common.constants["a"]
+    logs, weights = np.log(values[there] / like[there] * home.value), errors[there] ** -2.0
     mean = float(logs @ weights / weights.sum())
     spread = math.sqrt(float((logs - mean) ** 2 @ weights) / max(len(logs) - 1, 1))
     half = END * max(spread, 1.0) / math.sqrt(float(weights.sum()))
     # where a law hardly holds, a run that was not measured is as far off as those left out are
-    half = math.hypot(half, END * found.discrepancy)
-    return Constant(
-        math.exp(mean),
-        math.exp(mean - half),
-        math.exp(mean + half),
-        FIT if len(logs) > 1 else TRACE,
-        found.constants["a"].meaning,
-    )
+    half = math.hypot(half, END * common.discrepancy)
+    origin = FIT if len(logs) > 1 else TRACE
+    ends = (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+    return Constant(*ends, origin, home.meaning)

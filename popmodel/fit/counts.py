@@ -10,9 +10,9 @@ from itertools import combinations
 import numpy as np
 
 from popmodel.expressions import parse
+from popmodel.fit.candidates import number
 from popmodel.fit.law import ASSUMED, FIT
 from popmodel.fit.samples import Array, LawPoints, Sample, described, points_of
-from popmodel.fit.terms import number
 from popmodel.values import dataclass
 
 _OF_PROCESSES = (

@@ -12,16 +12,21 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
 
 import numpy as np
 
-from popmodel.fit.cache_steps import edged
-from popmodel.fit.candidates import Form, given, is_of_grid, physical
+from popmodel.fit.candidates import (
+    Form,
+    LawTerm,
+    edged,
+    given,
+    is_of_grid,
+    number,
+    physical,
+    read_form,
+)
 from popmodel.fit.mixture import ASSUMED_DRIFT, Mixture, mixture, weighted_quantiles
 from popmodel.fit.samples import END, Array, Interval, LawPoints, Sample, described, points_of
-from popmodel.fit.terms import LawTerm, number, read_form
-from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 FIT, ASSUMED, TRACE = "fit", "assumed", "trace"
@@ -135,10 +140,6 @@ class Law:
         """Return the formula with names of constants that begin with a prefix."""
         return re.sub(r"\{(\w+)\}", lambda match: prefix + match[1], self.formula)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the law as JSON types."""
-        return fields_of(self, without=("discrepancy", "_terms", "_ranges"))
-
 
 def law(
     samples: Sequence[Sample], forms: Sequence[str] | None = None, hints: Sequence[str] = ()
@@ -158,34 +159,30 @@ def law(
     """
     points = points_of(samples)
     notes = list(points.notes)
+    home = points.configuration(points.middle)
     if not points.values.any():
-        return _zero(points)
+        note = () if len(points) > 1 else (f"0 at the only point, {described(home)}",)
+        origin = FIT if len(points) > 1 else ASSUMED
+        return Law("0", "0", {}, origin, home, len(points), None, (), note, None)
     zero = points.values == 0
     if zero.any():
         points, forms, hints = _above_zero(points, zero, forms, hints, notes)
-    home = points.configuration(points.middle)
+        home = points.configuration(points.middle)
     if len(points) == 1:
         candidates = given((), [_of_one(points, hints or forms or ("1",), notes)])
     else:
         candidates = physical(points, hints) if forms is None else given(forms, hints)
-    found = mixture(points, candidates, home)
+    average = mixture(points, candidates, home)
     if forms is None:
-        found = _with_edges(found)
-    likely = np.flatnonzero(found.weights >= _LIKELY * found.weights.max())
+        average = _with_edges(average)
+    likely = np.flatnonzero(average.weights >= _LIKELY * average.weights.max())
     places = _probes(points)
-    ends = found.quantiles(places, _ENDS)
-    shown = _nearest_the_middle(found, likely, places, ends)
-    notes += [*_contradictions(found, shown), *_unvaried(points, found.forms[shown])]
-    tells, telling = would_tell(found, shown)
-    bare = _told(found, shown, (*notes, *telling), tells)
+    ends = average.quantiles(places, _ENDS)
+    shown = _nearest_the_middle(average, likely, places, ends)
+    notes += [*_contradictions(average, shown), *_unvaried(points, average.forms[shown])]
+    tells, telling = _would_tell(average, shown)
+    bare = _as_form(average, shown, (*notes, *telling), tells)
     return _with_powers(bare, points, places, ends)
-
-
-def _zero(points: LawPoints) -> Law:
-    home = points.configuration(points.middle)
-    note = () if len(points) > 1 else (f"0 at the only point, {described(home)}",)
-    origin = FIT if len(points) > 1 else ASSUMED
-    return Law("0", "0", {}, origin, home, len(points), None, (), note, None)
 
 
 def _above_zero(
@@ -231,11 +228,11 @@ def _of_one(points: LawPoints, hints: Sequence[str], notes: list[str]) -> str:
     return text
 
 
-def _with_edges(found: Mixture) -> Mixture:
+def _with_edges(average: Mixture) -> Mixture:
     """Add edges of caches, where the other forms leave more than errors allow."""
-    points = found.points
-    if len(points) < _LEAST_EDGED or float(found.errors.min()) <= points.expected_error:
-        return found
+    points = average.points
+    if len(points) < _LEAST_EDGED or float(average.errors.min()) <= points.expected_error:
+        return average
     grows = {
         name
         for name in set(points.varied) - {"P", "T"}
@@ -243,11 +240,11 @@ def _with_edges(found: Mixture) -> Mixture:
     }
     works = [
         form
-        for form in (found.forms[i] for i in np.argsort(found.errors))
+        for form in (average.forms[i] for i in np.argsort(average.errors))
         if len(form.terms) == 1 and form.terms[0].names & grows
     ]
     more = edged(points, works[:_WORKS])
-    return mixture(points, (*found.forms, *more), found.reference) if more else found
+    return mixture(points, (*average.forms, *more), average.reference) if more else average
 
 
 def _probes(points: LawPoints) -> dict[str, Array]:
@@ -262,29 +259,29 @@ def _probes(points: LawPoints) -> dict[str, Array]:
 
 
 def _nearest_the_middle(
-    found: Mixture, likely: np.typing.NDArray[np.int64], places: Mapping[str, Array], ends: Array
+    average: Mixture, likely: np.typing.NDArray[np.int64], places: Mapping[str, Array], ends: Array
 ) -> int:
     """The form that is likely, and near to the middle of all beyond the points."""
     low, middle, high = ends.T
-    gaps = (found.means(places, likely) - middle) / ((high - low) / (2 * END))
-    score = np.log(found.weights[likely]) - _MIDDLE * np.mean(gaps**2, axis=1)
+    gaps = (average.means(places, likely) - middle) / ((high - low) / (2 * END))
+    score = np.log(average.weights[likely]) - _MIDDLE * np.mean(gaps**2, axis=1)
     return int(likely[np.argmax(np.where(np.isfinite(score), score, -np.inf))])
 
 
-def _told(
-    found: Mixture, shown: int, notes: Sequence[str], tells: Mapping[str, float] | None
+def _as_form(
+    average: Mixture, shown: int, notes: Sequence[str], tells: Mapping[str, float] | None
 ) -> Law:
-    """Tell an average as one of its forms, with the interval of all."""
-    points, home, form = found.points, found.reference, found.forms[shown]
+    """An average as one of its forms, with the interval of all."""
+    points, home, form = average.points, average.reference, average.forms[shown]
     place, origin = described(home), FIT if len(points) > len(form.terms) else ASSUMED
-    share, level, misfit = found.best(shown)
-    low, _, high = found.quantiles(home, _ENDS)[0]
+    share, level, misfit = average.best(shown)
+    low, _, high = average.quantiles(home, _ENDS)[0]
     half = float(high - low) / 2
     value = TRACE if len(points) == 1 else FIT
     ends = (math.exp(level), math.exp(level - half), math.exp(level + half))
     constants = {"a": Constant(*ends, value, f"value at {place}")}
     if len(form.terms) == 2:
-        least, most = weighted_quantiles(found.shares[shown], found.parts[shown], (0.05, 0.95))
+        least, most = weighted_quantiles(average.shares[shown], average.parts[shown], (0.05, 0.95))
         constants["b"] = Constant(
             share, min(float(least), share), max(float(most), share), origin,
             f"share of {form.terms[1].text} at {place}",
@@ -298,11 +295,11 @@ def _told(
     excess = max(misfit / own - 1, 0.0) * len(points) / part if own > 0 else 0.0
     return Law(
         form.text, "", constants, origin, home, len(points),
-        float(found.errors[shown]) if own > 0 else None,
+        float(average.errors[shown]) if own > 0 else None,
         tuple(
-            (found.forms[i].text, float(found.errors[i]))
-            for i in np.argsort(-found.weights)[: _SHOWN + 1]
-            if i != shown and np.isfinite(found.errors[i])
+            (average.forms[i].text, float(average.errors[i]))
+            for i in np.argsort(-average.weights)[: _SHOWN + 1]
+            if i != shown and np.isfinite(average.errors[i])
         )[:_SHOWN],
         tuple(notes), tells, math.sqrt(excess), form.terms, ranges,
     )  # fmt: skip
@@ -364,13 +361,13 @@ def key_of(name: str) -> str:
     return {"P": "p", "T": "t"}.get(name, f"e_{name}")
 
 
-def _contradictions(found: Mixture, shown: int) -> list[str]:
+def _contradictions(average: Mixture, shown: int) -> list[str]:
     """Say that no form fits."""
-    points, form = found.points, found.forms[shown]
+    points, form = average.points, average.forms[shown]
     own = len(points) - len(form.terms)
     if own < 1:
         return []
-    misfit = found.best(shown)[2]
+    misfit = average.best(shown)[2]
     residual = math.sqrt(misfit / float((points.errors**-2.0).sum()) * len(points) / own)
     if math.sqrt(misfit / own) > _PULL and residual > min(_MISSES, 3 * points.expected_error):
         return [
@@ -391,14 +388,14 @@ def _unvaried(points: LawPoints, form: Form) -> list[str]:
     ]
 
 
-def would_tell(found: Mixture, shown: int) -> tuple[Mapping[str, float] | None, list[str]]:
+def _would_tell(average: Mixture, shown: int) -> tuple[Mapping[str, float] | None, list[str]]:
     """Return the configuration at which forms that are as good differ most, and say so."""
-    rivals = np.flatnonzero(found.weights >= _RIVAL * found.weights[shown])
+    rivals = np.flatnonzero(average.weights >= _RIVAL * average.weights[shown])
     rivals = rivals[rivals != shown]
-    if not len(rivals) or not found.points.varied:
+    if not len(rivals) or not average.points.varied:
         return None, []
-    places = _further(found.points)
-    curves = found.means(places, np.append(rivals, shown))
+    places = _further(average.points)
+    curves = average.means(places, np.append(rivals, shown))
     with np.errstate(invalid="ignore"):  # both are 0 there: their logarithms do not differ
         gaps = np.nan_to_num(np.abs(curves[:-1] - curves[-1]), posinf=0.0)
     rival, row = np.unravel_index(int(gaps.argmax()), gaps.shape)
@@ -406,10 +403,11 @@ def would_tell(found: Mixture, shown: int) -> tuple[Mapping[str, float] | None, 
     if most <= _DIFFERENT:
         return None, []
     where = {name: float(column[row]) for name, column in places.items()}
-    told = described({name: where[name] for name in where if name in found.points.varied})
+    place = described({name: where[name] for name in where if name in average.points.varied})
+    other, own = (average.forms[i].text for i in (rivals[rival], shown))
     return where, [
-        f"{found.forms[rivals[rival]].text} fits as well as {found.forms[shown].text}: a run at "
-        f"{told} would tell ({100 * math.expm1(most):.0f} % apart)"
+        f"{other} fits as well as {own}: a run at {place} would tell "
+        f"({100 * math.expm1(most):.0f} % apart)"
     ]
 
 

@@ -9,13 +9,14 @@ its evidence: the density of the points, each foretold from those before, whatev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from popmodel.fit.candidates import Form
-from popmodel.fit.samples import END, Array, LawPoints
+from popmodel.fit.samples import END, Array, Interval, LawPoints
 from popmodel.values import dataclass
 
 ASSUMED_DRIFT = 0.15
@@ -113,6 +114,22 @@ class Mixture:
     def freedom(self) -> float:
         """Degrees of freedom of the scale of errors."""
         return self.points.freedom + len(self.points) - 1
+
+    def at(
+        self, processes: int, threads: int, parameters: Mapping[str, float] | None = None
+    ) -> Interval:
+        """Return the median at a configuration, with its 90 % interval."""
+        points = self.points
+        place = {"P": float(processes), "T": float(threads), **(parameters or {})}
+        if missing := [name for name in points.varied if name not in place]:
+            raise ValueError(f"runtimes depend on {', '.join(missing)}: give a value")
+        home = points.configuration(0)
+        named = set().union(*(term.names for form in self.forms for term in form.terms))
+        for name in set(place) & set(home) - set(points.varied) - {"P", "T"} - named:
+            if place[name] != home[name]:
+                raise ValueError(f"{points.known_at(name)}: no law of the runtime tells of others")
+        low, value, high = self.quantiles({**home, **place})[0].tolist()
+        return Interval(math.exp(value), math.exp(low), math.exp(high))
 
     def curves(self, configurations: Mapping[str, Any], forms: Any = slice(None)) -> Array:
         """Logarithms of the law at configurations, by form, share and configuration."""

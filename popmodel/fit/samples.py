@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.plain import fields_of
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -21,6 +20,11 @@ SMALLEST_ERROR = 1e-6
 """Relative; a value without error, such as a count, is taken as known to this."""
 UNKNOWN_ERROR = 0.015
 """Relative error of a value whose error nobody stated: what runs on a quiet machine repeat to."""
+_STATED_FREEDOM = 4  # degrees of freedom that a stated error is worth
+_UNKNOWN_FREEDOM = 1  # and `UNKNOWN_ERROR`
+_CHANCE = 1.6  # of an error of n points, over its expectation, times the root of n
+_APART = 3.0  # standard deviations
+_FAR_APART = 0.2  # of the values, where no error is known
 
 
 @dataclass(frozen=True)
@@ -59,17 +63,12 @@ class Sample:
         return described(self.configuration)
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """A number with the ends of its 90 % interval."""
 
     value: float
     low: float
     high: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return value, low and high."""
-        return fields_of(self)
 
 
 def student(freedom: float) -> float:
@@ -131,13 +130,6 @@ class LawPoints:
     def known_at(self, name: str) -> str:
         """Say where all points are of what does not differ between them."""
         return f"known at {name} = {self.configurations[name][0]:g} only"
-
-
-_STATED_FREEDOM = 4  # degrees of freedom that a stated error is worth
-_UNKNOWN_FREEDOM = 1  # and `UNKNOWN_ERROR`
-_CHANCE = 1.6  # of an error of n points, over its expectation, times the root of n
-_APART = 3.0  # standard deviations
-_FAR_APART = 0.2  # of the values, where no error is known
 
 
 def points_of(samples: Sequence[Sample]) -> LawPoints:

@@ -3,7 +3,7 @@
 Every uncertain input of a prediction is a function of a standard normal score
 (`popmodel.model.uncertainty`). Measured runs move these scores, narrow them, and tie them to each
 other; so what is learnt is a normal distribution of the scores, from which predictions draw in
-place of the standard one. `popmodel.calibration` makes it.
+place of the standard one. `popmodel.fit.calibrate` makes it.
 """
 
 from __future__ import annotations

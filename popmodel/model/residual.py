@@ -2,7 +2,7 @@
 
 A collective that nobody wrote down takes time in every step and grows with the logarithm of the
 number of processes; a root that talks to all grows with that number. None of these terms is part of
-a prediction unless measured runs ask for it (`popmodel.calibration`).
+a prediction unless measured runs ask for it (`popmodel.fit.calibrate`).
 """
 
 from __future__ import annotations

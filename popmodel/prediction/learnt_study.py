@@ -1,7 +1,7 @@
 """Predictions from a signature that was learnt from runs: anchored at them, no surer than they are.
 
 Three candidates tell the runtime: the model of the program's parts, laws of the run as a whole
-(`popmodel.fit.whole_run`), and the plain rule, the time of the nearest run divided anew. Each
+(`popmodel.fit.baselines`), and the plain rule, the time of the nearest run divided anew. Each
 predicts the learnt runs that are left out; the better it does, the more it weighs. The answer is
 their mean on a logarithmic scale, and draws come from their mixture, as wide as these errors ask.
 """
@@ -18,8 +18,9 @@ import numpy as np
 
 from popmodel.errors import PopmodelError
 from popmodel.expressions.elementary import Value, numbers
+from popmodel.fit.baselines import whole_run
+from popmodel.fit.mixture import Mixture
 from popmodel.fit.samples import Sample
-from popmodel.fit.whole_run import WholeRun, whole_run
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import END
 from popmodel.model.evaluation import EvaluationOutcome, ModelEvaluation
@@ -164,7 +165,7 @@ class WholeProgram:
         self.signature, self.profile, self.draws, self.seed = signature, profile, draws, seed
         self.learnt = signature.learnt
         self._replays: dict[Any, ReplayAgreement | str] = {}
-        self._laws: dict[Any, tuple[WholeRun | None, Array]] = {}
+        self._laws: dict[Any, tuple[Mixture | None, Array]] = {}
         self._at: dict[Any, Extrapolation] = {}
 
     def replay(self, study: Study, placement: Placement) -> ReplayAgreement:
@@ -332,7 +333,7 @@ class WholeProgram:
             return math.nan
         return anchor.seconds * _computing(there) / anchor.computing
 
-    def _law(self, parameters: Mapping[str, float], moved: Array) -> tuple[WholeRun | None, Array]:
+    def _law(self, parameters: Mapping[str, float], moved: Array) -> tuple[Mixture | None, Array]:
         """The law of the whole run, and errors of it and of the plain rule at runs left out."""
         key = tuple(sorted(parameters.items()))
         if key not in self._laws:
@@ -354,7 +355,7 @@ class WholeProgram:
         return self._laws[key]
 
     def _by_law(
-        self, law: WholeRun | None, study: Study, placement: Placement, parts: float
+        self, law: Mixture | None, study: Study, placement: Placement, parts: float
     ) -> tuple[float, float]:
         """Runtime by the law of the whole run, and its standard deviation, as logarithms.
 
@@ -507,7 +508,7 @@ def _apart(run: LearntRun, other: LearntRun | Placement, parameters: Mapping[str
     return sum(abs(math.log2(ratio)) for ratio in ratios)
 
 
-def _whole_run(runs: Sequence[LearntRun], seconds: Array) -> WholeRun | None:
+def _whole_run(runs: Sequence[LearntRun], seconds: Array) -> Mixture | None:
     """The law of runs as a whole; None if they are of one configuration."""
     if len({(run.processes, run.threads) for run in runs}) < 2:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.scaling import SCALING
-from popmodel.projection.forms import LAWS
+from popmodel.fit.efficiency_laws import LAWS
 from popmodel.report.blocks import (
     Facts,
     Role,

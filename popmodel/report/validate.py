@@ -38,7 +38,7 @@ from popmodel.report.validate_terms import terms
 from popmodel.report.views import Document, Record, Views
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.units import plural
-from popmodel.validation.training import BOUNDARY
+from popmodel.validation.comparison import BOUNDARY
 
 Split = Mapping[str, Any]
 Quantity = Mapping[str, Any]

@@ -9,7 +9,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.report.blocks import Block, TableBlock, TableRow, heads, texts
 from popmodel.report.figures import percent
 from popmodel.report.views import Document
-from popmodel.validation.training import BOUNDARY
+from popmodel.validation.comparison import BOUNDARY
 
 Errors = Mapping[str, Any]
 

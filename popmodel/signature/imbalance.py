@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.fit.growth import growth
 from popmodel.fit.law import ASSUMED
+from popmodel.fit.physical_laws import growth
 from popmodel.fit.samples import Sample
 from popmodel.signature.assumed_scaling import SignatureAmount, SignatureConstant
 from popmodel.signature.computing import timing
@@ -24,7 +24,7 @@ from popmodel.signature.toml import number
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from popmodel.fit.growth import LawGrowth
+    from popmodel.fit.physical_laws import LawGrowth
     from popmodel.signature.assumed_scaling import Key
     from popmodel.signature.block_distribution import LargestBlock
     from popmodel.signature.recorded_times import Description

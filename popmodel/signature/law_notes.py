@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from popmodel.fit.counts import Count
-    from popmodel.fit.growth import LawGrowth
     from popmodel.fit.law import Constant as Number
     from popmodel.fit.law import Law
-    from popmodel.fit.threads import Saturation
+    from popmodel.fit.physical_laws import LawGrowth, Saturation
     from popmodel.signature.assumed_scaling import Key, SignatureAmount
 
 

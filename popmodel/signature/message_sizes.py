@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from popmodel.expressions import parse
+from popmodel.fit.candidates import product_of
 from popmodel.fit.counts import exact_law
 from popmodel.fit.law import FIT, law
 from popmodel.fit.samples import Sample
-from popmodel.fit.terms import product
 from popmodel.model.run.grid import best_grid, divisors
 from popmodel.signature.assumed_scaling import (
     PARTS,
@@ -437,7 +437,7 @@ def _likely(
         key=sum,
     )
     texts = [
-        product(
+        product_of(
             {
                 name: (Fraction(power), 0)
                 for name, power in {**shape, **dict(zip(names, one, strict=True))}.items()

@@ -9,8 +9,8 @@ import numpy as np
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import waiting_in
 from popmodel.fit.law import law
+from popmodel.fit.physical_laws import overhead, saturation
 from popmodel.fit.samples import Sample, student
-from popmodel.fit.threads import overhead, saturation
 from popmodel.signature.assumed_scaling import SignatureAmount, SignatureConstant
 from popmodel.signature.law_notes import FittedLaws, LawFactor, factor_of, of_saturation, told
 from popmodel.signature.outline import OutlineTeam
@@ -273,7 +273,7 @@ def saturated(
     demand, q, first = found.demand, found.sharpness, runs[0]
     most = max(run.cores for run in runs)
     on_node = max(run.active for run in runs)
-    if not found.told:
+    if not found.is_tested:
         matters = demand.high * max(most, on_node) > 1
         return f"{what}: {found.notes[0]}" if found.notes and matters else None
     cores = SignatureConstant(

@@ -1,6 +1,6 @@
 """Predictions beside measured runs: comparing them, and what it comes to.
 
-`subject` is what is predicted, and compares runs with it (`predictions`, `comparison`); `training`
-says which runs a fit has seen, `oversubscribed` which say nothing. The result: `errors`, `terms`,
-`decision` (would the right split have been chosen), `baselines`, and the `verdict` in sentences.
+`predictions` is what runs are compared with, `comparison` finds the prediction of each run, where
+it stands beside the runs of a fit, and which runs say nothing; `prediction_errors` has errors,
+terms, plain extrapolations and whether the right split would have been chosen; `verdict` says it.
 """

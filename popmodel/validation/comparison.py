@@ -1,25 +1,151 @@
 """Measured runs beside their predictions: every quantity of every run, and of all runs of a split.
 
 Differences of the runtime are relative to the measured value, those of efficiencies are in points.
+A run that was used in a fit is no test of it. The others are at a configuration of the fit, between
+such configurations, or beyond them: how far, and in what, is told before any error is looked at.
+A run with more threads than cores, one that as many threads do not shorten, and one whose repeats
+differ far more than those of all others say nothing about a prediction: they are left out, each
+with its reason.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from functools import cached_property
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from popmodel.errors import UsageError
+from popmodel.model.calibration import Calibration
+from popmodel.model.terms.openmp import NO_SPEEDUP
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import fields_of
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.validation.predictions import Predicted
-from popmodel.validation.training import FitRegion
+from popmodel.units import plural
+from popmodel.validation.predictions import Predicted, Subject
 from popmodel.values import dataclass
 
 RUNTIME = "runtime"
+CALIBRATION = "calibration"
+REPETITION = "repetition"
+INTERPOLATION = "interpolation"
+EXTRAPOLATION = "extrapolation"
+BOUNDARY = "node boundary"
+"""What a run on several nodes is beyond where all runs of the fit were on one."""
+CORES = "cores"
+"""P T: P and T may each be within their range, and their product far beyond."""
+EXPECTED_SPEEDUP = 1.5
+"""Predicted speed-up by threads from which none at all tells of the binding, not of the model."""
+LARGE_SPREAD = 0.3
+"""Longest over shortest of some repeats, less 1, from which they may be disturbed."""
+FAR_ABOVE = 5.0
+"""By what factor that exceeds what is usual in the other runs, then."""
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Training:
+    """The runs that a model has been fitted to."""
+
+    digests: frozenset[str]  # `MeasuredRow.digest` of each
+    # Smallest and largest value of ``P``, ``T``, ``nodes``, `CORES` and parameters, as far as they
+    # are known.
+    hull: Mapping[str, tuple[float, float]]
+    runs: tuple[MeasuredRow, ...] = ()  # Those of them that are at hand
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return how many runs there are, and their ranges."""
+        hull = {name: {"low": low, "high": high} for name, (low, high) in self.hull.items()}
+        return {"runs": len(self.digests), "hull": hull}
+
+
+@dataclass(frozen=True)
+class FitRegion:
+    """Where a run stands."""
+
+    # `CALIBRATION`, `REPETITION`, `INTERPOLATION` or `EXTRAPOLATION`; without runs of a fit how far
+    # the prediction goes beyond what was measured of the machine, `Validity.status`.
+    name: str
+    # By what factor it is outside the hull, by what it is outside in.
+    beyond: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is a run of a configuration that no fit has seen."""
+        return self.name not in (CALIBRATION, REPETITION)
+
+
+def of_runs(runs: Sequence[MeasuredRow], nodes_of: Callable[[int, int], int | None]) -> Training:
+    """Return what was fitted to some runs, whose parameters are all known."""
+    rows = [_configuration(run, nodes_of(run.processes, run.threads)) for run in runs]
+    # what is not known of all is known of none
+    known = [name for name in rows[0] if all(name in row for row in rows)]
+    hull = {
+        name: (min(row[name] for row in rows), max(row[name] for row in rows)) for name in known
+    }
+    return Training(frozenset(run.digest for run in runs), hull, tuple(runs))
+
+
+def of_calibration(
+    calibration: Calibration, runs: Iterable[tuple[MeasuredRow, MeasuredRow]]
+) -> Training:
+    """Return what a calibrated signature was fitted to."""
+    known = {
+        whole.digest: whole
+        for read, whole in runs
+        if {read.digest, whole.digest} & set(calibration.runs)
+    }
+    hull = dict(calibration.hull)
+    if known and len(known) == len(calibration.runs):  # what it does not keep of them
+        cores = [run.processes * run.threads for run in known.values()]
+        hull[CORES] = (float(min(cores)), float(max(cores)))
+    return Training(frozenset({*calibration.runs, *known}), hull, tuple(known.values()))
+
+
+def joined(some: Sequence[Training]) -> Training | None:
+    """Return all runs of several fits together; None of none."""
+    if not some:
+        return None
+    hull: dict[str, tuple[float, float]] = {}
+    for name in some[0].hull:
+        ends = [one.hull[name] for one in some if name in one.hull]
+        if len(ends) == len(some):
+            hull[name] = (min(low for low, _ in ends), max(high for _, high in ends))
+    runs = {run.digest: run for one in some for run in one.runs}
+    return Training(frozenset().union(*(one.digests for one in some)), hull, tuple(runs.values()))
+
+
+def region_of(run: MeasuredRow, nodes: int | None, training: Training) -> FitRegion:
+    """Say where a run stands, whose parameters are all known."""
+    if run.digest in training.digests:
+        return FitRegion(CALIBRATION)
+    same = run.processes, run.threads, run.parameters
+    if any((used.processes, used.threads, used.parameters) == same for used in training.runs):
+        return FitRegion(REPETITION)
+    beyond: dict[str, float] = {}
+    for name, value in _configuration(run, nodes).items():
+        if name not in training.hull:
+            continue
+        low, high = training.hull[name]
+        factor = max(value / high, low / value)
+        if factor > 1 + _ROUNDING:
+            at_boundary = name == "nodes" and high == 1
+            beyond[BOUNDARY if at_boundary else name] = factor
+    if {"P", "T"} & set(beyond):
+        beyond.pop(CORES, None)  # said already
+    return FitRegion(EXTRAPOLATION if beyond else INTERPOLATION, beyond)
+
+
+def _configuration(run: MeasuredRow, nodes: int | None) -> dict[str, float]:
+    """P, T, their product, nodes and parameters; without a parameter that is no magnitude."""
+    found = {"P": run.processes, "T": run.threads, CORES: run.processes * run.threads}
+    if nodes is not None:
+        found["nodes"] = nodes
+    return {**found, **{name: value for name, value in run.parameters.items() if value > 0}}
 
 
 @dataclass(frozen=True)
@@ -219,23 +345,23 @@ class Split:
         }
 
 
-Placed = Callable[[MeasuredRow, Predicted], FitRegion]
-"""From a run and its prediction to where it stands."""
-
-
-def by_machine(run: MeasuredRow, predicted: Predicted) -> FitRegion:  # noqa: ARG001 (a `Placed`)
-    """Say where a run stands that no fit is known of: within what was measured of the machine."""
-    return FitRegion(predicted.validity)
-
-
 def compare(
     predictions: Sequence[Predicted],
-    measurements: Iterable[MeasuredRow],
-    placed: Placed = by_machine,
+    runs: Iterable[MeasuredRow],
+    training: Training | None = None,
 ) -> tuple[ComparedRun, ...]:
-    """Find the prediction of every run, and where it stands."""
-    pairs = ((run, _prediction_of(run, predictions)) for run in measurements)
-    return tuple(ComparedRun(run, one, placed(run, one)) for run, one in pairs)
+    """Find the prediction of every run, and where it stands.
+
+    Where no fit is known, that is within what was measured of the machine.
+    """
+    pairs = []
+    for run in runs:
+        predicted = _prediction_of(run, predictions)
+        region = FitRegion(predicted.validity)
+        if training is not None:
+            region = region_of(run, predicted.nodes, training)
+        pairs.append(ComparedRun(run, predicted, region))
+    return tuple(pairs)
 
 
 def values_of(pairs: Iterable[ComparedRun]) -> tuple[ComparedValue, ...]:
@@ -304,3 +430,171 @@ def differing(parameters: Sequence[Mapping[str, float]]) -> list[str]:
     """Parameters in which some runs differ."""
     first = parameters[0]
     return [name for name in first if any(one.get(name) != first[name] for one in parameters)]
+
+
+@dataclass(frozen=True)
+class ExcludedRuns:
+    """Runs that are not compared."""
+
+    # P and T.
+    processes: int
+    threads: int
+    parameters: Mapping[str, float]  # Those of the application
+    sources: tuple[str, ...]  # The files that the runs come from
+    measured: tuple[float, ...]  # Their runtimes, s
+    why: str  # What stands against them
+
+    @classmethod
+    def of(cls, runs: Sequence[MeasuredRow], why: str) -> ExcludedRuns:
+        """Runs of one split and one set of parameters."""
+        return cls(
+            runs[0].processes,
+            runs[0].threads,
+            runs[0].parameters,
+            tuple(dict.fromkeys(run.source for run in runs)),
+            tuple(run.runtime for run in runs),
+            why,
+        )
+
+    def sentence(self, names: Sequence[str] = ()) -> str:
+        """Say which runs are left out, and why."""
+        split = describe_run(self.processes, self.threads, self.parameters, names)
+        return f"left out: {plural(len(self.measured), 'run')} of {split}: {self.why}"
+
+
+def oversubscribed(run: MeasuredRow, nodes: int, cores: int) -> str | None:
+    """Say that a run had more threads than cores; None if it need not have had."""
+    threads = math.ceil(run.processes / nodes) * run.threads  # of the fullest node at least
+    if threads <= cores:
+        return None
+    return f"more threads ({threads}) than cores ({cores}) on a node of the machine"
+
+
+def excluded(runs: Iterable[tuple[MeasuredRow, str]]) -> tuple[ExcludedRuns, ...]:
+    """Take runs that are left out for one reason each together by split and parameters."""
+    groups: dict[tuple[object, ...], list[MeasuredRow]] = {}
+    for run, why in runs:
+        groups.setdefault((*run.configuration, why), []).append(run)
+    return tuple(ExcludedRuns.of(same, str(why)) for (*_, why), same in groups.items())
+
+
+def suspicious(splits: Sequence[Split]) -> tuple[tuple[Split, ...], tuple[ExcludedRuns, ...]]:
+    """Part the splits into those to be judged and those that look disturbed.
+
+    A split is left out if
+
+    - it is no faster than the same processes with one thread each, where the prediction is faster
+      by `EXPECTED_SPEEDUP`: so it looks if the threads of a process are bound to one core;
+    - the longest of its repeats exceeds the shortest by more than `LARGE_SPREAD`, and by more than
+      `FAR_ABOVE` times what is the median of the other splits; that takes two others with repeats.
+    """
+    kept: list[Split] = []
+    left: list[ExcludedRuns] = []
+    for split in splits:
+        why = _uneven(split, splits) or _no_speedup(split, splits)
+        if why is None:
+            kept.append(split)
+        else:
+            left.append(ExcludedRuns.of([pair.run for pair in split.runs], why))
+    return tuple(kept), tuple(left)
+
+
+def _no_speedup(split: Split, splits: Sequence[Split]) -> str | None:
+    if split.threads == 1:
+        return None
+    for one in splits:
+        if (one.processes, one.threads, one.parameters) != (split.processes, 1, split.parameters):
+            continue
+        measured = one.runtime.mean / split.runtime.mean
+        predicted = one.runtime.predicted / split.runtime.predicted
+        if measured <= 1 + NO_SPEEDUP and predicted >= EXPECTED_SPEEDUP:
+            return (
+                f"{measured:.2f} times as fast as {one.describe()}, {predicted:.2g} times "
+                "predicted: as if the threads of a process shared a core"
+            )
+    return None
+
+
+def _uneven(split: Split, splits: Sequence[Split]) -> str | None:
+    others = [_spread(one) for one in splits if one is not split and len(one.runtime.measured) > 1]
+    if len(split.runtime.measured) < 2 or len(others) < 2:
+        return None
+    spread, usual = _spread(split), median(others)
+    if spread <= max(LARGE_SPREAD, FAR_ABOVE * usual):
+        return None
+    times = split.runtime.measured
+    return (
+        f"they took {min(times):.3g} to {max(times):.3g} s, while repeats of the others differ by "
+        f"{100 * usual:.2g} %: something else ran on their cores"
+    )
+
+
+def _spread(split: Split) -> float:
+    return max(split.runtime.measured) / min(split.runtime.measured) - 1
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of it."""
+
+    # All runs; what a run leaves open of its parameters is as predicted.
+    measured: tuple[MeasuredRow, ...]
+    pairs: tuple[ComparedRun, ...]  # Those that are compared, with their predictions
+    training: Training | None  # The runs that the model was fitted to, if any are known
+    left_out: tuple[ExcludedRuns, ...]  # Runs that are not compared
+    defaults: Mapping[str, float]  # Parameters of the application left at their defaults
+
+
+def compare_runs(
+    about: Subject,
+    runs: Sequence[MeasuredRow],
+    fitted: Sequence[MeasuredRow] = (),
+    *,
+    all_runs: bool = False,
+) -> Comparison:
+    """Compare runs with what is predicted of them."""
+
+    def filled(some: Sequence[MeasuredRow]) -> tuple[MeasuredRow, ...]:
+        return tuple(
+            replace(run, parameters={**about.parameters, **run.parameters}) for run in some
+        )
+
+    fits = []  # that the signature knows of, and that were named
+    if about.calibration is not None:
+        read = (*fitted, *runs)
+        fits.append(of_calibration(about.calibration, zip(read, filled(read), strict=True)))
+    if fitted:
+        fits.append(of_runs(filled(fitted), about.nodes_of))
+    training = joined(fits)
+    able, crowded = (list(runs), []) if all_runs else _parted(runs, about)
+    pairs = compare(about.predict(able), filled(able), training)
+    left = excluded((whole, why) for run, why in crowded for whole in filled([run]))
+    if not all_runs:
+        kept, disturbed = suspicious(splits(pairs))
+        left += disturbed
+        of_kept = {id(pair) for split in kept for pair in split.runs}
+        pairs = tuple(pair for pair in pairs if id(pair) in of_kept)
+    defaults = {
+        name: value
+        for name, value in about.defaults.items()
+        if not all(name in run.parameters for run in runs)
+    }
+    return Comparison(filled(runs), pairs, training, left, defaults)
+
+
+def _parted(
+    runs: Sequence[MeasuredRow], about: Subject
+) -> tuple[list[MeasuredRow], list[tuple[MeasuredRow, str]]]:
+    """Runs whose threads had cores, and the others with the reason; all if there are no others."""
+    able: list[MeasuredRow] = []
+    crowded: list[tuple[MeasuredRow, str]] = []
+    for run in runs:
+        why = None if about.available is None else oversubscribed(run, *about.available)
+        if why is None and run.disturbed:
+            why = "their threads waited for CPUs"
+        if why is None:
+            able.append(run)
+        else:
+            crowded.append((run, why))
+    # where none is left, prediction and verdict say what the machine has, and what disturbed
+    return (able, crowded) if able else (list(runs), [])

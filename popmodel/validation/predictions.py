@@ -1,21 +1,36 @@
-"""What predictions say of a run, as far as it is compared with measurements."""
+"""What measured runs are compared with: a prediction that was made, or an application.
+
+Of a prediction the runtime, efficiencies and terms are compared. Its intervals are of the mean of
+many runs; they are widened to those of one more run, as far as runs have told how these vary.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from popmodel.document_schemas import EFFICIENCY
 from popmodel.documents import DocumentKind
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.terms import USEFUL
+from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import END
-from popmodel.model.uncertainty import Estimate
-from popmodel.prediction.prediction import INSIDE, SCHEMA, PredictedRun
-from popmodel.runs.measurement import deviation_of_loss, deviation_of_metric, has_reference
+from popmodel.model.calibration import Calibration
+from popmodel.model.run.placement import Allocation, place
+from popmodel.model.signature.program import Signature
+from popmodel.model.uncertainty import DEFAULT_COUNT, Estimate
+from popmodel.prediction.prediction import INSIDE, SCHEMA, PredictedRun, predict, study_of
+from popmodel.prediction.split_choice import SplitChoice, choose, evaluate, judge
+from popmodel.runs.measurement import (
+    MeasuredRow,
+    deviation_of_loss,
+    deviation_of_metric,
+    has_reference,
+)
 from popmodel.shapes import (
     Items,
     NamedShape,
@@ -157,27 +172,25 @@ def of_new_run(mean: Estimate, noise: float) -> Estimate:
 def metrics_of_new_run(
     means: Mapping[str, Mapping[str, Estimate]], noise: float
 ) -> dict[str, dict[str, Estimate]]:
-    """Widen the intervals of mean metrics, by family and id, to those of one more run."""
-    found = {}
-    for name, metrics in means.items():
-        family = load_families().get(name)
-        if family is None:
-            found[name] = dict(metrics)  # of a version that has families which this one lacks
-            continue
-        values = {metric: one.value for metric, one in metrics.items() if metric in family.metrics}
-        found[name] = {
-            metric: _of_new_run(one, noise, family, metric, values) if metric in values else one
-            for metric, one in metrics.items()
-        }
-    return found
+    """Widen the intervals of mean metrics, by family and id, to those of one more run.
+
+    Families and metrics of a version that has some which this one lacks stay as they are.
+    """
+    families = load_families()
+    return {
+        name: _of_family(families[name], metrics, noise) if name in families else dict(metrics)
+        for name, metrics in means.items()
+    }
 
 
-def _of_new_run(
-    mean: Estimate, noise: float, family: Family, metric: str, values: Mapping[str, float]
-) -> Estimate:
-    deviation = deviation_of_metric(noise, family, metric, values)
-    most = None if has_reference(family, metric) else 1.0
-    return _widened(mean, deviation, family.metrics[metric].at_least, most)
+def _of_family(family: Family, means: Mapping[str, Estimate], noise: float) -> dict[str, Estimate]:
+    values = {metric: mean.value for metric, mean in means.items() if metric in family.metrics}
+    wider = dict(means)
+    for metric in values:
+        deviation = deviation_of_metric(noise, family, metric, values)
+        most = None if has_reference(family, metric) else 1.0
+        wider[metric] = _widened(means[metric], deviation, family.metrics[metric].at_least, most)
+    return wider
 
 
 def terms_of_new_run(
@@ -208,4 +221,140 @@ def _widened(
         mean.value,
         low if least is None else min(mean.low, max(low, least)),
         high if most is None else max(mean.high, min(high, most)),
+    )
+
+
+class _Application(NamedTuple):
+    """What predictions are made from."""
+
+    signature: Signature
+    profile: Profile
+    changes: Mapping[str, float]
+    allocation: Allocation
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What measured runs are compared with."""
+
+    # Their names.
+    application: str
+    machine: str
+    preset: bool  # Whether the machine comes with popmodel
+    noisy: tuple[str, ...]  # Sections of its profile that were measured beside noise
+    files: tuple[str, ...]  # The files that say what they are
+    # Parameters of the application, where a run does not say otherwise.
+    parameters: Mapping[str, float]
+    defaults: Mapping[str, float]  # Those of them that nobody set
+    source: Predicted | _Application = field(repr=False)
+    # Nodes of the machine and cores of each that may be used; None of a saved prediction.
+    available: tuple[int, int] | None = None
+    calibration: Calibration | None = None  # What measured runs have taught of the application
+    unnamed: int = 0  # Runs that a saved prediction was calibrated by, which its file does not name
+    # MPI calls of the program that the signature does not contain, with their share of the time.
+    not_modelled: str = ""
+
+    def predict(self, runs: Sequence[MeasuredRow]) -> list[Predicted]:
+        """Return predictions for runs: a saved one, whatever they are."""
+        if isinstance(self.source, Predicted):
+            return [self.source]
+        different = {run.configuration: run for run in runs}
+        return [_predicted(self.source, run) for run in different.values()]
+
+    def choose(
+        self, parameters: Mapping[str, float], splits: Sequence[tuple[int, int]]
+    ) -> SplitChoice | None:
+        """Return which of some splits is recommended; None where that cannot be told."""
+        if isinstance(self.source, Predicted):
+            return None
+        signature, profile, changes, allocation = self.source
+        settings = {**changes, **parameters}
+        study = study_of(signature, profile, settings, DEFAULT_COUNT, 0, allocation=allocation)
+        drawn = study.sources()
+        judged = judge([evaluate(study, drawn, *split) for split in splits], study.surest)
+        if all(split.regret is None for split in judged):
+            return None
+        return choose(judged, profile.topology, study.scores(drawn), trusted=not study.doubts)
+
+    def nodes_of(self, processes: int, threads: int) -> int | None:
+        """Return the nodes that a split takes; None where that is not known."""
+        if isinstance(self.source, Predicted):
+            split = self.source.processes, self.source.threads
+            return self.source.nodes if (processes, threads) == split else None
+        try:
+            topology = self.source.profile.topology
+            return place(processes, threads, topology, self.source.allocation).nodes
+        except UsageError:
+            return None  # of a run on another machine: nobody knows
+
+
+def _predicted(application: _Application, run: MeasuredRow) -> Predicted:
+    signature, profile, changes, allocation = application
+    try:
+        made = predict(
+            signature,
+            profile,
+            run.processes,
+            run.threads,
+            {**changes, **run.parameters},
+            allocation=allocation,
+            advice=False,
+        )
+    except PopmodelError as error:
+        if run.line is None:
+            raise
+        raise FileError(run.source, error.message, line=run.line, hint=error.hint) from error
+    return from_prediction(made, _noise(signature.calibration))
+
+
+def _noise(calibration: Calibration | None) -> float:
+    return 0.0 if calibration is None else calibration.noise
+
+
+def of_prediction(made: PredictedRun) -> Subject:
+    """Compare with a prediction."""
+    known = made.signature.calibration
+    source = from_prediction(made, _noise(known))
+    return replace(_of_saved(made.to_dict(), (), source), calibration=known, unnamed=0)
+
+
+def of_document(document: Mapping[str, Any], path: str) -> Subject:
+    """Compare with a prediction that was read from a file, and is one (`PREDICTION`)."""
+    return _of_saved(document, (path,), from_document(document))
+
+
+def _of_saved(document: Mapping[str, Any], files: tuple[str, ...], source: Predicted) -> Subject:
+    application, machine = document["application"], document["machine"]
+    return Subject(
+        application["name"],
+        machine["name"],
+        machine.get("preset") is True,
+        tuple(machine.get("noisy", ())),
+        files,
+        source.parameters,
+        {},
+        source,
+        unnamed=(application.get("calibration") or {}).get("runs", 0),
+        not_modelled=application.get("not_modelled", ""),
+    )
+
+
+def of_application(
+    signature: Signature, profile: Profile, changes: Mapping[str, float], allocation: Allocation
+) -> Subject:
+    """Compare with predictions of every measured run."""
+    params = signature.with_settings(changes).params
+    values = {name: quantity.value for name, quantity in params.items()}
+    return Subject(
+        signature.name,
+        profile.name,
+        profile.is_preset,
+        profile.noisy,
+        (signature.path, profile.path),
+        values,
+        {name: value for name, value in values.items() if name not in changes},
+        _Application(signature, profile, changes, allocation),
+        allocation.available(profile.topology),
+        signature.calibration,
+        not_modelled=signature.not_modelled,
     )

@@ -8,11 +8,15 @@ from statistics import geometric_mean
 
 from popmodel.model.uncertainty import LEVEL
 from popmodel.units import plural
-from popmodel.validation.baselines import Baselines, better
-from popmodel.validation.comparison import Split, differing, varied
-from popmodel.validation.oversubscribed import ExcludedRuns
-from popmodel.validation.terms import ByTerm, sentences
-from popmodel.validation.training import CALIBRATION, REPETITION
+from popmodel.validation.comparison import (
+    CALIBRATION,
+    REPETITION,
+    ExcludedRuns,
+    Split,
+    differing,
+    varied,
+)
+from popmodel.validation.prediction_errors import Baselines, ByTerm, sentences
 
 UNLIKELY = 0.05
 """Probability below which too few intervals contain the mean of their split to be chance."""
@@ -23,6 +27,13 @@ REPEATABLE = 2.0
 """Ratio of the longest to the shortest of several runs from which they are hardly repeats."""
 WRONG_PROBLEM = 1.5
 """Factor from which other work or other conditions are more likely than an inaccurate model."""
+_BASELINES = {
+    "nearest": "the nearest run",
+    "linear": "ideal scaling",
+    "amdahl": "Amdahl's law",
+    "pipe": "the law of pipelines",
+    "normal-form": "a normal form of one term",
+}
 
 
 def verdict(
@@ -43,7 +54,7 @@ def verdict(
             said.append(reason)
     said += _not_tests(splits)
     said += sentences(terms, varied(splits))
-    said += better(baselines)
+    said += _better(baselines)
     for split in splits:
         times = split.runtime.measured
         if max(times) >= REPEATABLE * min(times):
@@ -55,6 +66,21 @@ def verdict(
     names = differing(both)
     said += [one.sentence(names) for one in left_out]
     return tuple(said)
+
+
+def _better(baselines: Baselines | None) -> tuple[str, ...]:
+    """Say which plain extrapolations have smaller errors than the model, at least two tests."""
+    if baselines is None or len(baselines.tests) < 2:
+        return ()
+    names = [
+        _BASELINES[one.name] for one in baselines.errors if one.mase is not None and one.mase > 1
+    ]
+    if not names:
+        return ()
+    number = len(baselines.tests)
+    return (
+        f"plain extrapolations with smaller errors at these {number} tests: {', '.join(names)}",
+    )
 
 
 def _not_tests(splits: Sequence[Split]) -> list[str]:

@@ -23,7 +23,7 @@ from benchmarks.scaling import Case, made, names  # noqa: E402
 from truth import FAMILIES, truth  # noqa: E402
 
 import popmodel  # noqa: E402
-from popmodel.projection.project import ProjectedRow, project  # noqa: E402
+from popmodel.fit.projection import ProjectedRow, project  # noqa: E402
 from popmodel.runs.measurement import MeasuredRow  # noqa: E402
 
 SEEDS = range(20)

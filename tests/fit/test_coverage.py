@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from popmodel.fit.baselines import BASELINES
+from popmodel.fit.baselines import BASELINES, whole_run
 from popmodel.fit.law import law
 from popmodel.fit.samples import Interval, Sample
-from popmodel.fit.whole_run import whole_run
 
 Truth = Callable[[float, float, float], float]
 Learnt = Callable[[Sequence[Sample]], Callable[[int, int, dict[str, float]], Interval]]

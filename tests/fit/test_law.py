@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 
@@ -268,14 +267,6 @@ def test_a_quantity_that_is_always_0_stays_0() -> None:
     found = law([Sample(2, 1, 0.0), Sample(4, 1, 0.0)])
     assert (found.form, found.text("x_"), found.constants) == ("0", "0", {})
     assert found.at(64, 1).high == 0.0
-
-
-def test_a_law_is_json() -> None:
-    found = law(measured(lambda p, _: 3 / p + 0.1, (1, 2, 4, 8)))
-    document = json.loads(json.dumps(found.to_dict()))
-    assert document["form"] == "1/P + 1"
-    assert document["constants"]["a"]["origin"] == "fit"
-    assert document["reference"] == {"P": 4.0, "T": 1.0}
 
 
 # -- intervals

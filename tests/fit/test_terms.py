@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.expressions import ExpressionError, parse
-from popmodel.fit.candidates import PARAMETERS, PROCESSES, THREADS
-from popmodel.fit.terms import form_text, product, read_form
+from popmodel.fit.candidates import (
+    PARAMETERS,
+    PROCESSES,
+    THREADS,
+    form_text,
+    product_of,
+    read_form,
+)
 
 HOME = {"P": 8.0, "T": 2.0, "N": 64.0, "n0": 4.0, "n1": 6.0}
 
@@ -46,7 +52,7 @@ def test_every_product_says_in_its_text_what_it_computes(
     factors: tuple[tuple[object, int], ...], at: tuple[int, ...]
 ) -> None:
     configuration = dict(zip("PTN", map(float, at), strict=True))
-    term = product(dict(zip("PTN", factors, strict=True)))  # type: ignore[arg-type]
+    term = product_of(dict(zip("PTN", factors, strict=True)))  # type: ignore[arg-type]
     expected = float(parse(term.text).evaluate(configuration))
     assert float(term.at(configuration)) == pytest.approx(expected)
     relative = float(parse(term.relative_to(HOME)).evaluate(configuration))

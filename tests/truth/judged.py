@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import popmodel
-from popmodel.calibration.calibrate import Calibrated, calibrate
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.observables import Observables
 from popmodel.fit.baselines import BASELINES
+from popmodel.fit.calibrate import Calibrated, calibrate
 from popmodel.fit.samples import END, Sample
 from popmodel.machine.profile import Profile
 from popmodel.machine.quantity import Quantity

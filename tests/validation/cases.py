@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from popmodel.model.uncertainty import Estimate
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.validation.comparison import ComparedRun, ComparedValue
+from popmodel.validation.comparison import ComparedRun, ComparedValue, FitRegion
 from popmodel.validation.predictions import Predicted
-from popmodel.validation.training import FitRegion
 
 FAMILY = "hybrid-additive"
 TEST = FitRegion("inside")

@@ -18,9 +18,8 @@ from popmodel.model.uncertainty import Estimate
 from popmodel.prediction.prediction import predict
 from popmodel.runs.measurement import MeasuredRow, from_run
 from popmodel.trace import read
-from popmodel.trace.part import TracePart
 from popmodel.validation.comparison import compare, values_of
-from popmodel.validation.errors import summary
+from popmodel.validation.prediction_errors import summary
 from popmodel.validation.predictions import PREDICTION, Predicted, from_document, from_prediction
 
 from .cases import row
@@ -40,13 +39,6 @@ def test_an_interval_holds_a_measurement_or_not(measured: float, covered: bool) 
 
 def test_without_an_interval_nothing_is_covered_or_missed() -> None:
     assert row(1.0, width=None).covered is None
-
-
-def test_a_traced_run_has_all_metrics() -> None:
-    run = from_run(analyse(read(HYBRID), part=TracePart(from_start=True)))
-    assert (run.processes, run.threads) == (2, 2)
-    assert run.runtime == pytest.approx(0.5210, rel=1e-3)
-    assert run.metrics["hybrid-additive"]["parallel_efficiency"] == pytest.approx(0.426, abs=1e-3)
 
 
 def test_uneven_threads_cannot_be_compared() -> None:

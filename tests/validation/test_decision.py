@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,24 +16,28 @@ from popmodel.model import signatures
 from popmodel.model.run.placement import WHOLE
 from popmodel.prediction.split_choice import SplitChoice
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.validation import subject
-from popmodel.validation.comparison import Placed, Split, by_machine, compare, splits
-from popmodel.validation.decision import SplitDecision, decisions, kendall
-from popmodel.validation.training import CALIBRATION, FitRegion
+from popmodel.validation.comparison import CALIBRATION, FitRegion, Split, compare, splits
+from popmodel.validation.prediction_errors import SplitDecision, decisions, kendall
+from popmodel.validation.predictions import of_application
 
 from .cases import predicted, run
 
-ABOUT = subject.application(
+ABOUT = of_application(
     signatures.load("stencil3d"), profile.load(profile.DEFAULT_PRESET), {"N": 256.0}, WHOLE
 )
 TIMES = {(64, 1): 1.5, (16, 4): 1.2, (4, 16): 1.0}
 
 
-def compared(runs: Sequence[MeasuredRow], placed: Placed = by_machine) -> tuple[Split, ...]:
+def compared(runs: Sequence[MeasuredRow], fitted: bool = False) -> tuple[Split, ...]:
+    """Splits; those of other than 4 processes are of a fit if there is one."""
     predictions = [
         predicted(p, t, time, n=256.0) for (p, t), time in zip(TIMES, (0.9, 0.8, 1.1), strict=True)
     ]
-    return splits(compare(predictions, runs, placed))
+    pairs = compare(predictions, runs)
+    if fitted:
+        regions = {p: FitRegion(CALIBRATION) for p in (64, 16)} | {4: FitRegion("interpolation")}
+        pairs = tuple(replace(pair, region=regions[pair.run.processes]) for pair in pairs)
+    return splits(pairs)
 
 
 def all_runs() -> list[MeasuredRow]:
@@ -75,11 +80,8 @@ def test_one_split_is_no_choice() -> None:
 
 
 def test_runs_of_the_fit_alone_are_no_test_of_a_choice() -> None:
-    def fitted(one: MeasuredRow, _: object) -> FitRegion:
-        return FitRegion(CALIBRATION) if one.processes != 4 else FitRegion("interpolation")
-
-    assert decisions(compared(all_runs()[:2], fitted), chosen) == ()
-    (found,) = decisions(compared(all_runs(), fitted), chosen)
+    assert decisions(compared(all_runs()[:2], fitted=True), chosen) == ()
+    (found,) = decisions(compared(all_runs(), fitted=True), chosen)
     assert [one.is_test for one in found.options] == [False, False, True]
 
 
@@ -98,11 +100,6 @@ def test_it_is_that_of_scipy_with_ties(pairs: list[tuple[int, int]]) -> None:
         assert math.isnan(theirs)
     else:
         assert found == pytest.approx(theirs, abs=1e-12)
-
-
-def test_kendall_by_hand() -> None:
-    assert kendall([1, 2, 3], [10, 30, 20]) == pytest.approx(1 / 3)
-    assert kendall([1, 2], [2, 1]) == -1
 
 
 @pytest.mark.parametrize("lists", [([1.0], [1.0]), ([1.0, 1.0], [1.0, 2.0])])

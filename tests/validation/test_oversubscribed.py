@@ -11,8 +11,15 @@ from popmodel.model.run.placement import ImpossibleSplit, place
 from popmodel.model.uncertainty import Estimate
 from popmodel.plain import plain
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.validation.comparison import Split, compare, splits
-from popmodel.validation.oversubscribed import ExcludedRuns, excluded, oversubscribed, suspicious
+from popmodel.validation.comparison import (
+    ExcludedRuns,
+    Split,
+    compare,
+    excluded,
+    oversubscribed,
+    splits,
+    suspicious,
+)
 from popmodel.validation.predictions import Predicted
 
 Case = tuple[int, int, float, list[float]]

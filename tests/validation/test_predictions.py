@@ -54,10 +54,6 @@ def test_what_has_no_interval_gets_none(noise: float) -> None:
     assert of_new_run(Estimate(2.0), noise) == Estimate(2.0)
 
 
-def test_without_noise_nothing_changes() -> None:
-    assert of_new_run(Estimate(2.0, 1.5, 3.0), 0.0) == Estimate(2.0, 1.5, 3.0)
-
-
 def additive(**values: Estimate) -> dict[str, dict[str, Estimate]]:
     return {"hybrid-additive": values}
 
@@ -81,15 +77,6 @@ def test_an_efficiency_of_a_new_run_stays_between_its_bounds() -> None:
     found = metrics_of_new_run(additive(process_load_balance=mean), 0.05)["hybrid-additive"]
 
     assert found["process_load_balance"].high == 1.0
-
-
-def test_without_noise_no_metric_changes() -> None:
-    mean = Estimate(0.9, 0.88, 0.91)
-
-    found = metrics_of_new_run(additive(process_load_balance=mean), 0.0)["hybrid-additive"]
-
-    assert found["process_load_balance"].low == pytest.approx(mean.low)
-    assert found["process_load_balance"].high == pytest.approx(mean.high)
 
 
 def test_metrics_that_nobody_knows_stay_as_they_are() -> None:

@@ -11,9 +11,8 @@ from popmodel.model import signatures
 from popmodel.model.calibration import Calibration
 from popmodel.model.run.placement import WHOLE
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.validation import subject
-from popmodel.validation.comparison import splits
-from popmodel.validation.subject import Subject, compare_runs
+from popmodel.validation.comparison import compare_runs, splits
+from popmodel.validation.predictions import Subject, of_application
 
 FULL = {"N": 256.0, "steps": 100.0}
 
@@ -33,7 +32,7 @@ def calibrated(*runs: MeasuredRow) -> Subject:
     )
     signature = replace(signatures.load("stencil3d"), calibration=calibration)
     machine = profile.load(profile.DEFAULT_PRESET)
-    return subject.application(signature, machine, {"N": 256.0}, WHOLE)
+    return of_application(signature, machine, {"N": 256.0}, WHOLE)
 
 
 def test_a_calibrated_signature_knows_its_runs_by_their_full_parameters() -> None:
@@ -58,11 +57,10 @@ def test_used_runs_and_repeats_of_them_are_splits_of_their_own() -> None:
     used = [measured(4, 1, 1.0)]
     found = compare_runs(calibrated(*used), [*used, measured(4, 1, 1.01)])
     assert [one.region.name for one in splits(found.pairs)] == [*("calibration", "repetition")]
-    assert found.decisions == ()
 
 
 def test_without_a_fit_the_range_of_the_machine_is_told() -> None:
     machine = profile.load(profile.DEFAULT_PRESET)
-    about = subject.application(signatures.load("stencil3d"), machine, {"N": 256.0}, WHOLE)
+    about = of_application(signatures.load("stencil3d"), machine, {"N": 256.0}, WHOLE)
     found = compare_runs(about, [measured(4, 1, 1.0)])
     assert (found.training, found.pairs[0].region.name) == (None, "preset")

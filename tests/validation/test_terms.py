@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.validation.comparison import compare, splits
+from popmodel.validation.comparison import CALIBRATION, FitRegion, compare, splits
+from popmodel.validation.prediction_errors import ByTerm, by_term, errors_by_term, sentences
 from popmodel.validation.predictions import Predicted
-from popmodel.validation.terms import ByTerm, by_term, errors_by_term, sentences
-from popmodel.validation.training import CALIBRATION, FitRegion
 
 from .cases import predicted, run
 
@@ -65,11 +64,11 @@ def test_the_errors_of_a_term_are_of_tests() -> None:
     )
     (found,) = errors_by_term(by_term(splits(pairs)))
     # useful time of 5 s in 10 s is right, of 10 s in 20 s 5 s too short
-    assert (found.term, found.splits) == ("useful", 2)
-    assert (found.median_error, found.largest_error) == pytest.approx((0.125, 0.25))
-    assert found.bias == pytest.approx(-0.125)
+    assert (found["term"], found["splits"]) == ("useful", 2)
+    assert (found["median_error"], found["largest_error"]) == pytest.approx((0.125, 0.25))
+    assert found["bias"] == pytest.approx(-0.125)
     fitted = [replace(one, region=FitRegion(CALIBRATION)) for one in pairs]
-    assert errors_by_term(by_term(splits(fitted))) == ()
+    assert errors_by_term(by_term(splits(fitted))) == []
 
 
 def test_a_right_runtime_from_two_wrong_terms_is_told() -> None:

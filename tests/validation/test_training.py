@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.model.calibration import Calibration
-from popmodel.validation.training import (
+from popmodel.validation.comparison import (
     BOUNDARY,
     CALIBRATION,
     EXTRAPOLATION,

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from popmodel.model.uncertainty import Estimate
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.validation.comparison import Split, compare, splits, varied
-from popmodel.validation.oversubscribed import ExcludedRuns
+from popmodel.validation.comparison import ExcludedRuns, Split, compare, splits, varied
 from popmodel.validation.predictions import Predicted
 from popmodel.validation.verdict import agrees, verdict
 

@@ -1,0 +1,338 @@
+"""Measured runs carried to other numbers of processes or threads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from popmodel.efficiency.hierarchy import load_families
+from popmodel.efficiency.scaling import SCALING, Mode, against, of_masters
+from popmodel.errors import UsageError
+from popmodel.fit.baselines import baselines
+from popmodel.fit.efficiency_factors import FACTORS, chosen, completed, measured, rebuilt
+from popmodel.fit.efficiency_laws import Axis, FittedFactor, fit_factor
+from popmodel.fit.samples import Array, Sample
+from popmodel.runs.measurement import MeasuredRow
+from popmodel.units import plural
+from popmodel.values import dataclass
+
+RUNTIME = ("", "runtime")
+"""Family and id of the runtime, s, which is in no family."""
+FAMILIES: Mapping[bool, tuple[str, ...]] = {
+    False: ("mpi", "mpi-additive"),
+    True: ("hybrid-multiplicative", "hybrid-additive"),
+}
+"""By whether there are threads: the families that are projected, the one that is shown first."""
+DERIVED = "derived"
+"""Law of a metric that is computed from projected ones."""
+_LEAST_REACH, _MOST_REACH = 4.0, 16.0
+_TAILS = (5.0, 95.0)
+_SEED = 7
+_DRAWN = 24  # sizes along a curve
+_WRONG = 2.0  # times: what is off by more at runs that are left out tells nothing of others
+_ENOUGH = 0.5  # of the draws have to have a value
+_MOST_FACTOR = 1e50  # and at least its inverse: products of all factors are numbers
+
+
+@dataclass(frozen=True)
+class ProjectedRow:
+    """A projected metric."""
+
+    # P, and T of every process.
+    processes: int
+    threads: int
+    # Ids; the family of the runtime, s, is empty.
+    family: str
+    metric: str
+    value: float | None  # The projection; None where the law has none
+    # Ends of its 90 % interval; None where there is none.
+    low: float | None
+    high: float | None
+    law: str  # The law of its factor, or `DERIVED`
+    why: str  # Why there is no interval; empty where there is one
+
+
+@dataclass(frozen=True)
+class ProjectedLine:
+    """Runs that differ in their processes, or in their threads, only; and the laws along them."""
+
+    axis: Axis  # What differs
+    fixed: int  # T of all, or P
+    runs: tuple[int, ...]  # Numbers of the runs, from 0
+    places: tuple[int, ...]  # Different P, or T, ascending
+    fitted: tuple[FittedFactor, ...]  # The law of each factor
+    reach: tuple[float, float]  # Least and largest P, or T, for which intervals are given
+    blind: str  # Why there are none at all; empty where there are
+    lost: str  # Why nothing can be projected; empty where it can
+
+    def configuration(self, place: int) -> tuple[int, int]:
+        """P and T at a place along the line."""
+        return (place, self.fixed) if self.axis == "processes" else (self.fixed, place)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Projected metrics."""
+
+    lines: tuple[ProjectedLine, ...]  # The laws, one line for each T or P that targets have
+    rows: tuple[ProjectedRow, ...]  # Metrics of all targets
+    # P, T and the runtimes of plain extrapolations of the measured runtimes, s.
+    baselines: tuple[tuple[int, int, Mapping[str, float]], ...]
+    _home: Mapping[str, float] = field(repr=False)
+    _mode: Mode = field(repr=False)
+
+    def curves(self) -> list[list[ProjectedRow]]:
+        """Return for each line its metrics from the smallest to the largest of runs and targets."""
+        return [
+            [row for rows in _rows(line, self._drawn(line), self._home, self._mode) for row in rows]
+            for line in self.lines
+        ]
+
+    def _drawn(self, line: ProjectedLine) -> list[int]:
+        """Sizes about even on a logarithmic scale, and where intervals end."""
+        sizes = {(row.processes, row.threads) for row in self.rows}
+        targets = [p if line.axis == "processes" else t for p, t in sizes]
+        own = [place for place in targets if line.configuration(place) in sizes]
+        low, high = min(*own, *line.places), max(*own, *line.places)
+        ends = {math.ceil(line.reach[0]), math.floor(line.reach[1])}
+        even = {round(each) for each in np.geomspace(low, high, _DRAWN)}
+        return sorted({low, high} | {each for each in even | ends if low <= each <= high})
+
+
+def project(
+    runs: Sequence[MeasuredRow],
+    targets: Sequence[tuple[int, int]],
+    mode: Mode,
+    reference: int,
+    law: str | None = None,
+) -> Projection:
+    """Carry measured runs to other numbers of processes, or of threads per process."""
+    home = completed(runs[reference])
+    told = [measured(completed(run), home, run.processes, run.threads, mode) for run in runs]
+    kept: dict[tuple[Axis, int], ProjectedLine] = {}
+    wanted: dict[tuple[Axis, int], list[int]] = {}
+    rows: dict[tuple[int, int], list[ProjectedRow]] = {}
+    for target in dict.fromkeys(targets):
+        axis, fixed = _along(runs, *target)
+        if (axis, fixed) not in kept:
+            kept[axis, fixed] = _line(runs, told, axis, fixed, mode, law)
+        wanted.setdefault((axis, fixed), []).append(target[axis == "threads"])
+    for key, line in kept.items():
+        places = wanted[key]
+        for place, found in zip(places, _rows(line, places, home, mode), strict=True):
+            rows[line.configuration(place)] = found
+    plain = [
+        (*target, _plain(runs, target, mode, home["threads"])) for target in dict.fromkeys(targets)
+    ]
+    return Projection(
+        tuple(kept.values()),
+        tuple(row for target in dict.fromkeys(targets) for row in rows[target]),
+        tuple(plain),
+        home,
+        mode,
+    )
+
+
+def _along(runs: Sequence[MeasuredRow], processes: int, threads: int) -> tuple[Axis, int]:
+    """Along what a target is reached: the runs with its T, or those with its P."""
+    by_processes = {run.processes for run in runs if run.threads == threads}
+    by_threads = {run.threads for run in runs if run.processes == processes}
+    if not by_processes and not by_threads:
+        have = ", ".join(
+            f"{p} x {t}" for p, t in sorted({(run.processes, run.threads) for run in runs})
+        )
+        raise UsageError(
+            f"{processes} x {threads}: no run has {plural(threads, 'thread')} per process, and "
+            f"none {plural(processes, 'process', 'processes')}: laws change one of them at a time",
+            f"measured: {have}",
+        )
+    if len(by_processes) >= len(by_threads) or (len(by_processes) > 1 and len(by_threads) < 2):
+        return "processes", threads
+    return "threads", processes
+
+
+def _line(
+    runs: Sequence[MeasuredRow],
+    told: Sequence[Mapping[str, float]],
+    axis: Axis,
+    fixed: int,
+    mode: Mode,
+    law: str | None,
+) -> ProjectedLine:
+    mine = [
+        number
+        for number, run in enumerate(runs)
+        if (run.threads if axis == "processes" else run.processes) == fixed
+    ]
+    at = {
+        number: runs[number].processes if axis == "processes" else runs[number].threads
+        for number in mine
+    }
+    fitted = []
+    alone = axis == "threads" and fixed == 1  # is balanced with itself
+    for factor in chosen([dict(told[number]) for number in mine]):
+        if alone and factor == "load_balance":
+            continue
+        having = [number for number in mine if factor in told[number]]
+        fitted.append(
+            fit_factor(
+                FACTORS[factor],
+                [at[number] for number in having],
+                [told[number][factor] for number in having],
+                axis,
+                mode,
+                law,
+            )
+        )
+    places = sorted(set(at.values()))
+    reach = min(max(places[-1] / places[0], _LEAST_REACH), _MOST_REACH)
+    blind = ""
+    if places[-1] == 1:
+        one = "process" if axis == "processes" else "thread"
+        blind = f"runs of one {one} do not tell what several lose to each other"
+    return ProjectedLine(
+        axis,
+        fixed,
+        tuple(mine),
+        tuple(places),
+        tuple(fitted),
+        (places[0] / reach, places[-1] * reach),
+        blind,
+        next(filter(None, map(_lost, fitted)), ""),
+    )
+
+
+def _lost(one: FittedFactor) -> str:
+    """Say that no law holds for a factor, if none does."""
+    if one.off is None or one.off <= _WRONG:
+        return ""
+    return (
+        f"no law holds for the {one.factor.name}: even the best is off by a factor of "
+        f"{one.off:.3g} at a run left out"
+    )
+
+
+def _rows(
+    line: ProjectedLine, places: Sequence[int], home: Mapping[str, float], mode: Mode
+) -> list[list[ProjectedRow]]:
+    """Rows of each place along a line."""
+    x = np.array(places, dtype=np.float64)
+    generator = np.random.default_rng(_SEED)
+    values = {one.factor.id: one.values(x) for one in line.fitted}
+    draws = {one.factor.id: one.draws(x, generator) for one in line.fitted}
+    found = []
+    for column, place in enumerate(places):
+        at = {name: float(own[column]) for name, own in values.items()}
+        sampled = {name: own[:, column] for name, own in draws.items()}
+        found.append(_at(line, place, at, sampled, home, mode))
+    return found
+
+
+def _at(
+    line: ProjectedLine,
+    place: int,
+    values: Mapping[str, float],
+    sampled: Mapping[str, Array],
+    home: Mapping[str, float],
+    mode: Mode,
+) -> list[ProjectedRow]:
+    """Rows of one place, from the values of the factors there and from their draws."""
+    processes, threads = line.configuration(place)
+    laws = {one.factor.id: one.law for one in line.fitted}
+    why = _why(line, place)
+    able = np.logical_and.reduce([_is_usable(own) for own in sampled.values()])
+    if able.mean() < _ENOUGH:
+        why = why or "the laws that are possible mostly have no value there"
+    lost = next((name for name, value in values.items() if not _is_usable(value)), None)
+    if lost is not None:
+        why = f"the {laws[lost]} law of {FACTORS[lost].name} is not above 0 there"
+        if values[lost] > 1:
+            why = f"the {laws[lost]} law of {FACTORS[lost].name} has no finite value there"
+    if line.lost:
+        lost, why = "", line.lost
+    given = {name: np.array([1.0 if lost is not None else own]) for name, own in values.items()}
+    best = metrics_of(given, home, processes, threads, mode)
+    spread: Mapping[tuple[str, str], Array] = {}
+    if not why:
+        kept = {name: own[able] for name, own in sampled.items()}
+        spread = metrics_of(kept, home, processes, threads, mode)
+    named = {key: law for name, law in laws.items() for key in FACTORS[name].metrics}
+    rows = []
+    for key, found in best.items():
+        value, law = float(found[0]), named.get(key, DERIVED)
+        low, high = None, None
+        if spread:
+            low, high = (float(end) for end in np.percentile(spread[key], _TAILS))
+            low, high = min(low, value), max(high, value)
+        shown = value if lost is None else None
+        rows.append(ProjectedRow(processes, threads, *key, shown, low, high, law, why))
+    return rows
+
+
+def metrics_of(
+    factors: Mapping[str, Array],
+    reference: Mapping[str, float],
+    processes: int,
+    threads: int,
+    mode: Mode,
+) -> dict[tuple[str, str], Array]:
+    """Return the metrics that factors make, by family and id; those of no value are left out."""
+    aggregates = rebuilt(factors, reference, processes, threads, mode)
+    cores, home = float(processes * threads), float(reference["threads"])
+    ratio = cores / home if mode == "weak" else 1.0
+    families = load_families()
+    scaled = families[SCALING].evaluate_samples(against(aggregates, reference, ratio))
+    threaded = "team" in factors
+    others = of_masters(scaled.values, scaled.absent, threaded=threaded or threads > 1)
+    found: dict[tuple[str, str], Array] = {RUNTIME: np.asarray(aggregates["runtime"])}
+    evaluated = [
+        families[name].evaluate_samples({**aggregates, **others[0]}, others[1])
+        for name in FAMILIES[threaded]
+    ]
+    for one in (*evaluated, scaled):
+        found |= {(one.family.id, metric): value for metric, value in one.values.items()}
+    return found
+
+
+def _is_usable(value: Any) -> Any:
+    """Whether factors are above 0, and metrics computed from them stay finite; elementwise."""
+    return (value > 1 / _MOST_FACTOR) & (value < _MOST_FACTOR)
+
+
+def _why(line: ProjectedLine, place: int) -> str:
+    """Why there are no intervals at a place; empty where there are."""
+    if line.blind:
+        return line.blind
+    low, high = line.reach
+    if place > high:
+        times = place / line.places[-1]
+        return (
+            f"{place} {line.axis} are {times:.3g} times the most that were measured; intervals "
+            f"reach up to {high:g}"
+        )
+    if place < low:
+        times = line.places[0] / place
+        return (
+            f"the least {line.axis} that were measured are {times:.3g} times as many; intervals "
+            f"reach down to {low:.3g}"
+        )
+    return ""
+
+
+def _plain(
+    runs: Sequence[MeasuredRow], target: tuple[int, int], mode: Mode, cores: float
+) -> dict[str, float]:
+    """Plain extrapolations of the runtime; in weak scaling, of that for the work of one run."""
+
+    def work(processes: int, threads: int) -> float:
+        return processes * threads / cores if mode == "weak" else 1.0
+
+    samples = [
+        Sample(run.processes, run.threads, run.runtime / work(run.processes, run.threads))
+        for run in runs
+    ]
+    return {name: value * work(*target) for name, value in baselines(samples, *target).items()}

@@ -1,1 +1,0 @@
-"""Measured efficiencies carried to other numbers of processes or threads, without a signature."""
