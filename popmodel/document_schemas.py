@@ -14,9 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from popmodel.documents import read_shape
-from popmodel.errors import FileError
-from popmodel.shapes import (
+from popmodel.documents import (
     LARGEST,
     MOST_EFFICIENCY,
     Flag,
@@ -31,8 +29,10 @@ from popmodel.shapes import (
     TableShape,
     Text,
     WholeShape,
+    read_shape,
     shown,
 )
+from popmodel.errors import FileError
 
 _ROUNDING = 1e-9
 """By this computed shares are above 1, and differences of times below 0, that should not be."""

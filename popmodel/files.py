@@ -1,105 +1,62 @@
 """Files that are written as a whole or not at all, whatever others have put in their way.
 
-A new file has no name where the system knows such files: it vanishes with the process, whatever
-ends it. Elsewhere it has one that cannot be guessed and that must not be there before, and is
-removed on errors and signals. It takes its own name when it is complete, by a rename: readers see
-the old file or the new one, and a link that somebody planted under the name is replaced and never
-written through.
+A new file has a name that cannot be guessed and that must not be there before, and is removed on
+errors and signals. It takes its own name when it is complete, by a rename: readers see the old file
+or the new one, and a link that somebody planted under the name is replaced and never written
+through. Also: directories that one command works in, and the folder of what popmodel built.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 import shutil
 import signal
 import stat
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO
+from types import FrameType
+from typing import BinaryIO, NoReturn
 
 from popmodel.errors import FileError, PopmodelError
-from popmodel.signals import ENDING, as_exits
 
 PREFIX = ".popmodel-"
-"""How the names of files begin that are still being written, where they need one."""
+"""How the names of files begin that are still being written."""
 READ_WRITE = 0o666
 PROGRAM = 0o777
+LOCK = ".lock"
+"""Name of the file that is locked in a directory; one of its own, as others are replaced."""
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
-class NewFile:
-    """A file that gets its name when it is complete, and vanishes if it never is.
+@contextmanager
+def as_exits() -> Iterator[None]:
+    """Let signals end with the status that shells give them, through all ``finally`` on the way.
 
-    Attributes
-    ----------
-    file : io.FileIO
-        Open for reading and writing, empty.
+    Outside the main thread nothing is changed: signals do not arrive there.
     """
 
-    def __init__(
-        self, folder: Path, permissions: int, *, prefix: str = PREFIX, nameless: bool = True
-    ) -> None:
-        self._prefix = prefix
-        self._partial: Path | None = None
-        descriptor = _nameless(folder, permissions) if nameless else None
-        if descriptor is None:
-            partial = self._unguessable(folder)
-            flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC
-            descriptor = os.open(partial, flags, permissions)
-            self._partial = partial
-        self.file = io.FileIO(descriptor, "r+")
+    def end(number: int, _frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
 
-    @property
-    def place(self) -> str | Path:
-        """Where this process can open it meanwhile."""
-        return self._partial or f"/proc/self/fd/{self.file.fileno()}"
-
-    @property
-    def has_name(self) -> bool:
-        """Whether something would be left if the process ended now."""
-        return self._partial is not None
-
-    def drop_name(self) -> None:
-        """Leave the file without a name."""
-        if self._partial is not None:
-            self._partial.unlink(missing_ok=True)
-            self._partial = None
-
-    def publish(self, target: Path) -> bool:
-        """Rename the complete file, in place of another of that name."""
-        with _undisturbed():
-            if self._partial is None:
-                self._partial = self._linked(target.parent)
-            if self._partial is None:
-                return False
-            self._partial.replace(target)
-            self._partial = None
-        return True
-
-    def _linked(self, folder: Path) -> Path | None:
-        descriptor = self.file.fileno()
-        partial = self._unguessable(folder)
-        try:
-            # Of linkat only the form with a folder's descriptor follows the link, so one is given;
-            # it has no effect on an absolute path.
-            os.link(f"/proc/self/fd/{descriptor}", partial, src_dir_fd=descriptor)
-        except OSError:
-            return None
-        return partial
-
-    def _unguessable(self, folder: Path) -> Path:
-        return folder / f"{self._prefix}{os.urandom(8).hex()}"
-
-
-def _nameless(folder: Path, permissions: int) -> int | None:
-    """Open a file without a name; None where the system or the file system has no such files."""
+    taken = []
+    if threading.current_thread() is threading.main_thread():
+        # One that whoever started us has had ignored stays ignored.
+        taken = [number for number in ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, end)
     try:
-        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, permissions)
-    except (AttributeError, OSError):
-        return None
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
@@ -108,28 +65,37 @@ def written(
     permissions: int | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Iterator[BinaryIO]:
-    """Write a file: to a new one beside it, forced to the disk, which then takes its place."""
+    """Write a file: to a new one beside it, forced to the disk, which then takes its place.
+
+    `read` has to take the new file, under the name that it will have.
+    """
     target = Path(path)
     kept = _permissions_of(target) if permissions is None else None
     # What replaces a private file is private from its first byte on.
     first = READ_WRITE if permissions is None else permissions
-    # without /proc a file that has no name cannot be read either
-    nameless = read is None or Path("/proc/self/fd").exists()
-    new = NewFile(target.parent, first if kept is None else 0o600, nameless=nameless)
-    with _cleaned(new):
-        buffered = io.BufferedWriter(new.file)
-        yield buffered
-        buffered.flush()
-        if read is not None:
-            _read_back(new, target, read)
-        _complete(new, target, kept)
+    new = target.parent / f"{PREFIX}{os.urandom(8).hex()}"
+    flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC
+    with as_exits():
+        file = io.FileIO(os.open(new, flags, first if kept is None else 0o600), "r+")
+        try:
+            buffered = io.BufferedWriter(file)
+            yield buffered
+            buffered.flush()
+            if read is not None:
+                _read_back(new, target, read)
+            if kept is not None:
+                os.fchmod(file.fileno(), kept)
+            os.fsync(file.fileno())
+            new.replace(target)
+        finally:
+            new.unlink(missing_ok=True)
+            file.close()
 
 
-def _read_back(new: NewFile, target: Path, read: Callable[[Path], object]) -> None:
-    """Make sure that what reads such a file takes the new one, under its name to be."""
+def _read_back(new: Path, target: Path, read: Callable[[Path], object]) -> None:
     with TemporaryDirectory(prefix=PREFIX) as folder:
         link = Path(folder, target.name)
-        link.symlink_to(new.place)
+        link.symlink_to(new.absolute())
         try:
             read(link)
         except PopmodelError as error:
@@ -144,19 +110,13 @@ def _read_back(new: NewFile, target: Path, read: Callable[[Path], object]) -> No
             ) from error
 
 
-def _complete(new: NewFile, target: Path, kept: int | None) -> None:
-    descriptor = new.file.fileno()
-    if kept is not None:
-        os.fchmod(descriptor, kept)
-    os.fsync(descriptor)
-    if new.publish(target):
-        return
-    # Without /proc a file that has no name cannot get one: it is written again, with a name.
-    other = NewFile(target.parent, stat.S_IMODE(os.fstat(descriptor).st_mode), nameless=False)
-    with _cleaned(other):
-        new.file.seek(0)
-        shutil.copyfileobj(new.file, other.file)
-        _complete(other, target, kept)
+def _permissions_of(path: Path) -> int | None:
+    """Permissions of a file that will be replaced; None where there is none."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_mode & 0o777 if stat.S_ISREG(status.st_mode) else None
 
 
 def write_bytes(
@@ -219,33 +179,88 @@ def refuse_planted(path: Path, hint: str) -> None:
         )
 
 
-def _permissions_of(path: Path) -> int | None:
-    """Permissions of a file that will be replaced; None where there is none."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_mode & 0o777 if stat.S_ISREG(status.st_mode) else None
-
-
 @contextmanager
-def _cleaned(new: NewFile) -> Iterator[None]:
-    """Leave nothing of a file that did not get its name, whatever happens."""
-    # One without a name needs no help: it vanishes with the process.
-    with as_exits() if new.has_name else nullcontext():
+def locked_folder(
+    folder: Path,
+    command: str,
+    instead: str,
+    *,
+    refuse_foreign: Callable[[Path], None],
+    unwritable: Callable[[Path, OSError], FileError],
+) -> Iterator[None]:
+    """Keep a directory from other commands while one works in it; it is made if need be.
+
+    The lock is the kernel's and ends with its process, however that ends. A file system that has
+    no locks (some parallel ones) cannot tell of another command: there nothing is kept.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        refuse_foreign(folder)
+        lock = append_to(folder / LOCK)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    with lock:
         try:
-            yield
-        finally:
-            new.drop_name()
-            with suppress(OSError):  # the first error is the one to report
-                new.file.close()
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Keep signals that end a process back for a moment."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            hint = f"wait until it ends, or {instead}"
+            raise FileError(folder, f"is in use by another {command}", hint=hint) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise unwritable(folder / LOCK, error) from error
         yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# The cache holds programs and libraries that popmodel built. They are run, so only their user may
+# be able to write there: nothing is started from a folder that others can write.
+
+
+def cache_folder(*names: str) -> Path:
+    """Return the user's cache folder of popmodel, or one in it, which need not exist.
+
+    ``$POPMODEL_CACHE_DIR``, else ``popmodel`` in ``$XDG_CACHE_HOME``, else ``~/.cache/popmodel``.
+    """
+    if own := os.environ.get("POPMODEL_CACHE_DIR"):
+        return Path(own, *names)
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base, "popmodel", *names)
+    return Path(os.path.expanduser("~/.cache"), "popmodel", *names)  # noqa: PTH111 (never raises)
+
+
+def make_cache_folder(*names: str) -> Path:
+    """Make a folder in the cache, with all above it, for its user alone."""
+    folder = cache_folder(*names)
+    for path in reversed((folder, *folder.parents)):
+        if not path.exists():
+            path.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def doubt_of_cache(*names: str) -> str | None:
+    """Return why a folder in the cache cannot be trusted, or None: it is its user's alone.
+
+    A folder that is not there is no reason; root is trusted, for it can do anything anyway.
+    """
+    path = cache_folder()
+    # The cache folder may be a link of the user's to a larger disk.
+    checked = [(path, True), (path, False)]
+    for name in names:
+        path /= name
+        checked.append((path, False))
+    for folder, of_link in checked:
+        try:
+            status = folder.lstat() if of_link else folder.stat()
+        except OSError:
+            return None  # not there, or not to be seen: to use it says why
+        if why := doubt_of_file(status):
+            return f"{folder} {why}"
+    return None
+
+
+def doubt_of_file(status: os.stat_result) -> str | None:
+    """Return why a file may hold what another user wrote, or None."""
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"belongs to another user (uid {status.st_uid})"
+    if status.st_mode & _OTHERS and not stat.S_ISLNK(status.st_mode):
+        return f"is writable by others (mode {stat.S_IMODE(status.st_mode):03o})"
+    return None

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from popmodel import documents
+from popmodel.documents import Text, record
 from popmodel.errors import FileError, UsageError
-from popmodel.shapes import Text, record
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_files_that_are_too_large_are_not_read(
 ) -> None:
     with pytest.raises(FileError, match=r"app\.toml: is larger than 1 MiB"):
         documents.parse_toml("#" * (1 << 20) + "\n", "app.toml")
-    monkeypatch.setattr(documents, "LARGEST", 1 << 20)
+    monkeypatch.setattr(documents, "LARGEST_FILE", 1 << 20)
     with pytest.raises(FileError, match="/dev/zero: is larger than 1 MiB"):
         documents.read_text("/dev/zero")
     (tmp_path / "a").write_bytes("\ufeffä\r\nb\rc\n".encode())

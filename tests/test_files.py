@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import errno
 import os
 import signal
 import stat
@@ -18,25 +17,9 @@ from popmodel.api import study
 from popmodel.bench import run_directory
 from popmodel.bench.plan import BenchPlan
 from popmodel.errors import FileError
-from popmodel.signals import ENDING
+from popmodel.files import ENDING
 
 
-@pytest.fixture(params=["nameless", "named", "unnameable"])
-def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A system with files that have no name, one without, and one that cannot name them later."""
-    kind: str = request.param
-    if kind == "named":
-        monkeypatch.delattr(os, "O_TMPFILE")
-    if kind == "unnameable":
-
-        def refuse(*_: object, **__: object) -> None:
-            raise OSError(errno.ENOENT, "no /proc")
-
-        monkeypatch.setattr(os, "link", refuse)
-    return kind
-
-
-@pytest.mark.usefixtures("system")
 def test_a_file_is_written_as_a_whole(tmp_path: Path) -> None:
     files.write_text(tmp_path / "a", "first")
     with files.written(tmp_path / "a") as file:
@@ -47,7 +30,6 @@ def test_a_file_is_written_as_a_whole(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
 
 
-@pytest.mark.usefixtures("system")
 def test_an_error_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
     files.write_text(tmp_path / "a", "first")
     with pytest.raises(RuntimeError), files.written(tmp_path / "a") as file:
@@ -57,7 +39,6 @@ def test_an_error_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
 
 
-@pytest.mark.usefixtures("system")
 def test_a_new_file_has_the_permissions_that_the_user_wants(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
@@ -69,7 +50,6 @@ def test_a_new_file_has_the_permissions_that_the_user_wants(tmp_path: Path) -> N
     assert stat.S_IMODE((tmp_path / "program").stat().st_mode) == 0o750
 
 
-@pytest.mark.usefixtures("system")
 def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path: Path) -> None:
     path = tmp_path / "private"
     path.write_text("old")
@@ -80,7 +60,6 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-@pytest.mark.usefixtures("system")
 def test_a_planted_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
@@ -96,7 +75,6 @@ def test_a_planted_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
 def test_a_name_of_the_moment_that_is_taken_is_not_written_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(os, "O_TMPFILE")
     monkeypatch.setattr(os, "urandom", lambda size: bytes(size))
     victim = tmp_path / "victim"
     victim.write_text("precious")
@@ -106,7 +84,6 @@ def test_a_name_of_the_moment_that_is_taken_is_not_written_through(
     assert victim.read_text() == "precious"
 
 
-@pytest.mark.usefixtures("system")
 def test_what_was_written_is_on_the_disk_before_it_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,22 +110,19 @@ from popmodel import files
 from popmodel.api import study
 from popmodel.bench import run_directory
 from popmodel.bench.plan import BenchPlan
-if sys.argv[2] == "named":
-    del os.O_TMPFILE
 with files.written(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()
-    os.kill(os.getpid(), int(sys.argv[3]))
+    os.kill(os.getpid(), int(sys.argv[2]))
     signal.pause()
 """
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize("kind", ["nameless", "named"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_leaves_nothing(tmp_path: Path, kind: str, number: signal.Signals) -> None:
+def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", ENDED, str(tmp_path / "a"), kind, str(int(number))],
+        [sys.executable, "-c", ENDED, str(tmp_path / "a"), str(int(number))],
         check=False,
         capture_output=True,
         restore_signals=True,
@@ -158,10 +132,7 @@ def test_a_signal_leaves_nothing(tmp_path: Path, kind: str, number: signal.Signa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_signals_mean_afterwards_what_they_meant_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, "O_TMPFILE")
+def test_signals_mean_afterwards_what_they_meant_before(tmp_path: Path) -> None:
     before = [signal.getsignal(number) for number in ENDING]
     files.write_text(tmp_path / "a", "")
     assert [signal.getsignal(number) for number in ENDING] == before
@@ -234,7 +205,6 @@ def test_a_file_system_that_is_only_read_is_told(
         files.expect_writable(tmp_path / "new")
 
 
-@pytest.mark.usefixtures("system")
 def test_what_its_reader_refuses_is_not_written(tmp_path: Path) -> None:
     seen = []
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.errors import UsageError
-from popmodel.grids import MOST, read_values
+from popmodel.units import MOST_VALUES as MOST
 from popmodel.units import parse_bandwidth, parse_time
+from popmodel.units import parse_values as read_values
 
 
 def test_one_value_is_no_range() -> None:

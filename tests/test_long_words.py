@@ -26,7 +26,7 @@ from popmodel.host.probe import explain
 from popmodel.network import dimemas_cfg
 from popmodel.network.fan import read_fans
 from popmodel.trace import read
-from popmodel.trace.function_names import full_name, function_of, readable
+from popmodel.trace.regions import full_name, function_of, readable
 from popmodel.units import parse_size, parse_time
 
 LONG = 1 << 20
@@ -188,7 +188,7 @@ def test_words_of_users_and_programs(reader: Callable[[str], Any]) -> None:
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("popmodel.trace.untimed.lines.LONGEST", 1 << 20)
+    monkeypatch.setattr("popmodel.trace.source.LONGEST", 1 << 20)
     (tmp_path / "x.ti").write_text("0 init\n0 send " + "1" * (1 << 21))
     with pytest.raises(PopmodelError, match=r"x\.ti:2: a line is longer than 1 MiB"):
         read(tmp_path / "x.ti")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from popmodel.shapes import (
+from popmodel.documents import (
     Flag,
     Items,
     NamedShape,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.api.metrics import Metrics, of_run
 from popmodel.api.networks import NetworkLike, network_of
+from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import Result
 from popmodel.efficiency import measure
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TracePart, Window
 
 if TYPE_CHECKING:
     from popmodel.report.views import Views
@@ -101,7 +101,7 @@ def analyse(
     >>> round(evaluation.values["parallel_efficiency"], 3)
     0.205
     """
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     on = network_of(network)
     whole = trace_of(trace, application=application)
-    return AnalysedRun(**vars(measure.analyse(whole, on, part=asked.of_run(whole))))
+    return AnalysedRun(**vars(measure.analyse(whole, on, part=part_of_run(asked, whole))))

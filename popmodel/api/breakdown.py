@@ -19,7 +19,7 @@ from popmodel.values import dataclass
 if TYPE_CHECKING:
     from popmodel.efficiency.measure import MeasuredRun
     from popmodel.trace import Trace
-    from popmodel.trace.part import TracePart
+    from popmodel.trace.selection import TracePart
 
 By: TypeAlias = Literal["process", "region"]
 VIEWS: Mapping[By, Views] = {"process": processes_report.VIEWS, "region": regions_report.VIEWS}

@@ -9,7 +9,6 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from popmodel.api import calibrate_document as told
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import (
     ProfileLike,
     SignatureLike,
@@ -36,7 +35,7 @@ from popmodel.plain import document
 from popmodel.prediction.prediction import subject
 from popmodel.report.calibrate import VIEWS
 from popmodel.runs.measurement import MeasuredRow
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TracePart, Window
 from popmodel.units import plural
 from popmodel.validation.comparison import oversubscribed
 from popmodel.values import cut, dataclass
@@ -184,7 +183,9 @@ def calibrate(
     changes = {name: value for name, value in changes.items() if name not in constants}
     set_ = signature.with_settings(constants)
     defaults = {name: one.value for name, one in set_.with_settings(changes).params.items()}
-    measured = read_runs(runs, signature.params, asked=Asked.of(window, region, from_start, foa))
+    measured = read_runs(
+        runs, signature.params, asked=TracePart.of(window, region, from_start, foa)
+    )
     filled = [replace(run, parameters={**defaults, **run.parameters}) for run in measured.runs]
     able, left_out = _able(filled, profile, allocation)
     warnings = [*measured.warnings, *left_out]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, path_of, trace_of
+from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import OfTrace
 from popmodel.plain import document
 from popmodel.report.communication import VIEWS
@@ -19,8 +19,7 @@ from popmodel.structure.patterns import FoundCommunication, find_communication
 from popmodel.structure.structure import loops_around
 from popmodel.trace.calls import calls_made
 from popmodel.trace.caveats import devices
-from popmodel.trace.focus import TraceFocus, focused
-from popmodel.trace.part import PROGRAM, Window
+from popmodel.trace.selection import PROGRAM, Foa, TraceFocus, TracePart, Window, focused
 from popmodel.units import count, format_size, plural
 from popmodel.values import cut, dataclass
 
@@ -171,9 +170,9 @@ def communication(
     >>> popmodel.communication("tests/data/comd.4.prv.gz").to_dict()["grids"][0]["dims"]
     [2, 2]
     """
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     read = trace_of(trace, application=application, flop_rate=flop_rate)
-    wanted = asked.of_run(read)
+    wanted = part_of_run(asked, read)
     part, focus = (read, None) if wanted == PROGRAM else focused(read, wanted)
     structure = find_structure(part)
     told = (*devices(read), *(() if focus is None else focus.caveats))

@@ -13,8 +13,8 @@ from popmodel.api.convert_timeline import (
     timeline_of,
     write_timeline,
 )
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, path_of, several, trace_of
+from popmodel.api.part_of_run import part_of_run
 from popmodel.errors import FileError, UsageError
 from popmodel.files import expect_writable, refuse_planted
 from popmodel.runs.files import FORMATS, form_of
@@ -22,8 +22,7 @@ from popmodel.simulator import from_trace
 from popmodel.simulator.formats import ProgramFormat, format_of, write
 from popmodel.simulator.program import unmodelled_calls
 from popmodel.trace.caveats import devices
-from popmodel.trace.focus import focused
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TracePart, Window, focused
 from popmodel.units import count, plural
 from popmodel.values import dataclass
 
@@ -97,7 +96,7 @@ def convert(
     >>> import popmodel
     >>> written = popmodel.convert("tests/data/cg.S.2.prv.gz", "cg.goal.gz")  # doctest: +SKIP
     """
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     given, goal = several(trace), Path(output)
     timeline = timeline_of(output)
     table = None if timeline else form_of(output)
@@ -123,7 +122,7 @@ def convert(
         )
     rated = form is not None
     whole = trace_of(given[0], application=application, flop_rate=flop_rate, rated=rated)
-    source, focus = focused(whole, asked.of_run(whole))
+    source, focus = focused(whole, part_of_run(asked, whole))
     said = (*devices(whole), *focus.caveats)
     names = path_of(given[0]), os.fspath(output)
     if form is None:

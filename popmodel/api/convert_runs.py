@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from popmodel import provenance
-from popmodel.api.focus import Asked
 from popmodel.api.inputs import TraceLike, trace_of
 from popmodel.api.measured import named, read_runs
+from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import save_text
 from popmodel.errors import UsageError
 from popmodel.plain import plain
@@ -18,6 +18,7 @@ from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.sites import sites_of
 from popmodel.runs.table import numbers_of, runs_frame
 from popmodel.trace import Trace
+from popmodel.trace.selection import TracePart
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -52,7 +53,7 @@ def convert_runs(
     sources: Iterable[TraceLike],
     output: str | os.PathLike[str],
     form: FileForm,
-    asked: Asked,
+    asked: TracePart,
     *,
     application: int,
     arguments: Sequence[str],
@@ -78,7 +79,11 @@ SITES = ".sites.csv"
 
 
 def convert_sites(
-    sources: Sequence[TraceLike], output: str | os.PathLike[str], asked: Asked, *, application: int
+    sources: Sequence[TraceLike],
+    output: str | os.PathLike[str],
+    asked: TracePart,
+    *,
+    application: int,
 ) -> ConvertedRuns:
     """Write what traced runs do at each site of the code; the file is known to be writable."""
     import pandas
@@ -88,7 +93,7 @@ def convert_sites(
         if not isinstance(trace, Trace) and is_table(path):
             raise UsageError(f"{path}: is a table of runs, which have no sites", "name traces")
         read = trace_of(trace if isinstance(trace, Trace) else path, application=application)
-        table = sites_of(read, asked.of_run(read))
+        table = sites_of(read, part_of_run(asked, read))
         threads = "..".join(map(str, sorted({int(read.threads.min()), int(read.threads.max())})))
         run: dict[str, Any] = {
             "run": read.path,

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import (
     ProfileLike,
     SignatureLike,
@@ -17,6 +16,7 @@ from popmodel.api.inputs import (
     signature_of,
     trace_of,
 )
+from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import Result, save_text
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.model import signatures
@@ -28,8 +28,7 @@ from popmodel.signature.assumed_scaling import SCALES
 from popmodel.signature.compare_replay import ProgramAgreement, against
 from popmodel.signature.from_runs import LearntSignature
 from popmodel.signature.from_runs import signature_from as extracted
-from popmodel.trace.focus import focused
-from popmodel.trace.part import PROGRAM, Window
+from popmodel.trace.selection import PROGRAM, Foa, TracePart, Window, focused
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -121,7 +120,7 @@ def signature_from(
     >>> found
     <Signature of stencil3d.2x2 from 1 trace: ... phases>
     """
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     given = several(traces)
     if not given:
         raise UsageError("no trace given", "name at least one")
@@ -144,8 +143,8 @@ def signature_from(
     runs = []
     for each, values in zip(given, of_runs, strict=True):
         read = trace_of(each, application=application, flop_rate=flop_rate, rated=True)
-        part, focus = focused(read, asked.of_run(read))
-        runs.append(Run(part, dict(values), focus.why if asked != Asked(PROGRAM) else None))
+        part, focus = focused(read, part_of_run(asked, read))
+        runs.append(Run(part, dict(values), focus.why if asked != PROGRAM else None))
     return Found(extracted(runs, name=name, scaling=scaling))
 
 
@@ -197,10 +196,10 @@ def check_against(
     The signature is carried out as a whole with the processes and threads of the trace, and both
     are replayed on the ideal network.
     """
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     signature = signature_of(application)
     read = trace_of(trace, application=trace_application, flop_rate=flop_rate, rated=True)
-    source = focused(read, asked.of_run(read))[0]
+    source = focused(read, part_of_run(asked, read))[0]
     found = against(signature, source, settings, None if machine is None else profile_of(machine))
     return SignatureComparison(
         signature.path, path_of(trace), source.processes, int(max(source.threads)), found

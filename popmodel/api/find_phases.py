@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.focus import Asked, Foa, structure_of
 from popmodel.api.inputs import TraceLike, path_of, trace_of
+from popmodel.api.part_of_run import on_sequences, part_of_run, structure_of
 from popmodel.api.phases_document import described
 from popmodel.api.results import OfTrace
 from popmodel.report.phases import VIEWS
 from popmodel.structure.phases import Phases, phases
 from popmodel.trace.caveats import caveats
-from popmodel.trace.focus import focused
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TracePart, Window, focused
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
@@ -90,11 +89,11 @@ def find_phases(
     >>> longest["executions"]
     6
     """
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     given = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
-    part, focus = focused(given, asked.of_run(given))
+    part, focus = focused(given, part_of_run(asked, given))
     structure, whole = structure_of(given if region is None else part)
-    limits = asked.on_sequences(given) if region is None else None
+    limits = on_sequences(asked, given) if region is None else None
     found = phases(structure, whole, part, limits, _MOST)
     told = caveats(part, focus) if part.timed else focus.caveats
     document = described(path_of(trace), structure, whole, found, part, focus, told)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.focus import Asked, Foa, structure_of
 from popmodel.api.inputs import TraceLike, path_of, trace_of
+from popmodel.api.part_of_run import part_of_run, structure_of
 from popmodel.api.results import OfTrace
 from popmodel.api.structure_document import described
 from popmodel.report.structure import VIEWS
 from popmodel.structure.structure import Structure, StructureFocus
-from popmodel.trace.caveats import devices
-from popmodel.trace.losses import describe, losses
-from popmodel.trace.part import PROGRAM
-from popmodel.trace.processors import crowding
+from popmodel.trace.caveats import crowding, describe_losses, devices, losses
+from popmodel.trace.selection import PROGRAM, Foa, TracePart
 from popmodel.units import format_time, plural
 from popmodel.values import dataclass
 
@@ -84,23 +82,24 @@ def find_structure(
     >>> [(part["kind"], part["iterations"]) for part in found.to_dict()["parts"]]
     [('initialisation', 0), ('iterations', 6), ('finalisation', 0)]
     """
-    asked = Asked.of(foa=foa)
+    asked = TracePart.of(foa=foa)
     given = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
     structure, whole = structure_of(given)
     lost = losses(whole)
-    caveats = [*devices(whole), *crowding(whole), *([describe(lost)] if lost else [])]
+    caveats = [*devices(whole), *crowding(whole), *([describe_losses(lost)] if lost else [])]
     document = described(path_of(trace), structure, whole, _focus(asked, structure, whole), caveats)
     return FoundStructure(path_of(trace), structure, document)
 
 
-def _focus(asked: Asked, structure: Structure, trace: Trace) -> StructureFocus:
+def _focus(asked: TracePart, structure: Structure, trace: Trace) -> StructureFocus:
     """The focus that is asked for, else the one that was found."""
-    if asked == Asked(PROGRAM) or asked.auto:
+    if asked == PROGRAM or asked.auto:
         return structure.focus
-    part = asked.of_run(trace)
+    part = part_of_run(asked, trace)
     begin = trace.begin if part.begin is None else part.begin
     end = trace.end if part.end is None else part.end
-    if asked.first is None:
+    if asked.iterations is None:
         return StructureFocus(begin, end, 0, -1, "as asked for")
-    last = len(structure.iterations) - 2 if asked.last is None else asked.last - 1
-    return StructureFocus(begin, end, asked.first - 1, last, "as asked for")
+    first, last = asked.iterations
+    last = len(structure.iterations) - 1 if last is None else last
+    return StructureFocus(begin, end, first - 1, last - 1, "as asked for")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, trace_of
+from popmodel.api.part_of_run import part_of_run
 from popmodel.plain import document
 from popmodel.trace.info import info as facts_of
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TracePart, Window
 
 
 def info(
@@ -22,6 +22,6 @@ def info(
     flop_rate: float | None = None,
 ) -> dict[str, Any]:
     """Return what is in a trace, schema ``popmodel/info/1``, without provenance."""
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     read = trace_of(trace, application=application, flop_rate=flop_rate)
-    return document("popmodel/info/1", **facts_of(read, asked.of_run(read)))
+    return document("popmodel/info/1", **facts_of(read, part_of_run(asked, read)))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from popmodel import provenance
 from popmodel.api.communication import communication
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import ProfileLike, SignatureLike, TraceLike, several, trace_of
 from popmodel.api.metrics import metrics
+from popmodel.api.part_of_run import part_of_run
 from popmodel.api.report_inputs import GivenRuns, kinds, saved_report
 from popmodel.api.results import Result, save_text
 from popmodel.api.sensitivity import sensitivity
@@ -20,8 +20,7 @@ from popmodel.plain import document
 from popmodel.report.html.contents import SCHEMA, Contents, verb_of
 from popmodel.report.report import VIEWS
 from popmodel.timeline import timeline
-from popmodel.trace.focus import focused
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TracePart, Window, focused
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 
@@ -134,7 +133,7 @@ def make_report(
         *(_stamped(_verb(one), one) for one in given.results),
         *(one for each in saved.values() for one in each["documents"]),
     ]
-    part = Asked.of(window, region, from_start, foa)
+    part = TracePart.of(window, region, from_start, foa)
     drawn = tuple(_timelines(traces, part, left_out))
     made = document(SCHEMA, title=_title(given.names), documents=found, left_out=left_out)
     return Report(Contents(made, drawn, saved), given.files)
@@ -184,12 +183,12 @@ def _of_traces(
 
 
 def _timelines(
-    traces: Sequence[Trace], asked: Asked, left_out: list[dict[str, Any]]
+    traces: Sequence[Trace], asked: TracePart, left_out: list[dict[str, Any]]
 ) -> Iterator[Timeline]:
     """What every thread does over time, of each run that has measured times."""
     for trace in traces:
         try:
-            yield timeline(focused(trace, asked.of_run(trace))[0])
+            yield timeline(focused(trace, part_of_run(asked, trace))[0])
         except PopmodelError as error:  # as above
             left_out.append({"trace": trace.path, "what": "timeline", "why": error.message})
 

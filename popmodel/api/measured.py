@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 
-from popmodel.api.focus import Asked
 from popmodel.api.inputs import TraceLike, path_of, several, trace_of
+from popmodel.api.part_of_run import part_of_run
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import FileError, UsageError
 from popmodel.runs.files import is_table, read_file
@@ -14,7 +14,7 @@ from popmodel.runs.measurement import MeasuredRow, checked, from_run
 from popmodel.runs.sites import difference
 from popmodel.runs.table import RunTimes, numbers_of, split
 from popmodel.trace import Trace
-from popmodel.trace.part import PROGRAM
+from popmodel.trace.selection import PROGRAM, TracePart
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -34,7 +34,7 @@ def read_runs(
     parameters: Iterable[str] | None = None,
     *,
     settled: Collection[str] = (),
-    asked: Asked | None = None,
+    asked: TracePart | None = None,
     application: int = 1,
 ) -> MeasuredRuns:
     """Read measured runs."""
@@ -42,9 +42,9 @@ def read_runs(
     if not given:
         raise UsageError("no measured run given", "name at least one trace or table")
     known = None if parameters is None else tuple(parameters)
-    part = asked or Asked(PROGRAM)
+    part = asked or PROGRAM
     once, warnings = _once([named(one) for one in given])
-    if part != Asked(PROGRAM) and all(_is_table(one, path) for one, path, _ in once):
+    if part != PROGRAM and all(_is_table(one, path) for one, path, _ in once):
         raise UsageError(
             "a window, a region or the whole run can be taken of traces, not of tables of runtimes",
             "leave them out, or name a trace",
@@ -112,7 +112,7 @@ def _once(given: list[Named]) -> tuple[list[Named], list[str]]:
 
 
 def _traced(
-    trace: Trace, said: Mapping[str, str], known: tuple[str, ...] | None, asked: Asked
+    trace: Trace, said: Mapping[str, str], known: tuple[str, ...] | None, asked: TracePart
 ) -> MeasuredRow:
     values = numbers_of(trace.path, said)
     for name in values:
@@ -124,4 +124,4 @@ def _traced(
             )
         if values[name] <= 0:
             raise UsageError(f"{trace.path}: {name} must be above 0, not {values[name]:g}")
-    return from_run(analyse(trace, part=asked.of_run(trace)), values)
+    return from_run(analyse(trace, part=part_of_run(asked, trace)), values)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.api.breakdown import VIEWS as BREAKDOWNS
 from popmodel.api.breakdown import By, RuntimeBreakdown, break_down
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, choices, path_of, several, trace_of
 from popmodel.api.metrics_document import measured
+from popmodel.api.part_of_run import part_of_run
 from popmodel.api.results import Result
 from popmodel.efficiency.family import FamilyEvaluation
 from popmodel.efficiency.hierarchy import load_families
@@ -24,7 +24,7 @@ from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.report.metrics import VIEWS
 from popmodel.report.names import run_names
 from popmodel.trace.info import as_data
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TracePart, Window
 from popmodel.units import format_time, plural, team
 from popmodel.values import cut, dataclass
 
@@ -175,7 +175,7 @@ def metrics(
     ['family', 'metric', 'value', 'absent']
     >>> picture = found.plot()  # picture.save("efficiencies.svg")
     """
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     chosen = choices(family, tuple(load_families()))
     given = several(traces)
     paths = [path_of(trace) for trace in given]
@@ -191,7 +191,7 @@ def metrics(
     for path, each in zip(paths, given, strict=True):
         trace = trace_of(each, application=application)
         with _named(path):
-            part = asked.of_run(trace)
+            part = part_of_run(asked, trace)
             runs.append(analyse(trace, part=part))
             breakdowns.append(break_down(by, trace, runs[-1], part, outside_mpi))
         warnings.append(as_data((*trace.warnings, *trace.call_warnings())))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import TraceLike, several, whole_number
 from popmodel.api.measured import MeasuredRuns, read_runs
 from popmodel.api.project_document import described
@@ -20,7 +19,7 @@ from popmodel.fit.projection import project as carry
 from popmodel.report.names import run_names
 from popmodel.report.project import views
 from popmodel.runs.measurement import require_plausible
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TracePart, Window
 from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
 
@@ -128,7 +127,7 @@ def project(
         raise UsageError(f"law: unknown value {law!r}", hint)
     processes = _sizes("procs", procs)
     teams = None if threads is None else _sizes("threads", threads)
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     found = read_runs(runs, asked=asked)
     if scaling is None:
         _check_problem(found.runs)

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import ProfileLike, profile_of, several
 from popmodel.api.networks import (
     NetworkLike,
@@ -42,8 +41,7 @@ from popmodel.report.networks import differences
 from popmodel.report.replay import VIEWS
 from popmodel.simulator import Replayer
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.trace.focus import TraceFocus
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TraceFocus, TracePart, Window
 from popmodel.units import format_time, plural
 from popmodel.values import cut, dataclass
 
@@ -313,7 +311,7 @@ def replay(
     >>> found.to_dataframe()["network_latency"].unique().tolist()
     [1e-06, 2e-05]
     """
-    asked_part = Asked.of(window, region, from_start, foa)
+    asked_part = TracePart.of(window, region, from_start, foa)
     given = {
         "latency": latency,
         "bandwidth": bandwidth,

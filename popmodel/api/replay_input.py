@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from popmodel.api.focus import Asked
 from popmodel.api.inputs import (
     SignatureLike,
     TraceLike,
@@ -19,14 +18,15 @@ from popmodel.api.inputs import (
     whole_number,
 )
 from popmodel.api.outcomes import Evaluations, evaluate
+from popmodel.api.part_of_run import part_of_run
 from popmodel.api.written import write_replay
 from popmodel.efficiency.measure import analyse, before_replay, runtime
 from popmodel.efficiency.observables import unknown_families
 from popmodel.errors import UsageError
 from popmodel.simulator import from_trace
 from popmodel.trace.caveats import caveats
-from popmodel.trace.focus import TraceFocus, focused
 from popmodel.trace.formats import FORMATS
+from popmodel.trace.selection import TraceFocus, TracePart, focused
 from popmodel.values import dataclass
 from popmodel.whatif.regions import at_speeds
 
@@ -88,7 +88,7 @@ def either(
 
 def of_trace(
     trace: TraceLike,
-    part: Asked,
+    part: TracePart,
     speeds: Mapping[str, float] | None = None,
     *,
     application: int = 1,
@@ -97,7 +97,7 @@ def of_trace(
     """Return a traced run; parameters as of `popmodel.replay`, with speeds of regions."""
     path = path_of(trace)
     whole = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
-    chosen = part.of_run(whole)
+    chosen = part_of_run(part, whole)
     source, focus = focused(whole, chosen)
     program = from_trace(source)
     if speeds:

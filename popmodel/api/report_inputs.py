@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from popmodel.api.results import Result
 from popmodel.document_schemas import check
-from popmodel.documents import parse_json, read_text
+from popmodel.documents import parse_json, read_text, shown
 from popmodel.errors import FileError, UsageError
 from popmodel.report.html.contents import SCHEMA, alone
 from popmodel.report.registry import SHOWN
-from popmodel.shapes import shown
-from popmodel.trace.foreign import HEAD, foreign_file
+from popmodel.trace.source import HEAD, foreign_file
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import (
     ProfileLike,
     TraceLike,
@@ -28,6 +27,7 @@ from popmodel.api.networks import (
     refuse_idle_mapping,
     settled,
 )
+from popmodel.api.part_of_run import part_of_run
 from popmodel.api.replay import without_mpi
 from popmodel.api.results import Result
 from popmodel.api.tolerances import Tolerance, limits, told
@@ -41,8 +41,7 @@ from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import NONE_UNEVEN, Program, unmodelled_calls
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace.caveats import caveats
-from popmodel.trace.focus import TraceFocus, focused
-from popmodel.trace.part import Window
+from popmodel.trace.selection import Foa, TraceFocus, TracePart, Window, focused
 from popmodel.units import parse_bandwidth, parse_time
 from popmodel.values import cut, dataclass
 from popmodel.whatif.paraver_events import write_path
@@ -263,7 +262,7 @@ def sensitivity(
     >>> len(found.over_latency.breakpoints) > 100
     True
     """
-    asked_part = Asked.of(window, region, from_start, foa)
+    asked_part = TracePart.of(window, region, from_start, foa)
     path = path_of(trace)
     own: dict[str, Any] = {
         "latency": latency,
@@ -294,7 +293,7 @@ def sensitivity(
         )
     refuse_idle_mapping(given)
     whole = trace_of(trace, application=application, flop_rate=flop_rate, rated=True)
-    source, focus = focused(whole, asked_part.of_run(whole))
+    source, focus = focused(whole, part_of_run(asked_part, whole))
     program = from_trace(source)
     if profile is None:
         asked = settled(given, program.processes)[0]

@@ -12,7 +12,7 @@ from popmodel.plain import document
 from popmodel.signature.collectives import met
 from popmodel.structure.activities import ACTIVITIES, PhaseTimeline, timeline
 from popmodel.structure.structure import Leaf
-from popmodel.trace.focus import find
+from popmodel.trace.selection import program_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,7 +128,7 @@ def _nest(structure: Structure, trace: Trace) -> list[dict[str, Any]]:
 
 def _timelines(structure: Structure, trace: Trace, focus: StructureFocus) -> list[dict[str, Any]]:
     """The program (MPI_Init to MPI_Finalize), and the focus with what is around it."""
-    program = find(trace)
+    program = program_of(trace)
     processes = structure.program.processes
     shown = np.arange(0, processes, -(-processes // _ROWS))
     spans = [("run", program.begin, program.end)]

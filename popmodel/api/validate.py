@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from popmodel.api.focus import Asked, Foa
 from popmodel.api.inputs import (
     ProfileLike,
     SignatureLike,
@@ -32,7 +31,7 @@ from popmodel.runs.files import is_table
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import RunTimes, split
 from popmodel.trace import Trace
-from popmodel.trace.part import PROGRAM, Window
+from popmodel.trace.selection import PROGRAM, Foa, TracePart, Window
 from popmodel.units import plural
 from popmodel.validation import predictions
 from popmodel.validation.comparison import (
@@ -233,7 +232,7 @@ def validate(
     given = several(measured)
     if not given:
         raise UsageError("no measured run given", "name at least one trace or table")
-    asked = Asked.of(window, region, from_start, foa)
+    asked = TracePart.of(window, region, from_start, foa)
     changes = numbers("settings", settings)
     about = _subject(prediction, machine, changes, allocation_of(nodes, cores_per_node, bind))
     found = read_runs(given, about.parameters, settled=changes, asked=asked)
@@ -265,14 +264,14 @@ def _unnamed(about: Subject, fitted: MeasuredRuns) -> tuple[str, ...]:
 def _fitted(
     given: Sequence[Any],
     about: Subject,
-    asked: Asked,
+    asked: TracePart,
     settled: Collection[str],
 ) -> MeasuredRuns:
     """The runs of a fit, of traces the same part; none where none are named."""
     if not given:
         return MeasuredRuns((), (), (), ())
     tables = all(not isinstance(one, Trace) and is_table(split(path_of(one))[0]) for one in given)
-    part = Asked(PROGRAM) if tables else asked
+    part = PROGRAM if tables else asked
     return read_runs(given, about.parameters, settled=settled, asked=part)
 
 

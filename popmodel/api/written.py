@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from popmodel.errors import ReplayError, UsageError
 from popmodel.simulator.replayer import Replayer
 from popmodel.simulator.trace_output import replayed
-from popmodel.trace.paraver.output import SUFFIXES, labels_of, write
+from popmodel.trace.paraver.writer import SUFFIXES, labels_of
+from popmodel.trace.paraver.writer import write_trace as write
 from popmodel.units import plural
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from popmodel import cache, shell
-from popmodel.documents import parse_json, read_shape
+from popmodel import files, shell
+from popmodel.documents import Plain, TableShape, Text, WholeShape, parse_json, read_shape
 from popmodel.errors import FileError, PopmodelError, UsageError
 from popmodel.host import conditions as counters
 from popmodel.host import conditions as disturbance
@@ -25,7 +25,6 @@ from popmodel.host.hardware import Hardware, cpu_list
 from popmodel.host.probe import probe
 from popmodel.host.processes import output_of
 from popmodel.host.toolchain import Compiler, Mpi, find_compiler, find_mpi
-from popmodel.shapes import Plain, TableShape, Text, WholeShape
 from popmodel.units import format_size, plural
 from popmodel.values import dataclass
 
@@ -72,7 +71,7 @@ def examine(
     compiler = _tried(lambda: find_compiler(own, environment))
     # Listened for before the other checks make noise themselves.
     noise = check_noise(disturbance.measure(seconds))
-    kept = check_cache(cache.folder())
+    kept = check_cache(files.cache_folder())
     # Both build a program there: one cause is told once.
     is_built = kept.status != "fail"
     return [
@@ -239,7 +238,7 @@ def check_cache(folder: Path) -> DoctorCheck:
             file.write(bytes(4096))
             file.flush()
         status = os.statvfs(folder)
-        why = cache.foreign(folder.stat())
+        why = files.doubt_of_file(folder.stat())
     except OSError as error:
         return DoctorCheck("cache", "fail", f"{folder}: cannot be written: {error.strerror}", other)
     free = status.f_bavail * status.f_frsize

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from popmodel import cache as caches
+from popmodel import files
 from popmodel.bench import plan, run_directory
 from popmodel.bench.plan import BenchPlan
 from popmodel.bench.run_directory import StoredMeasurement
@@ -129,7 +129,9 @@ def _cores(number: int) -> str:
 
 def default_folder(parts: Sequence[str] = ()) -> Path:
     """The run directory of a measurement, of some parts only, whose profile goes to no file."""
-    return run_directory.beside(caches.folder() / "bench" / f"{os.uname().nodename}.json", parts)
+    return run_directory.beside(
+        files.cache_folder() / "bench" / f"{os.uname().nodename}.json", parts
+    )
 
 
 def open_run(

@@ -18,10 +18,7 @@ from popmodel.bench import jobs as suite_jobs
 from popmodel.bench import selection
 from popmodel.bench.jobs import BenchJob
 from popmodel.bench.samples import PROGRAMS
-from popmodel.errors import UsageError, did_you_mean
-from popmodel.machine.parameter import PARTS
-from popmodel.machine.quantity import Topology
-from popmodel.shapes import (
+from popmodel.documents import (
     Items,
     NamedShape,
     Optional,
@@ -33,6 +30,9 @@ from popmodel.shapes import (
     record,
     shown,
 )
+from popmodel.errors import UsageError, did_you_mean
+from popmodel.machine.parameter import PARTS
+from popmodel.machine.quantity import Topology
 from popmodel.values import dataclass
 
 

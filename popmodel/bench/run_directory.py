@@ -25,15 +25,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from popmodel import folder_lock, shell
+from popmodel import shell
 from popmodel.bench import plan as plans
 from popmodel.bench import samples
 from popmodel.bench.jobs import BenchJob, from_params
 from popmodel.bench.plan import BenchPlan, PlannedLaunch
-from popmodel.documents import DocumentKind, parse_json, read_text
+from popmodel.documents import DocumentKind, Flag, NamedShape, Text, parse_json, read_text, record
 from popmodel.errors import FileError
-from popmodel.files import refuse_planted, write_text
-from popmodel.shapes import Flag, NamedShape, Text, record
+from popmodel.files import LOCK, locked_folder, refuse_planted, write_text
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/plan/1"
@@ -105,10 +104,10 @@ def _read_plan(path: Path) -> tuple[dict[str, Any], BenchPlan]:
 def held(folder: Path) -> Iterator[None]:
     """Keep a directory from other commands while one measures into it.
 
-    Errors as of `folder_lock.held`.
+    Errors as of `files.locked_folder`.
     """
     refuse_planted(folder, "choose another file with -o: samples are kept in a directory beside it")
-    with folder_lock.held(
+    with locked_folder(
         folder,
         "popmodel bench",
         "choose another file with -o",
@@ -120,7 +119,7 @@ def held(folder: Path) -> Iterator[None]:
 
 def _refuse_foreign(folder: Path) -> None:
     """Raise a FileError if a directory holds files, none of which is a plan."""
-    present = [path for path in folder.iterdir() if path.name not in (PLAN, folder_lock.LOCK)]
+    present = [path for path in folder.iterdir() if path.name not in (PLAN, LOCK)]
     if present and not (folder / PLAN).exists():
         raise FileError(
             folder,

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.documents import DocumentKind, parse_json, read_shape, read_text
-from popmodel.errors import FileError
-from popmodel.shapes import (
+from popmodel.documents import (
     SMALLEST,
+    DocumentKind,
     Items,
     NamedShape,
     OneOf,
@@ -31,8 +30,12 @@ from popmodel.shapes import (
     TableShape,
     Text,
     WholeShape,
+    parse_json,
+    read_shape,
+    read_text,
     shown,
 )
+from popmodel.errors import FileError
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/samples/1"

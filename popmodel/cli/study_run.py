@@ -21,8 +21,8 @@ def carry_out(
     """Carry a study out, or go on with it, and show what came of it."""
     from popmodel.api.study import study
     from popmodel.cli.progress import ProgressLine
+    from popmodel.files import as_exits
     from popmodel.report.study import VIEWS
-    from popmodel.signals import as_exits
 
     line = ProgressLine()
     with _kept_when_interrupted(folder, line), as_exits():

@@ -24,8 +24,8 @@ def merge(
     """Make a trace of the records in a directory, and say what it is."""
     from popmodel.api.trace import traced
     from popmodel.cli.output import target
+    from popmodel.files import as_exits
     from popmodel.report.trace import VIEWS
-    from popmodel.signals import as_exits
     from popmodel.tracer import raw_directory
 
     if len(words) != 1:

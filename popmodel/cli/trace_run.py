@@ -32,7 +32,7 @@ def trace(
     force: bool,
 ) -> None:
     """Run a command; its output and its exit status are its own."""
-    from popmodel.signals import as_exits
+    from popmodel.files import as_exits
     from popmodel.tracer import raw_directory
     from popmodel.tracer.commands import refuse_as_rank, understand
     from popmodel.tracer.environment import place, variables

@@ -9,9 +9,8 @@ import numpy as np
 
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.errors import PartError, PopmodelError
-from popmodel.trace.focus import focused
 from popmodel.trace.info import marked_regions
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart, focused
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ import numpy as np
 
 from popmodel.arrays import alike, distinct
 from popmodel.simulator.mpi_calls import looks
-from popmodel.trace.blocks import walk
 from popmodel.trace.calls import FOUND_NOTHING, lengths_in
-from popmodel.trace.tables import part_of
+from popmodel.trace.tables import part_of, walk
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

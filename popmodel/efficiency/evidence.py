@@ -12,8 +12,8 @@ from popmodel.network.network import Network
 from popmodel.simulator import replay
 from popmodel.simulator.program import at_once
 from popmodel.trace.calls import call_times
-from popmodel.trace.event import Event
-from popmodel.trace.processors import crowding, first_values, waiting
+from popmodel.trace.caveats import crowding, first_values, waiting
+from popmodel.trace.codes import Event
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

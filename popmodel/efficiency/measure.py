@@ -17,17 +17,14 @@ from popmodel.kernel import _kernel
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import unmodelled_calls
-from popmodel.trace.blocks import walk_locations
 from popmodel.trace.calls import call_times
 from popmodel.trace.caveats import caveats
-from popmodel.trace.event import Event
-from popmodel.trace.focus import TraceFocus, focused
+from popmodel.trace.codes import RUNNING, Event
 from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.locks import WithoutWaits, summed_waits
-from popmodel.trace.part import PROGRAM, TracePart
-from popmodel.trace.regions import ParallelRegions, parallel_regions
+from popmodel.trace.regions import ParallelRegions, WithoutWaits, parallel_regions, summed_waits
 from popmodel.trace.runtime import longest, state_ends, state_times
-from popmodel.trace.states import RUNNING
+from popmodel.trace.selection import PROGRAM, TraceFocus, TracePart, focused
+from popmodel.trace.tables import walk_locations
 from popmodel.units import plural
 from popmodel.values import cut, dataclass
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.efficiency.observables import RegionObservables
+from popmodel.trace.codes import SYNCHRONISING
 from popmodel.trace.intervals import Intervals, alone
 from popmodel.trace.regions import ParallelRegions, locked, synchronisation
-from popmodel.trace.states import SYNCHRONISING
 from popmodel.trace.tables import part_of
 from popmodel.units import plural
 from popmodel.values import dataclass
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from popmodel.efficiency.observables import Observables
     from popmodel.trace import Trace
-    from popmodel.trace.instants import Instants
+    from popmodel.trace.intervals import Instants
 
 
 _NS = 1e9

@@ -17,6 +17,33 @@ from typing import Any
 _LARGEST_DENOMINATOR = 64  # 1/3 and 0.125 are shown as fractions, 0.035 as it is
 
 
+def _forward(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the method of an operator: both numbers and both formulas are combined."""
+
+    def method(self: TracedExpression, other: Any) -> Any:
+        if isinstance(other, TracedExpression):
+            value, formula = other.value, other.formula
+        elif isinstance(other, int | float) or (hasattr(other, "dtype") and other.ndim == 0):
+            value, formula = float(other), exact(other)
+        else:  # an array, or an object of SymPy
+            return NotImplemented
+        return TracedExpression(
+            _quietly(operation, self.value, value), operation(self.formula, formula)
+        )
+
+    return method
+
+
+def _reflected(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return the method of an operator whose left operand is another number."""
+    return _forward(lambda a, b: operation(b, a))
+
+
+def _compared(operation: Callable[[float, float], bool]) -> Callable[[Any, Any], bool]:
+    """Return the method of a comparison, which the numbers alone decide."""
+    return lambda self, other: operation(self.value, float(other))
+
+
 class TracedExpression:
     """A number with the formula that gave it."""
 
@@ -26,49 +53,13 @@ class TracedExpression:
         self.value = float(value)
         self.formula = formula
 
-    def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
-        if isinstance(other, TracedExpression):
-            return TracedExpression(
-                operation(self.value, other.value), operation(self.formula, other.formula)
-            )
-        if not _is_number(other):
-            return NotImplemented
-        return TracedExpression(
-            operation(self.value, float(other)), operation(self.formula, exact(other))
-        )
-
-    def _after(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
-        return self._with(other, lambda a, b: operation(b, a))
-
-    def __add__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a + b)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._after(other, lambda a, b: a + b)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._after(other, lambda a, b: a - b)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a * b)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._after(other, lambda a, b: a * b)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(other, _divided)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._after(other, _divided)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._with(other, _power)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._after(other, _power)
+    __add__, __radd__ = _forward(operator.add), _reflected(operator.add)
+    __sub__, __rsub__ = _forward(operator.sub), _reflected(operator.sub)
+    __mul__, __rmul__ = _forward(operator.mul), _reflected(operator.mul)
+    __truediv__, __rtruediv__ = _forward(operator.truediv), _reflected(operator.truediv)
+    __pow__, __rpow__ = _forward(operator.pow), _reflected(operator.pow)
+    __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
+    __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
 
     def __floordiv__(self, other: Any) -> Any:
         return (self / other).floor()
@@ -95,36 +86,31 @@ class TracedExpression:
 
     def sqrt(self) -> TracedExpression:
         """Return the square root."""
-        import sympy
-
-        return TracedExpression(_quietly(math.sqrt, self.value), sympy.sqrt(self.formula))
+        return self._of(math.sqrt, "sqrt")
 
     def log(self) -> TracedExpression:
         """Return the natural logarithm."""
-        import sympy
-
-        return TracedExpression(_quietly(math.log, self.value), sympy.log(self.formula))
+        return self._of(math.log, "log")
 
     def exp(self) -> TracedExpression:
         """Return the exponential."""
-        import sympy
-
-        return TracedExpression(_quietly(math.exp, self.value), sympy.exp(self.formula))
+        return self._of(math.exp, "exp")
 
     def ceil(self) -> TracedExpression:
         """Round up."""
-        import sympy
-
-        return TracedExpression(_rounded(math.ceil, self.value), sympy.ceiling(self.formula))
+        return self._of(_unless_infinite(math.ceil), "ceiling")
 
     def floor(self) -> TracedExpression:
         """Round down."""
-        import sympy
-
-        return TracedExpression(_rounded(math.floor, self.value), sympy.floor(self.formula))
+        return self._of(_unless_infinite(math.floor), "floor")
 
     __ceil__ = ceil
     __floor__ = floor
+
+    def _of(self, function: Callable[[float], float], name: str) -> TracedExpression:
+        import sympy
+
+        return TracedExpression(_quietly(function, self.value), getattr(sympy, name)(self.formula))
 
     # decisions are made by the value
 
@@ -141,21 +127,7 @@ class TracedExpression:
         return hash(self.value)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, TracedExpression):
-            return self.value == other.value
-        return self.value == other
-
-    def __lt__(self, other: Any) -> bool:
-        return self.value < float(other)
-
-    def __le__(self, other: Any) -> bool:
-        return self.value <= float(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self.value > float(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self.value >= float(other)
+        return self.value == (other.value if isinstance(other, TracedExpression) else other)
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec)
@@ -169,14 +141,15 @@ def named(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
     For what is computed by a procedure: a formula of its steps would say nothing.
     """
-    if not any(isinstance(one, TracedExpression) for one in arguments):
+    if not any(isinstance(argument, TracedExpression) for argument in arguments):
         return function(*arguments)
     import sympy
 
-    values = [one.value if isinstance(one, TracedExpression) else one for one in arguments]
-    formulas = [
-        one.formula if isinstance(one, TracedExpression) else exact(one) for one in arguments
-    ]
+    values, formulas = [], []
+    for argument in arguments:
+        is_traced = isinstance(argument, TracedExpression)
+        values.append(argument.value if is_traced else argument)
+        formulas.append(argument.formula if is_traced else exact(argument))
     return TracedExpression(function(*values), sympy.Function(name)(*formulas))
 
 
@@ -195,13 +168,11 @@ def exact(number: Any) -> Any:
 
 def log2(number: Any) -> Any:
     """Return the logarithm to base 2, in formulas as a quotient of natural ones."""
+    if not isinstance(number, TracedExpression):
+        return math.log2(number)
     import sympy
 
-    return (
-        number.log() / TracedExpression(2.0, sympy.Integer(2)).log()
-        if isinstance(number, TracedExpression)
-        else math.log2(number)
-    )
+    return number.log() / TracedExpression(2.0, sympy.Integer(2)).log()
 
 
 def is_square(number: Any) -> bool:
@@ -210,31 +181,16 @@ def is_square(number: Any) -> bool:
     return root * root == float(number)
 
 
-def _is_number(value: Any) -> bool:
-    """Tell whether a value is one plain number: no array, no SymPy object."""
-    return isinstance(value, int | float) or (hasattr(value, "dtype") and value.ndim == 0)
-
-
-# A branch that is not taken may divide by zero or take the root of a negative number, as with
-# NumPy's numbers; NumPy itself would warn.
-
-
-def _divided(a: Any, b: Any) -> Any:
-    return _quietly(operator.truediv, a, b) if isinstance(a, float) else a / b
-
-
-def _power(a: Any, b: Any) -> Any:
-    return _quietly(math.pow, a, b) if isinstance(a, float) else a**b
-
-
 def _quietly(function: Callable[..., float], *numbers: float) -> float:
+    """Compute as NumPy's numbers do: a branch that is not taken may divide by zero."""
     try:
-        return function(*numbers)
+        value = function(*numbers)
     except (ZeroDivisionError, ValueError):
         return math.nan
     except OverflowError:
         return math.inf
+    return math.nan if isinstance(value, complex) else value
 
 
-def _rounded(function: Callable[[float], int], number: float) -> float:
-    return float(function(number)) if math.isfinite(number) else number
+def _unless_infinite(function: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda number: function(number) if math.isfinite(number) else number

@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from popmodel import cache, files, shell
+from popmodel import files, shell
 from popmodel.errors import FileError, PopmodelError
 from popmodel.host.processes import Finished, output_of
 from popmodel.host.toolchain import Compiler, Mpi, identity_of
@@ -182,7 +182,7 @@ def make(
 ) -> Path:
     """Make a file, or find it as it was made before."""
     names = (PROGRAMS, _key(recipe, environment))
-    folder = cache.folder().joinpath(*names)
+    folder = files.cache_folder(*names)
     target = folder / recipe.name
     _refuse_unsafe(names)
     if is_as_built(target):
@@ -190,7 +190,7 @@ def make(
     if on_begin is not None:
         on_begin()
     try:
-        cache.make(*names)
+        files.make_cache_folder(*names)
         with tempfile.TemporaryDirectory(prefix="building-", dir=folder) as scratch:
             made = Path(scratch) / target.name
             log: list[str] = []
@@ -213,10 +213,10 @@ def make(
 
 
 def _refuse_unsafe(names: Sequence[str]) -> None:
-    if why := cache.doubt(*names):
+    if why := files.doubt_of_cache(*names):
         raise BuildError(
             f"{why}: programs in it are not run",
-            f"if you trust its contents, chmod -R go-w {shell.quote(str(cache.folder()))}; "
+            f"if you trust its contents, chmod -R go-w {shell.quote(str(files.cache_folder()))}; "
             "otherwise set POPMODEL_CACHE_DIR to another directory",
         )
 
@@ -240,7 +240,7 @@ def is_as_built(target: Path) -> bool:
 def _own_bytes(path: Path) -> bytes:
     """Content of a file that only its user can have written; OSError if there is none."""
     with io.FileIO(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)) as file:
-        if why := cache.foreign(os.fstat(file.fileno())):
+        if why := files.doubt_of_file(os.fstat(file.fileno())):
             raise PermissionError(errno.EACCES, why)
         return file.readall()
 
@@ -321,7 +321,7 @@ def _refused(name: str, step: BuildStep, done: Finished, log: Path) -> BuildErro
     if full := next((words for words in _FULL_WORDS if words in said), None):
         # Each tool has its own page about it, with names of files that are gone by now.
         return BuildError(
-            f"{full} in {cache.folder()} while building {name}",
+            f"{full} in {files.cache_folder()} while building {name}",
             "free some space there, or set POPMODEL_CACHE_DIR to another directory",
         )
     openmp = step.compiler.openmp

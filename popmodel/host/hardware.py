@@ -13,9 +13,8 @@ from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from popmodel.documents import parse_json, read_shape
+from popmodel.documents import Items, Plain, TableShape, parse_json, read_shape
 from popmodel.errors import FileError
-from popmodel.shapes import Items, Plain, TableShape
 from popmodel.values import dataclass
 
 # What the system writes below ``/sys`` and ``/proc``: texts by path, and how they are read.

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Literal
 
 from popmodel import files, shell
-from popmodel.documents import parse_json, read_shape, read_text
+from popmodel.documents import Items, Text, parse_json, read_shape, read_text, record
 from popmodel.errors import FileError, PopmodelError
 from popmodel.host import hardware
 from popmodel.host.build import build
 from popmodel.host.hardware import cpu_list
 from popmodel.host.processes import NOT_STARTED, TOOK_TOO_LONG, describe_status, output_of
 from popmodel.host.toolchain import Mpi, Words
-from popmodel.shapes import Items, Text, record
 from popmodel.units import plural
 from popmodel.values import dataclass
 

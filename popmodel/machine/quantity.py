@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.shapes import Real, ShapeError, shown
+from popmodel.documents import Real, ShapeError, shown
 from popmodel.values import dataclass
 
 # A number with its interval and where it comes from.

@@ -9,11 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from popmodel.documents import DocumentKind
-from popmodel.machine.parameter import TIERS, is_free
-from popmodel.machine.parameters import REGISTER
-from popmodel.machine.quantity import Quantity, read_quantity
-from popmodel.shapes import (
+from popmodel.documents import (
+    DocumentKind,
     Flag,
     Items,
     NamedShape,
@@ -27,6 +24,9 @@ from popmodel.shapes import (
     Text,
     WholeShape,
 )
+from popmodel.machine.parameter import TIERS, is_free
+from popmodel.machine.parameters import REGISTER
+from popmodel.machine.quantity import Quantity, read_quantity
 
 
 class Number:

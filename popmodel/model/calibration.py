@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel import packed as packing
+from popmodel import arrays
 from popmodel.values import dataclass
 
 Array = NDArray[np.float64]
@@ -123,7 +123,7 @@ def packed(root: Array) -> str:
     rows = root / np.where(length > 0, length, 1.0)[:, None]
     columns = [rows[number:, number] for number in range(len(rows))]
     single = np.concatenate([np.zeros(0), *columns]).astype("<f4")
-    return f"{len(rows)}:{packing.packed(single)}"
+    return f"{len(rows)}:{arrays.packed(single)}"
 
 
 def unpacked(text: str) -> Array:
@@ -133,7 +133,7 @@ def unpacked(text: str) -> Array:
         raise ValueError('must begin with the number of scores, such as "12:"')
     count = int(shape[1])
     try:
-        values = packing.unpacked(text[shape.end() :], "<f4", count * (count + 1) // 2)
+        values = arrays.unpacked(text[shape.end() :], "<f4", count * (count + 1) // 2)
     except ValueError:
         raise ValueError("is damaged: it cannot be unpacked") from None
     if values is None:

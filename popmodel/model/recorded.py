@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-from popmodel import packed as packing
+from popmodel import arrays
 
 STEPS = 128
 """Steps to an octave."""
@@ -34,7 +34,7 @@ def encode(relative: NDArray[np.float64]) -> str:
     some = relative > 0
     scaled = np.round(np.log2(relative[some]) * STEPS) + _MIDDLE
     codes[some] = np.clip(scaled, 1, 2 * _MIDDLE - 1).astype(np.uint16)
-    return f"{len(relative)}x{relative.shape[1]}:{packing.packed(codes.astype('<u2'))}"
+    return f"{len(relative)}x{relative.shape[1]}:{arrays.packed(codes.astype('<u2'))}"
 
 
 def decode(text: str) -> NDArray[np.float64]:
@@ -44,7 +44,7 @@ def decode(text: str) -> NDArray[np.float64]:
         raise ValueError('recorded times begin with processes and executions, such as "4x150:"')
     processes, executions = int(shape[1]), int(shape[2])
     try:
-        found = packing.unpacked(text[shape.end() :], "<u2", processes * executions)
+        found = arrays.unpacked(text[shape.end() :], "<u2", processes * executions)
     except ValueError:
         raise ValueError("recorded times are damaged: they cannot be unpacked") from None
     if found is None:

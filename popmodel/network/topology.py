@@ -15,10 +15,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from popmodel.documents import parse_toml, read_shape, read_text
+from popmodel.documents import (
+    Items,
+    OneOf,
+    ShapeError,
+    TableShape,
+    Text,
+    WholeShape,
+    parse_toml,
+    read_shape,
+    read_text,
+)
 from popmodel.errors import FileError, UsageError
 from popmodel.network.point_to_point import Routes, of_hops
-from popmodel.shapes import Items, OneOf, ShapeError, TableShape, Text, WholeShape
 from popmodel.units import format_bandwidth, format_time, parse_bandwidth, parse_time, plural
 from popmodel.values import dataclass
 

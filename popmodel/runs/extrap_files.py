@@ -14,7 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from popmodel.documents import read_shape, read_text
+from popmodel.documents import (
+    Items,
+    NamedShape,
+    OneOf,
+    Plain,
+    Real,
+    TableShape,
+    Text,
+    read_shape,
+    read_text,
+)
 from popmodel.errors import UsageError
 from popmodel.runs.measurement import MeasuredRow
 from popmodel.runs.table import (
@@ -28,7 +38,6 @@ from popmodel.runs.table import (
     values_of,
     whole,
 )
-from popmodel.shapes import Items, NamedShape, OneOf, Plain, Real, TableShape, Text
 from popmodel.values import cut
 
 ROOT = "<root>"

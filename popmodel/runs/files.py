@@ -15,7 +15,23 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from popmodel.documents import DocumentKind, csv_cell, parse_json, read_text
+from popmodel.documents import (
+    DocumentKind,
+    Flag,
+    Items,
+    NamedShape,
+    Optional,
+    Plain,
+    Real,
+    Shape,
+    ShapeError,
+    TableShape,
+    Text,
+    WholeShape,
+    csv_cell,
+    parse_json,
+    read_text,
+)
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.observables import Observables, RegionObservables
 from popmodel.errors import PopmodelError
@@ -45,21 +61,8 @@ from popmodel.runs.table import (
     read_rows,
     row_of,
 )
-from popmodel.shapes import (
-    Flag,
-    Items,
-    NamedShape,
-    Optional,
-    Plain,
-    Real,
-    Shape,
-    ShapeError,
-    TableShape,
-    Text,
-    WholeShape,
-)
-from popmodel.trace.focus import TraceFocus
-from popmodel.trace.foreign import HEAD, foreign_file
+from popmodel.trace.selection import TraceFocus
+from popmodel.trace.source import HEAD, foreign_file
 
 SCHEMA = "popmodel/runs/1"
 """Schema of the documents of runs that popmodel writes."""

@@ -21,16 +21,12 @@ from popmodel.errors import PopmodelError
 from popmodel.kernel import _kernel
 from popmodel.simulator.mpi_calls import ANYWHERE, Action, action_of
 from popmodel.structure.iterations import find
-from popmodel.trace.blocks import walk, walk_locations
 from popmodel.trace.calls import FOUND_NOTHING, lengths_in
-from popmodel.trace.event import Event
-from popmodel.trace.focus import focused
-from popmodel.trace.instants import Instants
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.locks import WithoutWaits
-from popmodel.trace.part import PROGRAM, TracePart
-from popmodel.trace.pieces import spread
-from popmodel.trace.tables import part_of
+from popmodel.trace.codes import Event
+from popmodel.trace.intervals import Instants, Intervals, alone, spread
+from popmodel.trace.regions import WithoutWaits
+from popmodel.trace.selection import PROGRAM, TracePart, focused
+from popmodel.trace.tables import part_of, walk, walk_locations
 
 if TYPE_CHECKING:
     import pandas

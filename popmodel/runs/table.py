@@ -13,13 +13,12 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from popmodel.documents import csv_text, read_text
+from popmodel.documents import Real, csv_text, read_text, shown
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.evidence import WAITED
 from popmodel.efficiency.hierarchy import IdentityError, load_families
 from popmodel.errors import FileError, PopmodelError, UsageError, did_you_mean
 from popmodel.runs.measurement import MeasuredRow, require_plausible
-from popmodel.shapes import Real, shown
 from popmodel.units import TIME_UNITS
 from popmodel.values import dataclass
 

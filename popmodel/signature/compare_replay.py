@@ -21,7 +21,7 @@ from popmodel.model.whole import whole
 from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import COLLECTIVES, Op, unmodelled_calls
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

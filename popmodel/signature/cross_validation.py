@@ -10,7 +10,7 @@ from popmodel.model.signature.learnt_runs import LearntRun, LearntRuns
 from popmodel.signature.compare_replay import carried_out
 from popmodel.signature.computing import own_times
 from popmodel.signature.recorded_times import figures
-from popmodel.trace.processors import waiting
+from popmodel.trace.caveats import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

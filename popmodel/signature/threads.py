@@ -15,9 +15,8 @@ from popmodel.signature.assumed_scaling import SignatureAmount, SignatureConstan
 from popmodel.signature.law_notes import FittedLaws, LawFactor, factor_of, of_saturation, told
 from popmodel.signature.outline import OutlineTeam
 from popmodel.signature.toml import Noted
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.pieces import spread
-from popmodel.trace.processors import delays
+from popmodel.trace.caveats import delays
+from popmodel.trace.intervals import Intervals, alone, spread
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

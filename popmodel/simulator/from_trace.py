@@ -42,14 +42,12 @@ from popmodel.simulator.match_collectives import (
 from popmodel.simulator.messages import match_messages
 from popmodel.simulator.mpi_calls import Action, looks
 from popmodel.simulator.program import Op, Program
-from popmodel.trace.blocks import give_back
-from popmodel.trace.intervals import Intervals
-from popmodel.trace.losses import describe, losses
-from popmodel.trace.pieces import TracePieces, spread
+from popmodel.trace.caveats import describe_losses, losses
+from popmodel.trace.codes import TRACING_DISABLED
+from popmodel.trace.intervals import Intervals, TracePieces, spread
 from popmodel.trace.records import Exact
 from popmodel.trace.runtime import state_times
-from popmodel.trace.states import TRACING_DISABLED
-from popmodel.trace.tables import offsets_of
+from popmodel.trace.tables import give_back, offsets_of
 from popmodel.units import count, plural
 
 if TYPE_CHECKING:
@@ -128,7 +126,7 @@ def from_trace(trace: Trace) -> Program:
             *_note_cut(made["cut"]),
         ),
         unmodelled=_unmodelled(trace, calls, made["call"], pieces),
-        lost=describe(lost) if lost else "",
+        lost=describe_losses(lost) if lost else "",
         uneven=uneven_arrivals(*operations, collectives, differ, calls.calls.collectives),
         threads=calls.owner[whole.processes :],
     )

@@ -12,7 +12,7 @@ from popmodel.kernel import _kernel
 from popmodel.simulator.calls import SequenceCalls
 from popmodel.simulator.mpi_calls import BUFFERED
 from popmodel.simulator.program import ProgramMessages
-from popmodel.trace.blocks import give_back
+from popmodel.trace.tables import give_back
 from popmodel.units import plural
 from popmodel.values import dataclass
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.calls import CallThreads
     from popmodel.trace import Trace
-    from popmodel.trace.pieces import TracePieces
+    from popmodel.trace.intervals import TracePieces
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from popmodel.simulator.mpi_calls import Action, action_of, state_of
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.trace import Trace
 from popmodel.trace.calls import CallTable, CollectiveArguments
-from popmodel.trace.pieces import TracePieces, spread
+from popmodel.trace.codes import IDLE, TRACING_DISABLED
+from popmodel.trace.intervals import TracePieces, spread
 from popmodel.trace.records import Others, RecordColumns
-from popmodel.trace.states import IDLE, TRACING_DISABLED
 from popmodel.trace.tables import EventTable, MessageTable, States, location_of_row, offsets_of
 from popmodel.values import dataclass
 

@@ -9,8 +9,7 @@ import numpy as np
 from popmodel.efficiency.measure import useful_times
 from popmodel.structure.bursts import bursts, regions
 from popmodel.trace.calls import CallGroup
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.pieces import spread
+from popmodel.trace.intervals import Intervals, alone, spread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,13 +10,10 @@ import numpy as np
 from popmodel.arrays import alike
 from popmodel.kernel import _kernel
 from popmodel.structure.structure import leaves
-from popmodel.trace.blocks import walk_locations
-from popmodel.trace.event import Event
-from popmodel.trace.instants import Instants
-from popmodel.trace.intervals import Intervals
-from popmodel.trace.pieces import spread
-from popmodel.trace.processors import delays
-from popmodel.trace.tables import offsets_of, part_of
+from popmodel.trace.caveats import delays
+from popmodel.trace.codes import Event
+from popmodel.trace.intervals import Instants, Intervals, spread
+from popmodel.trace.tables import offsets_of, part_of, walk_locations
 from popmodel.units import plural
 from popmodel.values import dataclass
 

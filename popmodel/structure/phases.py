@@ -29,9 +29,9 @@ from popmodel.structure.bursts import (
 )
 from popmodel.structure.phase_variation import Imbalance, imbalance
 from popmodel.structure.structure import FoundLoop, Leaf, Nest
+from popmodel.trace.caveats import delays
+from popmodel.trace.codes import TRACING_DISABLED
 from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.processors import delays
-from popmodel.trace.states import TRACING_DISABLED
 from popmodel.units import count, plural
 from popmodel.values import dataclass
 

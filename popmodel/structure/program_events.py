@@ -24,15 +24,11 @@ import numpy as np
 from popmodel.arrays import numbered
 from popmodel.simulator.calls import sequence_calls
 from popmodel.simulator.program import Op
-from popmodel.trace.blocks import walk, walk_locations
-from popmodel.trace.event import Event
-from popmodel.trace.intervals import Intervals
-from popmodel.trace.pieces import joined, spread
-from popmodel.trace.processors import delays
-from popmodel.trace.regions import parallel_regions
-from popmodel.trace.states import RUNNING, TRACING_DISABLED
-from popmodel.trace.tables import offsets_of
-from popmodel.trace.user_regions import user_regions
+from popmodel.trace.caveats import delays
+from popmodel.trace.codes import RUNNING, TRACING_DISABLED, Event
+from popmodel.trace.intervals import Intervals, joined, spread
+from popmodel.trace.regions import parallel_regions, user_regions
+from popmodel.trace.tables import offsets_of, walk, walk_locations
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -42,7 +38,7 @@ if TYPE_CHECKING:
 
     from popmodel.simulator.program import Program
     from popmodel.trace import Trace
-    from popmodel.trace.user_regions import Occurrences
+    from popmodel.trace.regions import Occurrences
 
 _ROWS = 1 << 18  # events that are put into user regions at once
 

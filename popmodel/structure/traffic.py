@@ -8,8 +8,8 @@ import numpy as np
 
 from popmodel.simulator.program import COLLECTIVES, Op
 from popmodel.structure.structure import loops_around
-from popmodel.trace.blocks import walk
 from popmodel.trace.calls import by_call, calls_made, lengths_in
+from popmodel.trace.tables import walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -53,8 +53,8 @@ from popmodel.study.plan import (
     uses,
 )
 from popmodel.trace import read
-from popmodel.trace.focus import focused
-from popmodel.trace.processors import waiting
+from popmodel.trace.caveats import waiting
+from popmodel.trace.selection import focused
 from popmodel.tracer import raw_directory
 from popmodel.tracer import run as script
 from popmodel.tracer.commands import TracedCommand, understand

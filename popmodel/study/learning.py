@@ -37,7 +37,7 @@ from popmodel.study.executor import (
 from popmodel.study.manifest import StudyStep, unwritable
 from popmodel.study.plan import REPEATS, PlannedRun, half_width
 from popmodel.trace import read
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 from popmodel.units import format_time
 
 SIGNATURE = "signature.toml"

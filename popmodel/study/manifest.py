@@ -29,14 +29,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from popmodel import folder_lock, shell
+from popmodel import files, shell
 from popmodel._version import __version__
-from popmodel.documents import DocumentKind, parse_json, read_text
-from popmodel.errors import FileError, PopmodelError, UsageError
-from popmodel.files import refuse_planted, write_text
-from popmodel.plain import document, plain
-from popmodel.provenance import ProvenanceInput, describe_input
-from popmodel.shapes import (
+from popmodel.documents import (
+    DocumentKind,
     Flag,
     Items,
     NamedShape,
@@ -47,8 +43,14 @@ from popmodel.shapes import (
     TableShape,
     Text,
     WholeShape,
+    parse_json,
+    read_text,
     record,
 )
+from popmodel.errors import FileError, PopmodelError, UsageError
+from popmodel.files import refuse_planted, write_text
+from popmodel.plain import document, plain
+from popmodel.provenance import ProvenanceInput, describe_input
 from popmodel.values import dataclass
 
 SCHEMA = "popmodel/study/1"
@@ -259,9 +261,9 @@ def carried_out(
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keep the directory of a study from other commands; errors as of `folder_lock.held`."""
+    """Keep the directory of a study from other commands; errors as of `files.locked_folder`."""
     refuse_planted(folder, _OTHER)
-    with folder_lock.held(
+    with files.locked_folder(
         folder,
         "popmodel study",
         _OTHER,
@@ -272,7 +274,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    present = sorted(path.name for path in folder.iterdir() if path.name != folder_lock.LOCK)
+    present = sorted(path.name for path in folder.iterdir() if path.name != files.LOCK)
     if present and MANIFEST not in present:
         problem = f"contains files that popmodel study did not write, such as {present[0]}"
         raise FileError(folder, problem, hint=_OTHER)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.kernel import _kernel
-from popmodel.trace.blocks import walk
 from popmodel.trace.calls import CallGroup
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.pieces import TracePieces
-from popmodel.trace.states import TRACING_DISABLED
+from popmodel.trace.codes import TRACING_DISABLED
+from popmodel.trace.intervals import Intervals, TracePieces, alone
+from popmodel.trace.tables import walk
 from popmodel.units import plural
 from popmodel.values import dataclass
 

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from popmodel.kernel import _kernel
-from popmodel.trace.intervals import Intervals
-from popmodel.trace.pieces import spread
-from popmodel.trace.regions import parallel_regions
-from popmodel.trace.user_regions import user_regions
+from popmodel.trace.intervals import Intervals, spread
+from popmodel.trace.regions import parallel_regions, user_regions
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ import numpy as np
 from popmodel.efficiency.measure import useful_times
 from popmodel.efficiency.regions import waiting_in
 from popmodel.timeline.lanes import TimeAxis
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.pieces import spread
+from popmodel.trace.codes import NOT_CREATED, TRACING_DISABLED
+from popmodel.trace.intervals import Intervals, alone, spread
 from popmodel.trace.runtime import state_ends
-from popmodel.trace.states import NOT_CREATED, TRACING_DISABLED
 from popmodel.trace.tables import offsets_of
 from popmodel.values import dataclass
 

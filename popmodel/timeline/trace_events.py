@@ -20,8 +20,8 @@ from popmodel.timeline.lanes import rows_of
 from popmodel.timeline.messages import Arrows, measured_messages, replayed_messages
 from popmodel.timeline.named import NamedRegions, regions_of
 from popmodel.timeline.timeline import replay_of
-from popmodel.trace.pieces import spread
-from popmodel.trace.states import IDLE, NOT_CREATED, STATES
+from popmodel.trace.codes import IDLE, NOT_CREATED, STATES
+from popmodel.trace.intervals import spread
 from popmodel.units import plural
 from popmodel.values import dataclass
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from popmodel.arrays import among
 from popmodel.kernel import _kernel
-from popmodel.trace.blocks import walk
-from popmodel.trace.pieces import cut_spans, spread
+from popmodel.trace.intervals import cut_spans, spread
+from popmodel.trace.tables import part_of, walk
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from popmodel.trace.pieces import TracePieces
+    from popmodel.trace.intervals import TracePieces
     from popmodel.trace.tables import TraceWarning
     from popmodel.trace.trace import Trace
 
@@ -104,6 +106,12 @@ class CallTable:
 
     def __len__(self) -> int:
         return len(self.entry)
+
+    def named(self, names: Collection[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Calls of a few names: location and row of each, ascending."""
+        wanted = among(self.name, [i for i, name in enumerate(self.names) if name in names])
+        rows = np.flatnonzero(wanted)
+        return part_of(self.offsets, rows), rows
 
 
 def cut_calls(calls: CallTable, pieces: TracePieces) -> CallTable:

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from popmodel.errors import TraceError, UsageError
-from popmodel.trace.foreign import HEAD, foreign_file
-from popmodel.trace.source import open_source
-from popmodel.trace.untimed.lines import listed_file
+from popmodel.trace.source import HEAD, foreign_file, listed_file, open_source
 
 if TYPE_CHECKING:
     from popmodel.trace.trace import Trace

@@ -9,20 +9,13 @@ import numpy as np
 
 from popmodel.arrays import distinct
 from popmodel.errors import TraceError
-from popmodel.trace import focus
-from popmodel.trace.blocks import walk
 from popmodel.trace.calls import calls_made
-from popmodel.trace.caveats import devices, untraced
-from popmodel.trace.left_out import left_out
-from popmodel.trace.losses import describe, losses
-from popmodel.trace.part import PROGRAM, TracePart
-from popmodel.trace.processors import crowding
-from popmodel.trace.records import by_frequency
-from popmodel.trace.regions import parallel_regions
+from popmodel.trace.caveats import crowding, describe_losses, devices, left_out, losses, untraced
+from popmodel.trace.regions import parallel_regions, user_regions
 from popmodel.trace.runtime import longest, state_times
-from popmodel.trace.tables import Int64, TraceWarning
+from popmodel.trace.selection import PROGRAM, TracePart, focused, program_of
+from popmodel.trace.tables import Int64, TraceWarning, walk
 from popmodel.trace.trace import Trace
-from popmodel.trace.user_regions import user_regions
 
 NANOSECONDS = 10**9  # in a second; dividing rounds once
 
@@ -36,14 +29,13 @@ def info(trace: Trace, part: TracePart = PROGRAM) -> dict[str, Any]:
     """
     said: tuple[str, ...] = ()
     if part == PROGRAM:
-        analysed = focus.find(trace)
-        said = tuple(describe(lost) for lost in [losses(trace)] if lost)
+        analysed = program_of(trace)
+        said = tuple(describe_losses(lost) for lost in [losses(trace)] if lost)
     else:
-        trace, analysed = focus.focused(trace, part)
+        trace, analysed = focused(trace, part)
         said = analysed.caveats
-    calls, warnings = trace.records.tally()
-    if len((trace.whole or trace).records.misses()):
-        calls = by_frequency(calls_made(trace).items())
+    calls = sorted(calls_made(trace).items(), key=lambda item: (-item[1], item[0]))
+    warnings = trace.call_warnings()
     runtime = None
     try:
         if trace.timed:
@@ -73,7 +65,7 @@ def info(trace: Trace, part: TracePart = PROGRAM) -> dict[str, Any]:
             "communicators": len(trace.communicators),
         },
         "message_sizes": message_sizes(sizes),
-        "calls": calls,
+        "calls": dict(calls),
         "regions": regions_by_name(trace),
         "user_regions": marked_regions(trace),
         "counters": trace.records.counter_names(),

@@ -8,39 +8,21 @@ these tables and no format.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from popmodel.arrays import among
-from popmodel.trace.blocks import take
-from popmodel.trace.instants import Instants
-from popmodel.trace.intervals import Intervals, Spans
-from popmodel.trace.tables import EventTable, MessageTable, States, part_of
-from popmodel.trace.user_regions import Occurrences
-from popmodel.values import dataclass
+from popmodel.trace.intervals import Instants, Intervals, Spans
+from popmodel.trace.regions import Occurrences
+from popmodel.trace.tables import EventTable, MessageTable, States, take
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from popmodel.trace.calls import CallTable
-    from popmodel.trace.event import Event
-    from popmodel.trace.tables import TraceWarning
-
-Tally: TypeAlias = "tuple[dict[str, int], tuple[TraceWarning, ...]]"
-"""How often each call of MPI was made, and the warnings of `CallTable`."""
-
-
-class NamedCall(NamedTuple):
-    """A call of MPI: location, name, and when it begins and ends, ns."""
-
-    location: int
-    name: str
-    entry: int
-    exit: int
+    from popmodel.trace.codes import Event
 
 
 class Exact(NamedTuple):
@@ -50,8 +32,7 @@ class Exact(NamedTuple):
     end: NDArray[np.float64]  # float64[L]: When each location ends, ns
 
 
-@dataclass(frozen=True, eq=False)
-class CallSites:
+class CallSites(NamedTuple):
     """Where in the program calls of MPI are made."""
 
     # int32[n]: Index into `places` of each call; empty where there is one place for all.
@@ -60,8 +41,7 @@ class CallSites:
     places: Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, eq=False)
-class OpenMP:
+class OpenMP(NamedTuple):
     """Parallel regions of OpenMP, on all threads."""
 
     # Parallel constructs, and outlined functions (the part of a region that a thread takes); what
@@ -73,8 +53,7 @@ class OpenMP:
     function_names: Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, eq=False)
-class Synchronisation:
+class Synchronisation(NamedTuple):
     """When threads wait for each other."""
 
     # Times in barriers; times of waiting for locks and critical sections, or of holding them. An
@@ -83,8 +62,7 @@ class Synchronisation:
     locks: tuple[Intervals, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Others:
+class Others(NamedTuple):
     """Events of a run that tell nothing about its calls of MPI, with the numbers of their
     format.
     """
@@ -113,7 +91,7 @@ class Records(ABC):
         """What each thread was doing."""
 
     def in_state(self, state: int) -> Intervals:
-        """When threads are in a state (`popmodel.trace.states`)."""
+        """When threads are in a state (`popmodel.trace.codes`)."""
         return Intervals.in_state(self.states, state)
 
     @property
@@ -138,28 +116,6 @@ class Records(ABC):
     def exact(self) -> Exact | None:
         """Times to fractions of nanoseconds, where the format has no measured ones."""
         return None
-
-    def tally(self) -> Tally:
-        """Count the MPI calls by name, the most frequent first."""
-        calls = self.calls()
-        numbers = np.bincount(calls.name, minlength=len(calls.names)).tolist()
-        return by_frequency(zip(calls.names, numbers, strict=True)), calls.warnings
-
-    def calls_named(self, names: Collection[str]) -> list[NamedCall]:
-        """Calls of a few names, by location and in order."""
-        calls = self.calls()
-        wanted = among(calls.name, [i for i, name in enumerate(calls.names) if name in names])
-        rows = np.flatnonzero(wanted)
-        return [
-            NamedCall(location, calls.names[calls.name[row]], entry, exit_)
-            for location, row, entry, exit_ in zip(
-                part_of(calls.offsets, rows).tolist(),
-                rows.tolist(),
-                calls.entry[rows].tolist(),
-                calls.exit[rows].tolist(),
-                strict=True,
-            )
-        ]
 
     def sites(self) -> CallSites:
         """Where MPI is called; of a whole run: a row for each of its calls."""
@@ -253,12 +209,3 @@ class RecordColumns(Records):
     def ends(self) -> NDArray[np.int64]:
         """End of each thread, ns."""
         return super().ends() if self._ends is None else self._ends.copy()
-
-
-def by_frequency(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Sum numbers by name, the largest first."""
-    names: Counter[str] = Counter()
-    for name, number in counts:
-        if number:
-            names[name] += number
-    return dict(sorted(names.items(), key=lambda item: (-item[1], item[0])))

@@ -8,8 +8,8 @@ import numpy as np
 
 from popmodel.errors import TraceError
 from popmodel.kernel import _kernel
-from popmodel.trace.blocks import walk
-from popmodel.trace.states import TRACING_DISABLED
+from popmodel.trace.codes import TRACING_DISABLED
+from popmodel.trace.tables import walk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

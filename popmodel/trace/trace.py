@@ -8,12 +8,14 @@ the first record, whatever the clock of the file says then (`Trace.origin`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from popmodel.trace.instants import Instants
+from popmodel.errors import UsageError
+from popmodel.trace.intervals import Instants
+from popmodel.trace.tables import location_of_row
 from popmodel.units import format_time, team
 from popmodel.values import cut, dataclass
 
@@ -21,12 +23,13 @@ if TYPE_CHECKING:
     import pandas
 
     from popmodel.trace.calls import CallTable
-    from popmodel.trace.event import Event
-    from popmodel.trace.pieces import TracePieces
+    from popmodel.trace.codes import Event
+    from popmodel.trace.intervals import TracePieces
     from popmodel.trace.records import CallSites, Records
     from popmodel.trace.tables import Int32, Int64, MessageTable, States, TraceWarning
 
 Derived = TypeVar("Derived")
+TABLES = ("states", "events", "messages", "calls")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +100,8 @@ class Trace:
         return self.records.messages
 
     def window(self, begin: int, end: int) -> Trace:
-        """Return the part of the run between two times; see `popmodel.trace.window.cut`."""
-        from popmodel.trace.window import cut
+        """Return the part of the run between two times; see `popmodel.trace.selection.cut`."""
+        from popmodel.trace.selection import cut
 
         return cut(self, begin, end)
 
@@ -149,6 +152,19 @@ class Trace:
 
         The columns are those of the table, with ``process`` and ``thread`` (from 0) before them.
         """
-        from popmodel.trace.frames import frame
+        import pandas
 
-        return frame(self, table)
+        if table not in TABLES:
+            known = ", ".join(TABLES)
+            raise UsageError(f"a trace has no table {table!r}", f"choose one of {known}")
+        records = self.calls() if table == "calls" else getattr(self.records, table)
+        location = location_of_row(records.offsets)
+        process = self.process_of_location()[location]
+        data = {"process": process, "thread": location - self.process_offsets[process]}
+        for field_ in fields(records):
+            column = getattr(records, field_.name)
+            if field_.name != "offsets" and isinstance(column, np.ndarray):
+                data[field_.name] = column
+        if table == "calls":
+            data["name"] = np.array([*records.names, ""], object)[records.name]
+        return pandas.DataFrame(data)

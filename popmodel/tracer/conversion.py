@@ -9,8 +9,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.trace import states
-from popmodel.trace.event import Event
+from popmodel.trace import codes as states
+from popmodel.trace.codes import Event
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.clocks import RankClock, align, residual
 from popmodel.tracer.events import PAIR, STATE, Converter, EventLoad, Tables

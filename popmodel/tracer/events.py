@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.arrays import distinct
-from popmodel.trace import states
-from popmodel.trace.event import Event
-from popmodel.trace.left_out import BY_RATE
+from popmodel.trace import codes as states
+from popmodel.trace.caveats import BY_RATE
+from popmodel.trace.codes import Event
 from popmodel.tracer import messages as ends
 from popmodel.tracer.messages import global_ids
 from popmodel.tracer.records import (

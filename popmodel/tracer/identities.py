@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.trace.function_names import readable
+from popmodel.trace.regions import readable
 from popmodel.tracer.meta import Communicator, Function, Meta, TracedSite
 from popmodel.tracer.raw import Process
 from popmodel.tracer.records import SITE_SHIFT

@@ -21,9 +21,9 @@ import numpy as np
 from popmodel import files
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace import formats
-from popmodel.trace.paraver.legend import legend
+from popmodel.trace.caveats import crowded
+from popmodel.trace.paraver.labels import legend
 from popmodel.trace.paraver.writer import write_beside
-from popmodel.trace.processors import crowded
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.conversion import Conversion
 from popmodel.tracer.events import EventLoad

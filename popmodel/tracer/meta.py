@@ -9,9 +9,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from popmodel.documents import parse_json
-from popmodel.errors import TraceError
-from popmodel.shapes import (
+from popmodel.documents import (
     Items,
     NamedShape,
     Optional,
@@ -22,8 +20,10 @@ from popmodel.shapes import (
     TableShape,
     Text,
     WholeShape,
+    parse_json,
     shown,
 )
+from popmodel.errors import TraceError
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.records import LATEST
 from popmodel.values import dataclass

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from popmodel import cache, files
+from popmodel import files
 from popmodel.host.build import PROGRAMS, TRACER, is_as_built, tracer_sources
 from popmodel.host.toolchain import Compiler, Mpi
 
@@ -66,12 +66,12 @@ def _fits(mpi: Mpi | None, open_mpi: bool | None, for_mpi: bool) -> bool:
 
 def _all() -> Iterator[tuple[Path, Kept]]:
     sources = tracer_sources()
-    for path in sorted((cache.folder() / PROGRAMS).glob(f"*/{_NAME}")):
+    for path in sorted(files.cache_folder(PROGRAMS).glob(f"*/{_NAME}")):
         library = path.with_name(TRACER)
-        if cache.doubt(PROGRAMS, path.parent.name) or not is_as_built(library):
+        if files.doubt_of_cache(PROGRAMS, path.parent.name) or not is_as_built(library):
             continue
         try:
-            if cache.foreign(path.stat()):
+            if files.doubt_of_file(path.stat()):
                 continue
             said = json.loads(path.read_text(encoding="utf-8"))
             if said["sources"] != sources:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from popmodel.errors import TraceError
-from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, LIMITED
+from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, LIMITED
 from popmodel.trace.tables import TraceWarning
 from popmodel.tracer.meta import AGAIN, Meta, read_meta
 from popmodel.tracer.records import (
@@ -353,12 +353,12 @@ class Process:
     meta: Meta
     threads: tuple[RawThread, ...]  # In order of their numbers
     # Threads whose last records are lost: since when, on the clock of the host, and why, a key of
-    # `popmodel.trace.losses.REASONS`.
+    # `popmodel.trace.caveats.REASONS`.
     lost: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def broken(self) -> int | None:
-        """Why it ended before its end, a key of `popmodel.trace.losses.REASONS`; None else."""
+        """Why it ended before its end, a key of `popmodel.trace.caveats.REASONS`; None else."""
         if self.meta.reason == "abort":
             return ABORTED
         return KILLED if self.meta.end is None or self.meta.reason == "signal" else None

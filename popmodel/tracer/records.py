@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from popmodel.errors import PopmodelError
 from popmodel.host.build import sources
-from popmodel.trace.event import Event
-from popmodel.trace.paraver.render import event_of
-from popmodel.trace.states import (
+from popmodel.trace.codes import (
     BOTH_WAYS,
     COMPLETING,
     INPUT_OUTPUT,
@@ -32,7 +30,9 @@ from popmodel.trace.states import (
     TOGETHER,
     TRACING_DISABLED,
     WAITING,
+    Event,
 )
+from popmodel.trace.paraver.render import event_of
 from popmodel.values import dataclass
 
 INCOMPLETE = 10_000

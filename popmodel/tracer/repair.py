@@ -122,7 +122,7 @@ class CallTables:
     Attributes
     ----------
     event, value : int64[65536]
-        Kind of the call's event (`popmodel.trace.event.Event`), and its value.
+        Kind of the call's event (`popmodel.trace.codes.Event`), and its value.
     state : int64[65536]
         Of the thread.
     sized : bool[65536]

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from popmodel.trace.function_names import readable, without_arguments
+from popmodel.trace.regions import readable, without_arguments
 from popmodel.values import dataclass
 
 _SYMBOLS, _DYNAMIC = 2, 11  # types of sections

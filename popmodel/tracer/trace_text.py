@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from popmodel.trace.calls import FOUND_NOTHING
-from popmodel.trace.event import Event
-from popmodel.trace.paraver.packing import packed
+from popmodel.trace.codes import Event
 from popmodel.trace.paraver.render import Renderer
-from popmodel.trace.paraver.writer import header_lines
+from popmodel.trace.paraver.writer import header_lines, packed
 from popmodel.tracer.conversion import Conversion
 from popmodel.tracer.events import PAIR, STATE
 from popmodel.tracer.messages import MESSAGE

@@ -12,7 +12,18 @@ from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from popmodel.document_schemas import EFFICIENCY
-from popmodel.documents import DocumentKind
+from popmodel.documents import (
+    DocumentKind,
+    Items,
+    NamedShape,
+    Optional,
+    Plain,
+    Real,
+    Shape,
+    TableShape,
+    Text,
+    WholeShape,
+)
 from popmodel.efficiency.family import Family
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.terms import USEFUL
@@ -30,17 +41,6 @@ from popmodel.runs.measurement import (
     deviation_of_loss,
     deviation_of_metric,
     has_reference,
-)
-from popmodel.shapes import (
-    Items,
-    NamedShape,
-    Optional,
-    Plain,
-    Real,
-    Shape,
-    TableShape,
-    Text,
-    WholeShape,
 )
 from popmodel.values import dataclass
 

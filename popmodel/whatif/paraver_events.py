@@ -13,9 +13,9 @@ import numpy as np
 
 from popmodel.errors import UsageError
 from popmodel.simulator.path import PathPart
-from popmodel.trace.event import Event
-from popmodel.trace.paraver.added import Added, add_events
-from popmodel.trace.pieces import TracePieces
+from popmodel.trace.codes import Event
+from popmodel.trace.intervals import TracePieces
+from popmodel.trace.paraver.writer import add_events
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,12 +42,9 @@ def write_path(
         )
     process, time, value = path_events(path, program, trace)
     label = f"Critical path of a replay ({network}), at measured times"
-    thread = np.zeros_like(process)
-    time = time + trace.origin
-    added = Added(
-        Event.CRITICAL_PATH, label, _VALUES, trace.application, process, thread, time, value
-    )
-    add_events(Path(trace.path), target, added)
+    events = process, time + trace.origin, value
+    source = Path(trace.path)
+    add_events(source, target, Event.CRITICAL_PATH, label, _VALUES, trace.application, *events)
 
 
 def path_events(path: CriticalPath, program: Program, trace: Trace) -> Changes:

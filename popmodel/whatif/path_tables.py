@@ -13,7 +13,7 @@ import numpy as np
 from popmodel.arrays import alike
 from popmodel.efficiency.call_sites import site_name
 from popmodel.simulator.path import PathPart
-from popmodel.trace.pieces import spread
+from popmodel.trace.intervals import spread
 from popmodel.values import dataclass
 from popmodel.whatif.regions import marked_at, places_of
 

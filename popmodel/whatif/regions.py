@@ -21,12 +21,10 @@ from popmodel.arrays import alike, numbered
 from popmodel.efficiency.call_sites import site_name
 from popmodel.errors import UsageError, did_you_mean
 from popmodel.kernel import _kernel
-from popmodel.trace.intervals import Intervals, alone
-from popmodel.trace.pieces import TracePieces, spread
-from popmodel.trace.regions import parallel_regions
-from popmodel.trace.states import TRACING_DISABLED
+from popmodel.trace.codes import TRACING_DISABLED
+from popmodel.trace.intervals import Intervals, TracePieces, alone, spread
+from popmodel.trace.regions import parallel_regions, user_regions
 from popmodel.trace.tables import location_of_row, part_of
-from popmodel.trace.user_regions import user_regions
 from popmodel.values import dataclass
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import pytest
 
 from popmodel.api import glossary
 from popmodel.api.explain import explain
+from popmodel.documents import Items, NamedShape, Optional, Shape, TableShape
 from popmodel.efficiency.aggregates import AGGREGATES
 from popmodel.efficiency.explain import plain
 from popmodel.efficiency.hierarchy import load_families
@@ -19,7 +20,6 @@ from popmodel.model.kinds import remedy
 from popmodel.model.signature.tables import KEYS, TABLES
 from popmodel.model.symbols import SHORT, SYMBOLS
 from popmodel.prediction.derivation import WORK
-from popmodel.shapes import Items, NamedShape, Optional, Shape, TableShape
 
 FREE = {"core.freq": "16", "openmp": "barrier", "memory.latency": "L2", "noise": "fwq"}
 

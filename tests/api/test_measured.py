@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from popmodel import project
-from popmodel.api.focus import Asked
 from popmodel.api.measured import read_runs
 from popmodel.errors import FileError, UsageError
 from popmodel.trace import read
+from popmodel.trace.selection import TracePart
 
 DATA = Path(__file__).parent.parent / "data"
 HYBRID = DATA / "bt-mz.S.2x2.prv.gz"
@@ -35,7 +35,9 @@ def test_a_loaded_trace_is_a_run() -> None:
     trace = read(HYBRID)
     whole = read_runs(trace)
     assert whole.runs[0].source == str(HYBRID)
-    assert read_runs(trace, asked=Asked.of(window="0:100ms")).runs[0].runtime == pytest.approx(0.1)
+    assert read_runs(trace, asked=TracePart.of(window="0:100ms")).runs[0].runtime == pytest.approx(
+        0.1
+    )
 
 
 def test_what_is_said_of_a_table_holds_for_its_rows(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from popmodel.bench import plan
 from popmodel.bench.jobs import PART_OF, BenchJob
 from popmodel.bench.plan import BenchPlan
+from popmodel.documents import TableShape
 from popmodel.errors import UsageError
 from popmodel.machine.parameter import NODE_PARTS, PARTS
 from popmodel.machine.quantity import Cache, Topology
-from popmodel.shapes import TableShape
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from patience import GENEROUS, as_nobody, clock_that_leaps, is_alive, signal_once, words_in
 
-from popmodel import folder_lock
+from popmodel import files
 from popmodel.bench import run_directory, suite
 from popmodel.bench.jobs import job
 from popmodel.bench.plan import BenchPlan, PlanLimits, PlannedLaunch
@@ -271,7 +271,7 @@ def test_a_file_system_without_locks_is_measured_on(
     def flock(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(folder_lock.fcntl, "flock", flock)
+    monkeypatch.setattr(files.fcntl, "flock", flock)
     expected = (
         nullcontext()
         if number == errno.ENOLCK

@@ -51,8 +51,8 @@ NOTHING = ""
 READ = "trace = read(sys.argv[1])"
 METRICS = "analyse(read(sys.argv[1]))"
 PROGRAM = """
-from popmodel.trace.focus import focused
-from popmodel.trace.part import PROGRAM
+from popmodel.trace.selection import focused
+from popmodel.trace.selection import PROGRAM
 trace, _ = focused(read(sys.argv[1]), PROGRAM)
 (trace.whole or trace).calls()
 begin = cpu()

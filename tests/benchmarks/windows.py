@@ -26,8 +26,7 @@ from popmodel.report.html.packing import pack  # noqa: E402
 from popmodel.report.html.timeline import section  # noqa: E402
 from popmodel.timeline import timeline  # noqa: E402
 from popmodel.trace import Trace, read  # noqa: E402
-from popmodel.trace.focus import focused  # noqa: E402
-from popmodel.trace.part import TracePart  # noqa: E402
+from popmodel.trace.selection import TracePart, focused  # noqa: E402
 
 SHARED = Path(os.environ.get("POPMODEL_SHARED", ROOT.parent / "shared" / "traces"))
 SHARES = (0.02, 0.1, 0.3)

@@ -14,7 +14,7 @@ from popmodel.report.html.contents import SCHEMA, Contents
 from popmodel.report.html.page import page as html
 from popmodel.timeline import timeline
 from popmodel.trace import read
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 
 from .conftest import STENCIL, Open
 from .timelines import (

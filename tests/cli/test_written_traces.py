@@ -14,10 +14,9 @@ from synthetic import Program, programs, run
 
 from popmodel import files
 from popmodel.trace import read
-from popmodel.trace.event import Event
-from popmodel.trace.focus import focused
+from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart, focused
 
 Answer = tuple[int, str, str]
 Call = Callable[..., Answer]

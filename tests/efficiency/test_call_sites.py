@@ -12,11 +12,11 @@ from popmodel.efficiency.call_sites import CallSite
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.plain import plain
 from popmodel.trace import Trace, read
-from popmodel.trace.event import Event
+from popmodel.trace.codes import Event
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.window import splice
+from popmodel.trace.selection import splice
 
 COLLECTIVE, ALLREDUCE, BARRIER = 50000002, 10, 8
 COUNTER = 42000050

@@ -9,7 +9,7 @@ import pytest
 from popmodel.efficiency.evidence import Crowd, SerialCode
 from popmodel.efficiency.measure import MeasuredRun, analyse
 from popmodel.trace import read
-from popmodel.trace.event import Event
+from popmodel.trace.codes import Event
 from popmodel.trace.paraver.writer import TraceWriter
 
 US = 1000

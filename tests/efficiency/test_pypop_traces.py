@@ -19,7 +19,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.efficiency.observables import Observables
 from popmodel.trace import read
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart
 
 DATA = Path(__file__).parents[1] / "data"
 RUNS = [

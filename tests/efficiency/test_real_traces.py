@@ -11,8 +11,7 @@ import pytest
 from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import analyse
 from popmodel.trace import read
-from popmodel.trace.part import TracePart
-from popmodel.trace.window import splice
+from popmodel.trace.selection import TracePart, splice
 
 TRACES = [
     "bt-mz.S.2x2",

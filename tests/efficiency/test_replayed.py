@@ -13,7 +13,7 @@ from popmodel.efficiency.observables import FAMILIES, NO_REGIONS, of_execution, 
 from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace, replay
 from popmodel.trace import read
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 
 DATA = Path(__file__).parent.parent / "data"
 HYBRID = read(DATA / "bt-mz.S.2x2.prv.gz")

@@ -13,8 +13,7 @@ from popmodel.efficiency.hierarchy import load_families
 from popmodel.efficiency.measure import MeasuredRun, analyse, runtime
 from popmodel.network.network import preset
 from popmodel.simulator import from_trace, replay
-from popmodel.trace.focus import focused
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart, focused
 from popmodel.trace.trace import Trace
 
 TRACE = Path(__file__).parents[2] / "examples" / "traces" / "stencil3d.2x2.prv.gz"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from popmodel.documents import Items, NamedShape, OneOf, Shape, TableShape, Text
 from popmodel.machine import register
 from popmodel.machine.parameter import PARTS, TIERS
 from popmodel.machine.parameters import REGISTER
 from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.changes import GROUPS
-from popmodel.shapes import Items, NamedShape, OneOf, Shape, TableShape, Text
 
 
 @pytest.mark.parametrize(

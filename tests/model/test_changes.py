@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from popmodel.documents import Items, NamedShape, OneOf, Optional, Shape, TableShape, Text
 from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.changes import GROUPS, REMEDIES, WHAT_IF, acts_on, factors, factors_of
 from popmodel.model.symbols import explain
-from popmodel.shapes import Items, NamedShape, OneOf, Optional, Shape, TableShape, Text
 
 # what no factor suits: shapes of curves, thresholds, and what no term uses
 WITHOUT_GROUP = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from popmodel.documents import Items, NamedShape, OneOf, Shape, TableShape
 from popmodel.machine import profile
 from popmodel.machine.schema import PROFILE, Number
 from popmodel.model.symbols import RESERVED, SYMBOLS, explain, label, not_modelled
 from popmodel.model.uncertainty import group
-from popmodel.shapes import Items, NamedShape, OneOf, Shape, TableShape
 
 
 def schema_unit(path: str) -> str:

@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
+from popmodel.trace.paraver.event_tables import ParaverRecords
 from popmodel.trace.paraver.numbers import COUNTER_RANGE, MPI_TYPES, OPENMP_TYPES
-from popmodel.trace.paraver.tables import ParaverRecords
 from popmodel.trace.tables import (
     EventTable,
     Int64,

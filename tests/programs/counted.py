@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from popmodel.trace.calls import CallGroup
-from popmodel.trace.event import Event
+from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import MPI_TYPES, NUMBERS, PARALLEL
 from popmodel.trace.trace import Trace
 

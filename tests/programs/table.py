@@ -34,8 +34,8 @@ import recipes
 from recipes import Case, Compilers, NotBuilt, Program
 
 import popmodel
+from popmodel.trace.codes import RUNNING
 from popmodel.trace.runtime import longest, state_times
-from popmodel.trace.states import RUNNING
 from popmodel.trace.trace import Trace
 from popmodel.tracer.commands import understand
 from popmodel.tracer.environment import Settings, variables

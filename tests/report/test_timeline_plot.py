@@ -16,7 +16,7 @@ from popmodel.timeline import Timeline, timeline
 from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.timeline import LIMITS
 from popmodel.trace import read
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 
 DATA = Path(__file__).parent.parent / "data"
 STAMP = {"popmodel": "1", "time": "now", "command": "popmodel convert"}

@@ -16,7 +16,7 @@ from popmodel.model.study import Study
 from popmodel.signature import signature_from
 from popmodel.signature.from_runs import LearntSignature
 from popmodel.trace import Trace
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 
 
 def traced(folder: Path, counters: Counters | None = None, **options: Any) -> Trace:

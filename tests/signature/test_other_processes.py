@@ -11,7 +11,7 @@ from popmodel.signature import signature_from
 from popmodel.signature.compare_replay import carried_out
 from popmodel.signature.recorded_times import figures
 from popmodel.trace import read
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 
 DATA = Path(__file__).parents[1] / "data"
 

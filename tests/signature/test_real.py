@@ -13,8 +13,7 @@ from popmodel.model.signatures import from_text
 from popmodel.signature import signature_from
 from popmodel.signature.compare_replay import against
 from popmodel.trace import read
-from popmodel.trace.focus import focused
-from popmodel.trace.part import PROGRAM
+from popmodel.trace.selection import PROGRAM, focused
 
 DATA = Path(__file__).parent.parent / "data" / "nas"
 NAMES = (

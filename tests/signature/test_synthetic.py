@@ -19,8 +19,7 @@ from synthetic import programs, run
 from popmodel.model.signatures import from_text
 from popmodel.signature import Run, from_runs, signature_from
 from popmodel.signature.compare_replay import against
-from popmodel.trace.focus import focused
-from popmodel.trace.part import PROGRAM
+from popmodel.trace.selection import PROGRAM, focused
 
 CELLS = {1: (7200,), 2: (720, 720), 3: (72, 72, 72)}
 

@@ -20,7 +20,7 @@ from popmodel.errors import ReplayError
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import Program
 from popmodel.trace import Trace, read
-from popmodel.trace.window import splice
+from popmodel.trace.selection import splice
 
 PROCESSES = 3
 COMMUNICATORS = {2: [2, 0], 5: [1, 2]}

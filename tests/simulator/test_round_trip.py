@@ -23,8 +23,9 @@ from popmodel.simulator.program import Op, Program, ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.simulator.trace_output import replayed
 from popmodel.trace import read
-from popmodel.trace.paraver.output import labels_of, write
-from popmodel.trace.window import splice
+from popmodel.trace.paraver.writer import labels_of
+from popmodel.trace.paraver.writer import write_trace as write
+from popmodel.trace.selection import splice
 
 IDEAL = PRESETS["ideal"]
 EAGER = IDEAL.with_(eager_threshold=float("inf"))

@@ -18,10 +18,10 @@ from popmodel.simulator import Program, from_trace, replay
 from popmodel.simulator.replayer import Replayer
 from popmodel.simulator.trace_output import replayed
 from popmodel.trace import Trace, read
-from popmodel.trace import states as state
-from popmodel.trace.focus import focused
-from popmodel.trace.paraver.output import labels_of, write
-from popmodel.trace.part import TracePart
+from popmodel.trace import codes as state
+from popmodel.trace.paraver.writer import labels_of
+from popmodel.trace.paraver.writer import write_trace as write
+from popmodel.trace.selection import TracePart, focused
 
 from .test_round_trip import runs
 

@@ -16,10 +16,9 @@ from popmodel.efficiency.measure import analyse
 from popmodel.structure.iterations import find
 from popmodel.structure.phases import SEVERAL, Phase, Phases, phases
 from popmodel.trace import Trace, read
-from popmodel.trace.focus import focused
-from popmodel.trace.part import TracePart
+from popmodel.trace.codes import TRACING_DISABLED
 from popmodel.trace.runtime import state_times
-from popmodel.trace.states import TRACING_DISABLED
+from popmodel.trace.selection import TracePart, focused
 
 DATA = Path(__file__).parents[1] / "data"
 

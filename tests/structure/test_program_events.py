@@ -12,10 +12,10 @@ from popmodel.simulator import from_trace
 from popmodel.structure.iterations import find
 from popmodel.structure.program_events import _into_regions, events_of
 from popmodel.trace import read
+from popmodel.trace.intervals import spread
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.pieces import spread
-from popmodel.trace.user_regions import Occurrences
+from popmodel.trace.regions import Occurrences
 
 REGION, FUNCTION, RUNNING, NOT_TRACING = 60000001, 60000018, 1, 14
 SEND, RECEIVE, IPROBE = (50000001, 1), (50000001, 2), (50000001, 61)

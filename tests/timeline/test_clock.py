@@ -12,8 +12,7 @@ from popmodel.simulator import from_trace
 from popmodel.simulator.replayer import Replayer
 from popmodel.timeline.lanes import LaneClock, clock_of
 from popmodel.trace import Trace, read
-from popmodel.trace.focus import focused
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart, focused
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = sorted(path.name.removesuffix(".prv.gz") for path in DATA.glob("*.prv.gz"))

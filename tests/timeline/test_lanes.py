@@ -16,8 +16,7 @@ from popmodel.timeline import Timeline, timeline
 from popmodel.timeline.lanes import KINDS
 from popmodel.timeline.timeline import LIMITS
 from popmodel.trace import Trace, read
-from popmodel.trace.focus import focused
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart, focused
 
 DATA = Path(__file__).parent.parent / "data"
 NUMBER = {kind.id: number for number, kind in enumerate(KINDS)}

@@ -10,8 +10,7 @@ from synthetic.program import Steps
 
 from popmodel.timeline.timeline import marks_of
 from popmodel.trace import Trace, read
-from popmodel.trace.focus import focused
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart, focused
 
 DATA = Path(__file__).parent.parent / "data"
 

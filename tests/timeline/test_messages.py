@@ -13,7 +13,7 @@ from popmodel.simulator import from_trace, replay
 from popmodel.timeline import Timeline, timeline
 from popmodel.timeline.timeline import LIMITS
 from popmodel.trace import read
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = sorted(path.name.removesuffix(".prv.gz") for path in DATA.glob("*.prv.gz"))

@@ -12,7 +12,7 @@ from synthetic.program import Steps
 from popmodel.timeline.lanes import TimeAxis, rows_of
 from popmodel.timeline.named import NamedStates, named_regions
 from popmodel.trace import Trace, read
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 
 
 @pytest.fixture

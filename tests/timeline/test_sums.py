@@ -12,7 +12,7 @@ from popmodel.efficiency.measure import analyse
 from popmodel.timeline import timeline
 from popmodel.timeline.timeline import LIMITS
 from popmodel.trace import read
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 
 DATA = Path(__file__).parent.parent / "data"
 EXAMPLE = DATA.parent.parent / "examples" / "traces" / "stencil3d.2x2.prv.gz"

@@ -12,7 +12,6 @@ from popmodel.errors import TraceError, UsageError
 from popmodel.trace import Trace, read
 from popmodel.trace.calls import CallGroup
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.records import Records
 from popmodel.trace.tables import location_of_row
 
 DATA = Path(__file__).parent.parent / "data"
@@ -140,25 +139,6 @@ def test_tables_for_pandas() -> None:
         trace.to_dataframe("counters")
     assert caught.value.message == "a trace has no table 'counters'"
     assert caught.value.hint == "choose one of states, events, messages, calls"
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 0, 1, 2, 41])), max_size=30))
-def test_the_tally_is_that_of_the_paired_calls(
-    tmp_path_factory: pytest.TempPathFactory, events: list[tuple[int, int]]
-) -> None:
-    writer = TraceWriter([1, 2], duration=100)
-    for time, (location, value) in enumerate(events):
-        where = (0, 0) if location == 0 else (1, location - 1)
-        writer.event(*where, time, [(50000001, value), (50100001, 8)])
-    path = tmp_path_factory.mktemp("tally") / "x.prv"
-    writer.write(path)
-    trace = read(path)
-    calls = trace.calls()
-    counts, warnings = trace.records.tally()
-    assert warnings == calls.warnings
-    assert Records.tally(trace.records) == (counts, warnings)
-    names = [calls.names[code] for code in calls.name.tolist()]
-    assert counts == {name: names.count(name) for name in names}
 
 
 def test_what_collectives_tell_of_themselves(tmp_path: Path) -> None:

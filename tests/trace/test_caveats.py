@@ -8,11 +8,10 @@ import pytest
 
 from popmodel.trace import Trace, read
 from popmodel.trace.caveats import caveats, too_small, untraced
-from popmodel.trace.focus import focused
+from popmodel.trace.codes import TRACING_DISABLED
 from popmodel.trace.info import info
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import TracePart
-from popmodel.trace.states import TRACING_DISABLED
+from popmodel.trace.selection import TracePart, focused
 
 SEND, PARALLEL = 50000001, 60000001
 MS = 10**6

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from popmodel.trace import read
-from popmodel.trace.focus import TraceFocus, find, focused
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TraceFocus, TracePart, focused, program_of
 from popmodel.trace.trace import Trace
 
 OTHER = 50000003
@@ -56,7 +55,7 @@ def test_from_the_last_init_to_the_first_finalize(tmp_path: Path) -> None:
     trace = run(
         tmp_path, (0, INIT, 0, 2), (1, INIT, 1, 3), (0, FINALIZE, 9, 10), (1, FINALIZE, 8, 10)
     )
-    found = find(trace)
+    found = program_of(trace)
     assert limits(found) == (3, 8, 3, 2)
     assert found.why == "MPI_Init to MPI_Finalize"
     assert found.caveats[0] == (
@@ -70,11 +69,11 @@ def test_from_the_last_init_to_the_first_finalize(tmp_path: Path) -> None:
 
 def test_long_runs_are_written_without_exponents(tmp_path: Path) -> None:
     trace = run(tmp_path, (0, INIT, 0, 3), processes=1, duration=36_000)
-    assert find(trace).caveats[0].startswith("analysed 35997 s of 36000 s: ")
+    assert program_of(trace).caveats[0].startswith("analysed 35997 s of 36000 s: ")
 
 
 def test_seconds_for_programs(tmp_path: Path) -> None:
-    found = find(run(tmp_path, (0, INIT, 0, 2), (0, FINALIZE, 9, 10), processes=1))
+    found = program_of(run(tmp_path, (0, INIT, 0, 2), (0, FINALIZE, 9, 10), processes=1))
     assert found.to_dict() == {
         "begin": 2.0,
         "end": 9.0,
@@ -114,19 +113,19 @@ def test_a_window_that_was_given_is_kept(tmp_path: Path) -> None:
 
 
 def test_tracing_that_began_after_init(tmp_path: Path) -> None:
-    found = find(run(tmp_path, (0, FINALIZE, 9, 10), (1, FINALIZE, 9, 10)))
+    found = program_of(run(tmp_path, (0, FINALIZE, 9, 10), (1, FINALIZE, 9, 10)))
     assert limits(found) == (0, 9, 0, 1)
     assert found.why == "start of the trace (no MPI_Init) to MPI_Finalize"
 
 
 def test_a_run_that_crashed(tmp_path: Path) -> None:
-    found = find(run(tmp_path, (0, INIT, 0, 2), (1, INIT, 0, 2)))
+    found = program_of(run(tmp_path, (0, INIT, 0, 2), (1, INIT, 0, 2)))
     assert limits(found) == (2, 10, 2, 0)
     assert found.why == "MPI_Init to the end of the trace (no MPI_Finalize)"
 
 
 def test_a_rank_without_record_follows_the_others_and_is_named(tmp_path: Path) -> None:
-    found = find(run(tmp_path, (0, INIT, 0, 2), (1, FINALIZE, 9, 10)))
+    found = program_of(run(tmp_path, (0, INIT, 0, 2), (1, FINALIZE, 9, 10)))
     assert limits(found) == (2, 9, 2, 1)
     assert found.caveats[1:] == (
         "1 process has no MPI_Init record (first: rank 1): the others decide what is analysed",
@@ -135,7 +134,7 @@ def test_a_rank_without_record_follows_the_others_and_is_named(tmp_path: Path) -
 
 
 def test_ranks_far_apart_are_named(tmp_path: Path) -> None:
-    found = find(
+    found = program_of(
         run(tmp_path, (0, INIT, 0, 1), (1, INIT, 0, 3), (0, FINALIZE, 9, 10), (1, FINALIZE, 6, 10))
     )
     assert found.caveats[1:] == (
@@ -185,7 +184,7 @@ def test_a_window_in_which_nothing_is_recorded_is_not_taken(tmp_path: Path) -> N
 
 def test_calls_of_a_worker_thread_count(tmp_path: Path) -> None:
     trace = run(tmp_path, (0, INIT, 0, 2, 1), (0, FINALIZE, 9, 10, 1), processes=1, threads=2)
-    assert limits(find(trace)) == (2, 9, 2, 1)
+    assert limits(program_of(trace)) == (2, 9, 2, 1)
 
 
 def test_the_first_session_begins_and_the_last_ends(tmp_path: Path) -> None:
@@ -198,7 +197,7 @@ def test_the_first_session_begins_and_the_last_ends(tmp_path: Path) -> None:
         processes=1,
         labels=SESSIONS,
     )
-    assert limits(find(trace)) == (1, 8, 1, 2)
+    assert limits(program_of(trace)) == (1, 8, 1, 2)
 
 
 def test_other_events_inside_init_do_not_end_it(tmp_path: Path) -> None:
@@ -209,7 +208,7 @@ def test_other_events_inside_init_do_not_end_it(tmp_path: Path) -> None:
         writer.event(0, 0, time, [(42000050, 7)])
     writer.event(0, 0, 2 * S, [(OTHER, 0)])
     writer.write(tmp_path / "x.prv")
-    assert find(read(tmp_path / "x.prv")).begin == 2 * S
+    assert program_of(read(tmp_path / "x.prv")).begin == 2 * S
 
 
 def test_only_the_chosen_application_counts(tmp_path: Path) -> None:
@@ -226,5 +225,5 @@ def test_only_the_chosen_application_counts(tmp_path: Path) -> None:
         ]
     head, body = lines[:1], sorted(lines[1:], key=lambda line: int(line.split(":")[5]))
     (tmp_path / "x.prv").write_text("\n".join([*head, *body]) + "\n")
-    first, second = (find(read(tmp_path / "x.prv", application=number)) for number in (1, 2))
+    first, second = (program_of(read(tmp_path / "x.prv", application=number)) for number in (1, 2))
     assert (limits(first)[:2], limits(second)[:2]) == ((2, 9), (4, 5))

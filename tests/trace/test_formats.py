@@ -11,8 +11,8 @@ import pytest
 import popmodel
 from popmodel.errors import FileError, TraceError, UsageError
 from popmodel.trace import read
-from popmodel.trace.foreign import FOREIGN as FOREIGN_FORMATS
-from popmodel.trace.foreign import foreign_folder
+from popmodel.trace.source import FOREIGN as FOREIGN_FORMATS
+from popmodel.trace.source import foreign_folder
 
 DATA = Path(__file__).parent.parent / "data"
 HINT = (

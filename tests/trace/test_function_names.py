@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from popmodel.trace.function_names import full_name, function_of, readable, without_arguments
+from popmodel.trace.regions import full_name, function_of, readable, without_arguments
 
 SYMBOLS = {
     "main._omp_fn.0": "main",

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from popmodel.efficiency.measure import analyse
 from popmodel.trace import Trace, read
-from popmodel.trace.event import Event
+from popmodel.trace.caveats import left_out
+from popmodel.trace.codes import Event
 from popmodel.trace.info import info
-from popmodel.trace.left_out import left_out
 from popmodel.trace.paraver.writer import TraceWriter
 
 TESTS = (

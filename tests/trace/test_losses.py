@@ -16,12 +16,11 @@ from popmodel.report.renderers.tables import Style
 from popmodel.report.renderers.terminal import block_lines
 from popmodel.simulator import from_trace, replay
 from popmodel.trace import Trace, read
-from popmodel.trace.event import Event
-from popmodel.trace.focus import find
+from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, describe_losses, losses
+from popmodel.trace.codes import Event
 from popmodel.trace.info import info
-from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, describe, losses
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart, program_of
 
 OTHER, COLLECTIVE, INIT, BARRIER = 50000003, 50000002, 31, 8
 S = 10**9
@@ -54,7 +53,7 @@ def test_a_run_without_losses_has_none(tmp_path: Path) -> None:
 def test_the_analysis_ends_with_the_first_loss(tmp_path: Path) -> None:
     """What lies behind it would read as time that is lost for nothing."""
     trace = run(tmp_path, (1, 0, 6, KILLED), (1, 1, 6, KILLED), (0, 1, 4, FULL))
-    found = find(trace)
+    found = program_of(trace)
     assert (found.begin, found.end) == (1 * S, 4 * S)
     assert found.why == "MPI_Init to the first loss of records"
     assert found.caveats[0] == (
@@ -78,22 +77,22 @@ def test_the_whole_run_says_what_is_lost(tmp_path: Path) -> None:
 
 def test_a_chosen_window_says_what_is_lost_in_it(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 0, 6, CUT))
-    assert find(trace.window(5 * S, 8 * S)).caveats == (
+    assert program_of(trace.window(5 * S, 8 * S)).caveats == (
         "records lost: 1 thread of rank 1 from 6 s on (truncated files)",
     )
-    assert find(trace.window(1 * S, 5 * S)).caveats == ()
+    assert program_of(trace.window(1 * S, 5 * S)).caveats == ()
 
 
 def test_a_loss_at_the_begin_leaves_nothing_to_cut(tmp_path: Path) -> None:
     trace = run(tmp_path, (1, 0, 1, KILLED))
-    found = find(trace)
+    found = program_of(trace)
     assert (found.begin, found.end) == (0, 10 * S)
     assert found.caveats[0] == "records lost: rank 1 from 1 s on (killed or crashed)"
 
 
 def test_many_losses_are_told_in_short(tmp_path: Path) -> None:
     trace = run(tmp_path, *((rank, 0, 9 - rank, KILLED) for rank in range(5)), processes=5)
-    assert describe(losses(trace)) == (
+    assert describe_losses(losses(trace)) == (
         "records lost: rank 4 from 5 s on (killed or crashed), rank 3 from 6 s on (killed or "
         "crashed), rank 2 from 7 s on (killed or crashed), 2 more"
     )

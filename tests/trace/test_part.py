@@ -7,7 +7,7 @@ import math
 import pytest
 
 from popmodel.errors import UsageError
-from popmodel.trace.part import PROGRAM, TracePart, Window
+from popmodel.trace.selection import PROGRAM, TracePart, Window
 
 S, MS = 10**9, 10**6
 EXAMPLES = "try --window 1.5s:3s, --window :2s or --window 500ms:"

@@ -8,10 +8,10 @@ import pytest
 
 from popmodel.efficiency.measure import analyse
 from popmodel.trace import Trace, read
-from popmodel.trace.event import Event
+from popmodel.trace.caveats import crowding, waiting
+from popmodel.trace.codes import Event
 from popmodel.trace.info import info
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.processors import crowding, waiting
 
 S = 10**9
 

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from popmodel.trace import Trace, read
-from popmodel.trace.event import MARKS, Event
+from popmodel.trace.codes import MARKS, Event
 from popmodel.trace.info import info
-from popmodel.trace.records import Records
-from popmodel.trace.regions import locked, parallel_regions, synchronisation
-from popmodel.trace.user_regions import user_regions
+from popmodel.trace.regions import locked, parallel_regions, synchronisation, user_regions
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -48,14 +46,6 @@ def test_such_a_trace_is_summarised(plain: Trace) -> None:
     assert sum(found["calls"].values()) == len(plain.calls())
     assert set(found["calls"]) <= set(names)
     assert len(plain.to_dataframe("calls")) == len(plain.calls())
-
-
-@pytest.mark.parametrize("name", ["mix.4", "mixpers.4", "bt-mz.S.2x2"])
-def test_what_a_reader_counts_without_holding_it_is_what_the_tables_say(name: str) -> None:
-    trace = read(DATA / f"{name}.prv.gz")
-    wanted = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
-    assert trace.records.calls_named(wanted) == Records.calls_named(trace.records, wanted)
-    assert trace.records.tally() == Records.tally(trace.records)
 
 
 def test_tables_have_names_for_people() -> None:

@@ -11,11 +11,10 @@ import pytest
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import PartError
 from popmodel.trace import Trace, read
-from popmodel.trace.focus import focused
+from popmodel.trace.intervals import TracePieces
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import TracePart
-from popmodel.trace.pieces import TracePieces
+from popmodel.trace.selection import TracePart, focused
 
 REGION, PARALLEL, OUTLINED = 60000019, 60000001, 60000018
 END = 100

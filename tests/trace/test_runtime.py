@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.trace import blocks
+from popmodel.trace import tables
 from popmodel.trace.calls import CallTable, CollectiveArguments
+from popmodel.trace.codes import RUNNING, TRACING_DISABLED
 from popmodel.trace.intervals import Intervals
 from popmodel.trace.records import RecordColumns
 from popmodel.trace.runtime import state_times
-from popmodel.trace.states import RUNNING, TRACING_DISABLED
 from popmodel.trace.tables import States
 from popmodel.trace.trace import Trace
 
@@ -31,7 +31,7 @@ STATES = st.lists(
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_BLOCK", 7)
+    monkeypatch.setattr(tables, "_BLOCK", 7)
 
 
 def spans(records: list[list[tuple[int, int, int]]]) -> list[list[tuple[int, int, int]]]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from popmodel.trace import Trace, read
 from popmodel.trace.paraver.labels import Labels
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.user_regions import Occurrences, user_regions
+from popmodel.trace.regions import Occurrences, user_regions
 
 REGION, PHASE, NUMBER = 60000019, 1000, 2000
 END = 100

@@ -12,12 +12,12 @@ from oracle.window import cut as cut_by_columns
 
 from popmodel.errors import UsageError
 from popmodel.trace import Trace, read
-from popmodel.trace.event import Event
-from popmodel.trace.instants import Instants
+from popmodel.trace.codes import Event
+from popmodel.trace.intervals import Instants
 from popmodel.trace.paraver import columns
 from popmodel.trace.paraver.writer import TraceWriter
 from popmodel.trace.regions import parallel_regions
-from popmodel.trace.window import splice
+from popmodel.trace.selection import splice
 
 SEND, PARALLEL, FUNCTION, CYCLES, USER = 50000001, 60000001, 60000018, 42000059, 60000019
 BARRIER, LOCK, WAITED, LOST = 60000005, 60000006, 60000312, 40009001

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tracer.builder import NUMBER
 
 from popmodel.trace import read
+from popmodel.trace.codes import IDLE, RUNNING
 from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.states import IDLE, RUNNING
-from popmodel.trace.user_regions import user_regions
+from popmodel.trace.regions import user_regions
 from popmodel.tracer.events import BACKWARDS, NOT_RETURNED, UNBEGUN, Converter, Tables
 from popmodel.tracer.records import (
     RECORD,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from real_mpi import Mpi
 
-from popmodel import cache
+from popmodel import files
 from popmodel.errors import FileError
 from popmodel.host.build import LOG, TRACER, BuildError, build, build_tracer, sources
 from popmodel.host.toolchain import Compiler, ToolchainError, find_compiler, find_mpi
@@ -337,7 +337,7 @@ def built(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
     assert kept.cost is not None
     folder = tmp_path / "copies"
     for file in (kept.path, kept.cost):
-        shutil.copytree(file.parent, folder / file.parent.relative_to(cache.folder()))
+        shutil.copytree(file.parent, folder / file.parent.relative_to(files.cache_folder()))
     monkeypatch.setenv("POPMODEL_CACHE_DIR", str(folder))
     return find_or_build(None, mpi_words(mpi))
 

@@ -15,7 +15,7 @@ from tracer.source_lines import lines_found_in, lines_of, sites_of
 from tracer.traced import HERE, Mpi, Run
 
 from popmodel import trace as reader
-from popmodel.trace.event import Event
+from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS
 from popmodel.tracer.merge import merge
 from popmodel.tracer.symbols import SourceLines

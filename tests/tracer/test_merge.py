@@ -22,11 +22,12 @@ from tracer.plan import BEGIN, Plan, plans
 from popmodel import trace as reader
 from popmodel.efficiency.measure import analyse
 from popmodel.errors import TraceError, UsageError
-from popmodel.trace import Trace, states
-from popmodel.trace.event import Event
-from popmodel.trace.losses import ABORTED, CUT, FULL, KILLED, RecordLoss, losses
+from popmodel.trace import Trace
+from popmodel.trace import codes as states
+from popmodel.trace.caveats import ABORTED, CUT, FULL, KILLED, RecordLoss, losses
+from popmodel.trace.codes import Event
 from popmodel.trace.paraver.numbers import NUMBERS
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart
 from popmodel.tracer import conversion, messages, trace_text
 from popmodel.tracer import merge as merge_module
 from popmodel.tracer import temporary as spool

@@ -16,8 +16,8 @@ from popmodel import trace as reader
 from popmodel.efficiency.measure import useful_times
 from popmodel.structure.iterations import find
 from popmodel.structure.phases import phases
-from popmodel.trace.event import Event
-from popmodel.trace.processors import delays
+from popmodel.trace.caveats import delays
+from popmodel.trace.codes import Event
 from popmodel.tracer.merge import merge
 from popmodel.tracer.meta import parse, sharing
 from popmodel.tracer.records import RecordKind

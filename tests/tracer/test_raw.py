@@ -14,7 +14,7 @@ from tracer.plan import Plan
 
 from popmodel.errors import TraceError
 from popmodel.trace import read as read_trace
-from popmodel.trace.losses import LIMITED, describe, losses
+from popmodel.trace.caveats import LIMITED, describe_losses, losses
 from popmodel.tracer import raw
 from popmodel.tracer import records as calls_module
 from popmodel.tracer.merge import merge
@@ -223,7 +223,7 @@ def test_a_limit_of_size_is_told_and_marked(tmp_path: Path) -> None:
     merge(folder, tmp_path / "x.prv")
     (loss,) = losses(read_trace(tmp_path / "x.prv"))
     assert (loss.process, loss.reason) == (1, LIMITED)
-    assert describe([loss]).endswith("(--max-size reached)")
+    assert describe_losses([loss]).endswith("(--max-size reached)")
 
 
 def test_a_full_disk_that_the_tracer_met_is_told(tmp_path: Path) -> None:

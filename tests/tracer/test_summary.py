@@ -11,7 +11,7 @@ from tracer.plan import Plan
 from popmodel.api.trace import traced
 from popmodel.report.trace import VIEWS
 from popmodel.trace import read
-from popmodel.trace.processors import crowding
+from popmodel.trace.caveats import crowding
 from popmodel.tracer.merge import Merged, merge
 from popmodel.tracer.records import Guard, RecordKind
 from popmodel.tracer.summary import CALL, TracingCost, TracingCosts, held_up, not_seen, overhead

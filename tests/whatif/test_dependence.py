@@ -16,8 +16,8 @@ from popmodel.simulator import replay as carry_out
 from popmodel.simulator.program import ProgramBuilder
 from popmodel.simulator.replayer import Replayer
 from popmodel.trace import read
-from popmodel.trace.focus import focused
 from popmodel.trace.paraver.writer import TraceWriter
+from popmodel.trace.selection import focused
 from popmodel.whatif.paraver_events import write_path
 from popmodel.whatif.path_tables import critical_times
 from popmodel.whatif.region_gains import dependence

@@ -16,7 +16,7 @@ from popmodel.network.tiers import Tier, Tiers
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op, ProgramBuilder, at_once
 from popmodel.trace import read
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 from popmodel.whatif.region_gains import balanced, scenarios
 
 MS = 1e-3

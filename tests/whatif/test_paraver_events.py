@@ -11,8 +11,8 @@ from popmodel.errors import TraceError
 from popmodel.simulator import from_trace
 from popmodel.simulator.path import PathPart
 from popmodel.trace import read
-from popmodel.trace.focus import focused
-from popmodel.trace.part import TracePart as Window
+from popmodel.trace.selection import TracePart as Window
+from popmodel.trace.selection import focused
 from popmodel.whatif.paraver_events import (
     COMPUTING,
     IN_MPI,

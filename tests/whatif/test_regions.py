@@ -13,9 +13,8 @@ from oracle.script import Script
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import Op, ProgramBuilder
 from popmodel.trace import read
-from popmodel.trace.focus import focused
 from popmodel.trace.paraver.labels import Labels
-from popmodel.trace.part import TracePart
+from popmodel.trace.selection import TracePart, focused
 from popmodel.whatif.regions import LAST, OUTSIDE, innermost, regions_of, scaled
 
 USER, PARALLEL = 60000019, 60000001

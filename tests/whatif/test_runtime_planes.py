@@ -15,7 +15,7 @@ from popmodel.network.network import PRESETS, Network
 from popmodel.simulator import from_trace
 from popmodel.simulator.program import NONE_UNEVEN
 from popmodel.simulator.replayer import Replayer
-from popmodel.trace.focus import focused
+from popmodel.trace.selection import focused
 from popmodel.whatif.runtime_planes import Runtimes, moved, runtime_planes
 
 DATA = Path(__file__).parent.parent / "data"

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from popmodel.documents import Real, ShapeError, shown
 from popmodel.machine.quantity import Quantity
 from popmodel.model.calibration import RESIDUAL, Calibration, Drift, unpacked
 from popmodel.model.grammar.reading import GrammarReading
 from popmodel.model.grammar.toml_lines import Path
-from popmodel.shapes import Real, ShapeError, shown
 
 SCORE = ("mean", "deviation", "value")
 """What a score has; a value only that of a constant of the program."""

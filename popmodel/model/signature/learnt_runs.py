@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from popmodel.documents import Flag, Items, NamedShape, Real, ShapeError, TableShape, WholeShape
 from popmodel.model.grammar.reading import GrammarReading
-from popmodel.shapes import Flag, Items, NamedShape, Real, ShapeError, TableShape, WholeShape
 from popmodel.values import dataclass
 
 _SHAPE = TableShape(

@@ -1,4 +1,4 @@
-"""How things stand in events: rows of some types, and what their values open and close."""
+"""How things stand in events: rows of some types, what their values open and close, MPI calls."""
 
 from __future__ import annotations
 
@@ -7,41 +7,33 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.arrays import alike, among, distinct
+from popmodel.errors import TraceError
 from popmodel.kernel import _kernel
-from popmodel.trace.blocks import take, walk
-from popmodel.trace.instants import Instants
-from popmodel.trace.intervals import Intervals
-from popmodel.trace.tables import EventTable, offsets_of
+from popmodel.trace.calls import CallTable, CollectiveArguments
+from popmodel.trace.codes import Event
+from popmodel.trace.intervals import Instants, Intervals
+from popmodel.trace.paraver.numbers import MPI_TYPES, NUMBERS, SENT_TO_ONE
+from popmodel.trace.tables import EventTable, TraceWarning, offsets_of, take, walk, walk_locations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from popmodel.trace.paraver.labels import Labels
 
+MOST_NAMES = 1 << 15
+"""Names of calls that can be told apart; MPI has less than a thousand."""
 _ROWS = 1 << 17
 """Events that are selected together."""
+_PAIRED_ROWS = 1 << 18
+"""Events of which the calls are paired together."""
 
 
 def rows_where_type(column: NDArray[np.uint32], types: Sequence[int]) -> NDArray[np.int64]:
     """Rows whose type is one of a few, ascending."""
     low, high = _runs(types)
     found = [_kernel.rows_of_types(column[block], low, high, block.start) for block in walk(column)]
-    return np.concatenate([np.empty(0, np.int64), *found])
-
-
-def rows_where_value(
-    events: EventTable, types: Sequence[int], values: Sequence[int]
-) -> NDArray[np.int64]:
-    """Rows, ascending, whose type is one of some and whose value is one of a few."""
-    low, high = _runs(types)
-    wanted = np.array(values, np.int64)
-    found = [
-        _kernel.rows_of_values(
-            events.type[block], events.value[block], low, high, wanted, block.start
-        )
-        for block in walk(events.type, events.value)
-    ]
     return np.concatenate([np.empty(0, np.int64), *found])
 
 
@@ -55,13 +47,9 @@ def types_of(events: EventTable) -> set[int]:
 
 def _runs(types: Sequence[int]) -> NDArray[np.uint32]:
     """First and last of consecutive numbers: uint32[2, runs]."""
-    runs: list[tuple[int, int]] = []
-    for number in sorted(set(types)):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1] = runs[-1][0], number
-        else:
-            runs.append((number, number))
-    return np.ascontiguousarray(np.array(runs, np.uint32).T)
+    numbers = distinct(np.array(types, np.int64))
+    begins = np.diff(numbers, prepend=-2) > 1
+    return np.stack([numbers[begins], numbers[np.roll(begins, -1)]]).astype(np.uint32)
 
 
 class Selected(NamedTuple):
@@ -73,17 +61,6 @@ class Selected(NamedTuple):
     # int64[n]
     time: NDArray[np.int64]
     value: NDArray[np.int64]
-
-    def of(self, types: Sequence[int]) -> Selected:
-        """Those of some of the types."""
-        mine = np.flatnonzero(among(self.type, types))
-        return Selected(
-            np.searchsorted(mine, self.offsets),
-            self.row[mine],
-            self.type[mine],
-            self.time[mine],
-            self.value[mine],
-        )
 
 
 def select(events: EventTable, types: Sequence[int]) -> Selected:
@@ -115,7 +92,7 @@ def select_by_lines(events: EventTable, types: Sequence[int]) -> Iterator[Select
 
 def instants(events: EventTable, *types: Sequence[int]) -> list[Instants]:
     """Times and values of the events of some types, for each of some sets of types."""
-    runs = [_runs(each) for each in types]
+    runs = [_runs(some) for some in types]
     numbers = np.repeat(np.arange(len(runs), dtype=np.uint32), [run.shape[1] for run in runs])
     low, high = np.concatenate([np.empty((2, 0), np.uint32), *runs], axis=1)
     readings = _kernel.Readings(
@@ -162,3 +139,52 @@ def where_nonzero(
     ends[closed] = time[closing[following[closed]]]
     spans = Intervals.of(np.searchsorted(opening, offsets), time[opening], ends)
     return spans, rows[opening]
+
+
+def pair(events: EventTable, labels: Labels, end: int, path: str) -> CallTable:
+    """Pair the entry of every MPI call with its exit, and with what it tells of itself.
+
+    Calls do not nest: the event after an entry, on the same location and of any MPI type, is its
+    exit. An entry that is followed by another entry ends there, one that is followed by nothing
+    ends with the run; an exit that follows no entry is dropped. Both are counted. Arguments of a
+    collective stand on the line of the entry event, after it; or, in traces of other writers,
+    before it at the same time.
+    """
+    pairer = _kernel.CallPairer(
+        min(MPI_TYPES), max(MPI_TYPES), NUMBERS[Event.BYTES_SENT], end, len(events.time)
+    )
+    for locations in walk_locations(
+        events.offsets, events.time, events.type, events.value, rows=_PAIRED_ROWS
+    ):
+        mine = events.at(locations)
+        pairer.feed(mine.offsets, mine.time, mine.type, mine.value)
+    found = pairer.finish()
+    kinds = found["kinds"]
+    if len(kinds) > MOST_NAMES:
+        raise TraceError(
+            path,
+            f"has {len(kinds)} different MPI calls, at most {MOST_NAMES} can be read",
+            hint="its events of MPI are damaged: copy the trace again, or merge it again (mpi2prv)",
+        )
+    sent, received, is_root, communicator = found["arguments"]
+    names = tuple(labels.mpi_name(*kind) for kind in kinds)
+    to_one = np.isin(names, SENT_TO_ONE)[found["name"][found["call"]]]
+    # As much goes to all as comes from all, also in place, where what is sent may be recorded as 0.
+    sent = np.where(to_one, np.maximum(sent, received), sent)
+    unpaired = (
+        (
+            "MPI calls without an exit event (assumed to end with the next call or the trace)",
+            found["unclosed"],
+        ),
+        ("MPI exit events without an entry (ignored)", found["orphans"]),
+    )
+    return CallTable(
+        offsets=found["offsets"],
+        entry=found["entry"],
+        exit=found["exit"],
+        name=found["name"],
+        names=names,
+        group=tuple(MPI_TYPES[type_] for type_, _ in kinds),
+        collectives=CollectiveArguments(found["call"], sent, received, communicator, is_root != 0),
+        warnings=tuple(TraceWarning(text, number) for text, number in unpaired if number),
+    )

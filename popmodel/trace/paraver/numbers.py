@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from popmodel.trace.calls import CallGroup
-from popmodel.trace.event import Event
+from popmodel.trace.codes import Event
 
 NUMBERS: Mapping[Event, int] = {
     Event.POINT_TO_POINT: 50000001,

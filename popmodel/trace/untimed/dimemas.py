@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from popmodel.errors import TraceError, UsageError
+from popmodel.trace.source import MOST, LineError, Words, lines, whole
 from popmodel.trace.tables import TraceWarning
-from popmodel.trace.untimed.lines import MOST, LineError, Words, lines, whole
 from popmodel.trace.untimed.sequence import Actions, trace_of
 from popmodel.units import plural
 

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from popmodel.errors import TraceError, UsageError
+from popmodel.trace.source import LineError, lines, whole
 from popmodel.trace.tables import TraceWarning
-from popmodel.trace.untimed.lines import LineError, lines, whole
 from popmodel.trace.untimed.sequence import Actions, trace_of
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import numpy as np
 
 from popmodel.errors import TraceError
 from popmodel.trace.calls import CallGroup, CallTable, CollectiveArguments
+from popmodel.trace.codes import RUNNING
 from popmodel.trace.records import Exact, RecordColumns
-from popmodel.trace.states import RUNNING
+from popmodel.trace.source import MOST, LineError
 from popmodel.trace.tables import States, offsets_of
 from popmodel.trace.trace import Trace
-from popmodel.trace.untimed.lines import MOST, LineError
 from popmodel.units import plural
 
 if TYPE_CHECKING:

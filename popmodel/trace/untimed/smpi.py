@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from popmodel.errors import TraceError, UsageError
+from popmodel.trace.source import MOST, LineError, Words, lines, listed_file
 from popmodel.trace.tables import TraceWarning
-from popmodel.trace.untimed.lines import MOST, LineError, Words, lines, listed_file
 from popmodel.trace.untimed.sequence import (
     ANY_SOURCE,
     ANY_TAG,

@@ -31,11 +31,9 @@ from popmodel.timeline import Timeline, timeline
 from popmodel.timeline.formulas import FAMILIES
 from popmodel.timeline.timeline import LIMITS
 from popmodel.trace import Trace, read
-from popmodel.trace.event import Event
-from popmodel.trace.focus import focused
+from popmodel.trace.codes import RUNNING, WAITING, Event
 from popmodel.trace.paraver.writer import TraceWriter
-from popmodel.trace.part import TracePart
-from popmodel.trace.states import RUNNING, WAITING
+from popmodel.trace.selection import TracePart, focused
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "traces" / "stencil3d.2x2.prv.gz"

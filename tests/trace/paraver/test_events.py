@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from popmodel.kernel import _kernel
-from popmodel.trace import blocks
+from popmodel.trace import tables
 from popmodel.trace.paraver.events import (
     instants,
     kinds_of,
     rows_where_type,
-    rows_where_value,
     select,
     types_of,
     where_nonzero,
@@ -25,7 +24,7 @@ LOCATIONS, END = 3, 40
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_BLOCK", 7)
+    monkeypatch.setattr(tables, "_BLOCK", 7)
 
 
 @given(
@@ -60,15 +59,6 @@ TOLD = st.lists(
     min_size=LOCATIONS,
     max_size=LOCATIONS,
 )
-
-
-@given(TOLD, st.sets(st.integers(5, 12), min_size=1), st.sets(st.integers(-2, 2)))
-def test_rows_of_some_types_and_values(
-    told: list[list[tuple[int, int]]], types: set[int], values: set[int]
-) -> None:
-    flat = [each for mine in told for each in mine]
-    expected = [i for i, (type_, value) in enumerate(flat) if type_ in types and value in values]
-    assert rows_where_value(events_of(told), [*types], [*values]).tolist() == expected
 
 
 @given(TOLD, st.lists(st.sets(st.integers(5, 12) | st.just(0), min_size=1), max_size=3))

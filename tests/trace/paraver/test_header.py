@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from popmodel.trace.paraver.header import Application, Header, HeaderError, parse_header
+from popmodel.trace.paraver.reader import Application, Header, HeaderError, parse_header
 
 START = "#Paraver (20/11/2026 at 23:14):"
 

@@ -13,10 +13,11 @@ from trace_files import DATA
 from popmodel.errors import TraceError, UsageError
 from popmodel.trace import Trace, read
 from popmodel.trace.calls import CallGroup, CallTable, CollectiveArguments
-from popmodel.trace.event import Event
-from popmodel.trace.paraver import output
+from popmodel.trace.codes import Event
+from popmodel.trace.paraver import writer
 from popmodel.trace.paraver.labels import Labels
-from popmodel.trace.paraver.output import labels_of, write
+from popmodel.trace.paraver.writer import labels_of
+from popmodel.trace.paraver.writer import write_trace as write
 from popmodel.trace.records import RecordColumns
 from popmodel.trace.tables import States
 
@@ -63,7 +64,7 @@ def test_long_traces_are_written_in_windows_of_time(
 ) -> None:
     trace = read(DATA / "comd.4.prv.gz")
     write(tmp_path / "one.prv", trace, labels_of(trace))
-    monkeypatch.setattr(output, "WINDOW", 100)
+    monkeypatch.setattr(writer, "WINDOW", 100)
     write(tmp_path / "many.prv", trace, labels_of(trace))
     assert (tmp_path / "one.prv").read_bytes() == (tmp_path / "many.prv").read_bytes()
 

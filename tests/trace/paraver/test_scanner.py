@@ -15,7 +15,7 @@ from oracle.compare import compiled, expected
 from oracle.scanner import Layout
 
 from popmodel.kernel import _kernel
-from popmodel.trace.paraver.header import parse_header
+from popmodel.trace.paraver.reader import parse_header
 
 DATA = Path(__file__).parents[2] / "data"
 ONE = Layout([[2, 1]], 4, 1, 1000, 1)

@@ -15,7 +15,7 @@ import pytest
 from popmodel.errors import TraceError
 from popmodel.trace import read
 from popmodel.trace.paraver import columns, reader
-from popmodel.trace.paraver.spill import ColumnFile
+from popmodel.trace.paraver.columns import ColumnFile
 
 TEXT = (
     "#Paraver (x):1000_ns:1(4):1:2(2:1,1:1),1\nc:1:1:2:1:2\n"

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from popmodel.trace.paraver.text import Lines, digits, in_order, table
+from popmodel.trace.paraver.render import Lines, digits, in_order, table
 
 NUMBERS = st.one_of(
     st.integers(0, 2**63 - 1), st.sampled_from([10**n - d for n in range(19) for d in (0, 1)])

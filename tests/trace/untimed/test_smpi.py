@@ -19,8 +19,8 @@ from popmodel.network.network import PRESETS
 from popmodel.simulator import from_trace, replay
 from popmodel.simulator.program import Op
 from popmodel.trace import Trace, read
-from popmodel.trace.focus import focused
 from popmodel.trace.info import info
+from popmodel.trace.selection import focused
 from popmodel.trace.untimed.smpi import read as read_smpi
 
 DATA = Path(__file__).parents[2] / "data" / "smpi"

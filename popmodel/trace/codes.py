@@ -1,8 +1,56 @@
-"""What threads tell at instants, for those who write traces; a format gives each its number."""
+"""What a thread is doing: the numbers of `popmodel.trace.trace.States`, those of Paraver."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum, auto
+
+(
+    IDLE,
+    RUNNING,
+    NOT_CREATED,
+    WAITING,
+    SENDING,
+    SYNCHRONISING,
+    LOOKING,
+    SCHEDULING,
+    COMPLETING,
+    BLOCKED,
+    SENDING_ON,
+    RECEIVING_ON,
+    INPUT_OUTPUT,
+    TOGETHER,
+    TRACING_DISABLED,
+    OTHER,
+    BOTH_WAYS,
+    MOVING,
+) = range(18)
+"""In user code is `RUNNING`; in a barrier, critical section or lock `SYNCHRONISING`; nothing is
+recorded of a thread that is `TRACING_DISABLED`."""
+
+STATES: Mapping[int, str] = {
+    IDLE: "Idle",
+    RUNNING: "Running",
+    NOT_CREATED: "Not created",
+    WAITING: "Waiting a message",
+    SENDING: "Blocking Send",
+    SYNCHRONISING: "Synchronization",
+    LOOKING: "Test/Probe",
+    SCHEDULING: "Scheduling and Fork/Join",
+    COMPLETING: "Wait/WaitAll",
+    BLOCKED: "Blocked",
+    SENDING_ON: "Immediate Send",
+    RECEIVING_ON: "Immediate Receive",
+    INPUT_OUTPUT: "I/O",
+    TOGETHER: "Group Communication",
+    TRACING_DISABLED: "Tracing Disabled",
+    OTHER: "Others",
+    BOTH_WAYS: "Send Receive",
+}
+"""What they are called, by Paraver; `MOVING` (one-sided communication) has no name there."""
+
+
+# What threads tell at instants, for those who write traces; a format gives each its number.
 
 
 class Event(IntEnum):
@@ -58,14 +106,14 @@ class Event(IntEnum):
     APPLICATION = auto()  #: 1 begins a process, 0 ends it
     FLUSH = auto()  #: the tracer writes its records
     TRACING = auto()  #: 0 switches it off
-    LOST = auto()  #: the thread's records end; why is a key of `popmodel.trace.losses.REASONS`
+    LOST = auto()  #: the thread's records end; why is a key of `popmodel.trace.caveats.REASONS`
     CPUS = auto()  #: processors that the thread may use
     SHARING = auto()  #: threads of the run that may use no others
     USED = auto()  #: ns that it was on a processor
     WAITED = auto()  #: ns that it waited for one
     DELAYED = auto()  #: ns that it waited for one in the computing that ends here
     WOKEN = auto()  #: ns that it waited for one at the end of a wait for its team
-    LEFT_OUT = auto()  #: calls of a kind are not recorded anymore (`popmodel.trace.left_out`)
+    LEFT_OUT = auto()  #: calls of a kind are not recorded anymore (`popmodel.trace.caveats`)
     CRITICAL_PATH = auto()  #: whether the process is on the critical path of a replay
 
 
