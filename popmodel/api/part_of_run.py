@@ -80,7 +80,7 @@ def _wanted(asked: TracePart, trace: Trace, structure: Structure) -> tuple[int, 
 
 def structure_of(trace: Trace) -> tuple[Structure, Trace]:
     """Structure of a run, and what it is of: the whole run, where a window of one is given."""
-    from popmodel.structure import find
+    from popmodel.structure.iterations import find
 
     pieces = trace.pieces
     whole = trace if pieces is None or len(pieces) > 1 else trace.whole or trace

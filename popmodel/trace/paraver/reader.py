@@ -468,7 +468,7 @@ def _without_devices(
             f"process {int(np.argmin(threads)) + 1} has rows of devices (streams of GPUs) only",
             hint="popmodel analyses what processes do: trace their MPI calls as well",
         )
-    made = {}
+    made: columns.Arrays = {}
     number = np.cumsum(kept, dtype=np.int32) - 1
     for table, names in columns.SCHEMA.items():
         offsets = arrays[f"{table}.offsets"]
